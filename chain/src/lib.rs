@@ -1,0 +1,1 @@
+//! The Ethereum side: contract binding, transactions, fees, finality; the embedded chain.

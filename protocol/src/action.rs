@@ -1,0 +1,225 @@
+//! Actions and the signed requests that carry them (layer 1).
+
+use std::sync::LazyLock;
+
+use crate::address::Address;
+use crate::eip712::{self, word};
+use crate::hash::{Hash, keccak, keccak_parts};
+use crate::limits::KIND_BYTES_MAX;
+
+/// The EIP-712 type of an action.
+pub const ACTION_TYPE: &str = "Action(string kind,string target,string payload,bytes32 salt)";
+/// The EIP-712 type of a request, the one primary type of every state change.
+pub const REQUEST_TYPE: &str = "ActionRequest(address signer,uint64 nonce,uint64 deadline,bool atomic,Action[] actions)Action(string kind,string target,string payload,bytes32 salt)";
+
+static ACTION_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(ACTION_TYPE.as_bytes()));
+static REQUEST_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(REQUEST_TYPE.as_bytes()));
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+        /// What an action does. The numbers are permanent: they are stored.
+        #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+        pub enum Kind {
+            $($(#[$doc])* $name,)*
+            /// A kind that a template names; its text begins with `x.`.
+            Custom(Box<str>),
+        }
+
+        impl Kind {
+            /// Every kind but the custom ones.
+            pub const BUILT_IN: &'static [Self] = &[$(Self::$name),*];
+
+            /// The text that is signed.
+            pub fn text(&self) -> &str {
+                match self { $(Self::$name => $text,)* Self::Custom(text) => text }
+            }
+
+            /// The permanent number; custom kinds have none.
+            pub fn number(&self) -> Option<u8> {
+                match self { $(Self::$name => Some($number),)* Self::Custom(_) => None }
+            }
+
+            /// The kind with this permanent number.
+            pub fn of_number(number: u8) -> Option<Self> {
+                match number { $($number => Some(Self::$name),)* _ => None }
+            }
+
+            /// Reads a kind; `None` if it is neither built in nor a well-formed custom one.
+            pub fn of_text(text: &str) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$name),)*
+                    _ if is_custom(text) => Some(Self::Custom(text.into())),
+                    _ => None,
+                }
+            }
+
+            /// keccak256 of the kind's text.
+            pub fn hash(&self) -> Hash {
+                static HASHES: LazyLock<Vec<Hash>> =
+                    LazyLock::new(|| Kind::BUILT_IN.iter().map(|kind| keccak(kind.text().as_bytes())).collect());
+                let mut position = 0;
+                $(
+                    if matches!(self, Self::$name) { return HASHES[position]; }
+                    position += 1;
+                )*
+                let _ = position;
+                keccak(self.text().as_bytes())
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Registers a wallet, and its organization if that is new.
+    WalletRegister = 1, "wallet.register";
+    /// Makes a template.
+    TemplateCreate = 10, "template.create";
+    /// Makes variations of a template, all or none.
+    TemplateVariations = 12, "template.variations";
+    /// Makes an object of a template.
+    Mint = 20, "mint";
+    /// Merges a patch into an object's properties (RFC 7396).
+    Update = 21, "update";
+    /// Gives an object to another wallet.
+    Transfer = 22, "transfer";
+    /// Locks an object.
+    Lock = 23, "lock";
+    /// Unlocks an object.
+    Unlock = 24, "unlock";
+    /// Burns an object, for good.
+    Burn = 25, "burn";
+    /// Sets top-level properties.
+    SetAttributes = 26, "set_attributes";
+    /// Deletes top-level properties.
+    DeleteAttributes = 27, "delete_attributes";
+    /// Says something about an object; its version grows, its properties stay.
+    Emit = 28, "emit";
+    /// The operator sets an organization's tier.
+    SystemTier = 60, "system.tier";
+}
+
+fn is_custom(text: &str) -> bool {
+    text.len() <= KIND_BYTES_MAX
+        && text.strip_prefix("x.").is_some_and(|rest| {
+            !rest.is_empty()
+                && rest
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        })
+}
+
+impl Kind {
+    /// True for the kinds that the action bus takes.
+    pub fn is_bus(&self) -> bool {
+        matches!(
+            self,
+            Self::Mint
+                | Self::Update
+                | Self::Transfer
+                | Self::Lock
+                | Self::Unlock
+                | Self::Burn
+                | Self::SetAttributes
+                | Self::DeleteAttributes
+                | Self::Emit
+                | Self::Custom(_)
+        )
+    }
+}
+
+/// The salt of the `index`-th action of a request: keccak(seed ‖ u16 index).
+pub fn salt(seed: &Hash, index: u16) -> Hash {
+    let mut preimage = [0; 34];
+    preimage[..32].copy_from_slice(&seed.0);
+    preimage[32..].copy_from_slice(&index.to_be_bytes());
+    keccak(&preimage)
+}
+
+/// The three text words of an action, hashed once and used for its action hash and its content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ActionWords {
+    /// keccak of the kind's text.
+    pub kind: Hash,
+    /// keccak of the target's text.
+    pub target: Hash,
+    /// keccak of the payload's exact text.
+    pub payload: Hash,
+}
+
+impl ActionWords {
+    /// Hashes an action's texts.
+    pub fn of(kind: &Kind, target: &str, payload: &[u8]) -> Self {
+        Self {
+            kind: kind.hash(),
+            target: keccak(target.as_bytes()),
+            payload: keccak(payload),
+        }
+    }
+
+    /// hashStruct(Action).
+    pub fn action_hash(&self, salt: &Hash) -> Hash {
+        let mut preimage = [0; 160];
+        preimage[..32].copy_from_slice(&ACTION_TYPEHASH.0);
+        preimage[32..64].copy_from_slice(&self.kind.0);
+        preimage[64..96].copy_from_slice(&self.target.0);
+        preimage[96..128].copy_from_slice(&self.payload.0);
+        preimage[128..].copy_from_slice(&salt.0);
+        keccak(&preimage)
+    }
+}
+
+/// What a request says besides its actions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestHead {
+    /// The address that signs.
+    pub signer: Address,
+    /// Spent once by this signer.
+    pub nonce: u64,
+    /// Unix seconds; no action of the request is placed later.
+    pub deadline_s: u64,
+    /// All actions or none.
+    pub atomic: bool,
+}
+
+impl RequestHead {
+    /// hashStruct(ActionRequest) over the hashes of its actions, in order.
+    pub fn struct_hash(&self, action_hashes: &[Hash]) -> Hash {
+        let mut joined = Vec::with_capacity(action_hashes.len() * 32);
+        for hash in action_hashes {
+            joined.extend_from_slice(&hash.0);
+        }
+        keccak_parts(&[
+            &REQUEST_TYPEHASH.0,
+            &self.signer.to_word(),
+            &word(self.nonce),
+            &word(self.deadline_s),
+            &word(u64::from(self.atomic)),
+            &keccak(&joined).0,
+        ])
+    }
+
+    /// The digest that the signer signs.
+    pub fn digest(&self, domain_separator: &Hash, action_hashes: &[Hash]) -> Hash {
+        eip712::digest(domain_separator, &self.struct_hash(action_hashes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_read_back() {
+        for kind in Kind::BUILT_IN {
+            assert_eq!(Kind::of_text(kind.text()).as_ref(), Some(kind));
+            let number = kind.number().unwrap();
+            assert_eq!(Kind::of_number(number).as_ref(), Some(kind));
+            assert_eq!(kind.hash(), keccak(kind.text().as_bytes()));
+        }
+        let custom = Kind::of_text("x.redeem").unwrap();
+        assert_eq!(custom.hash(), keccak(b"x.redeem"));
+        for bad in ["", "x.", "redeem", "x.a b", "wallet.unknown", "Mint"] {
+            assert_eq!(Kind::of_text(bad), None, "{bad}");
+        }
+    }
+}

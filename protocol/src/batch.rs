@@ -1,0 +1,93 @@
+//! Batch headers (layer 3): what the sequencer signs about up to 500 actions.
+
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::eip712::{self, word};
+use crate::hash::{Hash, keccak, keccak_parts};
+use crate::ids::{Id, Prefix};
+use crate::signature::{Signature, SigningKey};
+
+/// The EIP-712 type of a batch header.
+pub const BATCH_TYPE: &str = "Batch(uint64 number,uint64 firstSequence,uint32 count,bytes32 previousHead,bytes32 head,bytes32 root,bytes32 history,bytes32 state,uint64 sealedAt)";
+
+static BATCH_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(BATCH_TYPE.as_bytes()));
+
+/// The header of a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchHeader {
+    /// The batch's number, from 0.
+    pub number: u64,
+    /// The sequence of its first action.
+    pub first_sequence: u64,
+    /// How many actions it holds: 1 to 500.
+    pub count: u32,
+    /// The log's head before its first action.
+    pub previous_head: Hash,
+    /// The log's head after its last action.
+    pub head: Hash,
+    /// The root of the tree over its leaves.
+    pub root: Hash,
+    /// The root of the log tree over all batches before it.
+    pub history: Hash,
+    /// Zero: the place of a commitment to all resources' states.
+    pub state: Hash,
+    /// When it was sealed, milliseconds; never falls, no leaf's time is above it.
+    pub sealed_at_ms: u64,
+}
+
+impl BatchHeader {
+    /// hashStruct(Batch): the batch's hash.
+    pub fn hash(&self) -> Hash {
+        keccak_parts(&[
+            &BATCH_TYPEHASH.0,
+            &word(self.number),
+            &word(self.first_sequence),
+            &word(u64::from(self.count)),
+            &self.previous_head.0,
+            &self.head.0,
+            &self.root.0,
+            &self.history.0,
+            &self.state.0,
+            &word(self.sealed_at_ms),
+        ])
+    }
+
+    /// The digest that the sequencer signs.
+    pub fn digest(&self, domain_separator: &Hash) -> Hash {
+        eip712::digest(domain_separator, &self.hash())
+    }
+
+    /// The sequence of its last action.
+    pub fn last_sequence(&self) -> u64 {
+        self.first_sequence + u64::from(self.count) - 1
+    }
+
+    /// Signs the header.
+    pub fn sign(self, domain_separator: &Hash, key: &SigningKey) -> SignedBatch {
+        let signature = key.sign(&self.digest(domain_separator));
+        SignedBatch {
+            header: self,
+            signature,
+        }
+    }
+}
+
+/// A header and the sequencer's signature over its EIP-712 digest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignedBatch {
+    /// What is signed.
+    pub header: BatchHeader,
+    /// The sequencer's signature.
+    pub signature: Signature,
+}
+
+impl SignedBatch {
+    /// The batch's identifier.
+    pub fn id(&self) -> Id {
+        Id::of_hash(Prefix::Batch, &self.header.hash())
+    }
+}

@@ -1,0 +1,69 @@
+//! The hash chain (layer 2): what an action hashes to, and how each extends the last.
+
+use crate::action::ActionWords;
+use crate::address::Address;
+use crate::hash::{Hash, keccak, sha256};
+use crate::signature::Signature;
+
+/// keccak(keccak(signature) ‖ salt): binds an action to the signature without showing it.
+pub fn authority(signature: &Signature, salt: &Hash) -> Hash {
+    authority_of_hash(&keccak(&signature.0), salt)
+}
+
+/// As [`authority`], with the signature's hash at hand: a request hashes it once.
+pub fn authority_of_hash(signature_hash: &Hash, salt: &Hash) -> Hash {
+    join(signature_hash, salt)
+}
+
+/// SHA-256 over the five words of an action.
+pub fn content(words: &ActionWords, signer: &Address, authority: &Hash) -> Hash {
+    let mut preimage = [0; 160];
+    preimage[..32].copy_from_slice(&words.kind.0);
+    preimage[32..64].copy_from_slice(&words.target.0);
+    preimage[64..96].copy_from_slice(&words.payload.0);
+    preimage[96..128].copy_from_slice(&signer.to_word());
+    preimage[128..].copy_from_slice(&authority.0);
+    sha256(&preimage)
+}
+
+/// A resource's next integrity: keccak(previous ‖ content); 32 zero bytes come before the first.
+pub fn next_integrity(previous: &Hash, content: &Hash) -> Hash {
+    join(previous, content)
+}
+
+/// The log's next head: keccak(previous head ‖ leaf).
+pub fn next_head(previous: &Hash, leaf: &Hash) -> Hash {
+    join(previous, leaf)
+}
+
+fn join(left: &Hash, right: &Hash) -> Hash {
+    let mut preimage = [0; 64];
+    preimage[..32].copy_from_slice(&left.0);
+    preimage[32..].copy_from_slice(&right.0);
+    keccak(&preimage)
+}
+
+/// What a leaf is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaf {
+    /// The action's place in the log, from 1, dense.
+    pub sequence: u64,
+    /// When it was placed; never falls along the log.
+    pub timestamp_ms: u64,
+    /// The action's content.
+    pub content: Hash,
+    /// The resource's integrity with this action.
+    pub integrity: Hash,
+}
+
+impl Leaf {
+    /// keccak(0x00 ‖ u64 sequence ‖ u64 timestamp_ms ‖ content ‖ integrity).
+    pub fn hash(&self) -> Hash {
+        let mut preimage = [0; 81];
+        preimage[1..9].copy_from_slice(&self.sequence.to_be_bytes());
+        preimage[9..17].copy_from_slice(&self.timestamp_ms.to_be_bytes());
+        preimage[17..49].copy_from_slice(&self.content.0);
+        preimage[49..].copy_from_slice(&self.integrity.0);
+        keccak(&preimage)
+    }
+}

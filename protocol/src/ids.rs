@@ -1,0 +1,227 @@
+//! Resource identifiers: `obj_` and 26 Crockford base32 digits made from the content of the
+//! action that made the resource, so that a replay of the log makes the same ones.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::hash::{Hash, keccak_parts, text_serde};
+
+macro_rules! prefixes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
+        /// What kind of thing an identifier names. The numbers are permanent: they are stored.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        #[repr(u8)]
+        pub enum Prefix { $($(#[$doc])* $name),* }
+
+        impl Prefix {
+            /// Every prefix, in the order of its stored number.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The text before the underscore.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$name => $text),* }
+            }
+
+            /// The prefix with this text.
+            pub fn of_text(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+prefixes! {
+    /// A wallet.
+    Wallet = "wal",
+    /// An organization.
+    Organization = "org",
+    /// An API key.
+    Key = "key",
+    /// A template.
+    Template = "tpl",
+    /// A variation of a template.
+    Variation = "var",
+    /// An object.
+    Object = "obj",
+    /// An action.
+    Action = "act",
+    /// A batch.
+    Batch = "bat",
+    /// An anchor.
+    Anchor = "anc",
+    /// An event.
+    Event = "evt",
+    /// A file.
+    File = "fil",
+    /// A webhook.
+    Webhook = "whk",
+    /// A webhook delivery.
+    Delivery = "dlv",
+    /// A dispute.
+    Dispute = "dsp",
+}
+
+impl Prefix {
+    /// The prefix with this stored number.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
+/// An identifier: a prefix and 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id {
+    /// What the identifier names.
+    pub prefix: Prefix,
+    /// Its 128 bits.
+    pub bytes: [u8; 16],
+}
+
+impl Id {
+    /// The identifier of the `index`-th resource or event with this prefix that the action with
+    /// this content makes: the first 16 bytes of keccak(content ‖ u32 index).
+    pub fn made_by(prefix: Prefix, content: &Hash, index: u32) -> Self {
+        let hash = keccak_parts(&[&content.0, &index.to_be_bytes()]);
+        Self {
+            prefix,
+            bytes: hash.first_16(),
+        }
+    }
+
+    /// The identifier of the thing that a hash names: an action by its content, a batch by its
+    /// hash, an anchor by its checkpoint's hash.
+    pub fn of_hash(prefix: Prefix, hash: &Hash) -> Self {
+        Self {
+            prefix,
+            bytes: hash.first_16(),
+        }
+    }
+
+    /// Reads an identifier that must have this prefix.
+    pub fn parse_as(prefix: Prefix, text: &str) -> Result<Self, IdError> {
+        let id: Self = text.parse()?;
+        if id.prefix == prefix {
+            Ok(id)
+        } else {
+            Err(IdError::OtherPrefix {
+                expected: prefix.text(),
+                found: id.prefix.text(),
+            })
+        }
+    }
+}
+
+/// Why a text is not an identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// No known prefix and underscore in front.
+    #[error("an identifier begins with a known prefix and an underscore, such as obj_")]
+    UnknownPrefix,
+    /// A known prefix, of another kind of resource.
+    #[error("the identifier must begin with {expected}_, not {found}_")]
+    OtherPrefix {
+        /// The prefix that was asked for.
+        expected: &'static str,
+        /// The prefix that was there.
+        found: &'static str,
+    },
+    /// Not 26 lower-case Crockford base32 digits of at most 128 bits.
+    #[error("an identifier has 26 lower-case Crockford base32 digits after its prefix")]
+    Digits,
+}
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const DIGIT_COUNT: usize = 26;
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = u128::from_be_bytes(self.bytes);
+        let mut text = [0; 4 + DIGIT_COUNT];
+        text[..3].copy_from_slice(self.prefix.text().as_bytes());
+        text[3] = b'_';
+        for (i, digit) in text[4..].iter_mut().enumerate() {
+            let shift = 5 * (DIGIT_COUNT - 1 - i);
+            *digit = ALPHABET[(number >> shift & 31) as usize];
+        }
+        f.write_str(core::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn digit_value(digit: u8) -> Option<u128> {
+    ALPHABET
+        .iter()
+        .position(|&known| known == digit)
+        .map(|value| value as u128)
+}
+
+impl FromStr for Id {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let (prefix, digits) = text.split_once('_').ok_or(IdError::UnknownPrefix)?;
+        let prefix = Prefix::of_text(prefix).ok_or(IdError::UnknownPrefix)?;
+        // 26 digits hold 130 bits: the first one has only three of its five.
+        if digits.len() != DIGIT_COUNT || digits.as_bytes()[0] > b'7' {
+            return Err(IdError::Digits);
+        }
+        let mut number: u128 = 0;
+        for digit in digits.bytes() {
+            number = number << 5 | digit_value(digit).ok_or(IdError::Digits)?;
+        }
+        Ok(Self {
+            prefix,
+            bytes: number.to_be_bytes(),
+        })
+    }
+}
+
+text_serde!(Id);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn text_and_bytes_are_one(bytes: [u8; 16], number in 0..Prefix::ALL.len()) {
+            let id = Id { prefix: Prefix::ALL[number], bytes };
+            let text = id.to_string();
+            prop_assert_eq!(text.len(), 30);
+            prop_assert_eq!(text.parse(), Ok(id));
+            prop_assert_eq!(Id::parse_as(id.prefix, &text), Ok(id));
+        }
+    }
+
+    #[test]
+    fn bad_texts_are_refused() {
+        let good = "obj_5yrzzxc7r7qyrbt578rhejqh4m";
+        assert!(good.parse::<Id>().is_ok());
+        for bad in [
+            "",
+            "obj",
+            "obj_",
+            "xyz_5yrzzxc7r7qyrbt578rhejqh4m",
+            "obj_8yrzzxc7r7qyrbt578rhejqh4m",
+            "obj_5yrzzxc7r7qyrbt578rhejqh4",
+            "obj_5yrzzxc7r7qyrbt578rhejqh4mm",
+            "obj_5YRZZXC7R7QYRBT578RHEJQH4M",
+            "obj_5urzzxc7r7qyrbt578rhejqh4m",
+        ] {
+            assert!(bad.parse::<Id>().is_err(), "{bad}");
+        }
+        assert_eq!(
+            Id::parse_as(Prefix::Template, good),
+            Err(IdError::OtherPrefix {
+                expected: "tpl",
+                found: "obj"
+            })
+        );
+    }
+}

@@ -1,0 +1,28 @@
+//! The Kedge protocol, layers 1 to 3: everything that a client, the server and a verifier must
+//! agree on to the last bit. `docs/PROTOCOL.md` is the prose; this crate is the code of it.
+//!
+//! Pure: no I/O, no clock, no randomness, no threads. A verifier can be built from it anywhere.
+
+pub mod action;
+pub mod address;
+pub mod batch;
+pub mod chain;
+pub mod checkpoint;
+pub mod eip712;
+pub mod hash;
+pub mod ids;
+pub mod limits;
+pub mod log_tree;
+pub mod merkle;
+pub mod nonce;
+pub mod payload;
+pub mod proof;
+pub mod receipt;
+pub mod record;
+pub mod resource;
+pub mod signature;
+pub mod time;
+
+pub use address::Address;
+pub use hash::Hash;
+pub use ids::{Id, Prefix};

@@ -1,0 +1,64 @@
+//! Every bound of the system, with the relations between them asserted at compile time.
+
+/// Actions in one batch, and in one request.
+pub const BATCH_ACTIONS_MAX: usize = 500;
+/// Compact JSON bytes of one object's properties.
+pub const OBJECT_PROPERTIES_BYTES_MAX: usize = 1_048_576;
+/// Actions that an object's history lists.
+pub const OBJECT_HISTORY_MAX: u64 = 1_000;
+/// How far below a signer's highest nonce an unused one is still taken.
+pub const NONCE_WINDOW: u64 = 1_024;
+/// How far above a signer's highest nonce the next one may be.
+pub const NONCE_JUMP_MAX: u64 = 1 << 20;
+/// How far ahead a request's deadline may be, in seconds.
+pub const DEADLINE_AHEAD_S_MAX: u64 = 24 * 60 * 60;
+/// Bytes of one JSON request body: a batch of large updates fits, a flood does not.
+pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of one action's payload: a whole object's properties and the members around them.
+pub const PAYLOAD_BYTES_MAX: usize = OBJECT_PROPERTIES_BYTES_MAX + 64 * 1024;
+/// Nesting of JSON arrays and objects.
+pub const JSON_DEPTH_MAX: usize = 64;
+/// Variations in one request.
+pub const VARIATIONS_MAX: usize = 500;
+/// Items of one list page when the request does not say.
+pub const PAGE_ITEMS_DEFAULT: usize = 100;
+/// Items of one list page at the most.
+pub const PAGE_ITEMS_MAX: usize = 1_000;
+/// The deprecated `offset` parameter's largest value.
+pub const PAGE_OFFSET_MAX: usize = 10_000;
+/// Characters of a name (template, variation, organization, nickname).
+pub const NAME_CHARS_MAX: usize = 200;
+/// Characters of a description.
+pub const DESCRIPTION_CHARS_MAX: usize = 4_000;
+/// Bytes of an e-mail address (RFC 5321, 4.5.3.1.3, less the angle brackets).
+pub const EMAIL_BYTES_MAX: usize = 254;
+/// Bytes of an action kind.
+pub const KIND_BYTES_MAX: usize = 64;
+/// Characters of a password, fewest (NIST SP 800-63B, 3.1.1.2 as a single factor).
+pub const PASSWORD_CHARS_MIN: usize = 15;
+/// Bytes of a password, most: a bound on hashing work, far above any person's choice.
+pub const PASSWORD_BYTES_MAX: usize = 1_024;
+/// Random bytes that a request with a secret must hold in `blind`, fewest.
+pub const BLIND_BYTES_MIN: usize = 16;
+/// Signing keys of one wallet.
+pub const WALLET_KEYS_MAX: usize = 16;
+/// Action rules of one template.
+pub const TEMPLATE_RULES_MAX: usize = 64;
+/// Levels of a Merkle tree over u64-many leaves.
+pub const TREE_LEVELS_MAX: usize = 64;
+
+const _: () = {
+    assert!(
+        BATCH_ACTIONS_MAX <= u16::MAX as usize,
+        "an action's index is a u16"
+    );
+    assert!(PAYLOAD_BYTES_MAX < BODY_BYTES_MAX);
+    assert!(OBJECT_PROPERTIES_BYTES_MAX < PAYLOAD_BYTES_MAX);
+    assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);
+    assert!(OBJECT_HISTORY_MAX as usize >= PAGE_ITEMS_MAX);
+    assert!(
+        NONCE_WINDOW.is_multiple_of(64),
+        "the window is kept in 64-bit words"
+    );
+    assert!(VARIATIONS_MAX <= BATCH_ACTIONS_MAX);
+};

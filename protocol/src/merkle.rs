@@ -1,0 +1,219 @@
+//! Merkle trees in RFC 9162's shape with keccak: node = keccak(0x01 ‖ left ‖ right), and a lone
+//! node moves up unchanged. Batch trees are built by `rs_merkle`; proofs are checked by one strict
+//! function for trees of any size.
+
+use rs_merkle::{Hasher, MerkleTree};
+
+use crate::hash::{Hash, keccak};
+use crate::limits::TREE_LEVELS_MAX;
+
+/// keccak(0x01 ‖ left ‖ right).
+pub fn node(left: &Hash, right: &Hash) -> Hash {
+    let mut preimage = [1; 65];
+    preimage[1..33].copy_from_slice(&left.0);
+    preimage[33..].copy_from_slice(&right.0);
+    keccak(&preimage)
+}
+
+/// The root of a tree without leaves: keccak of nothing.
+pub fn empty_root() -> Hash {
+    keccak(b"")
+}
+
+/// The node rule, as `rs_merkle` wants it. Leaves come hashed, so `hash` is never on its path.
+#[derive(Clone)]
+struct NodeRule;
+
+impl Hasher for NodeRule {
+    type Hash = Hash;
+
+    fn hash(data: &[u8]) -> Hash {
+        keccak(data)
+    }
+
+    fn concat_and_hash(left: &Hash, right: Option<&Hash>) -> Hash {
+        right.map_or(*left, |right| node(left, right))
+    }
+}
+
+/// The tree over one batch's leaves.
+pub struct BatchTree {
+    tree: MerkleTree<NodeRule>,
+    count: usize,
+}
+
+impl BatchTree {
+    /// Builds the tree over leaf hashes in sequence order; there must be at least one.
+    pub fn new(leaves: &[Hash]) -> Self {
+        assert!(!leaves.is_empty(), "a batch holds at least one action");
+        Self {
+            tree: MerkleTree::from_leaves(leaves),
+            count: leaves.len(),
+        }
+    }
+
+    /// The root.
+    pub fn root(&self) -> Hash {
+        self.tree.root().expect("the tree has a leaf")
+    }
+
+    /// How many leaves there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The hashes that a verifier needs besides the leaves at `indices` (strictly rising, below the
+    /// count): bottom layer first, left to right in a layer.
+    pub fn proof(&self, indices: &[usize]) -> Vec<Hash> {
+        self.tree.proof(indices).proof_hashes().to_vec()
+    }
+}
+
+/// Why a proof is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ProofError {
+    /// No leaf, or not as many leaves as indices.
+    #[error("a proof needs at least one leaf, and one index for each")]
+    Shape,
+    /// Indices do not rise strictly or lie past the end.
+    #[error("leaf indices must rise strictly and lie below the leaf count")]
+    Indices,
+    /// A hash is missing.
+    #[error("the proof has too few hashes")]
+    TooShort,
+    /// Hashes are left over.
+    #[error("the proof has hashes that nothing uses")]
+    TooLong,
+    /// All used, another root came out.
+    #[error("the proof leads to another root")]
+    OtherRoot,
+    /// The sizes of a consistency proof make no sense.
+    #[error("a consistency proof goes from a size of at least one to one that is not smaller")]
+    Sizes,
+}
+
+/// The root that leaves at `indices` and the hashes of a (multi)proof lead to in a tree of `count`
+/// leaves. A path is the proof for one index (RFC 9162, 2.1.3.2).
+pub fn root_of_proof(
+    count: u64,
+    indices: &[u64],
+    leaves: &[Hash],
+    proof: &[Hash],
+) -> Result<Hash, ProofError> {
+    if indices.is_empty() || indices.len() != leaves.len() {
+        return Err(ProofError::Shape);
+    }
+    let rising = indices.windows(2).all(|pair| pair[0] < pair[1]);
+    if !rising || indices.last().is_some_and(|&last| last >= count) {
+        return Err(ProofError::Indices);
+    }
+    let mut layer: Vec<(u64, Hash)> = indices
+        .iter()
+        .copied()
+        .zip(leaves.iter().copied())
+        .collect();
+    let mut width = count;
+    let mut rest = proof.iter();
+    while width > 1 {
+        let mut above = Vec::with_capacity(layer.len());
+        let mut nodes = layer.iter().copied().peekable();
+        while let Some((index, hash)) = nodes.next() {
+            let parent = if index % 2 == 1 {
+                node(rest.next().ok_or(ProofError::TooShort)?, &hash)
+            } else if index + 1 == width {
+                hash
+            } else if let Some((_, right)) = nodes.next_if(|&(next, _)| next == index + 1) {
+                node(&hash, &right)
+            } else {
+                node(&hash, rest.next().ok_or(ProofError::TooShort)?)
+            };
+            above.push((index / 2, parent));
+        }
+        layer = above;
+        width = width.div_ceil(2);
+    }
+    if rest.next().is_some() {
+        return Err(ProofError::TooLong);
+    }
+    Ok(layer[0].1)
+}
+
+/// Checks a (multi)proof against a root.
+pub fn verify_proof(
+    root: &Hash,
+    count: u64,
+    indices: &[u64],
+    leaves: &[Hash],
+    proof: &[Hash],
+) -> Result<(), ProofError> {
+    if root_of_proof(count, indices, leaves, proof)? == *root {
+        Ok(())
+    } else {
+        Err(ProofError::OtherRoot)
+    }
+}
+
+/// Checks that the tree of `to` leaves with root `second` extends the one of `from` leaves with
+/// root `first` (RFC 9162, 2.1.4.2). Equal sizes need equal roots and an empty proof.
+pub fn verify_consistency(
+    from: u64,
+    to: u64,
+    first: &Hash,
+    second: &Hash,
+    proof: &[Hash],
+) -> Result<(), ProofError> {
+    if from == 0 || from > to {
+        return Err(ProofError::Sizes);
+    }
+    if proof.len() > 2 * TREE_LEVELS_MAX {
+        return Err(ProofError::TooLong);
+    }
+    if from == to {
+        if !proof.is_empty() {
+            return Err(ProofError::TooLong);
+        }
+        return if first == second {
+            Ok(())
+        } else {
+            Err(ProofError::OtherRoot)
+        };
+    }
+    let mut rest = proof.iter();
+    let mut left = from - 1;
+    let mut last = to - 1;
+    // A first tree that is one whole subtree is the proof's first node and is not sent.
+    let start = if from.is_power_of_two() {
+        *first
+    } else {
+        *rest.next().ok_or(ProofError::TooShort)?
+    };
+    let shift = left.trailing_ones();
+    left = left.checked_shr(shift).unwrap_or(0);
+    last = last.checked_shr(shift).unwrap_or(0);
+    let (mut old, mut new) = (start, start);
+    for hash in rest {
+        if last == 0 {
+            return Err(ProofError::TooLong);
+        }
+        if left % 2 == 1 || left == last {
+            old = node(hash, &old);
+            new = node(hash, &new);
+            while left.is_multiple_of(2) && left != 0 {
+                left >>= 1;
+                last >>= 1;
+            }
+        } else {
+            new = node(&new, hash);
+        }
+        left >>= 1;
+        last >>= 1;
+    }
+    if last != 0 {
+        return Err(ProofError::TooShort);
+    }
+    if old == *first && new == *second {
+        Ok(())
+    } else {
+        Err(ProofError::OtherRoot)
+    }
+}

@@ -1,0 +1,296 @@
+//! Proof files: one self-contained JSON file from an action's words to a root that Ethereum holds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{ActionWords, Kind, RequestHead};
+use crate::address::Address;
+use crate::batch::SignedBatch;
+use crate::chain;
+use crate::checkpoint::SignedCheckpoint;
+use crate::eip712::Domain;
+use crate::hash::{Hash, keccak};
+use crate::limits::BATCH_ACTIONS_MAX;
+use crate::log_tree;
+use crate::merkle::{ProofError, verify_proof};
+use crate::receipt::{ReceiptError, ReceiptLeaf, check_header, check_place};
+use crate::signature::{Signature, SignatureError};
+
+/// The proof file format's version.
+pub const PROOF_VERSION: u32 = 1;
+
+/// Why a proof file does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProofFileError {
+    /// Written by a newer program.
+    #[error("proof file version {0} is not known here; this program reads version {PROOF_VERSION}")]
+    Version(u32),
+    /// The action's kind is none that the protocol knows.
+    #[error("{0:?} is not a kind of action")]
+    Kind(String),
+    /// The opened words do not hash to the leaf's content.
+    #[error("the action's words do not hash to the leaf's content")]
+    Content,
+    /// The leaf, its path or the batch header.
+    #[error(transparent)]
+    Receipt(#[from] ReceiptError),
+    /// The path from the batch to the anchored history.
+    #[error("the path from the batch to the anchored history: {0}")]
+    History(ProofError),
+    /// The checkpoint's signature.
+    #[error("the checkpoint's signature: {0}")]
+    Checkpoint(SignatureError),
+    /// Somebody else signed the checkpoint.
+    #[error("the checkpoint was signed by {found}, not by the sequencer {expected}")]
+    OtherSequencer {
+        /// The key that was expected.
+        expected: Address,
+        /// The key that signed.
+        found: Address,
+    },
+    /// The checkpoint does not reach the batch or its last action.
+    #[error("the checkpoint does not cover the batch")]
+    NotCovered,
+    /// The file is for another chain or contract than it should be.
+    #[error("the proof is of another log: its domain is not the expected one")]
+    OtherDomain,
+    /// The request's signature or its place among the request's actions.
+    #[error("authorship: {0}")]
+    Authorship(&'static str),
+}
+
+/// The action, opened: the five words that its content is made of.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenedAction {
+    /// The kind's text.
+    pub kind: String,
+    /// The target's text; may be empty.
+    pub target: String,
+    /// The payload's exact text.
+    pub payload: String,
+    /// The address that signed.
+    pub signer: Address,
+    /// keccak(keccak(signature) ‖ salt).
+    pub authority: Hash,
+}
+
+/// Where the leaf stands in its batch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchPath {
+    /// The leaf's place among the batch's leaves.
+    pub leaf_index: u32,
+    /// From the leaf to the batch root, bottom up.
+    pub path: Vec<Hash>,
+}
+
+/// The anchor that covers the batch. Absent from a file until the chain has finalized it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnchorProof {
+    /// The signed checkpoint.
+    pub checkpoint: SignedCheckpoint,
+    /// From the batch's leaf of the log tree to the checkpoint's history, bottom up.
+    pub path: Vec<Hash>,
+    /// The contract that holds the checkpoint.
+    pub contract: Address,
+    /// The transaction that anchored it; null where the chain held it already.
+    pub transaction_hash: Option<Hash>,
+    /// The block of that transaction.
+    pub block_number: Option<u64>,
+}
+
+/// What shows that the signer signed: not part of the default form, because a signature and the
+/// neighbours' hashes are for those who hold the request.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Authorship {
+    /// The request's signature.
+    pub signature: Signature,
+    /// The request's nonce, a decimal string.
+    #[serde(with = "decimal")]
+    pub nonce: u64,
+    /// The request's deadline, Unix seconds.
+    pub deadline: u64,
+    /// Whether the request was all or none.
+    pub atomic: bool,
+    /// The action's index in the request.
+    pub index: u32,
+    /// The action's salt.
+    pub salt: Hash,
+    /// The action hashes of all the request's actions, in order.
+    pub action_hashes: Vec<Hash>,
+}
+
+/// A proof file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProofFile {
+    /// [`PROOF_VERSION`].
+    pub version: u32,
+    /// The log's domain.
+    pub domain: Domain,
+    /// The sequencer's address.
+    pub sequencer: Address,
+    /// The action, opened.
+    pub action: OpenedAction,
+    /// The leaf.
+    pub leaf: ReceiptLeaf,
+    /// The leaf's place in the batch.
+    pub inclusion: BatchPath,
+    /// The signed header.
+    pub batch: SignedBatch,
+    /// The anchor; null until the chain has finalized one that covers the batch.
+    pub anchor: Option<AnchorProof>,
+    /// Shown only in the authorship form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorship: Option<Authorship>,
+}
+
+/// What a proof file shows when it holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// The file reaches a checkpoint; whether the chain holds that is the chain's to say.
+    pub anchored: bool,
+    /// The signer's signature was checked.
+    pub authorship: bool,
+}
+
+impl ProofFile {
+    /// Checks everything that can be checked offline, for a log and a sequencer that the caller
+    /// trusts (from the contract, or from elsewhere: not from the file).
+    pub fn verify(&self, domain: &Domain, sequencer: &Address) -> Result<Shown, ProofFileError> {
+        if self.version != PROOF_VERSION {
+            return Err(ProofFileError::Version(self.version));
+        }
+        if self.domain != *domain {
+            return Err(ProofFileError::OtherDomain);
+        }
+        let words = self.check_content()?;
+        self.check_inclusion(sequencer)?;
+        if let Some(anchor) = &self.anchor {
+            self.check_anchor(anchor, sequencer)?;
+        }
+        if let Some(authorship) = &self.authorship {
+            self.check_authorship(authorship, &words)?;
+        }
+        Ok(Shown {
+            anchored: self.anchor.is_some(),
+            authorship: self.authorship.is_some(),
+        })
+    }
+
+    fn check_content(&self) -> Result<ActionWords, ProofFileError> {
+        let action = &self.action;
+        let kind =
+            Kind::of_text(&action.kind).ok_or_else(|| ProofFileError::Kind(action.kind.clone()))?;
+        let words = ActionWords::of(&kind, &action.target, action.payload.as_bytes());
+        if chain::content(&words, &action.signer, &action.authority) != self.leaf.content {
+            return Err(ProofFileError::Content);
+        }
+        Ok(words)
+    }
+
+    fn check_inclusion(&self, sequencer: &Address) -> Result<(), ProofFileError> {
+        let header = &self.batch.header;
+        let leaf_index = self.inclusion.leaf_index;
+        check_header(&self.batch, &self.domain, sequencer)?;
+        check_place(
+            header,
+            self.leaf.sequence,
+            self.leaf.timestamp_ms,
+            leaf_index,
+        )?;
+        verify_proof(
+            &header.root,
+            u64::from(header.count),
+            &[u64::from(leaf_index)],
+            &[self.leaf.hash()?],
+            &self.inclusion.path,
+        )
+        .map_err(ReceiptError::Path)?;
+        Ok(())
+    }
+
+    fn check_anchor(
+        &self,
+        anchor: &AnchorProof,
+        sequencer: &Address,
+    ) -> Result<(), ProofFileError> {
+        let checkpoint = &anchor.checkpoint.checkpoint;
+        let digest = checkpoint.digest(&self.domain.separator());
+        let found = anchor
+            .checkpoint
+            .signature
+            .recover(&digest)
+            .map_err(ProofFileError::Checkpoint)?;
+        if found != *sequencer {
+            return Err(ProofFileError::OtherSequencer {
+                expected: *sequencer,
+                found,
+            });
+        }
+        let header = &self.batch.header;
+        if header.number >= checkpoint.batches || header.last_sequence() > checkpoint.sequence {
+            return Err(ProofFileError::NotCovered);
+        }
+        verify_proof(
+            &checkpoint.history,
+            checkpoint.batches,
+            &[header.number],
+            &[log_tree::leaf(&header.hash())],
+            &anchor.path,
+        )
+        .map_err(ProofFileError::History)
+    }
+
+    fn check_authorship(
+        &self,
+        authorship: &Authorship,
+        words: &ActionWords,
+    ) -> Result<(), ProofFileError> {
+        let fail = |why| Err(ProofFileError::Authorship(why));
+        if authorship.action_hashes.len() > BATCH_ACTIONS_MAX {
+            return fail("a request holds at most 500 actions");
+        }
+        let own = authorship.action_hashes.get(authorship.index as usize);
+        if own != Some(&words.action_hash(&authorship.salt)) {
+            return fail("the action is not at its index among the request's action hashes");
+        }
+        let signature_hash = keccak(&authorship.signature.0);
+        if chain::authority_of_hash(&signature_hash, &authorship.salt) != self.action.authority {
+            return fail("the authority is not made from this signature and salt");
+        }
+        let head = RequestHead {
+            signer: self.action.signer,
+            nonce: authorship.nonce,
+            deadline_s: authorship.deadline,
+            atomic: authorship.atomic,
+        };
+        let digest = head.digest(&self.domain.separator(), &authorship.action_hashes);
+        if authorship.signature.recover(&digest) != Ok(head.signer) {
+            return fail("the signature does not recover to the signer");
+        }
+        if self.leaf.timestamp_ms > head.deadline_s.saturating_mul(1000) {
+            return fail("the action was placed after the request's deadline");
+        }
+        Ok(())
+    }
+}
+
+/// Serde: a u64 as a decimal string, for numbers that can pass 2^53.
+pub mod decimal {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// Writes the number as a string.
+    pub fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+
+    /// Reads the number from a string.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse()
+            .map_err(|_| D::Error::custom("must be a decimal number in a string"))
+    }
+}

@@ -1,0 +1,155 @@
+//! What the log keeps of a request: enough to replay every action of it and to check its
+//! signature again, failed actions included.
+
+use std::borrow::Cow;
+
+use crate::action::{ActionWords, Kind, RequestHead, salt};
+use crate::address::Address;
+use crate::chain;
+use crate::eip712::Domain;
+use crate::hash::{Hash, keccak};
+use crate::ids::Id;
+use crate::signature::{Signature, SignatureError};
+
+/// An action that was done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ActionRecord<'a> {
+    /// Its index in the request; failed actions count too.
+    pub index: u16,
+    /// What it does.
+    pub kind: Kind,
+    /// The target's text, as signed.
+    pub target: Cow<'a, str>,
+    /// The payload's exact text, as signed.
+    pub payload: Cow<'a, str>,
+    /// The members of a body with secrets that are not secret, as JSON; `payload` is then a digest.
+    pub disclosed: Option<Cow<'a, str>>,
+    /// The resource that it acted on, or made first.
+    pub resource: Id,
+    /// That resource's version with this action.
+    pub version: u64,
+    /// That resource's integrity before it.
+    pub previous_integrity: Hash,
+    /// The sequence of the resource's action before it; 0 if there was none.
+    pub previous_sequence: u64,
+}
+
+/// An action of the same request that was refused: only its hash is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FailedAction {
+    /// Its index in the request.
+    pub index: u16,
+    /// Its action hash.
+    pub action_hash: Hash,
+}
+
+/// A request of which at least one action was done. All its actions stand in one batch, one after
+/// the other, at one time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestRecord<'a> {
+    /// The batch that holds it.
+    pub batch_number: u64,
+    /// The sequence of its first action that was done; the others follow without a gap.
+    pub first_sequence: u64,
+    /// The place of that action among the batch's leaves.
+    pub first_leaf_index: u32,
+    /// When it was placed, milliseconds.
+    pub timestamp_ms: u64,
+    /// The organization of the wallet that asked.
+    pub organization_id: Id,
+    /// The wallet that asked.
+    pub wallet_id: Id,
+    /// Signer, nonce, deadline, atomic.
+    pub head: RequestHead,
+    /// The signature over the request.
+    pub signature: Signature,
+    /// The seed of the actions' salts.
+    pub salt_seed: Hash,
+    /// The actions that were done, in order; at least one.
+    pub actions: Vec<ActionRecord<'a>>,
+    /// The ones that were refused, in order.
+    pub failed: Vec<FailedAction>,
+}
+
+/// Why a record's signature does not check.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// Indices of done and failed actions are not 0 .. n.
+    #[error("the indices of the request's actions have gaps or repeat")]
+    Indices,
+    /// The signature does not recover.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// Another key signed.
+    #[error("signed by {found}, not by {expected}")]
+    Signer {
+        /// The signer that the record names.
+        expected: Address,
+        /// The key that signed.
+        found: Address,
+    },
+}
+
+impl RequestRecord<'_> {
+    /// The salt of an action.
+    pub fn salt(&self, action: &ActionRecord<'_>) -> Hash {
+        salt(&self.salt_seed, action.index)
+    }
+
+    /// The content of an action.
+    pub fn content(&self, action: &ActionRecord<'_>) -> Hash {
+        let words = ActionWords::of(&action.kind, &action.target, action.payload.as_bytes());
+        let authority = self.authority(action);
+        chain::content(&words, &self.head.signer, &authority)
+    }
+
+    /// The authority of an action.
+    pub fn authority(&self, action: &ActionRecord<'_>) -> Hash {
+        chain::authority_of_hash(&keccak(&self.signature.0), &self.salt(action))
+    }
+
+    /// The sequence of the last action that was done.
+    pub fn last_sequence(&self) -> u64 {
+        self.first_sequence + self.actions.len() as u64 - 1
+    }
+
+    /// The action hashes of all the request's actions, in request order.
+    pub fn action_hashes(&self) -> Result<Vec<Hash>, RecordError> {
+        let count = self.actions.len() + self.failed.len();
+        let mut hashes = vec![None; count];
+        let done = self.actions.iter().map(|action| {
+            let words = ActionWords::of(&action.kind, &action.target, action.payload.as_bytes());
+            (action.index, words.action_hash(&self.salt(action)))
+        });
+        let failed = self
+            .failed
+            .iter()
+            .map(|action| (action.index, action.action_hash));
+        for (index, hash) in done.chain(failed) {
+            let slot = hashes
+                .get_mut(usize::from(index))
+                .ok_or(RecordError::Indices)?;
+            *slot = Some(hash);
+        }
+        hashes
+            .into_iter()
+            .map(|hash| hash.ok_or(RecordError::Indices))
+            .collect()
+    }
+
+    /// Checks that the signer signed the request.
+    pub fn verify_signature(&self, domain: &Domain) -> Result<(), RecordError> {
+        let digest = self
+            .head
+            .digest(&domain.separator(), &self.action_hashes()?);
+        let found = self.signature.recover(&digest)?;
+        if found == self.head.signer {
+            Ok(())
+        } else {
+            Err(RecordError::Signer {
+                expected: self.head.signer,
+                found,
+            })
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! secp256k1 signatures in Ethereum's 65-byte form, and the keys that make them.
+
+use core::fmt;
+use core::str::FromStr;
+
+use k256::ecdsa::{RecoveryId, Signature as EcdsaSignature, SigningKey as EcdsaKey, VerifyingKey};
+
+use crate::address::Address;
+use crate::hash::{Hash, HexError, from_hex, keccak, push_hex, text_serde};
+
+/// r ‖ s ‖ v, v kept as 27 or 28. Only signatures with a low s can be made or read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Signature(pub [u8; 65]);
+
+/// Why bytes are no acceptable signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// Not `0x` and 130 hexadecimal digits.
+    #[error("a signature {0}")]
+    Hex(#[from] HexError),
+    /// v is none of 0, 1, 27 and 28.
+    #[error("the signature's last byte (v) must be 0, 1, 27 or 28, not {0}")]
+    RecoveryByte(u8),
+    /// s lies in the upper half of the group order (EIP-2): the other form of a valid signature.
+    #[error("the signature's s is in the upper half of the curve's order; use the low form")]
+    HighS,
+    /// r or s is zero or too large, or no key fits.
+    #[error("the signature does not recover to any key")]
+    Unrecoverable,
+}
+
+impl Signature {
+    /// Takes 65 bytes; v 0 or 1 becomes 27 or 28; a high s is refused.
+    pub fn from_bytes(mut bytes: [u8; 65]) -> Result<Self, SignatureError> {
+        bytes[64] = match bytes[64] {
+            v @ (27 | 28) => v,
+            v @ (0 | 1) => v + 27,
+            v => return Err(SignatureError::RecoveryByte(v)),
+        };
+        let ecdsa =
+            EcdsaSignature::from_slice(&bytes[..64]).map_err(|_| SignatureError::Unrecoverable)?;
+        if ecdsa.normalize_s() != ecdsa {
+            return Err(SignatureError::HighS);
+        }
+        Ok(Self(bytes))
+    }
+
+    /// The address whose key signed `digest`.
+    pub fn recover(&self, digest: &Hash) -> Result<Address, SignatureError> {
+        let ecdsa =
+            EcdsaSignature::from_slice(&self.0[..64]).map_err(|_| SignatureError::Unrecoverable)?;
+        let recovery = RecoveryId::from_byte(self.0[64].wrapping_sub(27))
+            .ok_or(SignatureError::RecoveryByte(self.0[64]))?;
+        VerifyingKey::recover_from_prehash(&digest.0, &ecdsa, recovery)
+            .map(|key| address_of(&key))
+            .map_err(|_| SignatureError::Unrecoverable)
+    }
+}
+
+fn address_of(key: &VerifyingKey) -> Address {
+    let point = key.to_sec1_point(false);
+    let hash = keccak(&point.as_bytes()[1..]);
+    let mut address = [0; 20];
+    address.copy_from_slice(&hash.0[12..]);
+    Address(address)
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        push_hex(&mut text, &self.0);
+        f.write_str(&text)
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Signature {
+    type Err = SignatureError;
+
+    fn from_str(text: &str) -> Result<Self, SignatureError> {
+        Self::from_bytes(from_hex(text)?)
+    }
+}
+
+text_serde!(Signature);
+
+/// A secp256k1 private key. Never printed: `Debug` shows the address alone.
+#[derive(Clone)]
+pub struct SigningKey {
+    key: EcdsaKey,
+    address: Address,
+}
+
+/// The bytes are no private key (zero, or not below the curve's order).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are not a secp256k1 private key")]
+pub struct KeyError;
+
+impl SigningKey {
+    /// Takes the 32 bytes of a private key.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, KeyError> {
+        let key = EcdsaKey::from_slice(bytes).map_err(|_| KeyError)?;
+        let address = address_of(key.verifying_key());
+        Ok(Self { key, address })
+    }
+
+    /// The address of the key.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The 32 bytes of the key, for storing it.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.key.to_bytes().into()
+    }
+
+    /// Signs a 32-byte digest, deterministically (RFC 6979), low s.
+    pub fn sign(&self, digest: &Hash) -> Signature {
+        let (signature, recovery) = self.key.sign_prehash_recoverable(&digest.0);
+        let mut bytes = [0; 65];
+        bytes[..64].copy_from_slice(&signature.to_bytes());
+        bytes[64] = 27 + recovery.to_byte();
+        Signature(bytes)
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({})", self.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> SigningKey {
+        SigningKey::from_bytes(&[0xa1; 32]).unwrap()
+    }
+
+    #[test]
+    fn signs_and_recovers() {
+        let digest = keccak(b"something");
+        let signature = key().sign(&digest);
+        assert_eq!(signature.recover(&digest), Ok(key().address()));
+        assert_ne!(signature.recover(&keccak(b"else")), Ok(key().address()));
+        assert_eq!(signature.to_string().parse(), Ok(signature));
+    }
+
+    #[test]
+    fn v_is_normalised_and_high_s_refused() {
+        let digest = keccak(b"something");
+        let signature = key().sign(&digest);
+        let mut low_v = signature.0;
+        low_v[64] -= 27;
+        assert_eq!(Signature::from_bytes(low_v), Ok(signature));
+        let mut bad_v = signature.0;
+        bad_v[64] = 29;
+        assert_eq!(
+            Signature::from_bytes(bad_v),
+            Err(SignatureError::RecoveryByte(29))
+        );
+
+        let ecdsa = EcdsaSignature::from_slice(&signature.0[..64]).unwrap();
+        let (r, s) = ecdsa.split_scalars();
+        let high = EcdsaSignature::from_scalars(r.to_bytes(), (-*s).to_bytes()).unwrap();
+        let mut bytes = signature.0;
+        bytes[..64].copy_from_slice(&high.to_bytes());
+        bytes[64] = 27 + (28 - signature.0[64]);
+        assert_eq!(Signature::from_bytes(bytes), Err(SignatureError::HighS));
+    }
+
+    #[test]
+    fn debug_hides_the_key() {
+        assert!(!format!("{:?}", key()).contains("a1a1a1a1"));
+        assert_eq!(SigningKey::from_bytes(&[0; 32]).unwrap_err(), KeyError);
+    }
+}

@@ -1,0 +1,52 @@
+//! Times: milliseconds since the Unix epoch inside, RFC 3339 UTC with milliseconds outside.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The last millisecond that RFC 3339 can write (year 9999).
+const MS_MAX: u64 = 253_402_300_799_999;
+
+/// RFC 3339 UTC with milliseconds: `2026-01-02T03:04:05.678Z`.
+pub fn rfc3339(ms: u64) -> String {
+    let time = UNIX_EPOCH + Duration::from_millis(ms.min(MS_MAX));
+    humantime::format_rfc3339_millis(time).to_string()
+}
+
+/// Reads an RFC 3339 time in UTC; `None` if it is none or lies before the epoch.
+pub fn parse_rfc3339(text: &str) -> Option<u64> {
+    let time = humantime::parse_rfc3339(text).ok()?;
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
+}
+
+/// Serde: milliseconds inside, RFC 3339 text outside.
+pub mod as_rfc3339 {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// Writes the time as text.
+    pub fn serialize<S: Serializer>(ms: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::rfc3339(*ms))
+    }
+
+    /// Reads the time from text.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        super::parse_rfc3339(&text).ok_or_else(|| D::Error::custom("must be an RFC 3339 UTC time"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_milliseconds_are_one() {
+        assert_eq!(rfc3339(1_790_000_000_123), "2026-09-21T14:13:20.123Z");
+        assert_eq!(
+            parse_rfc3339("2026-09-21T14:13:20.123Z"),
+            Some(1_790_000_000_123)
+        );
+        assert_eq!(rfc3339(u64::MAX), "9999-12-31T23:59:59.999Z");
+        assert_eq!(parse_rfc3339("yesterday"), None);
+        assert_eq!(parse_rfc3339("1969-12-31T23:59:59Z"), None);
+    }
+}
