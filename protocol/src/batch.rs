@@ -60,9 +60,10 @@ impl BatchHeader {
         eip712::digest(domain_separator, &self.hash())
     }
 
-    /// The sequence of its last action.
+    /// The sequence of its last action; the largest u64 for a header that no log can hold.
     pub fn last_sequence(&self) -> u64 {
-        self.first_sequence + u64::from(self.count) - 1
+        self.first_sequence
+            .saturating_add(u64::from(self.count.saturating_sub(1)))
     }
 
     /// Signs the header.

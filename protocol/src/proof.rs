@@ -231,7 +231,7 @@ impl ProofFile {
             });
         }
         let header = &self.batch.header;
-        if header.number >= checkpoint.batches || header.last_sequence() > checkpoint.sequence {
+        if header.number >= checkpoint.batches || self.leaf.sequence > checkpoint.sequence {
             return Err(ProofFileError::NotCovered);
         }
         verify_proof(

@@ -1,0 +1,34 @@
+# The work is done in scripts/; each says what it installs and what it does.
+.DEFAULT_GOAL := help
+.PHONY: run test bench fmt lint vectors vectors-check deny clean help
+
+run: ## Install what is missing, build, and serve on ./data
+	@scripts/run.sh
+
+test: ## Install what is missing and run every check and test
+	@scripts/test.sh
+
+bench: ## Run the benchmarks
+	@scripts/bench.sh
+
+fmt: ## Format the Rust code
+	@scripts/cargo.sh fmt --all
+
+lint: ## Formatting and clippy, warnings as errors
+	@scripts/cargo.sh fmt --all --check
+	@scripts/cargo.sh clippy --workspace --all-targets --locked -- -D warnings
+
+vectors: ## Make the test vectors anew
+	@scripts/vectors.sh write
+
+vectors-check: ## Check that the test vectors are what their generators make
+	@scripts/vectors.sh check
+
+deny: ## Check dependencies, advisories included (needs the network)
+	@scripts/deny.sh all
+
+clean: ## Remove what was built and installed in the clone
+	@scripts/clean.sh
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

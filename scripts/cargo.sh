@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Calls cargo with the environment that every script uses, so that nothing is compiled twice.
+set -euo pipefail
+source "$(dirname "$0")/shell.sh"
+source "$root/scripts/tools.sh"
+find_cargo
+use_compiler_cache
+cd "$root"
+exec cargo "$@"

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Removes what was built and installed inside the clone. ./data and the compiler cache stay.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/shell.sh
+
+find_cargo
+cargo clean
+rm -rf .venv
+find . -name node_modules -type d -prune -exec rm -rf {} +
+say "left alone: ./data (the server's) and $cache_dir (the compiler's cache)"

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds the server and starts it on ./data. Arguments go to `kedge serve`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/shell.sh
+source scripts/tools.sh
+
+build() {
+  say "    the first build compiles RocksDB: about ten minutes on two cores, seconds ever after"
+  cargo build --release --locked -p kedge
+}
+
+# Where there is a terminal, job control gives the server a process group of its own: Ctrl-C then reaches it
+# alone, make waits while it drains, and its exit status is make's. Should this shell be killed, setpriv has the
+# server told to end. Without a terminal it takes this shell's place.
+serve() {
+  local command=("$target_dir/release/kedge" serve --dev --data "$root/data" "$@")
+  if [[ -t 0 && -t 1 ]]; then
+    set -m
+    setpriv --pdeathsig TERM -- "${command[@]}"
+  else
+    trap - EXIT
+    exec "${command[@]}"
+  fi
+}
+
+step "Tools" install_build_tools
+step "Build" build
+printf '\n==> 3. Start\n'
+serve "$@"

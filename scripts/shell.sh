@@ -1,0 +1,84 @@
+# Sourced by the other scripts: the repository's root, the tools' environment, steps and errors.
+# shellcheck shell=bash
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cache_dir="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/kedge"
+target_dir="${CARGO_TARGET_DIR:-$root/target}"
+
+say() {
+  printf '%s\n' "$*"
+}
+
+# Ends the script: first what is wrong, then, one a line, what to do about it.
+die() {
+  printf '\nerror: %s\n' "$1" >&2
+  shift
+  if (($#)); then
+    printf '  %s\n' "$@" >&2
+  fi
+  exit 1
+}
+
+have() {
+  command -v "$1" >/dev/null 2>&1
+}
+
+# rustup puts cargo where a login shell finds it; make may be called by another one.
+find_cargo() {
+  local bin
+  if ! have cargo; then
+    for bin in "${CARGO_HOME:-}/bin" "${HOME:-}/.cargo/bin"; do
+      if [[ -x "$bin/cargo" ]]; then
+        export PATH="$bin:$PATH"
+        break
+      fi
+    done
+  fi
+  have cargo || die "cargo was not found" "install Rust from https://rustup.rs, then try again"
+}
+
+# The C++ store takes most of a build's time. Its objects go to a cache outside the clone, which every
+# profile and every clone shares; the compiler's name must stay the same for that.
+use_compiler_cache() {
+  if have ccache && have clang && have clang++; then
+    export CC="ccache clang" CXX="ccache clang++"
+    export CCACHE_DIR="${CCACHE_DIR:-$cache_dir/ccache}"
+    export CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-2G}"
+    mkdir -p "$CCACHE_DIR" || die "the compiler cache can't be made in $CCACHE_DIR" \
+      "set CCACHE_DIR or XDG_CACHE_HOME to a directory that you can write to"
+  fi
+}
+
+step_number=0
+step_summary=()
+
+# step <title> <command…>: a header, the command, its duration; the first failure ends everything.
+step() {
+  local title="$1" start=$SECONDS
+  shift
+  step_number=$((step_number + 1))
+  printf '\n==> %d. %s\n' "$step_number" "$title"
+  # Not in a condition: there, bash would go on after a failed line inside a function.
+  step_title="$title"
+  "$@"
+  step_title=""
+  step_summary+=("$(printf '%5ds  %s' "$((SECONDS - start))" "$title")")
+  printf '    done in %ds\n' "$((SECONDS - start))"
+}
+
+step_title=""
+
+report_failed_step() {
+  local status=$?
+  if ((status != 0)) && [[ -n "$step_title" ]]; then
+    printf '\nFAILED in step %d, "%s" (status %d). What it printed last says why.\n' \
+      "$step_number" "$step_title" "$status" >&2
+  fi
+}
+trap report_failed_step EXIT
+
+summary() {
+  printf '\n'
+  printf '%s\n' "${step_summary[@]}"
+  printf '%s: %d steps passed in %ds\n' "$1" "$step_number" "$SECONDS"
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Everything that has to hold, from formatting to the whole system; installs what it needs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/shell.sh
+source scripts/tools.sh
+
+node_folders=(protocol/vectors/generate contracts chain/tests/anvil tests/js)
+
+tools() {
+  install_test_tools
+  install_node_packages "${node_folders[@]}"
+  install_python_packages
+}
+
+rust_tests() {
+  cargo test --workspace --locked
+}
+
+# The other-language client runs against the server that the Rust tests were built with.
+javascript_tests() {
+  cargo build --locked -p kedge
+  (cd tests/js && KEDGE_BIN="$target_dir/debug/kedge" npm test)
+}
+
+step "Tools" tools
+step "Formatting" cargo fmt --all --check
+step "Test vectors" scripts/vectors.sh check
+step "Licences, bans and sources of dependencies" scripts/deny.sh offline
+step "Lints" cargo clippy --workspace --all-targets --locked -- -D warnings
+step "Rust tests" rust_tests
+if [[ -f contracts/scripts/test.sh ]]; then
+  step "Contract" contracts/scripts/test.sh
+fi
+if [[ -f tests/js/package.json ]]; then
+  step "JavaScript client" javascript_tests
+fi
+summary "make test"

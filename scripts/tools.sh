@@ -1,0 +1,127 @@
+# Sourced: what has to be on the machine, and how it gets there.
+# shellcheck shell=bash
+
+node_version_min=20
+
+# Runs a command as root: directly, or with sudo, which may ask only where somebody can answer.
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif have sudo && [[ -t 0 ]]; then
+    sudo "$@"
+  elif have sudo; then
+    sudo -n "$@"
+  else
+    return 1
+  fi
+}
+
+# Tells whether what a Debian package is needed for is there, wherever it came from.
+present() {
+  case "$1" in
+    clang) have clang && have clang++ ;;
+    libclang-dev) [[ -n "${LIBCLANG_PATH:-}" ]] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
+      compgen -G '/usr/lib*/libclang*.so*' >/dev/null ;;
+    gcc) have cc ;;
+    python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
+    *) have "$1" ;;
+  esac
+}
+
+# install_packages <package…>: installs those that are missing, and says which.
+install_packages() {
+  local package missing=()
+  for package in "$@"; do
+    present "$package" || missing+=("$package")
+  done
+  if ((${#missing[@]} == 0)); then
+    say "    nothing to install: $* are there"
+    return
+  fi
+  have apt-get || die "these are missing: ${missing[*]}" "install them with your system's package manager, then try again"
+  say "    installing with apt: ${missing[*]}"
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
+  local by_hand="apt-get update && apt-get install ${missing[*]}"
+  as_root "${apt[@]}" update || die "the package lists could not be read" "as root: $by_hand"
+  as_root "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+    die "apt could not install ${missing[*]}" "as root: $by_hand"
+  for package in "${missing[@]}"; do
+    present "$package" || die "$package was installed, but what it should bring is not there"
+  done
+}
+
+check_rust() {
+  find_cargo
+  local wanted found
+  wanted="$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)"
+  found="$(rustc --version | awk '{print $2}')"
+  if [[ "$(printf '%s\n%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]]; then
+    die "Rust $wanted or newer is needed, and this is $found" "rustup update stable"
+  fi
+  say "    Rust $found"
+}
+
+# What building and running needs. gcc is for linking where no other package brought a cc.
+install_build_tools() {
+  install_packages clang libclang-dev cmake pkg-config ccache gcc
+  use_compiler_cache
+  check_rust
+}
+
+check_node() {
+  have node && have npm || die "node and npm were not found" "install Node.js $node_version_min or newer, then try again"
+  local found
+  found="$(node --version)"
+  found="${found#v}"
+  ((${found%%.*} >= node_version_min)) || die "Node.js $node_version_min or newer is needed, and this is $found"
+  say "    Node.js $found"
+}
+
+check_components() {
+  local component
+  for component in fmt clippy; do
+    cargo "$component" --version >/dev/null 2>&1 ||
+      die "cargo $component was not found" "rustup component add rustfmt clippy"
+  done
+}
+
+install_test_tools() {
+  install_build_tools
+  check_components
+  check_node
+  install_packages python3 python3-venv
+}
+
+# install_node_packages <folder…>: exactly what each lock file says, unless it is there already.
+install_node_packages() {
+  local folder
+  for folder in "$@"; do
+    [[ -f "$root/$folder/package-lock.json" ]] || continue
+    local lock="$root/$folder/package-lock.json" stamp="$root/$folder/node_modules/.installed-lock"
+    if cmp --silent "$lock" "$stamp"; then
+      say "    $folder: as its lock file says"
+      continue
+    fi
+    say "    $folder: npm ci"
+    (cd "$root/$folder" && npm ci --no-audit --no-fund --loglevel=error) ||
+      die "npm could not install the packages of $folder" "look at what it printed; it needs the npm registry"
+    cp "$lock" "$stamp"
+  done
+}
+
+python_environment="$root/.venv"
+
+# A virtual environment with the pinned packages of the vector generators.
+install_python_packages() {
+  local wanted="$root/protocol/vectors/generate/requirements.txt" stamp="$python_environment/installed-requirements.txt"
+  if cmp --silent "$wanted" "$stamp"; then
+    say "    .venv: as requirements.txt says"
+    return
+  fi
+  say "    .venv: pip install"
+  rm -rf "$python_environment"
+  python3 -m venv "$python_environment"
+  "$python_environment/bin/pip" install --quiet --disable-pip-version-check --requirement "$wanted" ||
+    die "pip could not install the packages of $wanted" "look at what it printed; it needs PyPI"
+  cp "$wanted" "$stamp"
+}
