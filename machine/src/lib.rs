@@ -1,1 +1,18 @@
-//! kedge-machine
+//! The rules: what an action does to resources. Pure and deterministic: the same state and the
+//! same log make the same bytes, on the server and in a replay alike. No I/O, no clock, no
+//! randomness; whatever a rule must look up comes through [`World`].
+
+pub mod fold;
+pub mod image;
+pub mod json;
+pub mod object;
+pub mod refusal;
+pub mod registration;
+pub mod rights;
+pub mod sequencer;
+pub mod template;
+mod text;
+pub mod world;
+
+pub use refusal::{FieldError, Refusal};
+pub use world::{Caller, Input, Recipient, Unavailable, World};

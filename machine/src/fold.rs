@@ -1,0 +1,282 @@
+//! The fold: replaying the log from nothing with the same rules gives the same state. It is what
+//! `verify` compares a store with, and what makes the state a consequence of the log.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::nonce::{NonceError, NonceWindow};
+use kedge_protocol::record::{ActionRecord, RequestRecord};
+use kedge_protocol::resource::{Object, Organization, Template, Trace, Variation, Wallet};
+use kedge_protocol::{Address, Id, Prefix};
+
+use crate::image::Image;
+use crate::refusal::Refusal;
+use crate::world::{Caller, Input, Recipient, Unavailable, World};
+use crate::{object, registration, template};
+
+/// Why a record cannot be what the rules made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FoldError {
+    /// The nonce was not the signer's to spend.
+    #[error("sequence {sequence}: {error}")]
+    Nonce {
+        /// The record's first sequence.
+        sequence: u64,
+        /// What is wrong with the nonce.
+        error: NonceError,
+    },
+    /// The action was placed after its deadline.
+    #[error("sequence {sequence}: placed after the request's deadline")]
+    Deadline {
+        /// The record's first sequence.
+        sequence: u64,
+    },
+    /// The signer is no key of the wallet that the record names.
+    #[error("sequence {sequence}: the signer is no key of the wallet that asked")]
+    Signer {
+        /// The record's first sequence.
+        sequence: u64,
+    },
+    /// The rules refuse the action.
+    #[error("sequence {sequence}: the rules refuse the action: {refusal:?}")]
+    Refused {
+        /// The action's sequence.
+        sequence: u64,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The rules give another resource, version or integrity than the record says.
+    #[error(
+        "sequence {sequence}: the record's resource, version or integrity is not what the rules give"
+    )]
+    Differs {
+        /// The action's sequence.
+        sequence: u64,
+    },
+}
+
+/// All state that follows from the log.
+#[derive(Default)]
+pub struct State {
+    /// Organizations by identifier.
+    pub organizations: HashMap<Id, Organization>,
+    /// Wallets by identifier.
+    pub wallets: HashMap<Id, Wallet>,
+    /// Templates by identifier.
+    pub templates: HashMap<Id, Arc<Template>>,
+    /// Variations by identifier.
+    pub variations: HashMap<Id, Arc<Variation>>,
+    /// Objects by identifier.
+    pub objects: HashMap<Id, Object>,
+    /// How many objects each template has made.
+    pub minted: HashMap<Id, u64>,
+    /// Each signer's nonces.
+    pub nonces: HashMap<Address, NonceWindow>,
+    wallet_of_address: HashMap<Address, Id>,
+    emails: HashSet<String>,
+    template_names: HashSet<(Id, String)>,
+}
+
+impl World for State {
+    fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
+        Ok(self.wallets.get(&id).map(|wallet| Recipient {
+            wallet_id: wallet.id,
+            address: wallet.address,
+        }))
+    }
+
+    fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable> {
+        self.wallet_of_address
+            .get(&address)
+            .map_or(Ok(None), |id| self.wallet(*id))
+    }
+
+    fn template(&self, id: Id) -> Result<Option<Arc<Template>>, Unavailable> {
+        Ok(self.templates.get(&id).cloned())
+    }
+
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+        Ok(self.variations.get(&id).cloned())
+    }
+
+    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
+        Ok(self.emails.contains(email))
+    }
+
+    fn address_taken(&self, address: Address) -> Result<bool, Unavailable> {
+        Ok(self.wallet_of_address.contains_key(&address))
+    }
+
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
+        Ok(self
+            .template_names
+            .contains(&(organization, name.to_owned())))
+    }
+}
+
+impl State {
+    /// Applies one request's done actions; gives their images, in order, one list an action.
+    pub fn apply(&mut self, record: &RequestRecord<'_>) -> Result<Vec<Vec<Image>>, FoldError> {
+        let sequence = record.first_sequence;
+        if record.timestamp_ms > record.head.deadline_s.saturating_mul(1_000) {
+            return Err(FoldError::Deadline { sequence });
+        }
+        let mut window = self
+            .nonces
+            .get(&record.head.signer)
+            .cloned()
+            .unwrap_or_default();
+        window
+            .spend(record.head.nonce)
+            .map_err(|error| FoldError::Nonce { sequence, error })?;
+        let mut all = Vec::with_capacity(record.actions.len());
+        for (action, sequence) in record.actions.iter().zip(sequence..) {
+            let mut images = self.decide(record, action, sequence)?;
+            for image in &mut images {
+                image.place(sequence, record.timestamp_ms);
+            }
+            for image in &images {
+                self.insert(image.clone());
+            }
+            all.push(images);
+        }
+        self.nonces.insert(record.head.signer, window);
+        Ok(all)
+    }
+
+    fn decide(
+        &self,
+        record: &RequestRecord<'_>,
+        action: &ActionRecord<'_>,
+        sequence: u64,
+    ) -> Result<Vec<Image>, FoldError> {
+        let refused = |refusal| FoldError::Refused { sequence, refusal };
+        let content = record.content(action);
+        let input = Input {
+            kind: &action.kind,
+            target: &action.target,
+            payload: action.disclosed.as_deref().unwrap_or(&action.payload),
+            content: &content,
+        };
+        let images = if action.kind == Kind::WalletRegister {
+            let (wallet, organization) =
+                registration::register(self, &record.head.signer, &input).map_err(refused)?;
+            vec![Image::Wallet(wallet), Image::Organization(organization)]
+        } else {
+            let caller = self.caller(record)?;
+            self.decide_for(&caller, &input).map_err(refused)?
+        };
+        let previous = self.trace_of(images[0].id());
+        let trace = images[0].trace().copied().unwrap_or(Trace::NEW);
+        let fits = images[0].id() == action.resource
+            && trace.version == action.version
+            && previous.integrity == action.previous_integrity
+            && previous.sequence == action.previous_sequence;
+        if fits {
+            Ok(images)
+        } else {
+            Err(FoldError::Differs { sequence })
+        }
+    }
+
+    fn caller(&self, record: &RequestRecord<'_>) -> Result<Caller, FoldError> {
+        self.wallets
+            .get(&record.wallet_id)
+            .filter(|wallet| wallet.keys.contains(&record.head.signer))
+            .map(|wallet| Caller {
+                wallet_id: wallet.id,
+                organization_id: wallet.organization_id,
+                role: wallet.role,
+                address: wallet.address,
+            })
+            .ok_or(FoldError::Signer {
+                sequence: record.first_sequence,
+            })
+    }
+
+    fn decide_for(&self, caller: &Caller, input: &Input<'_>) -> Result<Vec<Image>, Refusal> {
+        match input.kind {
+            Kind::TemplateCreate => {
+                template::create(self, caller, input).map(|made| vec![Image::Template(made)])
+            }
+            Kind::TemplateVariations => {
+                let target = Id::parse_as(Prefix::Template, input.target)
+                    .ok()
+                    .and_then(|id| self.templates.get(&id))
+                    .ok_or_else(|| Refusal::not_found("template", input.target))?;
+                let (next, variations) = template::add_variations(caller, target, input)?;
+                let variations = variations.into_iter().map(Image::Variation);
+                Ok(std::iter::once(Image::Template(next))
+                    .chain(variations)
+                    .collect())
+            }
+            Kind::Mint => {
+                let object = object::mint(self, caller, input)?;
+                let minted = self.minted.get(&object.template_id).copied().unwrap_or(0);
+                let supply = self
+                    .templates
+                    .get(&object.template_id)
+                    .and_then(|t| t.max_supply);
+                if supply.is_some_and(|max| minted >= max) {
+                    return Err(Refusal::State("the template's supply is used up".into()));
+                }
+                Ok(vec![Image::Object(object)])
+            }
+            kind if kind.is_bus() => {
+                let target = Id::parse_as(Prefix::Object, input.target)
+                    .ok()
+                    .and_then(|id| self.objects.get(&id))
+                    .ok_or_else(|| Refusal::not_found("object", input.target))?;
+                let template = self
+                    .templates
+                    .get(&target.template_id)
+                    .ok_or_else(|| Refusal::not_found("template", &target.template_id))?;
+                object::act(self, caller, target, template, input)
+                    .map(|object| vec![Image::Object(object)])
+            }
+            kind => Err(Refusal::Forbidden(
+                format!("{} is not done this way", kind.text()).into(),
+            )),
+        }
+    }
+
+    fn trace_of(&self, id: Id) -> Trace {
+        let trace = match id.prefix {
+            Prefix::Object => self.objects.get(&id).map(|object| object.trace),
+            Prefix::Template => self.templates.get(&id).map(|template| template.trace),
+            Prefix::Wallet => self.wallets.get(&id).map(|wallet| wallet.trace),
+            _ => None,
+        };
+        trace.unwrap_or(Trace::NEW)
+    }
+
+    fn insert(&mut self, image: Image) {
+        match image {
+            Image::Object(object) => {
+                if object.trace.version == 1 {
+                    *self.minted.entry(object.template_id).or_default() += 1;
+                }
+                self.objects.insert(object.id, object);
+            }
+            Image::Wallet(wallet) => {
+                self.emails.insert(wallet.email.clone());
+                for address in &wallet.keys {
+                    self.wallet_of_address.insert(*address, wallet.id);
+                }
+                self.wallets.insert(wallet.id, wallet);
+            }
+            Image::Organization(organization) => {
+                self.organizations.insert(organization.id, organization);
+            }
+            Image::Template(template) => {
+                let name = (template.organization_id, template.name.clone());
+                self.template_names.insert(name);
+                self.templates.insert(template.id, Arc::new(template));
+            }
+            Image::Variation(variation) => {
+                self.variations.insert(variation.id, Arc::new(variation));
+            }
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! JSON as text. Payloads are signed as the exact text that was sent, so numbers and strings are
+//! never re-read and re-written: values move as slices of the text.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use kedge_protocol::limits::JSON_DEPTH_MAX;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Why a text is not acceptable JSON.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct JsonError(String);
+
+impl From<serde_json::Error> for JsonError {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Checks a text: JSON, not nested too deeply, no key twice in one object (RFC 8259, 4: names
+/// within an object should be unique; here they must be).
+pub fn check(text: &str) -> Result<(), JsonError> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    Strict { depth: 0 }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+struct Strict {
+    depth: usize,
+}
+
+impl Strict {
+    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
+        if self.depth == JSON_DEPTH_MAX {
+            return Err(E::custom(format_args!(
+                "nested more than {JSON_DEPTH_MAX} levels deep"
+            )));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+/// Objects with more members than this keep their seen keys in a set.
+const LINEAR_KEYS_MAX: usize = 16;
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let inner = self.deeper()?;
+        while items.next_element_seed(inner)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let inner = self.deeper()?;
+        let mut few: Vec<Cow<'de, str>> = Vec::new();
+        let mut many: HashSet<Cow<'de, str>> = HashSet::new();
+        while let Some(key) = members.next_key_seed(Key)? {
+            let fresh = if few.len() < LINEAR_KEYS_MAX && many.is_empty() {
+                let fresh = !few.contains(&key);
+                few.push(key.clone());
+                fresh
+            } else {
+                many.extend(few.drain(..));
+                many.insert(key.clone())
+            };
+            if !fresh {
+                return Err(A::Error::custom(format_args!("key {key:?} stands twice")));
+            }
+            members.next_value_seed(inner)?;
+        }
+        Ok(())
+    }
+}
+
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(key))
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(key.to_owned()))
+    }
+}
+
+/// The members of an object in their order, values as slices of its text.
+pub struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>);
+
+impl<'a> Members<'a> {
+    /// Reads the members of a text that [`check`] accepted; `None` if it is no object.
+    pub fn of(text: &'a str) -> Option<Self> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        deserializer.deserialize_map(MembersVisitor).ok()
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::with_capacity(8);
+        while let Some(key) = access.next_key_seed(Key)? {
+            let value: &'de RawValue = access.next_value()?;
+            members.push((key, value.get()));
+        }
+        Ok(Members(members))
+    }
+}
+
+/// The text without white space between its tokens.
+pub fn compact(text: &str) -> Cow<'_, str> {
+    let mut in_string = false;
+    let mut escaped = false;
+    let is_loose = |byte: u8, in_string: &mut bool, escaped: &mut bool| {
+        if *in_string {
+            if *escaped {
+                *escaped = false;
+            } else if byte == b'\\' {
+                *escaped = true;
+            } else if byte == b'"' {
+                *in_string = false;
+            }
+            return false;
+        }
+        *in_string = byte == b'"';
+        matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+    };
+    let first = text
+        .bytes()
+        .position(|byte| is_loose(byte, &mut in_string, &mut escaped));
+    let Some(first) = first else {
+        return Cow::Borrowed(text);
+    };
+    // White space outside a string is ASCII, so cutting it out leaves the rest whole.
+    let mut out = String::with_capacity(text.len());
+    out.push_str(&text[..first]);
+    let mut start = first + 1;
+    for (i, byte) in text.bytes().enumerate().skip(first + 1) {
+        if is_loose(byte, &mut in_string, &mut escaped) {
+            out.push_str(&text[start..i]);
+            start = i + 1;
+        }
+    }
+    out.push_str(&text[start..]);
+    Cow::Owned(out)
+}
+
+/// RFC 7396's merge of `patch` into `target`, both texts that [`check`] accepted. Untouched values
+/// keep their exact text; new members go behind the old ones. A patch that is no object replaces
+/// the target.
+pub fn merge(target: &str, patch: &str) -> String {
+    let mut out = String::with_capacity(target.len() + patch.len());
+    merge_into(&mut out, Some(target), patch);
+    out
+}
+
+fn merge_into(out: &mut String, target: Option<&str>, patch: &str) {
+    let Some(Members(changes)) = Members::of(patch) else {
+        out.push_str(&compact(patch));
+        return;
+    };
+    let members = target
+        .and_then(Members::of)
+        .map_or(Vec::new(), |members| members.0);
+    let mut used = vec![false; changes.len()];
+    out.push('{');
+    let empty_len = out.len();
+    for (key, value) in &members {
+        let change = changes.iter().position(|(name, _)| name == key);
+        match change {
+            None => {
+                push_key(out, empty_len, key);
+                out.push_str(&compact(value));
+            }
+            Some(place) => {
+                used[place] = true;
+                let patch = changes[place].1;
+                if patch != "null" {
+                    push_key(out, empty_len, key);
+                    merge_into(out, Some(value), patch);
+                }
+            }
+        }
+    }
+    for ((key, patch), used) in changes.iter().zip(used) {
+        if !used && *patch != "null" {
+            push_key(out, empty_len, key);
+            merge_into(out, None, patch);
+        }
+    }
+    out.push('}');
+}
+
+fn push_key(out: &mut String, empty_len: usize, key: &str) {
+    if out.len() > empty_len {
+        out.push(',');
+    }
+    out.push_str(&quoted(key));
+    out.push(':');
+}
+
+/// A string as JSON.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn strictness() {
+        for good in [
+            "{}",
+            "0",
+            "[1, 2.50]",
+            r#"{"a":{"b":1},"b":{"b":2}}"#,
+            "\"x\"",
+            "null",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
+        let keys: Vec<String> = (0..40).map(|i| format!("\"k{}\":1", i % 39)).collect();
+        let many = format!("{{{}}}", keys.join(","));
+        for bad in [
+            "",
+            "{",
+            "{}x",
+            "[1,]",
+            r#"{"a":1,"\u0061":2}"#,
+            "NaN",
+            &deep,
+            &many,
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            check(&format!("{}{}", "[".repeat(64), "]".repeat(64))),
+            Ok(())
+        );
+    }
+
+    /// The table of RFC 7396, appendix A.
+    #[test]
+    fn rfc_7396_appendix_a() {
+        for (target, patch, result) in [
+            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
+            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
+            (
+                r#"{"a":{"b":"c"}}"#,
+                r#"{"a":{"b":"d","c":null}}"#,
+                r#"{"a":{"b":"d"}}"#,
+            ),
+            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+            (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
+            (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
+            (r#"{"a":"foo"}"#, "null", "null"),
+            (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
+            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
+            ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+            ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+        ] {
+            assert_eq!(merge(target, patch), result, "{target} with {patch}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_escapes_keep_their_text() {
+        assert_eq!(
+            merge(
+                r#"{"p": 12.50, "s": "\u00e4 \" x"}"#,
+                r#"{"n":123456789012345678901234567890}"#
+            ),
+            r#"{"p":12.50,"s":"\u00e4 \" x","n":123456789012345678901234567890}"#
+        );
+        assert_eq!(
+            compact("{ \"a b\" : [ 1 , \"\\\" \" ] }\n"),
+            r#"{"a b":[1,"\" "]}"#
+        );
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::btree_map("[a-d\"é]{0,2}", inner, 0..6)
+                    .prop_map(|map| json!(map)),
+            ]
+        })
+    }
+
+    /// RFC 7396, section 2, as written there.
+    fn reference(target: Value, patch: &Value) -> Value {
+        let Value::Object(changes) = patch else {
+            return patch.clone();
+        };
+        let mut map = match target {
+            Value::Object(map) => map,
+            _ => serde_json::Map::new(),
+        };
+        for (key, change) in changes {
+            if change.is_null() {
+                map.remove(key);
+            } else {
+                let old = map.remove(key).unwrap_or(Value::Null);
+                map.insert(key.clone(), reference(old, change));
+            }
+        }
+        Value::Object(map)
+    }
+
+    proptest! {
+        #[test]
+        fn merging_texts_is_merging_values(target in value(), patch in value(), pretty: bool) {
+            let text = |value: &Value| if pretty {
+                serde_json::to_string_pretty(value).unwrap()
+            } else {
+                value.to_string()
+            };
+            let merged = merge(&text(&target), &text(&patch));
+            prop_assert_eq!(check(&merged), Ok(()));
+            prop_assert_eq!(compact(&merged), merged.as_str());
+            prop_assert_eq!(serde_json::from_str::<Value>(&merged).unwrap(), reference(target, &patch));
+        }
+    }
+}

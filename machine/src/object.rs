@@ -1,0 +1,278 @@
+//! What actions do to objects.
+
+use std::borrow::Cow;
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
+use kedge_protocol::resource::{Object, ObjectStatus, Template, Trace};
+use kedge_protocol::{Address, Id, Prefix};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::json::{self, Members};
+use crate::refusal::Refusal;
+use crate::rights;
+use crate::text::{self, Problems};
+use crate::world::{Caller, Input, Recipient, World};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MintPayload<'a> {
+    template_id: Option<String>,
+    variation_id: Option<String>,
+    #[serde(borrow)]
+    properties: Option<&'a RawValue>,
+    to: Option<String>,
+}
+
+/// Makes an object of the template that the action targets. Whether the template's supply allows
+/// one more is not decided here: the organization's actor reserves it.
+pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<Object, Refusal> {
+    let payload: MintPayload<'_> = text::read(input.payload)?;
+    if payload
+        .template_id
+        .as_deref()
+        .is_some_and(|id| id != input.target)
+    {
+        return Err(Refusal::field(
+            "/template_id",
+            "range",
+            "must be the action's target",
+        ));
+    }
+    let template = Id::parse_as(Prefix::Template, input.target)
+        .ok()
+        .map(|id| world.template(id))
+        .transpose()?
+        .flatten()
+        .filter(|template| rights::sees_template(template, caller))
+        .ok_or_else(|| Refusal::not_found("template", input.target))?;
+    rights::check(&Kind::Mint, &template, false, caller)?;
+
+    let mut problems = Problems::default();
+    let own = problems.object("/properties", payload.properties);
+    problems.finish()?;
+    let variation = match &payload.variation_id {
+        None => None,
+        Some(text) => Some(
+            Id::parse_as(Prefix::Variation, text)
+                .ok()
+                .map(|id| world.variation(id))
+                .transpose()?
+                .flatten()
+                .filter(|variation| variation.template_id == template.id)
+                .ok_or_else(|| Refusal::not_found("variation", text))?,
+        ),
+    };
+    let mut properties = template.properties.clone();
+    if let Some(variation) = &variation {
+        properties = json::merge(&properties, &variation.properties);
+    }
+    if own != "{}" {
+        properties = json::merge(&properties, &own);
+    }
+    check_size(&properties)?;
+    let owner = match &payload.to {
+        None => Recipient {
+            wallet_id: caller.wallet_id,
+            address: caller.address,
+        },
+        Some(to) => recipient(world, to)?,
+    };
+    Ok(Object {
+        id: Id::made_by(Prefix::Object, input.content, 0),
+        organization_id: template.organization_id,
+        template_id: template.id,
+        variation_id: variation.map(|variation| variation.id),
+        owner_id: owner.wallet_id,
+        owner_address: owner.address,
+        properties,
+        status: ObjectStatus::Active,
+        trace: Trace::NEW.next(input.content),
+    })
+}
+
+fn check_size(properties: &str) -> Result<(), Refusal> {
+    if properties.len() > OBJECT_PROPERTIES_BYTES_MAX {
+        return Err(Refusal::ObjectTooLarge {
+            bytes: properties.len(),
+        });
+    }
+    Ok(())
+}
+
+/// The wallet that `to` names: an identifier or an address.
+fn recipient<W: World>(world: &W, to: &str) -> Result<Recipient, Refusal> {
+    let found = if to.starts_with("0x") {
+        let address: Address = to
+            .parse()
+            .map_err(|error| Refusal::field("/to", "format", format!("{error}")))?;
+        world.wallet_by_address(address)?
+    } else {
+        let id = Id::parse_as(Prefix::Wallet, to).map_err(|error| {
+            Refusal::field(
+                "/to",
+                "format",
+                format!("must be a wallet's id or address: {error}"),
+            )
+        })?;
+        world.wallet(id)?
+    };
+    found.ok_or_else(|| Refusal::not_found("wallet", to))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdatePayload<'a> {
+    #[serde(borrow)]
+    properties: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TransferPayload<'a> {
+    #[serde(borrow)]
+    to: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SetPayload<'a> {
+    #[serde(borrow)]
+    attributes: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeletePayload {
+    attributes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EmptyPayload {}
+
+/// Decides an action on an object: gives the object after it. The object must be of `template`.
+pub fn act<W: World>(
+    world: &W,
+    caller: &Caller,
+    object: &Object,
+    template: &Template,
+    input: &Input<'_>,
+) -> Result<Object, Refusal> {
+    if !rights::sees_object(object, template, caller) {
+        return Err(Refusal::not_found("object", input.target));
+    }
+    let owns = object.owner_id == caller.wallet_id;
+    rights::check(input.kind, template, owns, caller)?;
+    check_status(object.status, input.kind)?;
+
+    let mut next = Object {
+        properties: String::new(),
+        trace: object.trace.next(input.content),
+        ..*object
+    };
+    next.properties = match input.kind {
+        Kind::Update => update(&object.properties, input.payload)?,
+        Kind::SetAttributes => set_attributes(&object.properties, input.payload)?,
+        Kind::DeleteAttributes => delete_attributes(&object.properties, input.payload)?,
+        _ => object.properties.clone(),
+    };
+    match input.kind {
+        Kind::Transfer => {
+            let payload: TransferPayload<'_> = text::read(input.payload)?;
+            let owner = recipient(world, &payload.to)?;
+            next.owner_id = owner.wallet_id;
+            next.owner_address = owner.address;
+        }
+        Kind::Lock | Kind::Unlock | Kind::Burn => {
+            let EmptyPayload {} = text::read(input.payload)?;
+            next.status = match input.kind {
+                Kind::Lock => ObjectStatus::Locked,
+                Kind::Unlock => ObjectStatus::Active,
+                _ => ObjectStatus::Burned,
+            };
+        }
+        Kind::Emit | Kind::Custom(_) => json::check(input.payload)
+            .map_err(|error| Refusal::field("", "syntax", error.to_string()))?,
+        _ => {}
+    }
+    Ok(next)
+}
+
+fn check_status(status: ObjectStatus, kind: &Kind) -> Result<(), Refusal> {
+    match (status, kind) {
+        (ObjectStatus::Active, Kind::Unlock) => {
+            Err(Refusal::State("the object is not locked".into()))
+        }
+        (ObjectStatus::Active, _) | (ObjectStatus::Locked, Kind::Unlock) => Ok(()),
+        (ObjectStatus::Locked, _) => Err(Refusal::State(
+            "the object is locked; unlock it first".into(),
+        )),
+        (ObjectStatus::Burned, _) => Err(Refusal::State(
+            "the object is burned; nothing can be done with it any more".into(),
+        )),
+    }
+}
+
+fn update(properties: &str, payload: &str) -> Result<String, Refusal> {
+    let payload: UpdatePayload<'_> = text::read(payload)?;
+    let Some(patch) = payload.properties else {
+        return Ok(properties.to_owned());
+    };
+    merge_object(properties, patch.get(), "/properties")
+}
+
+fn merge_object(properties: &str, patch: &str, pointer: &str) -> Result<String, Refusal> {
+    if !patch.starts_with('{') {
+        return Err(Refusal::field(pointer, "type", "must be a JSON object"));
+    }
+    let merged = json::merge(properties, patch);
+    check_size(&merged)?;
+    Ok(merged)
+}
+
+/// Sets top-level members to the given values as they are; `null` is a value here.
+fn set_attributes(properties: &str, payload: &str) -> Result<String, Refusal> {
+    let payload: SetPayload<'_> = text::read(payload)?;
+    let members = Members::of(payload.attributes.get())
+        .ok_or_else(|| Refusal::field("/attributes", "type", "must be a JSON object"))?;
+    let changes: Vec<(&str, Option<&str>)> = members
+        .0
+        .iter()
+        .map(|(key, value)| (key.as_ref(), Some(*value)))
+        .collect();
+    edit(properties, &changes)
+}
+
+fn delete_attributes(properties: &str, payload: &str) -> Result<String, Refusal> {
+    let payload: DeletePayload = text::read(payload)?;
+    let changes: Vec<(&str, Option<&str>)> = payload
+        .attributes
+        .iter()
+        .map(|key| (key.as_str(), None))
+        .collect();
+    edit(properties, &changes)
+}
+
+/// Replaces (`Some`) or removes (`None`) top-level members.
+fn edit(properties: &str, changes: &[(&str, Option<&str>)]) -> Result<String, Refusal> {
+    let old = Members::of(properties).map_or(Vec::new(), |members| members.0);
+    let kept = old.iter().filter_map(|(key, value)| {
+        match changes.iter().rev().find(|(name, _)| name == key) {
+            None => Some((key.as_ref(), *value)),
+            Some((_, change)) => change.map(|change| (key.as_ref(), change)),
+        }
+    });
+    let added = changes.iter().filter_map(|(name, change)| {
+        let known = old.iter().any(|(key, _)| key == name);
+        change.filter(|_| !known).map(|change| (*name, change))
+    });
+    let members: Vec<String> = kept
+        .chain(added)
+        .map(|(key, value)| format!("{}:{}", json::quoted(key), json::compact(value)))
+        .collect();
+    let edited = format!("{{{}}}", members.join(","));
+    check_size(&edited)?;
+    Ok(edited)
+}

@@ -1,0 +1,67 @@
+//! Who may do what: a template's rules, the defaults where it says nothing, and who sees what.
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::{Object, Role, Template, Who};
+
+use crate::refusal::Refusal;
+use crate::world::Caller;
+
+/// Who may do `kind` with objects of `template`; `None` if nobody may. A template that names kinds
+/// allows these; what it does not name keeps its default.
+pub fn allowed(template: &Template, kind: &Kind) -> Option<Who> {
+    if let Some(rule) = template.actions.iter().find(|rule| rule.kind == *kind) {
+        return Some(rule.who);
+    }
+    match kind {
+        Kind::Mint => Some(Who::Issuer),
+        Kind::Custom(_) => None,
+        kind if kind.is_bus() => Some(Who::Owner),
+        _ => None,
+    }
+}
+
+/// True for owners and admins of the template's organization.
+pub fn is_issuer(template: &Template, caller: &Caller) -> bool {
+    caller.organization_id == template.organization_id && may_administer(caller.role)
+}
+
+/// True for roles that manage an organization's templates.
+pub fn may_administer(role: Role) -> bool {
+    matches!(role, Role::Owner | Role::Admin)
+}
+
+/// True when the caller may know that the object exists: its organization's, its own, or public.
+pub fn sees_object(object: &Object, template: &Template, caller: &Caller) -> bool {
+    object.organization_id == caller.organization_id
+        || object.owner_id == caller.wallet_id
+        || template.public_access
+}
+
+/// True when the caller may know that the template exists.
+pub fn sees_template(template: &Template, caller: &Caller) -> bool {
+    template.organization_id == caller.organization_id || template.public_access
+}
+
+/// Checks that the caller may do `kind` with an object of `template`.
+pub fn check(kind: &Kind, template: &Template, owns: bool, caller: &Caller) -> Result<(), Refusal> {
+    let granted = match allowed(template, kind) {
+        None => {
+            return Err(Refusal::Forbidden(
+                format!("the template does not allow {}", kind.text()).into(),
+            ));
+        }
+        Some(Who::Anyone) => true,
+        Some(Who::Owner) => owns,
+        Some(Who::Issuer) => is_issuer(template, caller),
+    };
+    if granted {
+        return Ok(());
+    }
+    let needed = match allowed(template, kind) {
+        Some(Who::Issuer) => "owners and admins of the template's organization",
+        _ => "the object's owner",
+    };
+    Err(Refusal::Forbidden(
+        format!("{} is for {needed}", kind.text()).into(),
+    ))
+}

@@ -1,0 +1,309 @@
+//! The sequencer's step: checks that what a decision rests on still stands, and gives the decided
+//! actions their sequences, their time, their leaves and heads. Never reads the store.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::hash::{keccak, keccak_parts};
+use kedge_protocol::{Address, Hash, Id};
+
+/// Something whose versions the sequencer compares: a resource, or a name that must stay unique.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Key {
+    tag: u8,
+    bytes: [u8; 16],
+}
+
+const TAG_EMAIL: u8 = 128;
+const TAG_ADDRESS: u8 = 129;
+const TAG_TEMPLATE_NAME: u8 = 130;
+
+impl Key {
+    /// A resource.
+    pub fn resource(id: Id) -> Self {
+        Self {
+            tag: id.prefix as u8,
+            bytes: id.bytes,
+        }
+    }
+
+    /// An e-mail address in its normal form.
+    pub fn email(email: &str) -> Self {
+        Self {
+            tag: TAG_EMAIL,
+            bytes: keccak(email.as_bytes()).first_16(),
+        }
+    }
+
+    /// A wallet's address.
+    pub fn address(address: Address) -> Self {
+        Self {
+            tag: TAG_ADDRESS,
+            bytes: keccak(&address.0).first_16(),
+        }
+    }
+
+    /// A template's name in its organization.
+    pub fn template_name(organization: Id, name: &str) -> Self {
+        Self {
+            tag: TAG_TEMPLATE_NAME,
+            bytes: keccak_parts(&[&organization.bytes, name.as_bytes()]).first_16(),
+        }
+    }
+}
+
+/// Keys are hash bytes already: eight of them serve as the table's hash.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk::<8>() {
+            self.0 ^= u64::from_le_bytes(*first);
+        }
+    }
+
+    fn write_u8(&mut self, tag: u8) {
+        self.0 ^= u64::from(tag) << 56;
+    }
+}
+
+type Versions = HashMap<Key, u64, BuildHasherDefault<KeyHasher>>;
+
+/// A key that a unit writes: the version that the decision saw, and the one that it leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyWrite {
+    /// What is written.
+    pub key: Key,
+    /// The version that the decision rests on; 0 for something that must not exist yet.
+    pub base_version: u64,
+    /// The version after the unit.
+    pub version: u64,
+}
+
+/// What a decision rests on has changed: decide again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stale {
+    /// The key that changed; `None` where the decision is older than what is remembered.
+    pub key: Option<Key>,
+}
+
+/// The versions of recently written keys, bounded: two generations, the older one dropped whole.
+struct Recent {
+    current: Versions,
+    previous: Versions,
+    generation_keys_max: usize,
+    /// Everything written at or after this sequence is remembered.
+    floor_sequence: u64,
+    current_since_sequence: u64,
+}
+
+impl Recent {
+    fn version(&self, key: &Key) -> Option<u64> {
+        self.current
+            .get(key)
+            .or_else(|| self.previous.get(key))
+            .copied()
+    }
+
+    fn record(&mut self, key: Key, version: u64, sequence: u64) {
+        if self.current.len() >= self.generation_keys_max {
+            self.previous = std::mem::take(&mut self.current);
+            self.floor_sequence = self.current_since_sequence;
+            self.current_since_sequence = sequence;
+        }
+        self.current.insert(key, version);
+    }
+}
+
+/// Where the log stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tip {
+    /// The sequence of the last action; 0 before the first.
+    pub sequence: u64,
+    /// The hash chain's head.
+    pub head: Hash,
+    /// No action may be placed earlier.
+    pub timestamp_ms: u64,
+}
+
+/// An action to be placed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ToPlace {
+    /// The action's content.
+    pub content: Hash,
+    /// Its resource's integrity with it.
+    pub integrity: Hash,
+}
+
+/// A placed action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placed {
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its leaf hash.
+    pub leaf: Hash,
+    /// The head with it.
+    pub head: Hash,
+}
+
+/// The sequencer's state.
+pub struct Sequencer {
+    tip: Tip,
+    recent: Recent,
+}
+
+impl Sequencer {
+    /// Goes on from a tip. `recent_keys_max` bounds the remembered keys.
+    pub fn new(tip: Tip, recent_keys_max: usize) -> Self {
+        Self {
+            tip,
+            recent: Recent {
+                current: Versions::default(),
+                previous: Versions::default(),
+                generation_keys_max: (recent_keys_max / 2).max(1),
+                floor_sequence: tip.sequence,
+                current_since_sequence: tip.sequence,
+            },
+        }
+    }
+
+    /// Where the log stands.
+    pub fn tip(&self) -> Tip {
+        self.tip
+    }
+
+    /// The time that the next actions get: now, or the last one's if the clock went back.
+    pub fn time(&self, now_ms: u64) -> u64 {
+        now_ms.max(self.tip.timestamp_ms)
+    }
+
+    /// Checks what a unit rests on. `read_sequence` is that of the snapshot in which absent keys
+    /// were found absent; keys that an actor owns are compared only where they are remembered,
+    /// because nobody else writes them.
+    pub fn check(&self, writes: &[KeyWrite], read_sequence: u64) -> Result<(), Stale> {
+        for write in writes {
+            match self.recent.version(&write.key) {
+                Some(version) if version != write.base_version => {
+                    return Err(Stale {
+                        key: Some(write.key),
+                    });
+                }
+                None if write.base_version == 0 && read_sequence < self.recent.floor_sequence => {
+                    return Err(Stale { key: None });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Places checked actions, one after the other, at one time, which [`Self::time`] gave.
+    pub fn place(
+        &mut self,
+        timestamp_ms: u64,
+        actions: &[ToPlace],
+        writes: &[KeyWrite],
+    ) -> Vec<Placed> {
+        assert!(timestamp_ms >= self.tip.timestamp_ms, "time never falls");
+        self.tip.timestamp_ms = timestamp_ms;
+        let placed = actions
+            .iter()
+            .map(|action| {
+                self.tip.sequence += 1;
+                let leaf = Leaf {
+                    sequence: self.tip.sequence,
+                    timestamp_ms,
+                    content: action.content,
+                    integrity: action.integrity,
+                }
+                .hash();
+                self.tip.head = next_head(&self.tip.head, &leaf);
+                Placed {
+                    sequence: self.tip.sequence,
+                    leaf,
+                    head: self.tip.head,
+                }
+            })
+            .collect();
+        for write in writes {
+            self.recent
+                .record(write.key, write.version, self.tip.sequence);
+        }
+        placed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sequencer(recent_keys_max: usize) -> Sequencer {
+        let tip = Tip {
+            sequence: 10,
+            head: Hash::ZERO,
+            timestamp_ms: 1_000,
+        };
+        Sequencer::new(tip, recent_keys_max)
+    }
+
+    fn write(name: &str, base_version: u64) -> KeyWrite {
+        KeyWrite {
+            key: Key::email(name),
+            base_version,
+            version: base_version + 1,
+        }
+    }
+
+    const ACTION: ToPlace = ToPlace {
+        content: Hash::ZERO,
+        integrity: Hash::ZERO,
+    };
+
+    #[test]
+    fn a_second_writer_of_one_version_is_stale() {
+        let mut sequencer = sequencer(100);
+        let claim = [write("a", 0)];
+        assert_eq!(sequencer.check(&claim, 10), Ok(()));
+        sequencer.place(1_000, &[ACTION], &claim);
+        assert_eq!(
+            sequencer.check(&claim, 10),
+            Err(Stale {
+                key: Some(claim[0].key)
+            })
+        );
+        assert_eq!(sequencer.check(&[write("a", 1)], 11), Ok(()));
+    }
+
+    #[test]
+    fn an_absence_below_the_floor_is_stale() {
+        let mut sequencer = sequencer(2);
+        for (i, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+            assert_eq!(sequencer.check(&[write(name, 0)], 10 + i as u64), Ok(()));
+            sequencer.place(1_000, &[ACTION], &[write(name, 0)]);
+        }
+        // "a" and "b" are forgotten: an old reader cannot be told that they are absent.
+        assert_eq!(
+            sequencer.check(&[write("a", 0)], 10),
+            Err(Stale { key: None })
+        );
+        assert_eq!(sequencer.check(&[write("e", 0)], 14), Ok(()));
+    }
+
+    #[test]
+    fn sequences_are_dense_and_time_never_falls() {
+        let mut sequencer = sequencer(100);
+        assert_eq!(sequencer.time(500), 1_000);
+        let placed = sequencer.place(1_500, &[ACTION, ACTION], &[]);
+        assert_eq!(placed[0].sequence, 11);
+        assert_eq!(placed[1].sequence, 12);
+        assert_eq!(placed[0].head, next_head(&Hash::ZERO, &placed[0].leaf));
+        assert_eq!(sequencer.tip().head, placed[1].head);
+        assert_eq!(sequencer.time(1_200), 1_500);
+    }
+}

@@ -1,0 +1,86 @@
+//! Checks that several payloads share: names, descriptions, JSON objects.
+
+use kedge_protocol::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
+
+use crate::json::{self, Members};
+use crate::refusal::{FieldError, Refusal};
+
+/// Collects what is wrong with a payload, so that the caller hears of everything at once.
+#[derive(Default)]
+pub(crate) struct Problems(Vec<FieldError>);
+
+impl Problems {
+    pub(crate) fn add(&mut self, pointer: &str, code: &'static str, message: impl Into<String>) {
+        self.0.push(FieldError {
+            pointer: pointer.to_owned(),
+            code,
+            message: message.into(),
+        });
+    }
+
+    pub(crate) fn name(&mut self, pointer: &str, name: &str) {
+        let chars = name.chars().count();
+        if name.trim().is_empty() {
+            self.add(pointer, "required", "must not be empty");
+        } else if chars > NAME_CHARS_MAX {
+            let message = format!("has {chars} characters; the most is {NAME_CHARS_MAX}");
+            self.add(pointer, "range", message);
+        } else if name.chars().any(char::is_control) {
+            self.add(pointer, "format", "must not hold control characters");
+        }
+    }
+
+    pub(crate) fn description(&mut self, pointer: &str, description: &str) {
+        let chars = description.chars().count();
+        if chars > DESCRIPTION_CHARS_MAX {
+            let message = format!("has {chars} characters; the most is {DESCRIPTION_CHARS_MAX}");
+            self.add(pointer, "range", message);
+        }
+    }
+
+    /// A JSON object as compact text; `{}` where it is absent or wrong.
+    pub(crate) fn object(
+        &mut self,
+        pointer: &str,
+        raw: Option<&serde_json::value::RawValue>,
+    ) -> String {
+        let Some(raw) = raw else { return "{}".into() };
+        if Members::of(raw.get()).is_none() {
+            self.add(pointer, "type", "must be a JSON object");
+            return "{}".into();
+        }
+        json::compact(raw.get()).into_owned()
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Refusal> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Refusal::Invalid(self.0))
+        }
+    }
+}
+
+/// Reads a payload into a type that refuses unknown fields.
+pub(crate) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T, Refusal> {
+    json::check(payload).map_err(|error| Refusal::field("", "syntax", error.to_string()))?;
+    serde_json::from_str(payload).map_err(|error| of_serde(&error))
+}
+
+/// Turns serde's words into a field error; it names fields in backticks.
+fn of_serde(error: &serde_json::Error) -> Refusal {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    let field = text.split('`').nth(1).unwrap_or_default();
+    if text.starts_with("unknown field") {
+        Refusal::field(
+            &format!("/{field}"),
+            "unknown",
+            format!("{text}; remove it"),
+        )
+    } else if text.starts_with("missing field") {
+        Refusal::field(&format!("/{field}"), "required", "is required")
+    } else {
+        Refusal::field("", "type", text.to_owned())
+    }
+}

@@ -1,0 +1,66 @@
+//! What a decision may look up, and who asks.
+
+use std::sync::Arc;
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::{Role, Template, Variation};
+use kedge_protocol::{Address, Hash, Id};
+
+/// Who asks for an action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caller {
+    /// The wallet.
+    pub wallet_id: Id,
+    /// Its organization.
+    pub organization_id: Id,
+    /// What it may do there.
+    pub role: Role,
+    /// The wallet's own address.
+    pub address: Address,
+}
+
+/// A wallet that can be given something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recipient {
+    /// The wallet.
+    pub wallet_id: Id,
+    /// Its address.
+    pub address: Address,
+}
+
+/// One action, as signed.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// What it does.
+    pub kind: &'a Kind,
+    /// The target's text.
+    pub target: &'a str,
+    /// The payload's text: what was signed, or what may be told of it where that is a digest.
+    pub payload: &'a str,
+    /// The action's content.
+    pub content: &'a Hash,
+}
+
+/// Something could not be read; the action is neither right nor wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unavailable;
+
+/// What decisions look up besides the resource that they change. Everything here is settled for
+/// good once it exists (a wallet's address, a template's rules), or is named in the decision's
+/// reads, so that the sequencer sees when it changed in between.
+pub trait World {
+    /// A wallet by its identifier.
+    fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable>;
+    /// A wallet by one of its addresses.
+    fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable>;
+    /// A template.
+    fn template(&self, id: Id) -> Result<Option<Arc<Template>>, Unavailable>;
+    /// A variation.
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable>;
+    /// True when a wallet has the e-mail address.
+    fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
+    /// True when a wallet has the address.
+    fn address_taken(&self, address: Address) -> Result<bool, Unavailable>;
+    /// True when the organization has a template of this name.
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
+}
