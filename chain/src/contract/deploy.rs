@@ -1,0 +1,101 @@
+//! Deploying the contract, on the embedded chain at start or on any chain by an operator.
+
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash};
+
+use super::deployment_data;
+use super::transact::{TransactError, transact};
+use crate::rpc::{At, RpcClient, RpcError};
+use crate::transaction::{FeePolicy, deployed_address};
+
+/// What is deployed, and how.
+#[derive(Debug, Clone)]
+pub struct DeployOptions {
+    /// Who may rotate keys and pause.
+    pub owner: Address,
+    /// The key that signs from batch 0 on.
+    pub sequencer_key: Address,
+    /// The log's first anchor contract; `None` if this is it.
+    pub domain_contract: Option<Address>,
+    /// What is offered for gas.
+    pub fee_policy: FeePolicy,
+    /// How long the receipt is waited for, in milliseconds.
+    pub patience_ms: u64,
+}
+
+/// A contract that was deployed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deployment {
+    /// Where it is.
+    pub address: Address,
+    /// The transaction that made it.
+    pub tx_hash: Hash,
+    /// The block that holds it.
+    pub block_number: u64,
+}
+
+/// Whether there is code at `address`.
+pub async fn is_deployed(rpc: &RpcClient, address: Address) -> Result<bool, RpcError> {
+    let code = rpc.code(address, At::Latest).await?;
+    Ok(!code.is_empty())
+}
+
+/// For a server's start on a development chain: the contract at `stored` if there is code, else a
+/// new one. On a public chain a stored address without code is a wrong node, not a reason to deploy.
+pub async fn ensure_deployed(
+    rpc: &RpcClient,
+    key: &SigningKey,
+    stored: Option<Address>,
+    options: &DeployOptions,
+) -> Result<Ensured, TransactError> {
+    match stored {
+        Some(address) if is_deployed(rpc, address).await? => Ok(Ensured::Found(address)),
+        _ => deploy(rpc, key, options).await.map(Ensured::Deployed),
+    }
+}
+
+/// Where the contract is, and whether it was there before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ensured {
+    /// It was there.
+    Found(Address),
+    /// It was deployed now.
+    Deployed(Deployment),
+}
+
+impl Ensured {
+    /// Where it is.
+    pub fn address(&self) -> Address {
+        match self {
+            Self::Found(address) => *address,
+            Self::Deployed(deployment) => deployment.address,
+        }
+    }
+}
+
+/// Deploys the contract with `key` paying, and waits for the receipt.
+pub async fn deploy(
+    rpc: &RpcClient,
+    key: &SigningKey,
+    options: &DeployOptions,
+) -> Result<Deployment, TransactError> {
+    let data = deployment_data(
+        options.owner,
+        options.sequencer_key,
+        options.domain_contract,
+    );
+    let mined = transact(
+        rpc,
+        key,
+        None,
+        data,
+        &options.fee_policy,
+        options.patience_ms,
+    )
+    .await?;
+    Ok(Deployment {
+        address: deployed_address(key.address(), mined.nonce),
+        tx_hash: mined.tx_hash,
+        block_number: mined.block_number,
+    })
+}

@@ -1,0 +1,237 @@
+//! The binding of the anchor contract: its ABI, encoding and decoding.
+//!
+//! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in.
+
+mod deploy;
+mod reader;
+mod revert;
+mod transact;
+
+use std::sync::LazyLock;
+
+use ethers_core::abi::{Abi, Function, RawLog, Token};
+use ethers_core::types::{Log, U256};
+use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::{Address, Hash};
+use serde::Deserialize;
+
+use crate::convert::{h160, h256};
+
+pub use deploy::{DeployOptions, Deployment, Ensured, deploy, ensure_deployed, is_deployed};
+pub use reader::{AnchorContract, AnchoredRecord, LatestCheckpoint, ReadError};
+pub use revert::decode_revert;
+pub use transact::{MinedTransaction, TransactError, transact};
+
+const ARTIFACT: &str = include_str!("../../../contracts/artifacts/KedgeAnchor.json");
+
+#[derive(Deserialize)]
+struct Artifact {
+    abi: Abi,
+    bytecode: ethers_core::types::Bytes,
+}
+
+static CONTRACT: LazyLock<Artifact> = LazyLock::new(|| {
+    serde_json::from_str(ARTIFACT).expect("the artifact is valid; a test reads it")
+});
+
+fn abi() -> &'static Abi {
+    &CONTRACT.abi
+}
+
+fn function(name: &str) -> &'static Function {
+    abi()
+        .function(name)
+        .expect("the artifact has the function; a test encodes each one")
+}
+
+fn encode(name: &str, arguments: &[Token]) -> Vec<u8> {
+    function(name)
+        .encode_input(arguments)
+        .expect("the arguments have the artifact's types; a test encodes each call")
+}
+
+fn number(value: u64) -> Token {
+    Token::Uint(U256::from(value))
+}
+
+fn word(hash: Hash) -> Token {
+    Token::FixedBytes(hash.0.to_vec())
+}
+
+fn account(address: Address) -> Token {
+    Token::Address(h160(address))
+}
+
+/// The data of the deployment transaction: code and constructor arguments. `domain_contract` is
+/// the log's first anchor contract; `None` makes the new contract the first one.
+pub fn deployment_data(
+    owner: Address,
+    sequencer_key: Address,
+    domain_contract: Option<Address>,
+) -> Vec<u8> {
+    let arguments = [
+        account(owner),
+        account(sequencer_key),
+        account(domain_contract.unwrap_or(Address::ZERO)),
+    ];
+    abi()
+        .constructor()
+        .expect("the artifact has a constructor; a test deploys it")
+        .encode_input(CONTRACT.bytecode.to_vec(), &arguments)
+        .expect("the arguments have the constructor's types; a test deploys it")
+}
+
+/// Calldata of `anchor`: the checkpoint, the sequencer's signature, and the RFC 9162 proof that it
+/// extends the contract's last one (empty for the first).
+pub fn anchor_calldata(signed: &SignedCheckpoint, proof: &[Hash]) -> Vec<u8> {
+    let checkpoint = &signed.checkpoint;
+    let tuple = Token::Tuple(vec![
+        number(checkpoint.batches),
+        number(checkpoint.sequence),
+        word(checkpoint.head),
+        word(checkpoint.history),
+        word(checkpoint.state),
+        number(checkpoint.issued_at_ms),
+    ]);
+    let signature = Token::Bytes(signed.signature.0.to_vec());
+    let proof = Token::Array(proof.iter().copied().map(word).collect());
+    encode("anchor", &[tuple, signature, proof])
+}
+
+/// Calldata of `rotate`: `key` signs from batch `from_batch` on.
+pub fn rotate_calldata(key: Address, from_batch: u64) -> Vec<u8> {
+    encode("rotate", &[account(key), number(from_batch)])
+}
+
+/// Calldata of `transferOwnership`, the first of two steps.
+pub fn transfer_ownership_calldata(new_owner: Address) -> Vec<u8> {
+    encode("transferOwnership", &[account(new_owner)])
+}
+
+/// Calldata of `acceptOwnership`, the second step, to be sent by the new owner.
+pub fn accept_ownership_calldata() -> Vec<u8> {
+    encode("acceptOwnership", &[])
+}
+
+/// Calldata of `pause`: anchoring stops.
+pub fn pause_calldata() -> Vec<u8> {
+    encode("pause", &[])
+}
+
+/// Calldata of `unpause`: anchoring goes on.
+pub fn unpause_calldata() -> Vec<u8> {
+    encode("unpause", &[])
+}
+
+/// The contract's `Anchored` event, and where it is in the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnchoredEvent {
+    /// The checkpoint that was taken.
+    pub checkpoint: Checkpoint,
+    /// The transaction that brought it.
+    pub tx_hash: Hash,
+    /// The block's height.
+    pub block_number: u64,
+    /// The block's hash.
+    pub block_hash: Hash,
+}
+
+/// The first topic of an `Anchored` event.
+pub fn anchored_topic() -> Hash {
+    Hash(anchored().signature().0)
+}
+
+fn anchored() -> &'static ethers_core::abi::Event {
+    abi()
+        .event("Anchored")
+        .expect("the artifact has the event; a test decodes it")
+}
+
+/// Reads an `Anchored` event; `None` if the log is another event, or is not in a block yet.
+pub fn decode_anchored(log: &Log) -> Option<AnchoredEvent> {
+    let raw = RawLog {
+        topics: log.topics.clone(),
+        data: log.data.to_vec(),
+    };
+    let parsed = anchored().parse_log(raw).ok()?;
+    let param = |name: &str| {
+        let found = parsed.params.iter().find(|param| param.name == name);
+        found.map(|param| param.value.clone())
+    };
+    Some(AnchoredEvent {
+        checkpoint: Checkpoint {
+            batches: to_number(param("batches")?)?,
+            sequence: to_number(param("sequence")?)?,
+            head: to_hash(param("head")?)?,
+            history: to_hash(param("history")?)?,
+            state: to_hash(param("state")?)?,
+            issued_at_ms: to_number(param("issuedAt")?)?,
+        },
+        tx_hash: Hash(log.transaction_hash?.0),
+        block_number: log.block_number?.as_u64(),
+        block_hash: Hash(log.block_hash?.0),
+    })
+}
+
+/// The topics of the `Anchored` event with exactly these batches.
+fn anchored_topics(batches: u64) -> Vec<Option<ethers_core::types::H256>> {
+    let mut word = [0; 32];
+    word[24..].copy_from_slice(&batches.to_be_bytes());
+    vec![Some(h256(anchored_topic())), Some(h256(Hash(word)))]
+}
+
+fn to_number(token: Token) -> Option<u64> {
+    u64::try_from(token.into_uint()?).ok()
+}
+
+fn to_hash(token: Token) -> Option<Hash> {
+    let bytes = token.into_fixed_bytes()?;
+    <[u8; 32]>::try_from(bytes).ok().map(Hash)
+}
+
+fn to_address(token: Token) -> Option<Address> {
+    token.into_address().map(crate::convert::address)
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::signature::SigningKey;
+
+    use super::*;
+
+    #[test]
+    fn every_call_encodes_with_the_artifacts_abi() {
+        let key = SigningKey::from_bytes(&[7; 32]).unwrap();
+        let signed = Checkpoint {
+            batches: 1,
+            sequence: 2,
+            head: Hash([3; 32]),
+            history: Hash([4; 32]),
+            state: Hash::ZERO,
+            issued_at_ms: 5,
+        }
+        .sign(&Hash([9; 32]), &key);
+        let calls = [
+            ("anchor", anchor_calldata(&signed, &[Hash([6; 32])])),
+            ("rotate", rotate_calldata(Address([1; 20]), 9)),
+            (
+                "transferOwnership",
+                transfer_ownership_calldata(Address([1; 20])),
+            ),
+            ("acceptOwnership", accept_ownership_calldata()),
+            ("pause", pause_calldata()),
+            ("unpause", unpause_calldata()),
+        ];
+        for (name, data) in calls {
+            assert_eq!(data[..4], function(name).short_signature(), "{name}");
+        }
+        let data = deployment_data(Address([1; 20]), Address([2; 20]), None);
+        assert_eq!(data.len(), CONTRACT.bytecode.len() + 96);
+        assert!(data.starts_with(&CONTRACT.bytecode));
+    }
+
+    #[test]
+    fn another_event_is_not_taken_for_an_anchor() {
+        assert_eq!(decode_anchored(&Log::default()), None);
+    }
+}

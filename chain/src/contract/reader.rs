@@ -1,0 +1,210 @@
+//! Reading the contract.
+
+use ethers_core::abi::Token;
+use ethers_core::types::Bytes;
+use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::{Address, Hash};
+use thiserror::Error;
+
+use super::{
+    AnchoredEvent, anchored_topics, decode_anchored, encode, function, number, to_address, to_hash,
+    to_number,
+};
+use crate::convert::h160;
+use crate::rpc::{At, CallRequest, LogFilter, RpcClient, RpcError};
+
+/// Why the contract could not be read.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum ReadError {
+    /// The node, or the contract itself, did not answer with a result.
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
+    /// What came is no answer of this contract: most likely the address is another contract's.
+    #[error("{address} did not answer `{function}` as an anchor contract does")]
+    NotAnAnchor {
+        /// Where it was looked for.
+        address: Address,
+        /// What was called.
+        function: &'static str,
+    },
+}
+
+/// The last checkpoint that the contract took; before the first one, the empty log's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LatestCheckpoint {
+    /// How many batches it covers.
+    pub batches: u64,
+    /// The last action's sequence.
+    pub sequence: u64,
+    /// The log tree's root.
+    pub history: Hash,
+}
+
+/// What the contract keeps of a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnchoredRecord {
+    /// The last action's sequence.
+    pub sequence: u64,
+    /// When the sequencer signed it, in milliseconds.
+    pub issued_at_ms: u64,
+    /// The time of the block that took it, in unix seconds.
+    pub anchored_at_s: u64,
+    /// The number of that block.
+    pub block_number: u64,
+    /// The log tree's root.
+    pub history: Hash,
+}
+
+/// An anchor contract at an address of a node's chain.
+#[derive(Debug, Clone)]
+pub struct AnchorContract {
+    rpc: RpcClient,
+    address: Address,
+}
+
+impl AnchorContract {
+    /// The contract at `address`; nothing is checked yet.
+    pub fn new(rpc: RpcClient, address: Address) -> Self {
+        Self { rpc, address }
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The node's client.
+    pub fn rpc(&self) -> &RpcClient {
+        &self.rpc
+    }
+
+    async fn read(
+        &self,
+        name: &'static str,
+        arguments: &[Token],
+        at: At,
+    ) -> Result<Vec<Token>, ReadError> {
+        let call = CallRequest {
+            to: Some(h160(self.address)),
+            data: Some(Bytes::from(encode(name, arguments))),
+            ..CallRequest::default()
+        };
+        let output = self.rpc.call(&call, at).await?;
+        function(name)
+            .decode_output(&output)
+            .map_err(|_| self.not_an_anchor(name))
+    }
+
+    async fn read_one<T>(
+        &self,
+        name: &'static str,
+        arguments: &[Token],
+        at: At,
+        convert: fn(Token) -> Option<T>,
+    ) -> Result<T, ReadError> {
+        let mut tokens = self.read(name, arguments, at).await?;
+        tokens
+            .pop()
+            .and_then(convert)
+            .ok_or_else(|| self.not_an_anchor(name))
+    }
+
+    fn not_an_anchor(&self, function: &'static str) -> ReadError {
+        ReadError::NotAnAnchor {
+            address: self.address,
+            function,
+        }
+    }
+
+    /// The last checkpoint as of block `at`.
+    pub async fn latest(&self, at: At) -> Result<LatestCheckpoint, ReadError> {
+        let tokens = self.read("latest", &[], at).await?;
+        let decoded =
+            <[Token; 3]>::try_from(tokens)
+                .ok()
+                .and_then(|[batches, sequence, history]| {
+                    Some(LatestCheckpoint {
+                        batches: to_number(batches)?,
+                        sequence: to_number(sequence)?,
+                        history: to_hash(history)?,
+                    })
+                });
+        decoded.ok_or_else(|| self.not_an_anchor("latest"))
+    }
+
+    /// The checkpoint with exactly `batches`, as of block `at`; an RPC error with revert data if
+    /// there is none.
+    pub async fn checkpoint(&self, batches: u64, at: At) -> Result<AnchoredRecord, ReadError> {
+        let convert = |token: Token| {
+            let [sequence, issued_at, anchored_at, block, history] =
+                <[Token; 5]>::try_from(token.into_tuple()?).ok()?;
+            Some(AnchoredRecord {
+                sequence: to_number(sequence)?,
+                issued_at_ms: to_number(issued_at)?,
+                anchored_at_s: to_number(anchored_at)?,
+                block_number: to_number(block)?,
+                history: to_hash(history)?,
+            })
+        };
+        self.read_one("checkpoint", &[number(batches)], at, convert)
+            .await
+    }
+
+    /// The EIP-712 domain separator under which batches and checkpoints are signed.
+    pub async fn domain_separator(&self) -> Result<Hash, ReadError> {
+        self.read_one("domainSeparator", &[], At::Latest, to_hash)
+            .await
+    }
+
+    /// Who may rotate keys and pause.
+    pub async fn owner(&self) -> Result<Address, ReadError> {
+        self.read_one("owner", &[], At::Latest, to_address).await
+    }
+
+    /// Who may accept the ownership; the zero address if nobody.
+    pub async fn pending_owner(&self) -> Result<Address, ReadError> {
+        self.read_one("pendingOwner", &[], At::Latest, to_address)
+            .await
+    }
+
+    /// Whether anchoring is paused.
+    pub async fn paused(&self) -> Result<bool, ReadError> {
+        self.read_one("paused", &[], At::Latest, Token::into_bool)
+            .await
+    }
+
+    /// The key that signs batch `batch`.
+    pub async fn sequencer_key_at(&self, batch: u64) -> Result<Address, ReadError> {
+        let arguments = [number(batch)];
+        self.read_one("sequencerKeyAt", &arguments, At::Latest, to_address)
+            .await
+    }
+
+    /// The event of the checkpoint with exactly `batches`, found in the block that the contract
+    /// remembers; `None` if the chain moved in between.
+    pub async fn anchored_event(&self, batches: u64) -> Result<Option<AnchoredEvent>, ReadError> {
+        let record = self.checkpoint(batches, At::Latest).await?;
+        let block = At::Block(record.block_number);
+        let filter = LogFilter {
+            address: h160(self.address),
+            topics: anchored_topics(batches),
+            from_block: block,
+            to_block: block,
+        };
+        let logs = self.rpc.logs(&filter).await?;
+        Ok(logs.iter().find_map(decode_anchored))
+    }
+
+    /// Whether the contract holds exactly this checkpoint, as of block `at`.
+    pub async fn holds(&self, checkpoint: &Checkpoint, at: At) -> Result<bool, ReadError> {
+        match self.checkpoint(checkpoint.batches, at).await {
+            Ok(record) => Ok(record.history == checkpoint.history
+                && record.sequence == checkpoint.sequence
+                && record.issued_at_ms == checkpoint.issued_at_ms),
+            Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! One transaction, sent and waited for: what an operator does by hand. Anchors go another way, by
+//! the sender; do not use its key here while it runs, or the two will take each other's nonces.
+
+use std::time::Duration;
+
+use ethers_core::types::{Bytes, TransactionReceipt};
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash};
+use thiserror::Error;
+
+use super::decode_revert;
+use crate::convert::{h160, h256};
+use crate::rpc::{At, CallRequest, RpcClient, RpcError};
+use crate::transaction::{FeePolicy, TransactionRequest};
+
+/// A transaction in its block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MinedTransaction {
+    /// Its hash.
+    pub tx_hash: Hash,
+    /// The block that holds it.
+    pub block_number: u64,
+    /// The gas it used.
+    pub gas_used: u64,
+    /// The sender's nonce.
+    pub nonce: u64,
+}
+
+/// Why a transaction did not do what it should.
+#[derive(Debug, Error)]
+pub enum TransactError {
+    /// The node failed.
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
+    /// The contract refused.
+    #[error("the contract refused: {0}")]
+    Reverted(String),
+    /// The transaction is sent, but was not seen in a block in time.
+    #[error("the transaction {tx_hash} was not mined within {patience_ms} ms")]
+    NotMined {
+        /// The transaction.
+        tx_hash: Hash,
+        /// The time that passed, in milliseconds.
+        patience_ms: u64,
+    },
+}
+
+/// Sends `data` to `to` (or deploys it) with `key` paying, and waits for the receipt for at most
+/// `patience_ms`. What the contract would refuse is not sent.
+pub async fn transact(
+    rpc: &RpcClient,
+    key: &SigningKey,
+    to: Option<Address>,
+    data: Vec<u8>,
+    fee_policy: &FeePolicy,
+    patience_ms: u64,
+) -> Result<MinedTransaction, TransactError> {
+    let call = CallRequest {
+        from: Some(h160(key.address())),
+        to: to.map(h160),
+        data: Some(Bytes::from(data.clone())),
+        gas: None,
+    };
+    let gas = rpc.estimate_gas(&call).await.map_err(refusal)?;
+    let nonce = rpc.transaction_count(key.address(), At::Latest).await?;
+    let history = rpc.fee_history(5, &[50.0]).await?;
+    let signed = TransactionRequest {
+        chain_id: rpc.chain_id().await?,
+        nonce,
+        fees: fee_policy.first_offer(&history),
+        gas_limit: gas + gas / 5,
+        to,
+        data,
+    }
+    .sign(key);
+    rpc.send_raw_transaction(&signed.raw).await?;
+    let receipt = wait_for_receipt(rpc, signed.hash, patience_ms).await?;
+    if receipt.status != Some(1.into()) {
+        let reason = "in its block, though the node had foreseen success";
+        return Err(TransactError::Reverted(reason.to_owned()));
+    }
+    Ok(MinedTransaction {
+        tx_hash: signed.hash,
+        block_number: receipt.block_number.unwrap_or_default().as_u64(),
+        gas_used: receipt.gas_used.unwrap_or_default().low_u64(),
+        nonce,
+    })
+}
+
+fn refusal(error: RpcError) -> TransactError {
+    match error.node().and_then(crate::rpc::ErrorObject::revert_data) {
+        Some(data) => TransactError::Reverted(decode_revert(&data)),
+        None => TransactError::Rpc(error),
+    }
+}
+
+async fn wait_for_receipt(
+    rpc: &RpcClient,
+    tx_hash: Hash,
+    patience_ms: u64,
+) -> Result<TransactionReceipt, TransactError> {
+    let poll = async {
+        let mut pause = Duration::from_millis(20);
+        loop {
+            if let Some(receipt) = rpc.transaction_receipt(h256(tx_hash)).await? {
+                return Ok(receipt);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(2));
+        }
+    };
+    tokio::time::timeout(Duration::from_millis(patience_ms), poll)
+        .await
+        .unwrap_or(Err(TransactError::NotMined {
+            tx_hash,
+            patience_ms,
+        }))
+}

@@ -1,0 +1,263 @@
+//! The chain itself: blocks, state and journal, moved by one thread.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use revm::primitives::{B256, Bytes, U256};
+use revm::state::EvmState;
+
+use super::accounts::{GENESIS_BALANCE_ETHER, insecure_development_keys};
+use super::block::{Block, Mined};
+use super::evm::State;
+use super::failure::Failure;
+use super::header::Header;
+use super::journal::{Journal, Record};
+use super::transaction::Transaction;
+use super::{Clock, Error};
+use crate::metric_definitions::EMBEDDED_BLOCK_NUMBER;
+
+/// How many snapshots are kept; each holds a copy of the state.
+const SNAPSHOTS_MAX: usize = 64;
+const WEI_PER_ETHER: u64 = 1_000_000_000_000_000_000;
+
+/// A moment to which `evm_revert` can go back. Snapshots live in memory alone.
+struct Snapshot {
+    id: u64,
+    state: State,
+    block_count: usize,
+    journal_length: u64,
+    time_offset_s: u64,
+}
+
+/// All of it. Every change is in the journal before it is here.
+pub(super) struct Chain {
+    pub(super) id: u64,
+    pub(super) state: State,
+    blocks: Vec<Block>,
+    number_by_hash: HashMap<B256, u64>,
+    number_by_transaction: HashMap<B256, u64>,
+    journal: Journal,
+    clock: Clock,
+    time_offset_s: u64,
+    snapshots: Vec<Snapshot>,
+    next_snapshot_id: u64,
+}
+
+impl Chain {
+    /// Opens the journal and replays it.
+    pub(super) fn open(path: &Path, chain_id: u64, clock: Clock) -> Result<Self, Error> {
+        let opened = Journal::open(path, chain_id, clock())?;
+        let mut state = State::default();
+        for key in insecure_development_keys() {
+            let balance = U256::from(GENESIS_BALANCE_ETHER) * U256::from(WEI_PER_ETHER);
+            state.fund(key.address().0.into(), balance);
+        }
+        let genesis = Block::empty(Header::genesis(opened.genesis_timestamp_s));
+        let mut chain = Self {
+            id: chain_id,
+            state,
+            blocks: Vec::new(),
+            number_by_hash: HashMap::new(),
+            number_by_transaction: HashMap::new(),
+            journal: opened.journal,
+            clock,
+            time_offset_s: 0,
+            snapshots: Vec::new(),
+            next_snapshot_id: 0,
+        };
+        chain.adopt(genesis, EvmState::default());
+        for record in opened.records {
+            chain.replay(record)?;
+        }
+        Ok(chain)
+    }
+
+    fn replay(&mut self, record: Record) -> Result<(), Error> {
+        match record {
+            Record::TimeOffset(seconds) => self.time_offset_s = seconds,
+            Record::Block {
+                timestamp_s,
+                hash,
+                transaction,
+            } => {
+                let number = self.head().header.number + 1;
+                let diverged = |what: String| Error::Diverged { number, what };
+                let transaction = transaction
+                    .map(Transaction::decode)
+                    .transpose()
+                    .map_err(|failure| diverged(failure.message))?;
+                let (block, changes) = self
+                    .build(transaction, timestamp_s)
+                    .map_err(|failure| diverged(failure.message))?;
+                if block.hash != hash {
+                    return Err(diverged(format!(
+                        "its hash is {}, but the journal has {hash}",
+                        block.hash
+                    )));
+                }
+                self.adopt(block, changes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest block. Blocks here never go away by themselves, so it is also the safe and the
+    /// finalized one.
+    pub(super) fn head(&self) -> &Block {
+        self.blocks
+            .last()
+            .expect("the genesis block is always there")
+    }
+
+    /// The block at a height.
+    pub(super) fn block(&self, number: u64) -> Option<&Block> {
+        self.blocks.get(usize::try_from(number).ok()?)
+    }
+
+    /// The block with a hash.
+    pub(super) fn block_by_hash(&self, hash: B256) -> Option<&Block> {
+        self.block(*self.number_by_hash.get(&hash)?)
+    }
+
+    /// The block that holds a transaction.
+    pub(super) fn block_of_transaction(&self, hash: B256) -> Option<&Block> {
+        self.block(*self.number_by_transaction.get(&hash)?)
+    }
+
+    /// The header that the next block would have now.
+    pub(super) fn next_header(&self) -> Header {
+        let now_s = (self.clock)().saturating_add(self.time_offset_s);
+        self.header_after_head(now_s)
+    }
+
+    fn header_after_head(&self, timestamp_s: u64) -> Header {
+        let parent = self.head();
+        Header {
+            parent_hash: parent.hash,
+            number: parent.header.number + 1,
+            // Time grows strictly from block to block, as on Ethereum.
+            timestamp_s: timestamp_s.max(parent.header.timestamp_s + 1),
+            base_fee_wei: parent.header.next_base_fee_wei(),
+            ..Header::genesis(0)
+        }
+    }
+
+    fn build(
+        &self,
+        transaction: Option<Transaction>,
+        timestamp_s: u64,
+    ) -> Result<(Block, EvmState), Failure> {
+        let header = self.header_after_head(timestamp_s);
+        let parent = &self.head().header;
+        let Some(transaction) = transaction else {
+            return Ok((Block::seal(header, parent, None), EvmState::default()));
+        };
+        let outcome = self
+            .state
+            .execute(self.id, &header, transaction.env.clone())?;
+        let mined = Mined::new(transaction, outcome.result, header.base_fee_wei);
+        Ok((Block::seal(header, parent, Some(mined)), outcome.state))
+    }
+
+    fn adopt(&mut self, block: Block, changes: EvmState) {
+        let number = block.header.number;
+        self.state.commit(changes);
+        self.state.remember_block_hash(number, block.hash);
+        self.number_by_hash.insert(block.hash, number);
+        if let Some(mined) = &block.mined {
+            self.number_by_transaction
+                .insert(mined.transaction.hash, number);
+        }
+        self.blocks.push(block);
+        metrics::gauge!(EMBEDDED_BLOCK_NUMBER).set(number as f64);
+    }
+
+    /// Makes a block now, with the transaction if there is one: execute, journal, adopt.
+    pub(super) fn mine(
+        &mut self,
+        transaction: Option<Transaction>,
+        timestamp_s: Option<u64>,
+    ) -> Result<(), Failure> {
+        let timestamp_s = timestamp_s.unwrap_or_else(|| self.next_header().timestamp_s);
+        let (block, changes) = self.build(transaction, timestamp_s)?;
+        let raw = block
+            .mined
+            .as_ref()
+            .map(|mined| mined.transaction.raw.clone());
+        self.write(&Record::Block {
+            timestamp_s: block.header.timestamp_s,
+            hash: block.hash,
+            transaction: raw,
+        })?;
+        self.adopt(block, changes);
+        Ok(())
+    }
+
+    /// Takes a raw transaction into a block of its own; its hash is the result.
+    pub(super) fn submit(&mut self, raw: Bytes) -> Result<B256, Failure> {
+        let transaction = Transaction::decode(raw)?;
+        let hash = transaction.hash;
+        self.mine(Some(transaction), None)?;
+        Ok(hash)
+    }
+
+    /// Moves the chain's clock ahead; the result is by how much it is ahead in all, in seconds.
+    pub(super) fn increase_time(&mut self, seconds: u64) -> Result<u64, Failure> {
+        let offset = self.time_offset_s.saturating_add(seconds);
+        self.write(&Record::TimeOffset(offset))?;
+        self.time_offset_s = offset;
+        Ok(offset)
+    }
+
+    /// Remembers this moment.
+    pub(super) fn snapshot(&mut self) -> Result<u64, Failure> {
+        if self.snapshots.len() >= SNAPSHOTS_MAX {
+            return Err(Failure::unavailable(format!(
+                "there are already {SNAPSHOTS_MAX} snapshots"
+            )));
+        }
+        let id = self.next_snapshot_id;
+        self.next_snapshot_id += 1;
+        self.snapshots.push(Snapshot {
+            id,
+            state: self.state.clone(),
+            block_count: self.blocks.len(),
+            journal_length: self.journal.length(),
+            time_offset_s: self.time_offset_s,
+        });
+        Ok(id)
+    }
+
+    /// Goes back to a snapshot, which uses it and all later ones up; false if it is not known.
+    pub(super) fn revert(&mut self, id: u64) -> Result<bool, Failure> {
+        let Some(index) = self.snapshots.iter().position(|snapshot| snapshot.id == id) else {
+            return Ok(false);
+        };
+        let length = self.snapshots[index].journal_length;
+        self.journal
+            .truncate(length)
+            .map_err(|error| journal_failure(&error))?;
+        let snapshot = self.snapshots.swap_remove(index);
+        self.snapshots.truncate(index);
+        self.state = snapshot.state;
+        self.time_offset_s = snapshot.time_offset_s;
+        for block in self.blocks.drain(snapshot.block_count..) {
+            self.number_by_hash.remove(&block.hash);
+            if let Some(mined) = block.mined {
+                self.number_by_transaction.remove(&mined.transaction.hash);
+            }
+        }
+        Ok(true)
+    }
+
+    fn write(&mut self, record: &Record) -> Result<(), Failure> {
+        self.journal
+            .append(record)
+            .map_err(|error| journal_failure(&error))
+    }
+}
+
+fn journal_failure(error: &super::JournalError) -> Failure {
+    tracing::error!(%error, "the embedded chain cannot write its journal");
+    Failure::internal("the journal cannot be written")
+}

@@ -1,0 +1,198 @@
+//! Reading the parameters of JSON-RPC requests.
+
+use ethers_core::types::{Bytes as EthersBytes, U256 as EthersU256};
+use revm::context::TxEnv;
+use revm::primitives::{Address, B256, Bytes, TxKind, U256};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::failure::Failure;
+use super::header::BLOCK_GAS_LIMIT;
+use super::transaction::{address, word};
+
+/// The parameters of one request, by position.
+pub(super) struct Params<'a>(pub(super) &'a [Value]);
+
+impl Params<'_> {
+    /// The parameter at `index`; it must be there.
+    pub(super) fn required<T: DeserializeOwned>(&self, index: usize) -> Result<T, Failure> {
+        self.optional(index)?
+            .ok_or_else(|| Failure::invalid_params(format!("parameter {index} is missing")))
+    }
+
+    /// The parameter at `index`, if it is there and not null.
+    pub(super) fn optional<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Failure> {
+        match self.0.get(index) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => T::deserialize(value)
+                .map(Some)
+                .map_err(|error| Failure::invalid_params(format!("parameter {index}: {error}"))),
+        }
+    }
+
+    /// An address.
+    pub(super) fn address(&self, index: usize) -> Result<Address, Failure> {
+        self.required(index).map(address)
+    }
+
+    /// A hash.
+    pub(super) fn hash(&self, index: usize) -> Result<B256, Failure> {
+        let hash: ethers_core::types::H256 = self.required(index)?;
+        Ok(B256::from(hash.0))
+    }
+
+    /// A number, as a quantity in hexadecimal or as JSON's number.
+    pub(super) fn number(&self, index: usize) -> Result<Option<u64>, Failure> {
+        match self.0.get(index) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Number(number)) if number.is_u64() => Ok(number.as_u64()),
+            Some(value) => quantity(value)
+                .ok_or_else(|| {
+                    Failure::invalid_params(format!("parameter {index} is not a number"))
+                })
+                .map(Some),
+        }
+    }
+
+    /// A block's tag, height or hash; `latest` if it is absent.
+    pub(super) fn block(&self, index: usize) -> Result<BlockId, Failure> {
+        match self.0.get(index) {
+            None | Some(Value::Null) => Ok(BlockId::Head),
+            Some(value) => block_id(value)
+                .ok_or_else(|| Failure::invalid_params(format!("parameter {index} is no block"))),
+        }
+    }
+}
+
+/// Which block is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlockId {
+    /// `latest`, `safe` and `finalized`: here they are one.
+    Head,
+    /// The block that would come next.
+    Pending,
+    /// By height; `earliest` is 0.
+    Number(u64),
+    /// By hash.
+    Hash(B256),
+}
+
+fn quantity(value: &Value) -> Option<u64> {
+    let digits = value.as_str()?.strip_prefix("0x")?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+fn block_id(value: &Value) -> Option<BlockId> {
+    if let Value::Object(fields) = value {
+        // EIP-1898's form.
+        if let Some(hash) = fields.get("blockHash") {
+            let hash = ethers_core::types::H256::deserialize(hash).ok()?;
+            return Some(BlockId::Hash(B256::from(hash.0)));
+        }
+        return fields.get("blockNumber").and_then(block_id);
+    }
+    match value.as_str()? {
+        "latest" | "safe" | "finalized" => Some(BlockId::Head),
+        "pending" => Some(BlockId::Pending),
+        "earliest" => Some(BlockId::Number(0)),
+        _ => quantity(value).map(BlockId::Number),
+    }
+}
+
+/// A call as `eth_call` and `eth_estimateGas` take it; fees are not looked at, calls are free.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Call {
+    from: Option<ethers_core::types::Address>,
+    to: Option<ethers_core::types::Address>,
+    gas: Option<EthersU256>,
+    value: Option<EthersU256>,
+    input: Option<EthersBytes>,
+    data: Option<EthersBytes>,
+}
+
+impl Call {
+    /// The call as the EVM takes it.
+    pub(super) fn environment(self) -> TxEnv {
+        let data = self.input.or(self.data).unwrap_or_default();
+        TxEnv {
+            caller: self.from.map(address).unwrap_or_default(),
+            gas_limit: self.gas.map_or(BLOCK_GAS_LIMIT, |gas| {
+                u64::try_from(gas).unwrap_or(u64::MAX)
+            }),
+            kind: match self.to {
+                Some(to) => TxKind::Call(address(to)),
+                None => TxKind::Create,
+            },
+            value: self.value.map_or(U256::ZERO, word),
+            data: Bytes::from(data.0),
+            ..TxEnv::default()
+        }
+    }
+}
+
+/// One or many, as log filters have it.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+impl<T: PartialEq> OneOrMany<T> {
+    fn takes(&self, value: &T) -> bool {
+        match self {
+            Self::One(one) => one == value,
+            Self::Many(many) => many.is_empty() || many.contains(value),
+        }
+    }
+}
+
+/// The filter of `eth_getLogs`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Filter {
+    from_block: Option<Value>,
+    to_block: Option<Value>,
+    block_hash: Option<ethers_core::types::H256>,
+    address: Option<OneOrMany<ethers_core::types::Address>>,
+    #[serde(default)]
+    topics: Vec<Option<OneOrMany<ethers_core::types::H256>>>,
+}
+
+impl Filter {
+    /// Where the range begins and ends.
+    pub(super) fn range(&self) -> Result<(BlockId, BlockId), Failure> {
+        if let Some(hash) = self.block_hash {
+            if self.from_block.is_some() || self.to_block.is_some() {
+                return Err(Failure::invalid_params(
+                    "a filter has either blockHash or fromBlock and toBlock",
+                ));
+            }
+            let id = BlockId::Hash(B256::from(hash.0));
+            return Ok((id, id));
+        }
+        let side = |value: &Option<Value>| match value {
+            None => Ok(BlockId::Head),
+            Some(value) => {
+                block_id(value).ok_or_else(|| Failure::invalid_params("the filter's block"))
+            }
+        };
+        Ok((side(&self.from_block)?, side(&self.to_block)?))
+    }
+
+    /// Whether a log passes.
+    pub(super) fn takes(&self, log: &revm::primitives::Log) -> bool {
+        let address = ethers_core::types::Address::from(log.address.into_array());
+        let topics = log.topics();
+        self.address
+            .as_ref()
+            .is_none_or(|wanted| wanted.takes(&address))
+            && self.topics.len() <= topics.len()
+            && self.topics.iter().zip(topics).all(|(wanted, topic)| {
+                let topic = ethers_core::types::H256(topic.0);
+                wanted.as_ref().is_none_or(|wanted| wanted.takes(&topic))
+            })
+    }
+}

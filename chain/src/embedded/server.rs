@@ -1,0 +1,161 @@
+//! The chain's thread, and the HTTP listener in front of it.
+
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::chain::Chain;
+use super::dispatch::answer;
+use crate::metric_definitions::EMBEDDED_REQUESTS_TOTAL;
+
+/// The largest request body, in bytes: a deployment of the largest contract takes 100 kB.
+const REQUEST_BYTES_MAX: usize = 4 << 20;
+/// How many requests wait for the chain's thread before clients are told to come back.
+const QUEUE_MAX: usize = 256;
+
+struct Question {
+    body: Bytes,
+    reply: oneshot::Sender<Option<Vec<u8>>>,
+}
+
+/// The chain, on a thread of its own: executing and fsyncing block, and one owner needs no lock.
+pub(super) fn spawn_chain(mut chain: Chain) -> std::io::Result<(ChainQueue, JoinHandle<()>)> {
+    let (sender, mut receiver) = mpsc::channel::<Question>(QUEUE_MAX);
+    let thread = std::thread::Builder::new()
+        .name("embedded-chain".to_owned())
+        .spawn(move || {
+            while let Some(question) = receiver.blocking_recv() {
+                let answer = answer(&mut chain, &question.body);
+                let bytes = answer.map(|value| value.to_string().into_bytes());
+                // Whoever asked may have gone; the chain has done its part.
+                let _gone = question.reply.send(bytes);
+            }
+        })?;
+    Ok((ChainQueue { sender }, thread))
+}
+
+/// The way to the chain's thread, which ends when the last of these is dropped.
+#[derive(Clone)]
+pub(super) struct ChainQueue {
+    sender: mpsc::Sender<Question>,
+}
+
+/// Accepts connections until `stop` changes, then lets the open ones finish.
+pub(super) async fn serve(
+    listener: TcpListener,
+    queue: ChainQueue,
+    mut stop: watch::Receiver<bool>,
+) {
+    let graceful = GracefulShutdown::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.changed() => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "the embedded chain cannot accept a connection");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let queue = queue.clone();
+        let service = service_fn(move |request| handle(queue.clone(), request));
+        let builder = Builder::new(TokioExecutor::new());
+        let connection = builder
+            .serve_connection(TokioIo::new(stream), service)
+            .into_owned();
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to the embedded chain broke");
+            }
+        });
+    }
+    drop(queue);
+    let patience = std::time::Duration::from_secs(2);
+    if tokio::time::timeout(patience, graceful.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::debug!("connections to the embedded chain were still open at shutdown");
+    }
+}
+
+async fn handle(
+    queue: ChainQueue,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, std::convert::Infallible> {
+    let response = match respond(&queue, request).await {
+        Ok(response) => response,
+        Err(status) => plain(status),
+    };
+    let outcome = if response.status().is_success() {
+        "ok"
+    } else {
+        "refused"
+    };
+    metrics::counter!(EMBEDDED_REQUESTS_TOTAL, "outcome" => outcome).increment(1);
+    Ok(response)
+}
+
+async fn respond(
+    queue: &ChainQueue,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, StatusCode> {
+    if request.method() != Method::POST {
+        return Err(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    // A web page can send any text here without asking, but not JSON: this keeps foreign pages out.
+    let json = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.starts_with("application/json"));
+    if !json {
+        return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+    let body = Limited::new(request.into_body(), REQUEST_BYTES_MAX)
+        .collect()
+        .await
+        .map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?
+        .to_bytes();
+    let (reply, answer) = oneshot::channel();
+    queue
+        .sender
+        .try_send(Question { body, reply })
+        .map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    let answer = answer.await.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    let Some(answer) = answer else {
+        return Ok(plain(StatusCode::NO_CONTENT));
+    };
+    let mut response = Response::new(Full::new(Bytes::from(answer)));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+fn plain(status: StatusCode) -> Response<Full<Bytes>> {
+    let text = status.canonical_reason().unwrap_or_default();
+    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    *response.status_mut() = status;
+    response
+}
+
+/// The address that `listener` got.
+pub(super) fn local_address(listener: &TcpListener) -> std::io::Result<SocketAddr> {
+    listener.local_addr()
+}

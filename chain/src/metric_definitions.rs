@@ -1,0 +1,57 @@
+//! Names and meanings of this crate's metrics, in one place.
+
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+
+/// Requests to the Ethereum node, by `method` and `outcome`.
+pub const RPC_REQUESTS_TOTAL: &str = "kedge_chain_rpc_requests_total";
+/// How long the node took, by `method`.
+pub const RPC_DURATION_SECONDS: &str = "kedge_chain_rpc_duration_seconds";
+/// Anchor transactions, by `outcome`: sent, bumped, resent, confirmed, finalized, reorged, failed.
+pub const ANCHOR_TRANSACTIONS_TOTAL: &str = "kedge_anchor_transactions_total";
+/// Gas that the anchor transactions used.
+pub const ANCHOR_GAS_USED: &str = "kedge_anchor_gas_used";
+/// What the last anchor transaction may pay at most for a unit of gas.
+pub const ANCHOR_MAX_FEE_WEI: &str = "kedge_anchor_max_fee_wei";
+/// Anchor intents that are not final yet.
+pub const ANCHOR_INTENTS_OPEN: &str = "kedge_anchor_intents_open";
+/// 1 while a transaction waits at the fee ceiling or for funds.
+pub const ANCHOR_HELD: &str = "kedge_anchor_held";
+/// Failed steps of the sender since the last good one; above 0 the node is in trouble.
+pub const ANCHOR_STEP_FAILURES: &str = "kedge_anchor_step_failures";
+/// Height of the embedded chain.
+pub const EMBEDDED_BLOCK_NUMBER: &str = "kedge_embedded_chain_block_number";
+/// Requests that the embedded chain answered, by `outcome`.
+pub const EMBEDDED_REQUESTS_TOTAL: &str = "kedge_embedded_chain_requests_total";
+
+/// Describes every metric to the recorder; call it once, after the recorder is installed.
+pub fn describe() {
+    describe_counter!(RPC_REQUESTS_TOTAL, "Requests to the Ethereum node");
+    describe_histogram!(
+        RPC_DURATION_SECONDS,
+        Unit::Seconds,
+        "Time the Ethereum node took to answer"
+    );
+    describe_counter!(
+        ANCHOR_TRANSACTIONS_TOTAL,
+        "What became of anchor transactions"
+    );
+    describe_histogram!(ANCHOR_GAS_USED, "Gas used by an anchor transaction");
+    describe_gauge!(
+        ANCHOR_MAX_FEE_WEI,
+        "Fee cap of the last anchor transaction, wei per gas"
+    );
+    describe_gauge!(ANCHOR_INTENTS_OPEN, "Anchor intents that are not final yet");
+    describe_gauge!(
+        ANCHOR_HELD,
+        "1 while an anchor transaction waits at the fee ceiling or for funds"
+    );
+    describe_gauge!(
+        ANCHOR_STEP_FAILURES,
+        "Failed steps of the anchor sender since the last good one"
+    );
+    describe_gauge!(EMBEDDED_BLOCK_NUMBER, "Height of the embedded chain");
+    describe_counter!(
+        EMBEDDED_REQUESTS_TOTAL,
+        "Requests that the embedded chain answered"
+    );
+}

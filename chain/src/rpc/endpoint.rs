@@ -1,0 +1,136 @@
+//! Where a node is reached, with its secrets kept out of sight.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hyper::Uri;
+use hyper::header::HeaderValue;
+
+use super::error::EndpointError;
+
+/// A node's URL. Credentials (`user:password@`) go to a header; `Display` and `Debug` show scheme,
+/// host and port alone, since hosted nodes carry their access key in the path or the query.
+#[derive(Clone)]
+pub struct Endpoint {
+    uri: Uri,
+    authorization: Option<HeaderValue>,
+}
+
+impl Endpoint {
+    pub(super) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    pub(super) fn authorization(&self) -> Option<&HeaderValue> {
+        self.authorization.as_ref()
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let (scheme, rest) = text.split_once("://").ok_or(EndpointError::Scheme)?;
+        if scheme != "http" && scheme != "https" {
+            return Err(EndpointError::Scheme);
+        }
+        let authority_length = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(authority_length);
+        let (credentials, host) = match authority.rsplit_once('@') {
+            Some((credentials, host)) => (Some(credentials), host),
+            None => (None, authority),
+        };
+        if host.is_empty() {
+            return Err(EndpointError::Malformed);
+        }
+        let path = if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            format!("/{path}")
+        };
+        let uri = format!("{scheme}://{host}{path}")
+            .parse()
+            .map_err(|_| EndpointError::Malformed)?;
+        let authorization = credentials.map(basic_authorization).transpose()?;
+        Ok(Self { uri, authorization })
+    }
+}
+
+/// The header of RFC 7617's Basic scheme; user and password are percent-decoded first.
+fn basic_authorization(credentials: &str) -> Result<HeaderValue, EndpointError> {
+    let decoded = percent_decode(credentials).ok_or(EndpointError::Malformed)?;
+    let mut value = HeaderValue::try_from(format!("Basic {}", BASE64.encode(decoded)))
+        .map_err(|_| EndpointError::Malformed)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn percent_decode(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digits = [bytes.next()?, bytes.next()?];
+            let digits = std::str::from_utf8(&digits).ok()?;
+            out.push(u8::from_str_radix(digits, 16).ok()?);
+        } else {
+            out.push(byte);
+        }
+    }
+    Some(out)
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = self.uri.scheme_str().unwrap_or("http");
+        let host = self.uri.host().unwrap_or("");
+        write!(f, "{scheme}://{host}")?;
+        match self.uri.port() {
+            Some(port) => write!(f, ":{port}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let endpoint: Endpoint = "https://user:p%40ss@node.example:8545/v3/secret-key?token=abc"
+            .parse()
+            .unwrap();
+        assert_eq!(endpoint.to_string(), "https://node.example:8545");
+        assert_eq!(format!("{endpoint:?}"), "https://node.example:8545");
+        assert_eq!(
+            endpoint.authorization().unwrap().to_str().unwrap(),
+            "Basic dXNlcjpwQHNz"
+        );
+        assert_eq!(endpoint.uri().path(), "/v3/secret-key");
+        assert_eq!(endpoint.uri().query(), Some("token=abc"));
+    }
+
+    #[test]
+    fn only_http_and_https() {
+        assert_eq!(
+            "ws://127.0.0.1:8545".parse::<Endpoint>().unwrap_err(),
+            EndpointError::Scheme
+        );
+        assert_eq!(
+            "http:///path".parse::<Endpoint>().unwrap_err(),
+            EndpointError::Malformed
+        );
+        let plain: Endpoint = "http://127.0.0.1:8545".parse().unwrap();
+        assert_eq!(plain.uri().to_string(), "http://127.0.0.1:8545/");
+        assert!(plain.authorization().is_none());
+    }
+}

@@ -1,0 +1,106 @@
+//! What can go wrong between here and a node.
+
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+/// The error object of a JSON-RPC 2.0 response (section 5.1 of its specification).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ErrorObject {
+    /// The kind of error; -32768 to -32000 are reserved, 3 is a reverted execution (EIP-1474's heirs).
+    pub code: i64,
+    /// The node's words.
+    pub message: String,
+    /// More of it; for a reverted execution the ABI-encoded revert data in hex.
+    #[serde(default)]
+    pub data: Option<Value>,
+}
+
+impl ErrorObject {
+    /// The revert data, where the node gave it: as `data` itself, or as `data.data`.
+    pub fn revert_data(&self) -> Option<Vec<u8>> {
+        let data = self.data.as_ref()?;
+        let text = data
+            .as_str()
+            .or_else(|| data.get("data").and_then(Value::as_str))?;
+        let bytes: ethers_core::types::Bytes = text.parse().ok()?;
+        Some(bytes.to_vec())
+    }
+}
+
+/// Why a request to a node has no result.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum RpcError {
+    /// The node was not reached, or the connection broke.
+    #[error("the node cannot be reached: {0}")]
+    Transport(String),
+    /// No answer in time.
+    #[error("the node did not answer within {timeout_ms} ms")]
+    Timeout {
+        /// The limit that passed, in milliseconds.
+        timeout_ms: u64,
+    },
+    /// An HTTP status other than 2xx, without an RPC error in the body.
+    #[error("the node answered with HTTP status {status}")]
+    Status {
+        /// The HTTP status code.
+        status: u16,
+    },
+    /// The body exceeded the limit.
+    #[error("the node's answer is larger than {limit_bytes} bytes")]
+    TooLarge {
+        /// The limit, in bytes.
+        limit_bytes: usize,
+    },
+    /// The body is not the JSON that was expected.
+    #[error("the node's answer cannot be read: {0}")]
+    Malformed(String),
+    /// The node refused the request.
+    #[error("the node refused: {} (code {})", .0.message, .0.code)]
+    Node(ErrorObject),
+}
+
+impl RpcError {
+    /// A short name for metrics.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Transport(_) => "transport",
+            Self::Timeout { .. } => "timeout",
+            Self::Status { .. } => "status",
+            Self::TooLarge { .. } => "too_large",
+            Self::Malformed(_) => "malformed",
+            Self::Node(_) => "node",
+        }
+    }
+
+    /// The node's own error, if it is one.
+    pub fn node(&self) -> Option<&ErrorObject> {
+        match self {
+            Self::Node(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a text is not a node's URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum EndpointError {
+    /// Not `http://` or `https://`.
+    #[error("a node's URL must begin with http:// or https://")]
+    Scheme,
+    /// Anything else that is wrong with it; the text is not repeated, it may hold a secret.
+    #[error("the node's URL is malformed")]
+    Malformed,
+}
+
+/// An error's text with its causes. hyper's texts name no URL, so no secret can leak here.
+pub(super) fn chain_text(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

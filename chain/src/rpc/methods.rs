@@ -1,0 +1,89 @@
+//! The node's methods that this crate calls, typed.
+
+use ethers_core::types::{Bytes, H256, Log, Transaction, TransactionReceipt, U64, U256};
+use kedge_protocol::Address;
+use serde_json::json;
+
+use super::{At, BlockHeader, CallRequest, FeeHistory, LogFilter, RpcClient, RpcError};
+use crate::convert::h160;
+
+impl RpcClient {
+    /// The chain's id (EIP-155).
+    pub async fn chain_id(&self) -> Result<u64, RpcError> {
+        let id: U64 = self.request("eth_chainId", json!([])).await?;
+        Ok(id.as_u64())
+    }
+
+    /// The block at `at`, without transactions; `None` if there is none (or no such tag yet).
+    pub async fn block(&self, at: At) -> Result<Option<BlockHeader>, RpcError> {
+        self.request("eth_getBlockByNumber", json!([at, false]))
+            .await
+    }
+
+    /// How many transactions `address` has sent.
+    pub async fn transaction_count(&self, address: Address, at: At) -> Result<u64, RpcError> {
+        let params = json!([h160(address), at]);
+        let count: U64 = self.request("eth_getTransactionCount", params).await?;
+        Ok(count.as_u64())
+    }
+
+    /// The balance of `address` in wei.
+    pub async fn balance_wei(&self, address: Address, at: At) -> Result<u128, RpcError> {
+        let params = json!([h160(address), at]);
+        let balance: U256 = self.request("eth_getBalance", params).await?;
+        Ok(u128::try_from(balance).unwrap_or(u128::MAX))
+    }
+
+    /// The code at `address`; empty for none.
+    pub async fn code(&self, address: Address, at: At) -> Result<Vec<u8>, RpcError> {
+        let params = json!([h160(address), at]);
+        let code: Bytes = self.request("eth_getCode", params).await?;
+        Ok(code.to_vec())
+    }
+
+    /// Runs a call without changing anything; a revert is a node error with its data.
+    pub async fn call(&self, call: &CallRequest, at: At) -> Result<Bytes, RpcError> {
+        self.request("eth_call", json!([call, at])).await
+    }
+
+    /// The gas that the call would need; a revert is a node error with its data.
+    pub async fn estimate_gas(&self, call: &CallRequest) -> Result<u64, RpcError> {
+        let gas: U64 = self.request("eth_estimateGas", json!([call])).await?;
+        Ok(gas.as_u64())
+    }
+
+    /// Fees of the last `blocks` blocks, tips at the given percentiles.
+    pub async fn fee_history(
+        &self,
+        blocks: u64,
+        percentiles: &[f64],
+    ) -> Result<FeeHistory, RpcError> {
+        let params = json!([U64::from(blocks), At::Latest, percentiles]);
+        self.request("eth_feeHistory", params).await
+    }
+
+    /// Hands a signed transaction to the node; the result is its hash.
+    pub async fn send_raw_transaction(&self, raw: &Bytes) -> Result<H256, RpcError> {
+        self.request("eth_sendRawTransaction", json!([raw])).await
+    }
+
+    /// The receipt, once the transaction is in a block of the canonical chain.
+    pub async fn transaction_receipt(
+        &self,
+        hash: H256,
+    ) -> Result<Option<TransactionReceipt>, RpcError> {
+        self.request("eth_getTransactionReceipt", json!([hash]))
+            .await
+    }
+
+    /// The transaction, mined or waiting in the node's pool.
+    pub async fn transaction(&self, hash: H256) -> Result<Option<Transaction>, RpcError> {
+        self.request("eth_getTransactionByHash", json!([hash]))
+            .await
+    }
+
+    /// The logs that `filter` takes.
+    pub async fn logs(&self, filter: &LogFilter) -> Result<Vec<Log>, RpcError> {
+        self.request("eth_getLogs", json!([filter])).await
+    }
+}

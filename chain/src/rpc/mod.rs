@@ -1,0 +1,176 @@
+//! A small JSON-RPC 2.0 client for Ethereum nodes, over hyper 1.
+//!
+//! Every request has a deadline, every response a size limit, and every failure a kind, because
+//! the anchor sender reacts differently to a dead node, a busy one, and one that said no.
+
+mod endpoint;
+mod error;
+mod methods;
+mod types;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
+use hyper::{Method, Request};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+pub use endpoint::Endpoint;
+pub use error::{EndpointError, ErrorObject, RpcError};
+pub use types::{At, BlockHeader, CallRequest, FeeHistory, LogFilter};
+
+use crate::metric_definitions::{RPC_DURATION_SECONDS, RPC_REQUESTS_TOTAL};
+
+/// How the client behaves.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How long one request may take, connecting included, in milliseconds.
+    pub timeout_ms: u64,
+    /// The largest response body that is read, in bytes.
+    pub response_bytes_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            timeout_ms: 10_000,
+            response_bytes_max: 8 << 20,
+        }
+    }
+}
+
+/// A client of one Ethereum node. Cheap to clone; connections are shared.
+#[derive(Debug, Clone)]
+pub struct RpcClient {
+    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    endpoint: Endpoint,
+    options: Options,
+    next_id: std::sync::Arc<AtomicU64>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<ErrorObject>,
+}
+
+impl RpcClient {
+    /// A client for `endpoint`. Nothing is connected yet: a node that is down shows at the first
+    /// request. Web PKI roots are used for `https`.
+    pub fn new(endpoint: Endpoint, options: Options) -> Self {
+        // The provider is named, so that another one in the dependency tree changes nothing.
+        let connector = HttpsConnectorBuilder::new()
+            .with_provider_and_webpki_roots(rustls::crypto::aws_lc_rs::default_provider())
+            .expect("the provider has the default TLS versions")
+            .https_or_http()
+            .enable_http1()
+            .build();
+        let http = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(Duration::from_secs(30))
+            .build(connector);
+        Self {
+            http,
+            endpoint,
+            options,
+            next_id: std::sync::Arc::new(AtomicU64::new(1)),
+        }
+    }
+
+    /// Where requests go; its `Display` form holds no secrets.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Calls `method` and reads the result as `R`.
+    pub async fn request<R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<R, RpcError> {
+        let started = std::time::Instant::now();
+        let deadline = Duration::from_millis(self.options.timeout_ms);
+        let outcome = match tokio::time::timeout(deadline, self.exchange(method, params)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(RpcError::Timeout {
+                timeout_ms: self.options.timeout_ms,
+            }),
+        };
+        let label = outcome.as_ref().err().map_or("ok", RpcError::kind);
+        metrics::counter!(RPC_REQUESTS_TOTAL, "method" => method, "outcome" => label).increment(1);
+        metrics::histogram!(RPC_DURATION_SECONDS, "method" => method).record(started.elapsed());
+        tracing::trace!(method, outcome = label, "rpc request");
+        outcome
+    }
+
+    async fn exchange<R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<R, RpcError> {
+        let body = self.exchange_bytes(method, params).await?;
+        let envelope: Envelope<'_> = serde_json::from_slice(&body)
+            .map_err(|error| RpcError::Malformed(error.to_string()))?;
+        if let Some(error) = envelope.error {
+            return Err(RpcError::Node(error));
+        }
+        let result = envelope.result.map_or("null", RawValue::get);
+        serde_json::from_str(result).map_err(|error| RpcError::Malformed(error.to_string()))
+    }
+
+    async fn exchange_bytes(&self, method: &'static str, params: Value) -> Result<Bytes, RpcError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(self.endpoint.uri().clone())
+            .header(CONTENT_TYPE, "application/json");
+        if let Some(authorization) = self.endpoint.authorization() {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
+        let request = request
+            .body(Full::new(Bytes::from(body.to_string())))
+            .map_err(|error| RpcError::Transport(error.to_string()))?;
+        let response = self
+            .http
+            .request(request)
+            .await
+            .map_err(|error| RpcError::Transport(error::chain_text(&error)))?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), self.options.response_bytes_max)
+            .collect()
+            .await
+            .map_err(|error| self.body_error(error.as_ref()))?
+            .to_bytes();
+        // Some nodes answer an RPC error with a 4xx or 5xx: the error object says more.
+        if !(200..300).contains(&status) {
+            return match serde_json::from_slice::<Envelope<'_>>(&body) {
+                Ok(Envelope {
+                    error: Some(error), ..
+                }) => Err(RpcError::Node(error)),
+                _ => Err(RpcError::Status { status }),
+            };
+        }
+        Ok(body)
+    }
+
+    fn body_error(&self, error: &(dyn std::error::Error + 'static)) -> RpcError {
+        if error.is::<LengthLimitError>() {
+            RpcError::TooLarge {
+                limit_bytes: self.options.response_bytes_max,
+            }
+        } else {
+            RpcError::Transport(error::chain_text(error))
+        }
+    }
+}

@@ -1,0 +1,464 @@
+//! Doing what was decided.
+
+use ethers_core::types::Bytes;
+
+use super::decide::{Decision, Observation, Seen, decide};
+use super::intent::{Attempt, Inclusion, Outcome, OwnAttempt};
+use super::{Hold, IntentStore, Memory, Sender, StepError};
+use crate::contract::{ReadError, anchor_calldata, decode_revert};
+use crate::convert::h160;
+use crate::metric_definitions::{ANCHOR_GAS_USED, ANCHOR_MAX_FEE_WEI, ANCHOR_TRANSACTIONS_TOTAL};
+use crate::rpc::{At, CallRequest, RpcError};
+use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
+
+/// An intent makes at most this many moves a step: included, confirmed, final, and one to spare.
+const MOVES_MAX: usize = 4;
+/// How many blocks the market's tip is read from, and at which percentile.
+const FEE_HISTORY_BLOCKS: u64 = 10;
+const TIP_PERCENTILE: f64 = 50.0;
+
+/// What a node says to a transaction.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Taken,
+    /// The nonce is used up: a receipt, or three strikes, will tell more.
+    NonceTooLow,
+    Underpriced,
+    InsufficientFunds,
+    Refused(String),
+}
+
+fn read_answer(message: &str) -> Answer {
+    let text = message.to_lowercase();
+    let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    if says(&["already known", "already imported", "known transaction"]) {
+        Answer::Taken
+    } else if says(&["nonce too low", "nonce is too low", "invalid nonce"]) {
+        Answer::NonceTooLow
+    } else if says(&["underpriced", "fee too low", "less than block base fee"]) {
+        Answer::Underpriced
+    } else if says(&["insufficient funds"]) {
+        Answer::InsufficientFunds
+    } else {
+        Answer::Refused(message.to_owned())
+    }
+}
+
+fn count(outcome: &'static str) {
+    metrics::counter!(ANCHOR_TRANSACTIONS_TOTAL, "outcome" => outcome).increment(1);
+}
+
+impl<S: IntentStore> Sender<S> {
+    /// One look at the chain, and all that follows from it.
+    pub(super) async fn advance(&mut self, now_ms: u64) -> Result<(), StepError> {
+        self.check_chain().await?;
+        let view = self.view_chain().await?;
+        let mut blocked = false;
+        for index in 0..self.open.len() {
+            if self.open[index].stored.outcome.is_none() {
+                let observed = self.observe(index, now_ms, view, blocked).await?;
+                self.advance_one(index, &observed).await?;
+            }
+            let stored = &self.open[index].stored;
+            blocked |= stored.outcome.is_none() && stored.inclusion.is_none();
+        }
+        Ok(())
+    }
+
+    async fn advance_one(&mut self, index: usize, observed: &Observation) -> Result<(), StepError> {
+        for _ in 0..MOVES_MAX {
+            let tracked = &self.open[index];
+            let decision = decide(&tracked.stored, tracked.memory, observed, self.rules());
+            if decision != Decision::Wait {
+                tracing::debug!(
+                    batches = tracked.stored.intent.batches(),
+                    ?decision,
+                    "anchor"
+                );
+            }
+            if !self.perform(index, observed, decision).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does it; true if the same observation may lead to a further move.
+    async fn perform(
+        &mut self,
+        index: usize,
+        observed: &Observation,
+        decision: Decision,
+    ) -> Result<bool, StepError> {
+        match decision {
+            Decision::Wait => Ok(false),
+            Decision::Include(inclusion) => self.include(index, inclusion).await,
+            Decision::Confirm => {
+                self.open[index].memory.confirmed = true;
+                count("confirmed");
+                Ok(false)
+            }
+            Decision::Finalize => self.finalize(index).await,
+            Decision::Refused(inclusion) => {
+                let reason = self.why_refused(index, inclusion).await?;
+                self.fail(
+                    index,
+                    format!("the contract refused the transaction: {reason}"),
+                )
+                .await
+            }
+            Decision::NotAnchored(_) => {
+                let reason = "the transaction succeeded without anchoring anything";
+                self.fail(index, reason.to_owned()).await
+            }
+            Decision::Dropped => self.drop_inclusion(index, observed.now_ms).await,
+            Decision::FindCovering => self.find_covering(index, observed).await,
+            Decision::Stale => {
+                let reason = format!(
+                    "the contract's last checkpoint has {} batches, the proof starts from {}",
+                    observed.contract_batches, self.open[index].stored.intent.extends_batches
+                );
+                self.fail(index, reason).await
+            }
+            Decision::Send => self.send_first(index, observed).await,
+            Decision::SendAgain => self.send_again(index).await,
+            Decision::Bump => self.bump(index, observed).await,
+            Decision::Strike => {
+                self.open[index].memory.nonce_strikes += 1;
+                Ok(false)
+            }
+            Decision::Reconcile => self.reconcile(index, observed).await,
+        }
+    }
+
+    async fn save(&self, index: usize) -> Result<(), StepError> {
+        Ok(self.store.save(&self.open[index].stored).await?)
+    }
+
+    async fn fail(&mut self, index: usize, reason: String) -> Result<bool, StepError> {
+        let tracked = &mut self.open[index];
+        tracing::error!(
+            batches = tracked.stored.intent.batches(),
+            reason,
+            "anchor failed"
+        );
+        tracked.stored.outcome = Some(Outcome::Failed { reason });
+        tracked.held = None;
+        count("failed");
+        self.save(index).await?;
+        Ok(false)
+    }
+
+    async fn include(&mut self, index: usize, inclusion: Inclusion) -> Result<bool, StepError> {
+        let tracked = &mut self.open[index];
+        tracked.stored.inclusion = Some(inclusion);
+        tracked.memory = Memory::default();
+        tracked.held = None;
+        let own_batches = tracked.stored.intent.batches();
+        tracked.note = (inclusion.covers_batches != own_batches)
+            .then(|| "covered by a later checkpoint".to_owned());
+        self.save(index).await?;
+        Ok(true)
+    }
+
+    async fn finalize(&mut self, index: usize) -> Result<bool, StepError> {
+        let Some(inclusion) = self.open[index].stored.inclusion else {
+            return Ok(false);
+        };
+        // The receipt and the finalized height were asked for one after the other: only the hash
+        // at that height proves that both mean the same chain.
+        if !self
+            .is_canonical(inclusion.block_number, inclusion.block_hash)
+            .await?
+        {
+            return Ok(false);
+        }
+        self.open[index].stored.outcome = Some(Outcome::Finalized);
+        self.save(index).await?;
+        count("finalized");
+        metrics::histogram!(ANCHOR_GAS_USED).record(inclusion.gas_used as f64);
+        Ok(false)
+    }
+
+    async fn drop_inclusion(&mut self, index: usize, now_ms: u64) -> Result<bool, StepError> {
+        let tracked = &mut self.open[index];
+        tracing::warn!(
+            batches = tracked.stored.intent.batches(),
+            "a reorganisation dropped the anchor transaction"
+        );
+        tracked.stored.inclusion = None;
+        // It was in a block, so its fee was good enough: no bump until it has waited again.
+        if let Some(last) = tracked.stored.attempts.last_mut() {
+            last.at_ms = now_ms;
+        }
+        tracked.memory = Memory::default();
+        tracked.note = Some("a reorganisation dropped it; it is sent again".to_owned());
+        count("reorged");
+        self.save(index).await?;
+        Ok(true)
+    }
+
+    /// The contract has the checkpoint, or a later one: find the transaction that brought it, and
+    /// follow that one from now on.
+    async fn find_covering(
+        &mut self,
+        index: usize,
+        observed: &Observation,
+    ) -> Result<bool, StepError> {
+        let intended = self.open[index].stored.intent.signed.checkpoint;
+        let event = match self.contract.anchored_event(intended.batches).await {
+            // No checkpoint with exactly these batches: the contract jumped over it.
+            Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {
+                self.contract
+                    .anchored_event(observed.contract_batches)
+                    .await?
+            }
+            other => other?,
+        };
+        let Some(event) = event else {
+            return Ok(false);
+        };
+        let found = event.checkpoint;
+        let same = found.sequence == intended.sequence
+            && found.head == intended.head
+            && found.history == intended.history;
+        if found.batches == intended.batches && !same {
+            let reason = "the contract holds another checkpoint with the same number of batches";
+            return self.fail(index, reason.to_owned()).await;
+        }
+        let attempts = &mut self.open[index].stored.attempts;
+        if attempts.iter().all(|known| known.tx_hash != event.tx_hash) {
+            attempts.push(Attempt {
+                tx_hash: event.tx_hash,
+                own: None,
+                at_ms: observed.now_ms,
+            });
+            self.save(index).await?;
+        }
+        if let Some(seen) = self.look_for_receipt(index).await? {
+            let observed = Observation {
+                seen: Some(seen),
+                ..*observed
+            };
+            if let Seen::Anchored(inclusion) = seen {
+                self.include(index, inclusion).await?;
+                let tracked = &self.open[index];
+                let next = decide(&tracked.stored, tracked.memory, &observed, self.rules());
+                if next == Decision::Finalize {
+                    return self.finalize(index).await;
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    async fn send_first(
+        &mut self,
+        index: usize,
+        observed: &Observation,
+    ) -> Result<bool, StepError> {
+        let gas = match self.contract.rpc().estimate_gas(&self.call(index)).await {
+            Ok(gas) => gas,
+            Err(RpcError::Node(error)) => {
+                if let Some(data) = error.revert_data() {
+                    let reason = decode_revert(&data);
+                    let reason = format!("the contract would refuse it: {reason}");
+                    return self.fail(index, reason).await;
+                }
+                if read_answer(&error.message) == Answer::InsufficientFunds {
+                    self.hold(index, Hold::Funds);
+                    return Ok(false);
+                }
+                return Err(RpcError::Node(error).into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let own = OwnAttempt {
+            nonce: observed.next_nonce,
+            gas_limit: gas + gas / 4,
+            fees: self.market().await?,
+        };
+        self.attempt(index, own, observed.now_ms, "sent").await
+    }
+
+    async fn send_again(&mut self, index: usize) -> Result<bool, StepError> {
+        let Some((_, own)) = self.open[index].stored.last_own() else {
+            return Ok(false);
+        };
+        count("resent");
+        let signed = self.sign(index, own);
+        self.broadcast(index, &signed).await?;
+        Ok(false)
+    }
+
+    async fn bump(&mut self, index: usize, observed: &Observation) -> Result<bool, StepError> {
+        let Some((_, own)) = self.open[index].stored.last_own() else {
+            return Ok(false);
+        };
+        let market = self.market().await?;
+        let Some(fees) = self.options.fee_policy.bump(own.fees, market) else {
+            self.hold(index, Hold::FeeCeiling);
+            if !observed.in_pool {
+                return self.send_again(index).await;
+            }
+            return Ok(false);
+        };
+        self.open[index].held = None;
+        // The gas limit stays: an estimate that fails now must not keep the replacement back.
+        let own = OwnAttempt { fees, ..own };
+        self.attempt(index, own, observed.now_ms, "bumped").await
+    }
+
+    /// Another transaction used the nonce, and the contract does not have the checkpoint: start
+    /// again with the chain's nonce. The old hashes stay known, should the chain turn back.
+    async fn reconcile(&mut self, index: usize, observed: &Observation) -> Result<bool, StepError> {
+        tracing::warn!(
+            batches = self.open[index].stored.intent.batches(),
+            next_nonce = observed.next_nonce,
+            "the anchor transaction's nonce was used by another one; a new nonce is taken"
+        );
+        self.open[index].note = Some("its nonce was used by another transaction".to_owned());
+        self.open[index].memory.nonce_strikes = 0;
+        self.send_first(index, observed).await
+    }
+
+    fn hold(&mut self, index: usize, hold: Hold) {
+        let tracked = &mut self.open[index];
+        if tracked.held.as_ref() != Some(&hold) {
+            let batches = tracked.stored.intent.batches();
+            tracing::error!(batches, why = %hold, "the anchor transaction waits");
+        }
+        tracked.held = Some(hold);
+    }
+
+    /// Stores the attempt, then sends it.
+    async fn attempt(
+        &mut self,
+        index: usize,
+        own: OwnAttempt,
+        now_ms: u64,
+        outcome: &'static str,
+    ) -> Result<bool, StepError> {
+        let signed = self.sign(index, own);
+        self.open[index].stored.attempts.push(Attempt {
+            tx_hash: signed.hash,
+            own: Some(own),
+            at_ms: now_ms,
+        });
+        self.save(index).await?;
+        self.open[index].memory.underpriced = false;
+        count(outcome);
+        metrics::gauge!(ANCHOR_MAX_FEE_WEI).set(own.fees.max_fee_per_gas_wei as f64);
+        self.broadcast(index, &signed).await?;
+        Ok(false)
+    }
+
+    async fn broadcast(
+        &mut self,
+        index: usize,
+        signed: &SignedTransaction,
+    ) -> Result<(), StepError> {
+        let answer = match self.contract.rpc().send_raw_transaction(&signed.raw).await {
+            Ok(_) => Answer::Taken,
+            Err(RpcError::Node(error)) => read_answer(&error.message),
+            Err(error) => return Err(error.into()),
+        };
+        match answer {
+            Answer::Taken => {
+                let tracked = &mut self.open[index];
+                // A hold at the ceiling outlasts sending the same offer again.
+                if tracked.held != Some(Hold::FeeCeiling) {
+                    tracked.held = None;
+                }
+            }
+            Answer::NonceTooLow => {}
+            Answer::Underpriced => self.open[index].memory.underpriced = true,
+            Answer::InsufficientFunds => {
+                self.hold(index, Hold::Funds);
+            }
+            Answer::Refused(message) => {
+                self.hold(index, Hold::Refused(message));
+            }
+        }
+        Ok(())
+    }
+
+    async fn market(&self) -> Result<Fees, StepError> {
+        let rpc = self.contract.rpc();
+        let history = rpc
+            .fee_history(FEE_HISTORY_BLOCKS, &[TIP_PERCENTILE])
+            .await?;
+        Ok(self.options.fee_policy.first_offer(&history))
+    }
+
+    fn calldata(&self, index: usize) -> Vec<u8> {
+        let intent = &self.open[index].stored.intent;
+        anchor_calldata(&intent.signed, &intent.proof)
+    }
+
+    fn call(&self, index: usize) -> CallRequest {
+        CallRequest {
+            from: Some(h160(self.key.address())),
+            to: Some(h160(self.options.contract)),
+            data: Some(Bytes::from(self.calldata(index))),
+            gas: None,
+        }
+    }
+
+    fn sign(&self, index: usize, own: OwnAttempt) -> SignedTransaction {
+        TransactionRequest {
+            chain_id: self.options.chain_id,
+            nonce: own.nonce,
+            fees: own.fees,
+            gas_limit: own.gas_limit,
+            to: Some(self.options.contract),
+            data: self.calldata(index),
+        }
+        .sign(&self.key)
+    }
+
+    /// A receipt does not say why: the same call at that block does.
+    async fn why_refused(&self, index: usize, inclusion: Inclusion) -> Result<String, StepError> {
+        let at = At::Block(inclusion.block_number);
+        match self.contract.rpc().call(&self.call(index), at).await {
+            Err(RpcError::Node(error)) => Ok(match error.revert_data() {
+                Some(data) => decode_revert(&data),
+                None => error.message,
+            }),
+            Err(error) => Err(error.into()),
+            Ok(_) => Ok("the reason cannot be found any more (out of gas, perhaps)".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_say_the_same_in_many_words() {
+        for (message, answer) in [
+            ("already known", Answer::Taken),
+            ("transaction already imported", Answer::Taken),
+            (
+                "nonce too low: next nonce 5, tx nonce 4",
+                Answer::NonceTooLow,
+            ),
+            ("replacement transaction underpriced", Answer::Underpriced),
+            (
+                "max fee per gas less than block base fee: address 0x, maxFeePerGas: 1",
+                Answer::Underpriced,
+            ),
+            (
+                "Insufficient funds for gas * price + value",
+                Answer::InsufficientFunds,
+            ),
+            (
+                "txpool is full",
+                Answer::Refused("txpool is full".to_owned()),
+            ),
+        ] {
+            assert_eq!(read_answer(message), answer, "{message}");
+        }
+    }
+}

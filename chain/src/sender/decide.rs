@@ -1,0 +1,353 @@
+//! The sender's rules, pure: what is known goes in, what to do next comes out.
+
+use super::intent::{Inclusion, StoredIntent};
+
+/// "Nonce too low" without a receipt this many times means that another transaction took the
+/// nonce; fewer may be a node that lags behind.
+const NONCE_STRIKES_MAX: u8 = 3;
+
+/// A receipt of one of the intent's transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It anchored a checkpoint.
+    Anchored(Inclusion),
+    /// It is in a block, and reverted.
+    Reverted(Inclusion),
+    /// It is in a block and succeeded, but the contract did not say that it anchored anything.
+    Silent(Inclusion),
+}
+
+/// What the chain looked like when it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Observation {
+    pub(super) now_ms: u64,
+    pub(super) head_number: u64,
+    /// `None` if the node knows no such tag.
+    pub(super) finalized_number: Option<u64>,
+    /// The contract's last checkpoint.
+    pub(super) contract_batches: u64,
+    /// The sender's next nonce, by the newest block.
+    pub(super) next_nonce: u64,
+    pub(super) seen: Option<Seen>,
+    /// Whether the node knows the last transaction, in its pool or in a block.
+    pub(super) in_pool: bool,
+    /// Whether an earlier intent is not in a block: then this one must wait for it.
+    pub(super) blocked: bool,
+}
+
+/// What this process remembers of an intent; a restart begins it anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Memory {
+    pub(super) confirmed: bool,
+    pub(super) nonce_strikes: u8,
+    /// The node said that the fee is too low.
+    pub(super) underpriced: bool,
+}
+
+/// Depths and times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rules {
+    pub(super) confirmations: u64,
+    pub(super) finality_fallback_depth: u64,
+    pub(super) bump_after_ms: u64,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Nothing now.
+    Wait,
+    /// It is in a block, or in another one than before.
+    Include(Inclusion),
+    /// It is deep enough.
+    Confirm,
+    /// It is final, if its block is still the one at that height.
+    Finalize,
+    /// The contract refused it.
+    Refused(Inclusion),
+    /// It succeeded without anchoring: the address is not an anchor contract's.
+    NotAnchored(Inclusion),
+    /// It was in a block and is not any more.
+    Dropped,
+    /// The contract has it already: find by which transaction.
+    FindCovering,
+    /// The contract's last checkpoint is not the one that the proof starts from.
+    Stale,
+    /// Send the first transaction.
+    Send,
+    /// Send the last transaction again.
+    SendAgain,
+    /// Offer more on the same nonce.
+    Bump,
+    /// The nonce is used up, and no receipt explains by whom.
+    Strike,
+    /// It has been so too often: take a new nonce.
+    Reconcile,
+}
+
+/// The next thing to do for `stored`.
+pub(super) fn decide(
+    stored: &StoredIntent,
+    memory: Memory,
+    observed: &Observation,
+    rules: Rules,
+) -> Decision {
+    let covered = observed.contract_batches >= stored.intent.batches();
+    match observed.seen {
+        Some(Seen::Anchored(inclusion)) => {
+            return included(stored, memory, observed, rules, inclusion);
+        }
+        // Another transaction was faster: that it reverted is what the contract is for.
+        Some(Seen::Reverted(_) | Seen::Silent(_)) if covered => return Decision::FindCovering,
+        Some(Seen::Reverted(inclusion)) => return Decision::Refused(inclusion),
+        Some(Seen::Silent(inclusion)) => return Decision::NotAnchored(inclusion),
+        None => {}
+    }
+    if stored.inclusion.is_some() {
+        return Decision::Dropped;
+    }
+    if covered {
+        return Decision::FindCovering;
+    }
+    if observed.blocked {
+        return Decision::Wait;
+    }
+    if observed.contract_batches != stored.intent.extends_batches {
+        return Decision::Stale;
+    }
+    let Some((attempt, own)) = stored.last_own() else {
+        return Decision::Send;
+    };
+    if observed.next_nonce > own.nonce {
+        return if memory.nonce_strikes + 1 >= NONCE_STRIKES_MAX {
+            Decision::Reconcile
+        } else {
+            Decision::Strike
+        };
+    }
+    let age_ms = observed.now_ms.saturating_sub(attempt.at_ms);
+    if memory.underpriced || age_ms >= rules.bump_after_ms {
+        return Decision::Bump;
+    }
+    if observed.in_pool {
+        Decision::Wait
+    } else {
+        Decision::SendAgain
+    }
+}
+
+fn included(
+    stored: &StoredIntent,
+    memory: Memory,
+    observed: &Observation,
+    rules: Rules,
+    inclusion: Inclusion,
+) -> Decision {
+    if stored.inclusion != Some(inclusion) {
+        return Decision::Include(inclusion);
+    }
+    let depth = (observed.head_number + 1).saturating_sub(inclusion.block_number);
+    let is_final = match observed.finalized_number {
+        Some(number) => inclusion.block_number <= number,
+        None => depth >= rules.finality_fallback_depth,
+    };
+    if is_final {
+        Decision::Finalize
+    } else if depth >= rules.confirmations && !memory.confirmed {
+        Decision::Confirm
+    } else {
+        Decision::Wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::Hash;
+    use kedge_protocol::checkpoint::Checkpoint;
+    use kedge_protocol::signature::SigningKey;
+
+    use super::super::intent::{AnchorIntent, Attempt, OwnAttempt};
+    use super::*;
+    use crate::transaction::Fees;
+
+    const RULES: Rules = Rules {
+        confirmations: 3,
+        finality_fallback_depth: 10,
+        bump_after_ms: 1_000,
+    };
+
+    fn stored() -> StoredIntent {
+        let checkpoint = Checkpoint {
+            batches: 5,
+            sequence: 50,
+            head: Hash([1; 32]),
+            history: Hash([2; 32]),
+            state: Hash::ZERO,
+            issued_at_ms: 1,
+        };
+        let key = SigningKey::from_bytes(&[1; 32]).unwrap();
+        StoredIntent::new(AnchorIntent {
+            signed: checkpoint.sign(&Hash::ZERO, &key),
+            extends_batches: 2,
+            proof: Vec::new(),
+        })
+    }
+
+    fn sent() -> StoredIntent {
+        let mut stored = stored();
+        stored.attempts.push(Attempt {
+            tx_hash: Hash([7; 32]),
+            own: Some(OwnAttempt {
+                nonce: 4,
+                gas_limit: 100_000,
+                fees: Fees {
+                    max_fee_per_gas_wei: 10,
+                    max_priority_fee_per_gas_wei: 1,
+                },
+            }),
+            at_ms: 0,
+        });
+        stored
+    }
+
+    fn inclusion(block_number: u64) -> Inclusion {
+        Inclusion {
+            tx_hash: Hash([7; 32]),
+            block_number,
+            block_hash: Hash([8; 32]),
+            gas_used: 90_000,
+            covers_batches: 5,
+        }
+    }
+
+    fn observed() -> Observation {
+        Observation {
+            now_ms: 10,
+            head_number: 100,
+            finalized_number: Some(90),
+            contract_batches: 2,
+            next_nonce: 4,
+            seen: None,
+            in_pool: true,
+            blocked: false,
+        }
+    }
+
+    fn check(stored: &StoredIntent, observed: Observation, expected: Decision) {
+        let decision = decide(stored, Memory::default(), &observed, RULES);
+        assert_eq!(decision, expected, "{observed:?}");
+    }
+
+    #[test]
+    fn before_the_first_transaction_the_contract_is_looked_at() {
+        check(&stored(), observed(), Decision::Send);
+        let with = |contract_batches| Observation {
+            contract_batches,
+            ..observed()
+        };
+        check(&stored(), with(3), Decision::Stale);
+        check(&stored(), with(5), Decision::FindCovering);
+        check(&stored(), with(9), Decision::FindCovering);
+        let blocked = Observation {
+            blocked: true,
+            ..observed()
+        };
+        check(&stored(), blocked, Decision::Wait);
+    }
+
+    #[test]
+    fn a_transaction_that_is_out_waits_is_bumped_or_sent_again() {
+        check(&sent(), observed(), Decision::Wait);
+        let lost = Observation {
+            in_pool: false,
+            ..observed()
+        };
+        check(&sent(), lost, Decision::SendAgain);
+        let late = Observation {
+            now_ms: 1_000,
+            ..observed()
+        };
+        check(&sent(), late, Decision::Bump);
+        let memory = Memory {
+            underpriced: true,
+            ..Memory::default()
+        };
+        assert_eq!(decide(&sent(), memory, &observed(), RULES), Decision::Bump);
+    }
+
+    #[test]
+    fn a_used_nonce_is_reconciled_the_third_time() {
+        let used = Observation {
+            next_nonce: 5,
+            ..observed()
+        };
+        let strikes = |nonce_strikes| Memory {
+            nonce_strikes,
+            ..Memory::default()
+        };
+        assert_eq!(decide(&sent(), strikes(0), &used, RULES), Decision::Strike);
+        assert_eq!(decide(&sent(), strikes(1), &used, RULES), Decision::Strike);
+        let third = decide(&sent(), strikes(2), &used, RULES);
+        assert_eq!(third, Decision::Reconcile);
+    }
+
+    #[test]
+    fn inclusion_confirmation_finality() {
+        let seen = |block_number, finalized_number| Observation {
+            seen: Some(Seen::Anchored(inclusion(block_number))),
+            contract_batches: 5,
+            finalized_number,
+            ..observed()
+        };
+        let included = |block_number| StoredIntent {
+            inclusion: Some(inclusion(block_number)),
+            ..sent()
+        };
+        check(
+            &sent(),
+            seen(100, Some(90)),
+            Decision::Include(inclusion(100)),
+        );
+        check(&included(100), seen(100, Some(90)), Decision::Wait);
+        check(&included(98), seen(98, Some(90)), Decision::Confirm);
+        check(&included(98), seen(98, Some(98)), Decision::Finalize);
+        check(&included(92), seen(92, None), Decision::Confirm);
+        check(&included(91), seen(91, None), Decision::Finalize);
+        // Another block than before: a reorganisation moved it.
+        check(
+            &included(98),
+            seen(99, Some(90)),
+            Decision::Include(inclusion(99)),
+        );
+    }
+
+    #[test]
+    fn a_reorganisation_that_drops_it_is_noticed_before_anything_else() {
+        let included = StoredIntent {
+            inclusion: Some(inclusion(99)),
+            ..sent()
+        };
+        check(&included, observed(), Decision::Dropped);
+        let blocked = Observation {
+            blocked: true,
+            ..observed()
+        };
+        check(&included, blocked, Decision::Dropped);
+    }
+
+    #[test]
+    fn a_revert_counts_only_if_nothing_covers_the_intent() {
+        let with = |contract_batches| Observation {
+            seen: Some(Seen::Reverted(inclusion(99))),
+            contract_batches,
+            ..observed()
+        };
+        check(&sent(), with(2), Decision::Refused(inclusion(99)));
+        check(&sent(), with(6), Decision::FindCovering);
+        let silent = Observation {
+            seen: Some(Seen::Silent(inclusion(99))),
+            ..observed()
+        };
+        check(&sent(), silent, Decision::NotAnchored(inclusion(99)));
+    }
+}

@@ -1,0 +1,339 @@
+//! The life of an anchor transaction, from intent to finality.
+//!
+//! One key, one nonce in flight. The owner calls [`Sender::step`] every few seconds; a step looks
+//! at the chain, applies the pure rules of [`decide`] and acts, and returns what changed. There is
+//! no hidden task and no clock: a test drives it as the server does.
+//!
+//! What holds, whatever the node does:
+//! - a transaction's hash is stored before the transaction is sent, so that a restart goes on with
+//!   it instead of making a second one;
+//! - the contract is read before anything is sent, and what it has already is success;
+//! - only one nonce is in flight: a second transaction for the same intent replaces the first;
+//! - nothing is final before its block is; what a reorganisation takes away is sent again;
+//! - a node that is down costs time, never state: steps fail, back off, and go on.
+
+mod act;
+mod decide;
+mod intent;
+mod observe;
+mod status;
+mod store;
+
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash};
+use thiserror::Error;
+
+use crate::contract::{AnchorContract, LatestCheckpoint, ReadError};
+use crate::metric_definitions::{ANCHOR_HELD, ANCHOR_INTENTS_OPEN, ANCHOR_STEP_FAILURES};
+use crate::rpc::{At, RpcClient, RpcError};
+use crate::transaction::{FeePolicy, FeePolicyError};
+use decide::{Memory, Rules};
+
+pub use intent::{AnchorIntent, Attempt, Inclusion, Outcome, OwnAttempt, StoredIntent};
+pub use status::{AnchorStatus, Health, Update};
+pub use store::{IntentStore, StoreError};
+
+/// How the sender behaves.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The chain that the node must be on.
+    pub chain_id: u64,
+    /// The anchor contract.
+    pub contract: Address,
+    /// EIP-712 domain separator of the log; a contract with another one is not sent to.
+    pub domain_separator: Hash,
+    /// Blocks from the transaction's own on until it is reported as confirmed.
+    pub confirmations: u64,
+    /// Blocks until it counts as final on a node without the `finalized` tag.
+    pub finality_fallback_depth: u64,
+    /// How long a transaction waits in the pool before more is offered, in milliseconds.
+    pub bump_after_ms: u64,
+    /// What is offered for gas.
+    pub fee_policy: FeePolicy,
+    /// The pause after a failed step, in milliseconds; it doubles with each further one.
+    pub backoff_ms_min: u64,
+    /// The longest pause after failed steps, in milliseconds.
+    pub backoff_ms_max: u64,
+}
+
+impl Options {
+    /// Defaults for a public chain.
+    pub fn new(chain_id: u64, contract: Address, domain_separator: Hash) -> Self {
+        Self {
+            chain_id,
+            contract,
+            domain_separator,
+            confirmations: 2,
+            finality_fallback_depth: 96,
+            bump_after_ms: 90_000,
+            fee_policy: FeePolicy::default(),
+            backoff_ms_min: 1_000,
+            backoff_ms_max: 60_000,
+        }
+    }
+}
+
+/// Why an intent was not taken.
+#[derive(Debug, Error)]
+pub enum SubmitError {
+    /// A transaction is out whose place in the chain is not known yet, or an end is not reported.
+    #[error("the anchor of {batches} batches is still under way")]
+    Busy {
+        /// Names the intent under way.
+        batches: u64,
+    },
+    /// An open intent covers as much already.
+    #[error("an anchor of {open_batches} batches is open already")]
+    NotNewer {
+        /// The largest open intent.
+        open_batches: u64,
+    },
+    /// The store failed; the intent is not taken.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a sender cannot be made.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The fee policy cannot work.
+    #[error(transparent)]
+    FeePolicy(#[from] FeePolicyError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a step did not get to its end. All but the store's failure pass with time.
+#[derive(Debug, Error)]
+pub(crate) enum StepError {
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("the node is on chain {found}, not {expected}")]
+    WrongChain { found: u64, expected: u64 },
+    #[error("the contract {address} has the domain separator {found}, not this log's {expected}")]
+    WrongDomain {
+        address: Address,
+        found: Hash,
+        expected: Hash,
+    },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a transaction waits although it is its turn. Each passes by itself or by an operator's hand.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+enum Hold {
+    #[error("held: the fee ceiling is reached")]
+    FeeCeiling,
+    #[error("held: the sender's account has not enough funds")]
+    Funds,
+    #[error("held: the node refused it: {0}")]
+    Refused(String),
+}
+
+struct Tracked {
+    stored: StoredIntent,
+    memory: Memory,
+    held: Option<Hold>,
+    note: Option<String>,
+    reported: Option<Update>,
+}
+
+impl Tracked {
+    fn new(stored: StoredIntent) -> Self {
+        Self {
+            stored,
+            memory: Memory::default(),
+            held: None,
+            note: None,
+            reported: None,
+        }
+    }
+
+    fn update(&self) -> Update {
+        let held = self.held.as_ref().map(Hold::to_string);
+        let note = held.as_deref().or(self.note.as_deref());
+        status::project(&self.stored, self.memory.confirmed, note)
+    }
+}
+
+/// The sender. See the module's text.
+pub struct Sender<S> {
+    options: Options,
+    key: SigningKey,
+    contract: AnchorContract,
+    store: S,
+    /// In the order of their `batches`, which is also the order of their nonces.
+    open: Vec<Tracked>,
+    chain_checked: bool,
+    consecutive_failures: u32,
+    last_error: Option<String>,
+    next_step_at_ms: u64,
+}
+
+impl<S: IntentStore> Sender<S> {
+    /// Goes on with what the store has. Does not need the node to be up.
+    pub async fn open(
+        options: Options,
+        key: SigningKey,
+        rpc: RpcClient,
+        store: S,
+    ) -> Result<Self, OpenError> {
+        options.fee_policy.validate()?;
+        let mut open: Vec<Tracked> = store.load().await?.into_iter().map(Tracked::new).collect();
+        open.sort_by_key(|tracked| tracked.stored.intent.batches());
+        Ok(Self {
+            contract: AnchorContract::new(rpc, options.contract),
+            options,
+            key,
+            store,
+            open,
+            chain_checked: false,
+            consecutive_failures: 0,
+            last_error: None,
+            next_step_at_ms: 0,
+        })
+    }
+
+    /// The account that pays.
+    pub fn address(&self) -> Address {
+        self.key.address()
+    }
+
+    /// The contract, for reading.
+    pub fn contract(&self) -> &AnchorContract {
+        &self.contract
+    }
+
+    /// The contract's last checkpoint by the newest block: what the next intent must extend.
+    pub async fn latest(&self) -> Result<LatestCheckpoint, ReadError> {
+        self.contract.latest(At::Latest).await
+    }
+
+    /// Whether [`Sender::submit`] would take a larger intent now.
+    pub fn is_ready(&self) -> bool {
+        self.under_way().is_none()
+    }
+
+    /// The intent whose transaction is out without being in a block.
+    fn under_way(&self) -> Option<u64> {
+        let is_out = |tracked: &&Tracked| {
+            let stored = &tracked.stored;
+            stored.outcome.is_none() && stored.inclusion.is_none() && !stored.attempts.is_empty()
+        };
+        let found = self.open.iter().find(is_out)?;
+        Some(found.stored.intent.batches())
+    }
+
+    /// Takes an intent: it is stored when this returns, and sent by a later step. An intent for
+    /// which nothing was sent yet gives way to a larger one, so that one transaction covers what
+    /// gathered while the node was down.
+    pub async fn submit(&mut self, intent: AnchorIntent) -> Result<(), SubmitError> {
+        self.forget_what_was_reported().await?;
+        let unreported = |tracked: &&Tracked| tracked.stored.outcome.is_some();
+        let unreported = self.open.iter().find(unreported);
+        let unreported = unreported.map(|tracked| tracked.stored.intent.batches());
+        if let Some(batches) = self.under_way().or(unreported) {
+            return Err(SubmitError::Busy { batches });
+        }
+        if let Some(last) = self.open.last() {
+            let open_batches = last.stored.intent.batches();
+            if intent.batches() <= open_batches {
+                return Err(SubmitError::NotNewer { open_batches });
+            }
+        }
+        let stored = StoredIntent::new(intent);
+        self.store.save(&stored).await?;
+        let unsent = |tracked: &Tracked| tracked.stored.attempts.is_empty();
+        while let Some(index) = self.open.iter().position(unsent) {
+            let batches = self.open[index].stored.intent.batches();
+            self.store.remove(batches).await?;
+            self.open.remove(index);
+        }
+        self.open.push(Tracked::new(stored));
+        Ok(())
+    }
+
+    /// Looks at the chain and does what is due; `now_ms` is the time. Returns the intents whose
+    /// state changed. A node that does not answer is no error: see [`Sender::health`].
+    pub async fn step(&mut self, now_ms: u64) -> Result<Vec<Update>, StoreError> {
+        self.forget_what_was_reported().await?;
+        if !self.open.is_empty() && now_ms >= self.next_step_at_ms {
+            match self.advance(now_ms).await {
+                Ok(()) => {
+                    self.consecutive_failures = 0;
+                    self.last_error = None;
+                }
+                Err(StepError::Store(error)) => return Err(error),
+                Err(error) => self.back_off(now_ms, &error),
+            }
+        }
+        self.record_gauges();
+        Ok(self.changes())
+    }
+
+    /// How the sender is, and what is open.
+    pub fn health(&self) -> Health {
+        Health {
+            consecutive_failures: self.consecutive_failures,
+            last_error: self.last_error.clone(),
+            next_step_at_ms: self.next_step_at_ms,
+            open: self.open.iter().map(Tracked::update).collect(),
+        }
+    }
+
+    /// An intent that is over leaves the store in the step after the one that reported its end: a
+    /// crash in between reports it twice, never not at all.
+    async fn forget_what_was_reported(&mut self) -> Result<(), StoreError> {
+        let is_over = |tracked: &Tracked| {
+            tracked.stored.outcome.is_some() && tracked.reported == Some(tracked.update())
+        };
+        while let Some(index) = self.open.iter().position(is_over) {
+            let batches = self.open[index].stored.intent.batches();
+            self.store.remove(batches).await?;
+            self.open.remove(index);
+        }
+        Ok(())
+    }
+
+    fn back_off(&mut self, now_ms: u64, error: &StepError) {
+        let doublings = self.consecutive_failures.min(16);
+        let pause_ms = (self.options.backoff_ms_min << doublings).min(self.options.backoff_ms_max);
+        self.consecutive_failures = self.consecutive_failures.saturating_add(1);
+        self.next_step_at_ms = now_ms + pause_ms;
+        tracing::warn!(%error, pause_ms, failures = self.consecutive_failures,
+            "the anchor sender cannot go on");
+        self.last_error = Some(error.to_string());
+    }
+
+    fn changes(&mut self) -> Vec<Update> {
+        let mut changes = Vec::new();
+        for tracked in &mut self.open {
+            let update = tracked.update();
+            if tracked.reported.as_ref() != Some(&update) {
+                tracked.reported = Some(update.clone());
+                changes.push(update);
+            }
+        }
+        changes
+    }
+
+    fn record_gauges(&self) {
+        let open = self.open.iter().filter(|t| t.stored.outcome.is_none());
+        let held = self.open.iter().any(|tracked| tracked.held.is_some());
+        metrics::gauge!(ANCHOR_INTENTS_OPEN).set(open.count() as f64);
+        metrics::gauge!(ANCHOR_HELD).set(f64::from(u8::from(held)));
+        metrics::gauge!(ANCHOR_STEP_FAILURES).set(f64::from(self.consecutive_failures));
+    }
+
+    fn rules(&self) -> Rules {
+        Rules {
+            confirmations: self.options.confirmations,
+            finality_fallback_depth: self.options.finality_fallback_depth,
+            bump_after_ms: self.options.bump_after_ms,
+        }
+    }
+}

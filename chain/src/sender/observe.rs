@@ -1,0 +1,154 @@
+//! Looking at the chain.
+
+use ethers_core::types::TransactionReceipt;
+use kedge_protocol::Hash;
+
+use super::decide::{Observation, Seen};
+use super::intent::Inclusion;
+use super::{IntentStore, Sender, StepError};
+use crate::contract::decode_anchored;
+use crate::convert::{h160, h256, hash};
+use crate::rpc::{At, RpcError};
+
+/// What is the same for all intents of a step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChainView {
+    pub(super) head_number: u64,
+    pub(super) finalized_number: Option<u64>,
+    pub(super) next_nonce: u64,
+}
+
+impl<S: IntentStore> Sender<S> {
+    /// Once a process: is the node on the right chain, and the contract the log's?
+    pub(super) async fn check_chain(&mut self) -> Result<(), StepError> {
+        if self.chain_checked {
+            return Ok(());
+        }
+        let expected = self.options.chain_id;
+        let found = self.contract.rpc().chain_id().await?;
+        if found != expected {
+            return Err(StepError::WrongChain { found, expected });
+        }
+        let expected = self.options.domain_separator;
+        let found = self.contract.domain_separator().await?;
+        if found != expected {
+            return Err(StepError::WrongDomain {
+                address: self.options.contract,
+                found,
+                expected,
+            });
+        }
+        self.chain_checked = true;
+        Ok(())
+    }
+
+    /// The nonce comes first: a receipt that explains it is then there when it is looked for.
+    pub(super) async fn view_chain(&self) -> Result<ChainView, StepError> {
+        let rpc = self.contract.rpc();
+        let next_nonce = rpc
+            .transaction_count(self.key.address(), At::Latest)
+            .await?;
+        let head = rpc.block(At::Latest).await?;
+        let head_number = head.map_or(0, |head| head.number.as_u64());
+        let finalized_number = match rpc.block(At::Finalized).await {
+            Ok(block) => block.map(|block| block.number.as_u64()),
+            // Some nodes know no such tag.
+            Err(RpcError::Node(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(ChainView {
+            head_number,
+            finalized_number,
+            next_nonce,
+        })
+    }
+
+    /// A receipt of any of the intent's transactions; the one that anchored, if one did.
+    pub(super) async fn look_for_receipt(&self, index: usize) -> Result<Option<Seen>, StepError> {
+        let mut seen = None;
+        for attempt in &self.open[index].stored.attempts {
+            let rpc = self.contract.rpc();
+            let receipt = rpc.transaction_receipt(h256(attempt.tx_hash)).await?;
+            let Some(found) = receipt.and_then(|receipt| self.read_receipt(&receipt)) else {
+                continue;
+            };
+            if matches!(found, Seen::Anchored(_)) {
+                return Ok(Some(found));
+            }
+            // Someone else's transaction is looked at only for what it anchored.
+            if attempt.own.is_some() {
+                seen = Some(found);
+            }
+        }
+        Ok(seen)
+    }
+
+    fn read_receipt(&self, receipt: &TransactionReceipt) -> Option<Seen> {
+        let mut inclusion = Inclusion {
+            tx_hash: hash(receipt.transaction_hash),
+            block_number: receipt.block_number?.as_u64(),
+            block_hash: hash(receipt.block_hash?),
+            gas_used: receipt.gas_used.unwrap_or_default().low_u64(),
+            covers_batches: 0,
+        };
+        if receipt.status != Some(1.into()) {
+            return Some(Seen::Reverted(inclusion));
+        }
+        let contract = h160(self.options.contract);
+        let mut logs = receipt.logs.iter().filter(|log| log.address == contract);
+        match logs.find_map(decode_anchored) {
+            Some(event) => {
+                inclusion.covers_batches = event.checkpoint.batches;
+                Some(Seen::Anchored(inclusion))
+            }
+            None => Some(Seen::Silent(inclusion)),
+        }
+    }
+
+    /// Whether the node knows the intent's last transaction.
+    async fn is_in_pool(&self, index: usize) -> Result<bool, StepError> {
+        let Some((attempt, _)) = self.open[index].stored.last_own() else {
+            return Ok(false);
+        };
+        let rpc = self.contract.rpc();
+        let transaction = rpc.transaction(h256(attempt.tx_hash)).await?;
+        Ok(transaction.is_some())
+    }
+
+    /// All that the rules want to know about an intent. The contract is read last, closest to
+    /// whatever is sent.
+    pub(super) async fn observe(
+        &self,
+        index: usize,
+        now_ms: u64,
+        view: ChainView,
+        blocked: bool,
+    ) -> Result<Observation, StepError> {
+        let seen = self.look_for_receipt(index).await?;
+        let in_pool = match seen {
+            Some(_) => true,
+            None => self.is_in_pool(index).await?,
+        };
+        let contract_batches = self.latest().await?.batches;
+        Ok(Observation {
+            now_ms,
+            head_number: view.head_number,
+            finalized_number: view.finalized_number,
+            contract_batches,
+            next_nonce: view.next_nonce,
+            seen,
+            in_pool,
+            blocked,
+        })
+    }
+
+    /// Whether the block at the inclusion's height is still the inclusion's.
+    pub(super) async fn is_canonical(
+        &self,
+        number: u64,
+        expected: Hash,
+    ) -> Result<bool, StepError> {
+        let block = self.contract.rpc().block(At::Block(number)).await?;
+        Ok(block.is_some_and(|block| hash(block.hash) == expected))
+    }
+}

@@ -1,0 +1,86 @@
+//! What the sender reports.
+
+use kedge_protocol::Hash;
+use serde::{Deserialize, Serialize};
+
+use super::intent::{Outcome, StoredIntent};
+
+/// How far an anchor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnchorStatus {
+    /// Stored; no transaction is out.
+    Pending,
+    /// A transaction is out, or in a block that is not deep enough yet.
+    Submitted,
+    /// In a block, under as many others as were asked for.
+    Confirmed,
+    /// In a block that the chain will not give up.
+    Finalized,
+    /// Given up; the note says why.
+    Failed,
+}
+
+/// The state of one intent; reported whenever it changes, and once after a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Update {
+    /// Names the intent.
+    pub batches: u64,
+    /// How far it is.
+    pub status: AnchorStatus,
+    /// The transaction in the chain, else the last one sent.
+    pub tx_hash: Option<Hash>,
+    /// The block's height, while it is in one.
+    pub block_number: Option<u64>,
+    /// The block's hash, while it is in one.
+    pub block_hash: Option<Hash>,
+    /// The gas used, while it is in a block.
+    pub gas_used: Option<u64>,
+    /// The `batches` of the checkpoint that covers it, while it is in a block: more than its own
+    /// if another transaction was faster.
+    pub covered_by_batches: Option<u64>,
+    /// How many transactions this sender made for it.
+    pub attempts: u32,
+    /// What else there is to say: why it waits, was sent again, or failed.
+    pub note: Option<String>,
+}
+
+/// How the sender is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// Failed steps since the last good one; 0 while the node answers.
+    pub consecutive_failures: u32,
+    /// Why the last step failed.
+    pub last_error: Option<String>,
+    /// When the next step will do something, in milliseconds; earlier ones return at once.
+    pub next_step_at_ms: u64,
+    /// The intents that are not over.
+    pub open: Vec<Update>,
+}
+
+pub(super) fn project(stored: &StoredIntent, confirmed: bool, note: Option<&str>) -> Update {
+    let inclusion = stored.inclusion;
+    let (status, reason) = match &stored.outcome {
+        Some(Outcome::Finalized) => (AnchorStatus::Finalized, None),
+        Some(Outcome::Failed { reason }) => (AnchorStatus::Failed, Some(reason.as_str())),
+        None if inclusion.is_some() && confirmed => (AnchorStatus::Confirmed, None),
+        None if stored.attempts.is_empty() => (AnchorStatus::Pending, None),
+        None => (AnchorStatus::Submitted, None),
+    };
+    let last_sent = stored.attempts.last().map(|attempt| attempt.tx_hash);
+    let own = stored
+        .attempts
+        .iter()
+        .filter(|attempt| attempt.own.is_some());
+    Update {
+        batches: stored.intent.batches(),
+        status,
+        tx_hash: inclusion.map(|inclusion| inclusion.tx_hash).or(last_sent),
+        block_number: inclusion.map(|inclusion| inclusion.block_number),
+        block_hash: inclusion.map(|inclusion| inclusion.block_hash),
+        gas_used: inclusion.map(|inclusion| inclusion.gas_used),
+        covered_by_batches: inclusion.map(|inclusion| inclusion.covers_batches),
+        attempts: u32::try_from(own.count()).unwrap_or(u32::MAX),
+        note: reason.or(note).map(str::to_owned),
+    }
+}
