@@ -1,1 +1,26 @@
-//! kedge-actors
+//! The engine of the server: ractor actors around the pure rules of `machine`, and the committer
+//! around `storage`. A request becomes a unit; the organization's actor admits it, object actors
+//! decide its actions, the Sequencer places them, the committer makes them durable, and only then
+//! is anything answered.
+
+pub mod api;
+mod committer;
+mod directory;
+mod disk;
+pub mod engine;
+pub mod metric_definitions;
+mod object;
+mod organization;
+pub mod overlay;
+mod sequencer;
+mod shard;
+mod supervisor;
+mod unit;
+mod world;
+
+pub use api::{
+    ActionOutcome, Asker, Done, Made, Outcome, Placement, SealedBatch, Submission, SubmitError,
+    SubmittedAction,
+};
+pub use engine::{Clock, Engine, Options, StartError, system_clock};
+pub use world::Published;

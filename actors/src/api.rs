@@ -1,0 +1,264 @@
+//! What goes into the engine and what comes out of it.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use kedge_machine::Refusal;
+use kedge_machine::image::Image;
+use kedge_protocol::action::{Kind, RequestHead};
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::nonce::NonceError;
+use kedge_protocol::resource::{Object, Organization, Template, Variation, Wallet};
+use kedge_protocol::signature::Signature;
+use kedge_protocol::{Hash, Id};
+
+use crate::overlay::Versioned;
+
+/// Who asks, as the edge has authenticated them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asker {
+    /// A wallet; that the signer is one of its keys is checked by its organization's actor.
+    Wallet {
+        /// The wallet.
+        wallet_id: Id,
+        /// Its organization.
+        organization_id: Id,
+    },
+    /// Nobody yet: the request registers a wallet.
+    Registration,
+}
+
+/// One action of a submission. Texts are ranges of the submission's `text`.
+#[derive(Clone, Debug)]
+pub struct SubmittedAction {
+    /// What it does.
+    pub kind: Kind,
+    /// The target, as signed.
+    pub target: Range<usize>,
+    /// The payload, as signed.
+    pub payload: Range<usize>,
+    /// What may be told of the payload where that is a digest of a body with secrets.
+    pub disclosed: Option<Range<usize>>,
+    /// hashStruct of the action.
+    pub action_hash: Hash,
+    /// The action's content.
+    pub content: Hash,
+}
+
+/// A request whose signature has been checked.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Who asks.
+    pub asker: Asker,
+    /// Signer, nonce, deadline, atomic.
+    pub head: RequestHead,
+    /// The signature.
+    pub signature: Signature,
+    /// The EIP-712 digest that was signed.
+    pub digest: Hash,
+    /// The seed of the salts.
+    pub salt_seed: Hash,
+    /// The texts that the actions point into.
+    pub text: String,
+    /// The actions, in request order; 1 to 500.
+    pub actions: Vec<SubmittedAction>,
+    /// The password's hash (PHC string) that a registration stores beside the wallet.
+    pub password_hash: Option<String>,
+    /// When the caller stops waiting: work not begun by then is not begun.
+    pub expires_at: Instant,
+}
+
+impl Submission {
+    /// The text of a range.
+    pub fn text(&self, range: &Range<usize>) -> &str {
+        &self.text[range.clone()]
+    }
+}
+
+/// A batch as it was sealed, with its tree at hand for paths and multiproofs.
+pub struct SealedBatch {
+    /// The signed header.
+    pub signed: SignedBatch,
+    /// The batch's identifier.
+    pub id: Id,
+    /// The tree over its leaves.
+    pub tree: BatchTree,
+}
+
+/// What an action made or changed. Sequence and times are filled in by the readers below.
+#[derive(Clone, Debug)]
+pub enum Made {
+    /// An object, as it is after the action.
+    Object(Arc<Versioned<Object>>),
+    /// Other resources, the one acted on first.
+    Resources(Arc<Versioned<Vec<Image>>>),
+}
+
+/// An action that was done and is durable.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// Its place in the log.
+    pub sequence: u64,
+    /// Its leaf hash.
+    pub leaf: Hash,
+    /// The log's head with it.
+    pub head: Hash,
+    /// The resource that it acted on, or made first.
+    pub resource: Id,
+    /// That resource's version with it.
+    pub version: u64,
+    /// That resource's integrity before it.
+    pub previous_integrity: Hash,
+    /// That resource's integrity with it.
+    pub integrity: Hash,
+    /// What it made or changed.
+    pub made: Made,
+}
+
+impl Done {
+    /// The object that it made or changed, placed.
+    pub fn object(&self, timestamp_ms: u64) -> Option<Object> {
+        let Made::Object(object) = &self.made else {
+            return None;
+        };
+        let mut object = Object::clone(object);
+        object.trace.place(self.sequence, timestamp_ms);
+        Some(object)
+    }
+
+    /// The other resources that it made or changed, placed; empty for an action on an object.
+    pub fn resources(&self, timestamp_ms: u64) -> Vec<Image> {
+        let Made::Resources(images) = &self.made else {
+            return Vec::new();
+        };
+        let mut images = Vec::clone(images);
+        for image in &mut images {
+            image.place(self.sequence, timestamp_ms);
+        }
+        images
+    }
+
+    /// The template that it made or changed, and the variations that it made.
+    pub fn template(&self, timestamp_ms: u64) -> Option<(Template, Vec<Variation>)> {
+        let mut images = self.resources(timestamp_ms).into_iter();
+        let Some(Image::Template(template)) = images.next() else {
+            return None;
+        };
+        let variations = images.filter_map(|image| match image {
+            Image::Variation(variation) => Some(variation),
+            _ => None,
+        });
+        Some((template, variations.collect()))
+    }
+
+    /// The wallet that it registered, and its organization.
+    pub fn registered(&self, timestamp_ms: u64) -> Option<(Wallet, Organization)> {
+        let mut images = self.resources(timestamp_ms).into_iter();
+        match (images.next(), images.next()) {
+            (Some(Image::Wallet(wallet)), Some(Image::Organization(organization))) => {
+                Some((wallet, organization))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What became of one action of a submission.
+#[derive(Clone, Debug)]
+pub enum ActionOutcome {
+    /// It was done.
+    Done(Done),
+    /// It was refused; nothing changed through it.
+    Refused(Refusal),
+}
+
+/// Where a submission's done actions were placed: one batch, one after the other, at one time.
+#[derive(Clone)]
+pub struct Placement {
+    /// The batch.
+    pub batch: Arc<SealedBatch>,
+    /// The sequence of the first.
+    pub first_sequence: u64,
+    /// Its place among the batch's leaves.
+    pub first_leaf_index: u32,
+    /// How many there are.
+    pub count: u32,
+    /// When they were placed, milliseconds.
+    pub timestamp_ms: u64,
+}
+
+impl Placement {
+    /// The multiproof of the submission's leaves; empty where they fill the batch.
+    pub fn proof(&self) -> Vec<Hash> {
+        let first = self.first_leaf_index as usize;
+        let indices: Vec<usize> = (first..first + self.count as usize).collect();
+        self.batch.tree.proof(&indices)
+    }
+
+    /// The path of one leaf of the batch.
+    pub fn path(&self, leaf_index: u32) -> Vec<Hash> {
+        self.batch.tree.proof(&[leaf_index as usize])
+    }
+}
+
+/// What became of a submission. Everything in it is durable.
+#[derive(Clone)]
+pub struct Outcome {
+    /// Where its actions were placed; `None` where none was done: nothing changed.
+    pub placement: Option<Placement>,
+    /// One for each action, in request order. Where an atomic submission failed, the actions that
+    /// would have been done alone are refused for that: see [`Outcome::first_refusal`].
+    pub actions: Vec<ActionOutcome>,
+    /// The action that an atomic submission failed with.
+    pub failed_index: Option<usize>,
+    /// The signer's highest spent nonce.
+    pub nonce_highest: u64,
+}
+
+impl Outcome {
+    /// The first refused action: its index in the request, and why.
+    pub fn first_refusal(&self) -> Option<(usize, &Refusal)> {
+        let skip = self.failed_index.unwrap_or(0);
+        let mut actions = self.actions.iter().enumerate().skip(skip);
+        actions.find_map(|(i, action)| match action {
+            ActionOutcome::Refused(refusal) => Some((i, refusal)),
+            ActionOutcome::Done(_) => None,
+        })
+    }
+}
+
+/// Why a submission came to nothing as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The nonce cannot be spent.
+    #[error("{error}")]
+    Nonce {
+        /// Why.
+        error: NonceError,
+        /// The signer's highest spent nonce.
+        highest: u64,
+    },
+    /// The same signed request failed as a whole before; it is remembered until its deadline.
+    #[error("this signed request was refused before; sign a new one with a new salt seed")]
+    Replayed,
+    /// The deadline passed before the actions could be placed.
+    #[error("the request's deadline passed before it could be placed")]
+    DeadlineExpired,
+    /// The signer is no active key of the caller's wallet.
+    #[error("the signing address is no active key of the caller's wallet")]
+    SignerNotOfWallet,
+    /// The caller's wallet is not there (any more).
+    #[error("the caller's wallet does not exist")]
+    NoSuchWallet,
+    /// Too much is under way.
+    #[error("the server is at its limit of requests under way; try again shortly")]
+    Overloaded,
+    /// The store takes no writes now.
+    #[error("{0}")]
+    ReadOnly(String),
+    /// Something that the request needs could not be read or written; nothing was done.
+    #[error("the request could not be carried out now; nothing was changed")]
+    Unavailable,
+}

@@ -1,0 +1,498 @@
+//! The committer: one OS thread and the only writer of the store. It takes placed units in order,
+//! seals them into batches, writes a group of them with one sync, publishes what is now true, and
+//! only then answers.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use kedge_machine::image::Image;
+use kedge_machine::sequencer::Placed;
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::nonce::NonceWindow;
+use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash, Id};
+use kedge_storage::{Group, LogHead, SideWrite, Store};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::api::{ActionOutcome, Done, Made, Outcome, Placement, SealedBatch, SubmitError};
+use crate::engine::Clock;
+use crate::metric_definitions as metric;
+use crate::unit::{Decided, Decision, Unit};
+use crate::world::Published;
+
+/// Actions of one commit group, at the most: eight full batches.
+const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
+/// Bytes of texts of one commit group, at the most.
+const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Entries of the committer's caches before they are emptied.
+const CACHE_MAX: usize = 100_000;
+
+/// A unit with its place in the log.
+pub(crate) struct PlacedUnit {
+    pub(crate) ticket: u64,
+    pub(crate) unit: Arc<Unit>,
+    /// In request order.
+    pub(crate) decisions: Vec<Decision>,
+    /// One for each action that is done, in order.
+    pub(crate) placed: Vec<Placed>,
+    /// For each of them the sequence of its resource's action before.
+    pub(crate) previous_sequences: Vec<u64>,
+    pub(crate) timestamp_ms: u64,
+}
+
+/// What the committer is given, in the order in which it becomes true.
+pub(crate) enum Work {
+    /// Actions for the log.
+    Placed(PlacedUnit),
+    /// A request that failed as a whole: remembered, so that it cannot come again.
+    Refused { unit: Arc<Unit>, outcome: Outcome },
+    /// What others store, outside the log; acknowledged when it is durable.
+    Side {
+        writes: Vec<SideWrite>,
+        done: oneshot::Sender<()>,
+    },
+}
+
+impl Work {
+    fn actions(&self) -> usize {
+        match self {
+            Self::Placed(unit) => unit.placed.len(),
+            Self::Refused { .. } | Self::Side { .. } => 1,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Placed(unit) => unit.unit.submission.text.len(),
+            Self::Refused { .. } | Self::Side { .. } => 0,
+        }
+    }
+}
+
+/// Why the committer had to stop: nothing is acknowledged after it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommitterError {
+    #[error("the commit failed: {0}")]
+    Commit(#[from] kedge_storage::CommitError),
+    #[error("the store could not be read: {0}")]
+    Read(#[from] kedge_storage::ReadError),
+    #[error("the high-water mark of released headers could not be written: {0}")]
+    HighWater(#[from] std::io::Error),
+    #[error("signer {signer} was placed twice with nonce {nonce}")]
+    Nonce { signer: Address, nonce: u64 },
+}
+
+/// What the committer is made of.
+pub(crate) struct Committer {
+    pub(crate) store: Arc<Store>,
+    pub(crate) domain_separator: Hash,
+    pub(crate) key: Arc<SigningKey>,
+    pub(crate) clock: Clock,
+    pub(crate) work: mpsc::Receiver<Work>,
+    pub(crate) published: Arc<ArcSwap<Published>>,
+    pub(crate) visible: watch::Sender<u64>,
+    pub(crate) committed_ticket: Arc<AtomicU64>,
+    pub(crate) head: LogHead,
+    pub(crate) frontier: Frontier,
+    pub(crate) nonces: HashMap<Address, NonceWindow>,
+    pub(crate) minted: HashMap<Id, u64>,
+}
+
+/// A unit whose batch is sealed, to be answered after the commit.
+struct Answer {
+    unit: PlacedUnit,
+    batch: Arc<SealedBatch>,
+    first_leaf_index: u32,
+}
+
+/// What happens once the group is durable.
+#[derive(Default)]
+struct Afterwards {
+    answers: Vec<Answer>,
+    refusals: Vec<(Arc<Unit>, Outcome)>,
+    acknowledgements: Vec<oneshot::Sender<()>>,
+}
+
+impl Committer {
+    /// Runs until the senders are gone; returns early only where a commit failed.
+    pub(crate) fn run(mut self) -> Result<(), CommitterError> {
+        while let Some(first) = self.work.blocking_recv() {
+            let mut group = vec![first];
+            let (mut actions, mut bytes) = (group[0].actions(), group[0].bytes());
+            while actions < GROUP_ACTIONS_MAX && bytes < GROUP_BYTES_MAX {
+                let Ok(next) = self.work.try_recv() else {
+                    break;
+                };
+                actions += next.actions();
+                bytes += next.bytes();
+                group.push(next);
+            }
+            self.commit(group)?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, work: Vec<Work>) -> Result<(), CommitterError> {
+        let started = Instant::now();
+        let mut group = Group::new();
+        let mut afterwards = Afterwards::default();
+        let mut open: Vec<PlacedUnit> = Vec::new();
+        let mut open_count = 0;
+        for work in work {
+            match work {
+                Work::Placed(unit) => {
+                    if open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
+                        self.seal(&mut group, std::mem::take(&mut open), &mut afterwards)?;
+                        open_count = 0;
+                    }
+                    open_count += unit.placed.len();
+                    open.push(unit);
+                }
+                Work::Refused { unit, outcome } => {
+                    group.put_side(SideWrite::Refused {
+                        digest: unit.submission.digest,
+                        deadline_s: unit.submission.head.deadline_s,
+                    });
+                    afterwards.refusals.push((unit, outcome));
+                }
+                Work::Side { writes, done } => {
+                    for write in writes {
+                        group.put_side(write);
+                    }
+                    afterwards.acknowledgements.push(done);
+                }
+            }
+        }
+        if !open.is_empty() {
+            self.seal(&mut group, open, &mut afterwards)?;
+        }
+        group.put_head(&self.head);
+        metrics::histogram!(metric::GROUP_FORM_SECONDS).record(started.elapsed());
+        let snapshot = self.store.commit(&group)?;
+        self.store.release(&self.head)?;
+        self.publish(snapshot, &afterwards.answers);
+        self.answer(afterwards)
+    }
+
+    /// Makes one batch of the units and adds everything that they write to the group.
+    fn seal(
+        &mut self,
+        group: &mut Group,
+        units: Vec<PlacedUnit>,
+        afterwards: &mut Afterwards,
+    ) -> Result<(), CommitterError> {
+        let leaves: Vec<Hash> = units
+            .iter()
+            .flat_map(|unit| unit.placed.iter().map(|placed| placed.leaf))
+            .collect();
+        let last = units.last().and_then(|unit| unit.placed.last());
+        let head = last.map_or(self.head.head, |placed| placed.head);
+        let latest_ms = units
+            .iter()
+            .map(|unit| unit.timestamp_ms)
+            .max()
+            .unwrap_or(0);
+        let tree = BatchTree::new(&leaves);
+        let header = BatchHeader {
+            number: self.head.batches,
+            first_sequence: self.head.sequence + 1,
+            count: leaves.len() as u32,
+            previous_head: self.head.head,
+            head,
+            root: tree.root(),
+            history: self.frontier.root(),
+            state: Hash::ZERO,
+            sealed_at_ms: (self.clock)()
+                .max(latest_ms)
+                .max(self.head.last_sealed_at_ms),
+        };
+        let signed = header.sign(&self.domain_separator, &self.key);
+        group.put_batch(&signed, &leaves);
+        for node in self.frontier.append(log_tree::leaf(&header.hash())) {
+            group.put_node(&node);
+        }
+        let batch = Arc::new(SealedBatch {
+            signed,
+            id: signed.id(),
+            tree,
+        });
+        let mut first_leaf_index = 0;
+        for unit in units {
+            self.put_unit(group, &unit, header.number, first_leaf_index)?;
+            let count = unit.placed.len() as u32;
+            afterwards.answers.push(Answer {
+                unit,
+                batch: Arc::clone(&batch),
+                first_leaf_index,
+            });
+            first_leaf_index += count;
+        }
+        self.head = LogHead {
+            batches: header.number + 1,
+            sequence: header.last_sequence(),
+            head,
+            last_sealed_at_ms: header.sealed_at_ms,
+        };
+        metrics::counter!(metric::BATCHES_SEALED).increment(1);
+        metrics::counter!(metric::ACTIONS_COMMITTED).increment(u64::from(header.count));
+        metrics::histogram!(metric::BATCH_ACTIONS).record(f64::from(header.count));
+        Ok(())
+    }
+
+    fn put_unit(
+        &mut self,
+        group: &mut Group,
+        placed: &PlacedUnit,
+        batch_number: u64,
+        first_leaf_index: u32,
+    ) -> Result<(), CommitterError> {
+        let (record, contents) = record(placed, batch_number, first_leaf_index);
+        group.put_request(&record, &contents);
+        let done = placed
+            .decisions
+            .iter()
+            .filter_map(|(_, decided)| decided.as_ref().ok());
+        for (decided, at) in done.zip(&placed.placed) {
+            self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
+        }
+        if let (Some(phc), Some(wallet)) = (
+            &placed.unit.submission.password_hash,
+            record.actions.first().map(|action| action.resource),
+        ) {
+            let phc = phc.clone();
+            group.put_side(SideWrite::Password { wallet, phc });
+        }
+        let signer = record.head.signer;
+        let nonce = record.head.nonce;
+        let window = self.window(signer)?;
+        window
+            .spend(nonce)
+            .map_err(|_| CommitterError::Nonce { signer, nonce })?;
+        group.put_nonces(signer, window);
+        Ok(())
+    }
+
+    fn put_decided(
+        &mut self,
+        group: &mut Group,
+        decided: &Decided,
+        sequence: u64,
+        timestamp_ms: u64,
+    ) -> Result<(), CommitterError> {
+        match decided {
+            Decided::Object { base, next } => {
+                let mut object = kedge_protocol::resource::Object::clone(next);
+                object.trace.place(sequence, timestamp_ms);
+                let owner_before = base.as_ref().map(|base| base.owner_id);
+                group.put_object(
+                    &object,
+                    owner_before.filter(|owner| *owner != object.owner_id),
+                );
+                if base.is_none() {
+                    let minted = self.minted(object.template_id)?;
+                    *minted += 1;
+                    group.put_minted(object.template_id, *minted);
+                }
+            }
+            Decided::Resources { next, .. } => {
+                for image in next.iter() {
+                    let mut image = image.clone();
+                    image.place(sequence, timestamp_ms);
+                    match &image {
+                        Image::Object(object) => group.put_object(object, None),
+                        Image::Wallet(wallet) => group.put_wallet(wallet),
+                        Image::Organization(organization) => group.put_organization(organization),
+                        Image::Template(template) => group.put_template(template),
+                        Image::Variation(variation) => group.put_variation(variation),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The signer's window with everything of this and earlier groups.
+    fn window(&mut self, signer: Address) -> Result<&mut NonceWindow, CommitterError> {
+        use std::collections::hash_map::Entry;
+        Ok(match self.nonces.entry(signer) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let window = self.published.load().snapshot.nonces(signer)?;
+                entry.insert(window)
+            }
+        })
+    }
+
+    /// How many objects the template has made with this and earlier groups.
+    fn minted(&mut self, template: Id) -> Result<&mut u64, CommitterError> {
+        use std::collections::hash_map::Entry;
+        Ok(match self.minted.entry(template) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(self.published.load().snapshot.minted(template)?),
+        })
+    }
+
+    fn publish(&mut self, snapshot: kedge_storage::Snapshot, answers: &[Answer]) {
+        let head = self.head;
+        self.published.store(Arc::new(Published { head, snapshot }));
+        if let Some(last) = answers.last() {
+            self.committed_ticket
+                .store(last.unit.ticket, Ordering::Release);
+        }
+        self.visible.send_replace(head.sequence);
+        metrics::gauge!(metric::CHAIN_SEQUENCE).set(head.sequence as f64);
+        metrics::gauge!(metric::CHAIN_BATCHES).set(head.batches as f64);
+        // The caches hold nothing that is not in the snapshot by now.
+        if self.nonces.len() > CACHE_MAX {
+            self.nonces.clear();
+        }
+        if self.minted.len() > CACHE_MAX {
+            self.minted.clear();
+        }
+    }
+
+    fn answer(&mut self, afterwards: Afterwards) -> Result<(), CommitterError> {
+        for done in afterwards.acknowledgements {
+            // Whoever asked may have gone.
+            let _ = done.send(());
+        }
+        for (unit, mut outcome) in afterwards.refusals {
+            outcome.nonce_highest = self.window(unit.submission.head.signer)?.highest();
+            unit.complete(Ok(outcome));
+        }
+        for answer in afterwards.answers {
+            let unit = Arc::clone(&answer.unit.unit);
+            let nonce_highest = self.window(unit.submission.head.signer)?.highest();
+            unit.complete(Ok(outcome(answer, nonce_highest)));
+        }
+        Ok(())
+    }
+}
+
+/// The log's record of a placed unit, and the contents of its done actions.
+fn record(
+    placed: &PlacedUnit,
+    batch_number: u64,
+    first_leaf_index: u32,
+) -> (RequestRecord<'_>, Vec<Hash>) {
+    let submission = &placed.unit.submission;
+    let mut actions = Vec::with_capacity(placed.placed.len());
+    let mut contents = Vec::with_capacity(placed.placed.len());
+    let mut failed = Vec::new();
+    let mut previous = placed.previous_sequences.iter();
+    for (index, decided) in &placed.decisions {
+        let action = &submission.actions[usize::from(*index)];
+        let Ok(decided) = decided else {
+            failed.push(FailedAction {
+                index: *index,
+                action_hash: action.action_hash,
+            });
+            continue;
+        };
+        let (resource, version, _) = decided.resource();
+        contents.push(action.content);
+        actions.push(ActionRecord {
+            index: *index,
+            kind: action.kind.clone(),
+            target: Cow::Borrowed(submission.text(&action.target)),
+            payload: Cow::Borrowed(submission.text(&action.payload)),
+            disclosed: action
+                .disclosed
+                .as_ref()
+                .map(|range| submission.text(range).into()),
+            resource,
+            version,
+            previous_integrity: decided.previous_integrity(),
+            previous_sequence: previous.next().copied().unwrap_or(0),
+        });
+    }
+    let (organization_id, wallet_id) = asker(placed);
+    let record = RequestRecord {
+        batch_number,
+        first_sequence: placed.placed.first().map_or(0, |placed| placed.sequence),
+        first_leaf_index,
+        timestamp_ms: placed.timestamp_ms,
+        organization_id,
+        wallet_id,
+        head: submission.head,
+        signature: submission.signature,
+        salt_seed: submission.salt_seed,
+        actions,
+        failed,
+    };
+    (record, contents)
+}
+
+/// The organization and the wallet that asked; a registration's own are the ones that it makes.
+fn asker(placed: &PlacedUnit) -> (Id, Id) {
+    if let Some(caller) = placed.unit.caller {
+        return (caller.organization_id, caller.wallet_id);
+    }
+    let images = placed
+        .decisions
+        .iter()
+        .find_map(|(_, decided)| match decided {
+            Ok(Decided::Resources { next, .. }) => Some(next),
+            _ => None,
+        });
+    match images.and_then(|images| images.first()) {
+        Some(Image::Wallet(wallet)) => (wallet.organization_id, wallet.id),
+        _ => unreachable!("only a registration has no caller, and it makes a wallet"),
+    }
+}
+
+fn outcome(answer: Answer, nonce_highest: u64) -> Outcome {
+    let Answer {
+        unit: placed,
+        batch,
+        first_leaf_index,
+    } = answer;
+    let mut places = placed.placed.iter();
+    let actions = placed
+        .decisions
+        .into_iter()
+        .map(|(_, decided)| match decided {
+            Err(refusal) => ActionOutcome::Refused(refusal),
+            Ok(decided) => {
+                let place = places.next().expect("one place for each done action");
+                let (resource, version, integrity) = decided.resource();
+                ActionOutcome::Done(Done {
+                    sequence: place.sequence,
+                    leaf: place.leaf,
+                    head: place.head,
+                    resource,
+                    version,
+                    previous_integrity: decided.previous_integrity(),
+                    integrity,
+                    made: match decided {
+                        Decided::Object { next, .. } => Made::Object(next),
+                        Decided::Resources { next, .. } => Made::Resources(next),
+                    },
+                })
+            }
+        });
+    let actions = actions.collect();
+    Outcome {
+        placement: Some(Placement {
+            batch,
+            first_sequence: placed.placed[0].sequence,
+            first_leaf_index,
+            count: placed.placed.len() as u32,
+            timestamp_ms: placed.timestamp_ms,
+        }),
+        actions,
+        failed_index: None,
+        nonce_highest,
+    }
+}
+
+/// What a caller hears when the committer is gone.
+pub(crate) const GONE: SubmitError = SubmitError::Unavailable;

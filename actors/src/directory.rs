@@ -1,0 +1,229 @@
+//! The directory: knows every shard and organization actor, spawns the latter on demand and lets
+//! idle ones end. Each unit gets its ticket here, in the same step in which it is given out to be
+//! decided, so that the order of tickets is the order in which every actor sees the units.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kedge_protocol::Id;
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+
+use crate::api::{Asker, SubmitError};
+use crate::metric_definitions as metric;
+use crate::organization::{Organization, OrganizationMessage, OrganizationOptions};
+use crate::sequencer::SequencerMessage;
+use crate::shard::ShardMessage;
+use crate::unit::{Part, Unit};
+
+/// What the directory is told.
+pub(crate) enum DirectoryMessage {
+    /// A new request, to be admitted by its organization's actor.
+    Request(Box<Unit>),
+    /// An admitted request that mints of another organization's bounded templates.
+    Reserve { organization: Id, unit: Box<Unit> },
+    /// An admitted request, to be decided; again, if it was found stale.
+    Dispatch(Arc<Unit>),
+    /// An organization's actor answers [`OrganizationMessage::Retire`].
+    Retired { id: Option<Id>, idle: bool },
+}
+
+/// What the directory is made of.
+pub(crate) struct DirectoryOptions {
+    pub(crate) shards: Vec<ActorRef<ShardMessage>>,
+    pub(crate) sequencer: ActorRef<SequencerMessage>,
+    /// Makes an organization's actor's options.
+    pub(crate) organization:
+        Box<dyn Fn(Option<Id>, ActorRef<DirectoryMessage>) -> OrganizationOptions + Send + Sync>,
+    pub(crate) organizations_live_max: usize,
+}
+
+pub(crate) struct Directory;
+
+enum Entry {
+    Live {
+        actor: ActorRef<OrganizationMessage>,
+        used_at: u64,
+    },
+    /// Asked to end; messages for it wait for its answer.
+    Retiring {
+        actor: ActorRef<OrganizationMessage>,
+        waiting: Vec<OrganizationMessage>,
+    },
+}
+
+pub(crate) struct DirectoryState {
+    options: DirectoryOptions,
+    organizations: HashMap<Option<Id>, Entry>,
+    next_ticket: u64,
+    /// Counts messages: the age of an entry.
+    clock: u64,
+}
+
+impl Actor for Directory {
+    type Msg = DirectoryMessage;
+    type State = DirectoryState;
+    type Arguments = DirectoryOptions;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<DirectoryMessage>,
+        options: DirectoryOptions,
+    ) -> Result<DirectoryState, ActorProcessingErr> {
+        Ok(DirectoryState {
+            options,
+            organizations: HashMap::new(),
+            next_ticket: 1,
+            clock: 0,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<DirectoryMessage>,
+        message: DirectoryMessage,
+        state: &mut DirectoryState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            DirectoryMessage::Request(unit) => {
+                let organization = match unit.submission.asker {
+                    Asker::Registration => None,
+                    Asker::Wallet {
+                        organization_id, ..
+                    } => Some(organization_id),
+                };
+                let message = OrganizationMessage::Admit(unit);
+                state.send(&myself, organization, message).await?;
+            }
+            DirectoryMessage::Reserve { organization, unit } => {
+                let message = OrganizationMessage::Reserve(unit);
+                state.send(&myself, Some(organization), message).await?;
+            }
+            DirectoryMessage::Dispatch(unit) => state.dispatch(&myself, unit).await?,
+            DirectoryMessage::Retired { id, idle } => state.retired(&myself, id, idle).await?,
+        }
+        Ok(())
+    }
+
+    /// An organization's actor that has ended was retired; one that failed takes the engine with
+    /// it, because what it knew of requests under way is lost.
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<DirectoryMessage>,
+        event: SupervisionEvent,
+        _: &mut DirectoryState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(_, error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl DirectoryState {
+    async fn send(
+        &mut self,
+        myself: &ActorRef<DirectoryMessage>,
+        id: Option<Id>,
+        message: OrganizationMessage,
+    ) -> Result<(), ActorProcessingErr> {
+        self.clock += 1;
+        match self.organizations.get_mut(&id) {
+            Some(Entry::Live { actor, used_at }) => {
+                *used_at = self.clock;
+                actor.send_message(message)?;
+            }
+            Some(Entry::Retiring { waiting, .. }) => waiting.push(message),
+            None => {
+                let options = (self.options.organization)(id, myself.clone());
+                let (actor, _) =
+                    Actor::spawn_linked(None, Organization, options, myself.get_cell()).await?;
+                actor.send_message(message)?;
+                let used_at = self.clock;
+                self.organizations
+                    .insert(id, Entry::Live { actor, used_at });
+                metrics::gauge!(metric::ORGANIZATION_ACTORS_LIVE)
+                    .set(self.organizations.len() as f64);
+                self.retire_one();
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the organization's actor that was not used for the longest time to end.
+    fn retire_one(&mut self) {
+        if self.organizations.len() <= self.options.organizations_live_max {
+            return;
+        }
+        let oldest = self
+            .organizations
+            .iter_mut()
+            .filter_map(|(_, entry)| match entry {
+                Entry::Live { used_at, .. } => Some((*used_at, entry)),
+                Entry::Retiring { .. } => None,
+            });
+        let Some((_, entry)) = oldest.min_by_key(|(used_at, _)| *used_at) else {
+            return;
+        };
+        if let Entry::Live { actor, .. } = entry {
+            let actor = actor.clone();
+            let _ = actor.send_message(OrganizationMessage::Retire);
+            let waiting = Vec::new();
+            *entry = Entry::Retiring { actor, waiting };
+        }
+    }
+
+    async fn retired(
+        &mut self,
+        myself: &ActorRef<DirectoryMessage>,
+        id: Option<Id>,
+        idle: bool,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(Entry::Retiring { actor, waiting }) = self.organizations.remove(&id) else {
+            return Ok(());
+        };
+        if !idle {
+            let used_at = self.clock;
+            self.organizations
+                .insert(id, Entry::Live { actor, used_at });
+        }
+        for message in waiting {
+            Box::pin(self.send(myself, id, message)).await?;
+        }
+        Ok(())
+    }
+
+    async fn dispatch(
+        &mut self,
+        myself: &ActorRef<DirectoryMessage>,
+        unit: Arc<Unit>,
+    ) -> Result<(), ActorProcessingErr> {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        unit.open();
+        let part = |unit: &Arc<Unit>| {
+            let sequencer = self.options.sequencer.clone();
+            Part::new(ticket, Arc::clone(unit), sequencer)
+        };
+        if unit.is_on_objects() {
+            for (shard, indices) in &unit.parts {
+                let part = part(&unit);
+                let indices = indices.clone();
+                let message = ShardMessage::Decide { part, indices };
+                self.options.shards[*shard].send_message(message)?;
+            }
+            return Ok(());
+        }
+        let part = part(&unit);
+        match unit.caller {
+            None if unit.submission.asker != Asker::Registration => {
+                part.fail(SubmitError::Unavailable);
+            }
+            caller => {
+                let organization = caller.map(|caller| caller.organization_id);
+                self.send(myself, organization, OrganizationMessage::Decide(part))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,444 @@
+//! The engine: everything between a verified request and its durable outcome. [`Engine::start`]
+//! spawns the actors and the committer; the handle is cheap to clone.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use kedge_machine::sequencer::{self as machine, Tip};
+use kedge_protocol::action::Kind;
+use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_storage::{Mode, SideWrite, Store};
+use ractor::{Actor, ActorRef};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+
+use crate::api::{Outcome, Submission, SubmitError};
+use crate::committer::{Committer, GONE, Work};
+use crate::directory::{Directory, DirectoryMessage, DirectoryOptions};
+use crate::metric_definitions as metric;
+use crate::organization::OrganizationOptions;
+use crate::sequencer::{Sequencer, SequencerMessage, SequencerOptions};
+use crate::shard::{Shard, ShardOptions, shard_of};
+use crate::supervisor::{Supervisor, SupervisorOptions};
+use crate::unit::Unit;
+use crate::world::{Catalog, Published, Reader};
+
+/// Milliseconds since the Unix epoch.
+pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// The system's clock.
+pub fn system_clock() -> Clock {
+    Arc::new(|| {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |since| since.as_millis() as u64)
+    })
+}
+
+/// How the engine is set up.
+#[derive(Clone)]
+pub struct Options {
+    /// What the log is bound to.
+    pub domain: Domain,
+    /// Signs batches and checkpoints.
+    pub key: Arc<SigningKey>,
+    /// Gives the time.
+    pub clock: Clock,
+    /// Shards that host object actors.
+    pub shards: usize,
+    /// Object actors that may be live, over all shards.
+    pub objects_live_max: usize,
+    /// Organization actors that may be live.
+    pub organizations_live_max: usize,
+    /// Requests that may be under way.
+    pub requests_max: usize,
+    /// Actions that may be under way.
+    pub actions_max: usize,
+    /// Keys whose versions the sequencer remembers.
+    pub recent_keys_max: usize,
+    /// Templates and variations that are kept at hand.
+    pub catalog_entries_max: usize,
+    /// The folder whose disk is watched.
+    pub data_path: PathBuf,
+    /// Free bytes below which no write is begun.
+    pub disk_reserve_bytes: u64,
+}
+
+/// Why the engine does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store could not be read.
+    #[error("the store could not be read: {0}")]
+    Read(#[from] kedge_storage::ReadError),
+    /// An actor did not start.
+    #[error("an actor did not start: {0}")]
+    Spawn(#[from] ractor::SpawnErr),
+    /// The committer's thread did not start.
+    #[error("the committer's thread did not start: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// What can be seen already, and waiting for more.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    visible: watch::Receiver<u64>,
+}
+
+impl Progress {
+    /// Waits until everything up to `sequence` can be read; false if that takes too long.
+    pub(crate) async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
+        let mut visible = self.visible.clone();
+        let reached = visible.wait_for(|seen| *seen >= sequence);
+        matches!(tokio::time::timeout(timeout, reached).await, Ok(Ok(_)))
+    }
+}
+
+struct Inner {
+    options: Options,
+    store: Arc<Store>,
+    published: Arc<ArcSwap<Published>>,
+    progress: Progress,
+    directory: ActorRef<DirectoryMessage>,
+    supervisor: ActorRef<()>,
+    work: Mutex<Option<mpsc::Sender<Work>>>,
+    committer: Mutex<Option<JoinHandle<()>>>,
+    requests: Arc<Semaphore>,
+    actions: Arc<Semaphore>,
+    closing: AtomicBool,
+    disk_full: Arc<AtomicBool>,
+    failed: watch::Receiver<Option<String>>,
+    checkpoint: Mutex<Option<SignedCheckpoint>>,
+    shards: usize,
+}
+
+/// A handle to the running engine.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+/// Placed units that may wait for the committer.
+const WORK_QUEUE: usize = 4_096;
+
+impl Engine {
+    /// Starts the engine on an open store.
+    pub async fn start(options: Options, store: Arc<Store>) -> Result<Self, StartError> {
+        let snapshot = store.snapshot();
+        let head = snapshot.head()?;
+        let frontier = Frontier::load(head.batches, &snapshot)?;
+        let published = Arc::new(ArcSwap::from_pointee(Published { head, snapshot }));
+        let (visible, progress) = watch::channel(head.sequence);
+        let progress = Progress { visible: progress };
+        let (failed_sender, failed) = watch::channel(None);
+        let (work, work_receiver) = mpsc::channel(WORK_QUEUE);
+        let committed_ticket = Arc::new(AtomicU64::new(0));
+
+        let committer = Committer {
+            store: Arc::clone(&store),
+            domain_separator: options.domain.separator(),
+            key: Arc::clone(&options.key),
+            clock: Arc::clone(&options.clock),
+            work: work_receiver,
+            published: Arc::clone(&published),
+            visible,
+            committed_ticket: Arc::clone(&committed_ticket),
+            head,
+            frontier,
+            nonces: std::collections::HashMap::new(),
+            minted: std::collections::HashMap::new(),
+        };
+        let committer_failed = failed_sender.clone();
+        let committer = std::thread::Builder::new()
+            .name("committer".into())
+            .spawn(move || {
+                let run = std::panic::AssertUnwindSafe(|| committer.run());
+                let why = match std::panic::catch_unwind(run) {
+                    Ok(Ok(())) => return,
+                    Ok(Err(error)) => error.to_string(),
+                    Err(_) => "the committer panicked".to_owned(),
+                };
+                tracing::error!(
+                    why,
+                    "the committer has stopped; nothing is acknowledged any more"
+                );
+                committer_failed.send_replace(Some(why));
+            })?;
+
+        let supervisor_options = SupervisorOptions {
+            failed: failed_sender,
+        };
+        let (supervisor, _) = Actor::spawn(None, Supervisor, supervisor_options).await?;
+        let tip = Tip {
+            sequence: head.sequence,
+            head: head.head,
+            timestamp_ms: head.last_sealed_at_ms,
+        };
+        let sequencer_options = SequencerOptions {
+            machine: machine::Sequencer::new(tip, options.recent_keys_max),
+            committer: work.clone(),
+            progress: progress.clone(),
+            clock: Arc::clone(&options.clock),
+        };
+        let cell = supervisor.get_cell();
+        let (sequencer, _) =
+            Actor::spawn_linked(None, Sequencer, sequencer_options, cell.clone()).await?;
+
+        let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
+        let reader = Reader::new(Arc::clone(&published), catalog);
+        let mut shards = Vec::with_capacity(options.shards);
+        for index in 0..options.shards.max(1) {
+            let shard_options = ShardOptions {
+                index,
+                reader: reader.clone(),
+                committed_ticket: Arc::clone(&committed_ticket),
+                live_max: (options.objects_live_max / options.shards.max(1)).max(1),
+            };
+            let (shard, _) = Actor::spawn_linked(None, Shard, shard_options, cell.clone()).await?;
+            shards.push(shard);
+        }
+        let directory_options = DirectoryOptions {
+            shards: shards.clone(),
+            sequencer: sequencer.clone(),
+            organization: Box::new(move |id, directory| OrganizationOptions {
+                id,
+                reader: reader.clone(),
+                committed_ticket: Arc::clone(&committed_ticket),
+                directory,
+            }),
+            organizations_live_max: options.organizations_live_max,
+        };
+        let (directory, _) = Actor::spawn_linked(None, Directory, directory_options, cell).await?;
+        let wire = SequencerMessage::Wire {
+            directory: directory.clone(),
+            shards: shards.clone(),
+        };
+        // The sequencer was spawned a moment ago; without it nothing is ever proposed.
+        let _ = sequencer.send_message(wire);
+
+        let disk_full = Arc::new(AtomicBool::new(false));
+        crate::disk::watch(&options, &disk_full);
+        let requests = Arc::new(Semaphore::new(options.requests_max));
+        let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
+        let actions = Arc::new(Semaphore::new(actions_max));
+        let shards = shards.len();
+        Ok(Self {
+            inner: Arc::new(Inner {
+                options,
+                store,
+                published,
+                progress,
+                directory,
+                supervisor,
+                work: Mutex::new(Some(work)),
+                committer: Mutex::new(Some(committer)),
+                requests,
+                actions,
+                closing: AtomicBool::new(false),
+                disk_full,
+                failed,
+                checkpoint: Mutex::new(None),
+                shards,
+            }),
+        })
+    }
+
+    /// Carries out a request. What it returns is durable; an error means that nothing was done,
+    /// but for [`SubmitError::Unavailable`], after which the request may still come to be: its
+    /// nonce tells.
+    pub async fn submit(&self, submission: Submission) -> Result<Outcome, SubmitError> {
+        let inner = &self.inner;
+        self.check_writable()?;
+        let count = submission.actions.len() as u32;
+        let overloaded = |_| {
+            metrics::counter!(metric::OVERLOADED).increment(1);
+            SubmitError::Overloaded
+        };
+        let permits = [
+            Arc::clone(&inner.requests)
+                .try_acquire_owned()
+                .map_err(overloaded)?,
+            Arc::clone(&inner.actions)
+                .try_acquire_many_owned(count)
+                .map_err(overloaded)?,
+        ];
+        let parts = parts(&submission, inner.shards);
+        let (reply, answer) = oneshot::channel();
+        let unit = Box::new(Unit::new(submission, parts, permits, reply));
+        let sent = inner
+            .directory
+            .send_message(DirectoryMessage::Request(unit));
+        sent.map_err(|_| GONE)?;
+        metrics::gauge!(metric::REQUESTS_UNDER_WAY).increment(1);
+        let result = answer.await.unwrap_or(Err(GONE));
+        metrics::gauge!(metric::REQUESTS_UNDER_WAY).decrement(1);
+        result
+    }
+
+    fn check_writable(&self) -> Result<(), SubmitError> {
+        let inner = &self.inner;
+        if let Mode::ReadOnly(why) = inner.store.mode() {
+            return Err(SubmitError::ReadOnly(why));
+        }
+        if inner.disk_full.load(Ordering::Relaxed) {
+            let why = "the server's disk is full; it goes on when there is room again";
+            return Err(SubmitError::ReadOnly(why.into()));
+        }
+        if inner.closing.load(Ordering::Relaxed) {
+            return Err(SubmitError::Unavailable);
+        }
+        Ok(())
+    }
+
+    /// Stores something outside the log; durable when it returns.
+    pub async fn side_write(&self, write: SideWrite) -> Result<(), SubmitError> {
+        self.side_writes(vec![write]).await
+    }
+
+    /// Stores several things outside the log in one commit; durable when it returns.
+    pub async fn side_writes(&self, writes: Vec<SideWrite>) -> Result<(), SubmitError> {
+        if let Mode::ReadOnly(why) = self.inner.store.mode() {
+            return Err(SubmitError::ReadOnly(why));
+        }
+        let work = locked(&self.inner.work).clone().ok_or(GONE)?;
+        let (done, acknowledged) = oneshot::channel();
+        work.send(Work::Side { writes, done })
+            .await
+            .map_err(|_| GONE)?;
+        drop(work);
+        acknowledged.await.map_err(|_| GONE)
+    }
+
+    /// The newest committed state.
+    pub fn published(&self) -> Arc<Published> {
+        self.inner.published.load_full()
+    }
+
+    /// Waits until everything up to `sequence` can be read; false if that takes too long.
+    pub async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
+        self.inner.progress.wait_for(sequence, timeout).await
+    }
+
+    /// What the log is bound to.
+    pub fn domain(&self) -> &Domain {
+        &self.inner.options.domain
+    }
+
+    /// The address that signs batches and checkpoints.
+    pub fn sequencer(&self) -> Address {
+        self.inner.options.key.address()
+    }
+
+    /// The server's time, milliseconds.
+    pub fn now_ms(&self) -> u64 {
+        (self.inner.options.clock)()
+    }
+
+    /// Whether the store takes writes.
+    pub fn mode(&self) -> Mode {
+        self.inner.store.mode()
+    }
+
+    /// Makes the store read-only until the process ends.
+    pub fn set_read_only(&self, why: &str) {
+        self.inner.store.set_read_only(why);
+    }
+
+    /// True while the disk is too full to take writes.
+    pub fn disk_full(&self) -> bool {
+        self.inner.disk_full.load(Ordering::Relaxed)
+    }
+
+    /// Requests that may still be begun now.
+    pub fn requests_free(&self) -> usize {
+        self.inner.requests.available_permits()
+    }
+
+    /// The signed checkpoint of the newest head.
+    pub fn checkpoint(&self) -> Result<SignedCheckpoint, kedge_storage::ReadError> {
+        let published = self.published();
+        let mut cached = locked(&self.inner.checkpoint);
+        if let Some(signed) = *cached
+            && signed.checkpoint.batches == published.head.batches
+        {
+            return Ok(signed);
+        }
+        let history = kedge_protocol::log_tree::root(&published.snapshot, published.head.batches)?;
+        let checkpoint = Checkpoint {
+            batches: published.head.batches,
+            sequence: published.head.sequence,
+            head: published.head.head,
+            history,
+            state: Hash::ZERO,
+            issued_at_ms: self.now_ms().max(published.head.last_sealed_at_ms),
+        };
+        let separator = self.inner.options.domain.separator();
+        let signed = checkpoint.sign(&separator, &self.inner.options.key);
+        *cached = Some(signed);
+        Ok(signed)
+    }
+
+    /// Resolves, with the reason, when the engine cannot go on.
+    pub async fn failed(&self) -> String {
+        let mut failed = self.inner.failed.clone();
+        let why = failed.wait_for(Option::is_some).await;
+        match why {
+            Ok(why) => why.clone().unwrap_or_default(),
+            Err(_) => "the engine has ended".to_owned(),
+        }
+    }
+
+    /// Takes no more requests, waits for those under way (at the most `timeout`), and stops.
+    pub async fn shutdown(&self, timeout: Duration) {
+        let inner = &self.inner;
+        inner.closing.store(true, Ordering::Relaxed);
+        let deadline = Instant::now() + timeout;
+        while inner.requests.available_permits() < inner.options.requests_max
+            && Instant::now() < deadline
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        inner.supervisor.stop_children(None);
+        inner.supervisor.stop(None);
+        drop(locked(&inner.work).take());
+        let committer = locked(&inner.committer).take();
+        if let Some(committer) = committer {
+            let joined = tokio::task::spawn_blocking(move || committer.join());
+            if tokio::time::timeout(timeout, joined).await.is_err() {
+                tracing::warn!("the committer did not end in time");
+            }
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The actions of each shard. Mints of one template go to one shard, in request order, so that a
+/// bounded supply is used up from the front; what concerns no object is an organization's to decide.
+fn parts(submission: &Submission, shards: usize) -> Vec<(usize, Vec<u16>)> {
+    let mut parts: Vec<Vec<u16>> = vec![Vec::new(); shards];
+    for (index, action) in submission.actions.iter().enumerate() {
+        if !action.kind.is_bus() {
+            return Vec::new();
+        }
+        let target = submission.text(&action.target);
+        let prefix = if action.kind == Kind::Mint {
+            Prefix::Template
+        } else {
+            Prefix::Object
+        };
+        // What has no valid target is refused by whichever shard gets it.
+        let shard = Id::parse_as(prefix, target).map_or(0, |id| shard_of(&id, shards));
+        parts[shard].push(index as u16);
+    }
+    let parts = parts.into_iter().enumerate();
+    parts.filter(|(_, indices)| !indices.is_empty()).collect()
+}

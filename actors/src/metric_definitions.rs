@@ -1,0 +1,77 @@
+//! The names and meanings of this crate's metrics, in one place.
+
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+
+/// Decisions by actors, labelled `actor` (object, organization) and `basis` (committed, overlay,
+/// new, any).
+pub const DECISIONS: &str = "kedge_decisions_total";
+/// Units that rested on something that had changed and were decided again.
+pub const STALE_UNITS: &str = "kedge_stale_units_total";
+/// Units that wait in the sequencer for their turn.
+pub const SEQUENCER_EARLY: &str = "kedge_sequencer_early_units";
+/// Live object actors, labelled `shard`.
+pub const OBJECT_ACTORS_LIVE: &str = "kedge_object_actors_live";
+/// Live organization actors.
+pub const ORGANIZATION_ACTORS_LIVE: &str = "kedge_organization_actors_live";
+/// Time to form a commit group before it is written.
+pub const GROUP_FORM_SECONDS: &str = "kedge_group_form_seconds";
+/// Batches sealed.
+pub const BATCHES_SEALED: &str = "kedge_batches_sealed_total";
+/// Actions committed.
+pub const ACTIONS_COMMITTED: &str = "kedge_actions_committed_total";
+/// Actions of a batch.
+pub const BATCH_ACTIONS: &str = "kedge_batch_actions";
+/// The sequence of the log's last action.
+pub const CHAIN_SEQUENCE: &str = "kedge_chain_sequence";
+/// Batches in the log.
+pub const CHAIN_BATCHES: &str = "kedge_chain_batches";
+/// Requests under way in the engine.
+pub const REQUESTS_UNDER_WAY: &str = "kedge_requests_under_way";
+/// Requests refused because too much was under way.
+pub const OVERLOADED: &str = "kedge_requests_overloaded_total";
+/// 1 while the disk is too full to take writes.
+pub const DISK_FULL: &str = "kedge_disk_full";
+/// Batches that are not anchored yet.
+pub const ANCHOR_LAG_BATCHES: &str = "kedge_anchor_lag_batches";
+/// Seconds since the oldest batch that is not anchored was sealed.
+pub const ANCHOR_LAG_SECONDS: &str = "kedge_anchor_lag_seconds";
+
+/// Tells the recorder what the metrics mean.
+pub fn describe() {
+    describe_counter!(
+        DECISIONS,
+        "Decisions made by object and organization actors"
+    );
+    describe_counter!(
+        STALE_UNITS,
+        "Units decided again because what they rested on had changed"
+    );
+    describe_gauge!(
+        SEQUENCER_EARLY,
+        "Units that wait in the sequencer for their turn"
+    );
+    describe_gauge!(OBJECT_ACTORS_LIVE, "Live object actors");
+    describe_gauge!(ORGANIZATION_ACTORS_LIVE, "Live organization actors");
+    describe_histogram!(
+        GROUP_FORM_SECONDS,
+        Unit::Seconds,
+        "Time to form a commit group"
+    );
+    describe_counter!(BATCHES_SEALED, "Batches sealed");
+    describe_counter!(ACTIONS_COMMITTED, "Actions committed");
+    describe_histogram!(BATCH_ACTIONS, "Actions of a batch");
+    describe_gauge!(CHAIN_SEQUENCE, "The sequence of the log's last action");
+    describe_gauge!(CHAIN_BATCHES, "Batches in the log");
+    describe_gauge!(REQUESTS_UNDER_WAY, "Requests under way in the engine");
+    describe_counter!(
+        OVERLOADED,
+        "Requests refused because too much was under way"
+    );
+    describe_gauge!(DISK_FULL, "1 while the disk is too full to take writes");
+    describe_gauge!(ANCHOR_LAG_BATCHES, "Batches that are not anchored yet");
+    describe_gauge!(
+        ANCHOR_LAG_SECONDS,
+        Unit::Seconds,
+        "Age of the oldest batch that is not anchored"
+    );
+}

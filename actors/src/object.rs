@@ -1,0 +1,75 @@
+//! The object actor: owns one live object and the decisions on it that are under way. It decides,
+//! it never writes. Object actors are hosted by shards (see `docs/adr`): a shard hands each of them
+//! its messages one at a time, in the order in which they came.
+
+use std::sync::Arc;
+
+use kedge_machine::{Caller, Input, Refusal, World, object};
+use kedge_protocol::resource::{Object, Template};
+
+use crate::metric_definitions as metric;
+use crate::overlay::{Overlay, Versioned};
+use crate::unit::Decided;
+
+/// Decisions on one object that may be under way; more is a queue that no one would wait for.
+const DEPTH_MAX: usize = 4_096;
+
+pub(crate) struct ObjectActor {
+    overlay: Overlay<Object>,
+    template: Arc<Template>,
+    /// Set by use, cleared by the host's sweep.
+    pub(crate) recently_used: bool,
+}
+
+impl ObjectActor {
+    /// From the committed state.
+    pub(crate) fn new(object: Object, template: Arc<Template>) -> Self {
+        let sequence = object.trace.sequence;
+        Self {
+            overlay: Overlay::new(Arc::new(Versioned::placed(object, sequence))),
+            template,
+            recently_used: true,
+        }
+    }
+
+    /// Decides one action on what the earlier decisions left.
+    pub(crate) fn decide<W: World>(
+        &mut self,
+        world: &W,
+        caller: &Caller,
+        input: &Input<'_>,
+        ticket: u64,
+        committed_ticket: u64,
+    ) -> Result<Decided, Refusal> {
+        self.recently_used = true;
+        self.overlay.settle(committed_ticket);
+        if self.overlay.depth() >= DEPTH_MAX {
+            return Err(Refusal::Unavailable);
+        }
+        let basis = if self.overlay.is_settled() {
+            "committed"
+        } else {
+            "overlay"
+        };
+        metrics::counter!(metric::DECISIONS, "actor" => "object", "basis" => basis).increment(1);
+        let base = Arc::clone(self.overlay.top());
+        let next = object::act(world, caller, &base, &self.template, input)?;
+        let next = Arc::new(Versioned::decided(next));
+        self.overlay.push(ticket, Arc::clone(&next));
+        Ok(Decided::Object {
+            base: Some(base),
+            next,
+        })
+    }
+
+    /// A unit was refused: what it decided here, and all that rests on it, is gone.
+    pub(crate) fn drop_unit(&mut self, ticket: u64) {
+        self.overlay.drop_unit(ticket);
+    }
+
+    /// True when nothing is under way, so that the actor can be made again from the store.
+    pub(crate) fn is_idle(&mut self, committed_ticket: u64) -> bool {
+        self.overlay.settle(committed_ticket);
+        self.overlay.is_settled()
+    }
+}

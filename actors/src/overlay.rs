@@ -1,0 +1,151 @@
+//! Speculation: what a resource will be once the decisions on it are committed.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A resource as one decision leaves it. The sequencer writes the sequence that the decision was
+/// given; until then it is zero, and nothing that rests on it may be placed.
+#[derive(Debug)]
+pub struct Versioned<T> {
+    value: T,
+    sequence: AtomicU64,
+}
+
+impl<T> Versioned<T> {
+    /// A decision that has no sequence yet.
+    pub fn decided(value: T) -> Self {
+        Self::placed(value, 0)
+    }
+
+    /// A resource that was placed at `sequence`.
+    pub fn placed(value: T, sequence: u64) -> Self {
+        Self {
+            value,
+            sequence: AtomicU64::new(sequence),
+        }
+    }
+
+    /// The sequence that it was placed at; 0 before that.
+    pub fn sequence(&self) -> u64 {
+        self.sequence.load(Ordering::Acquire)
+    }
+
+    /// Writes down the sequence.
+    pub fn set_sequence(&self, sequence: u64) {
+        self.sequence.store(sequence, Ordering::Release);
+    }
+}
+
+impl<T> Deref for Versioned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// The committed state of a resource and, behind it, the decisions under way, by their tickets.
+#[derive(Debug)]
+pub(crate) struct Overlay<T> {
+    base: Arc<Versioned<T>>,
+    tail: VecDeque<(u64, Arc<Versioned<T>>)>,
+}
+
+impl<T> Overlay<T> {
+    /// Over a committed state.
+    pub(crate) fn new(base: Arc<Versioned<T>>) -> Self {
+        Self {
+            base,
+            tail: VecDeque::new(),
+        }
+    }
+
+    /// What the next decision rests on.
+    pub(crate) fn top(&self) -> &Arc<Versioned<T>> {
+        self.tail.back().map_or(&self.base, |(_, top)| top)
+    }
+
+    /// True when no decision is under way.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.tail.is_empty()
+    }
+
+    /// How many decisions are under way.
+    pub(crate) fn depth(&self) -> usize {
+        self.tail.len()
+    }
+
+    /// Puts a decision on top.
+    pub(crate) fn push(&mut self, ticket: u64, next: Arc<Versioned<T>>) {
+        self.tail.push_back((ticket, next));
+    }
+
+    /// Forgets what came before the newest decision that is committed: tickets commit in order. A
+    /// refused unit's decision has no sequence; it stays until the refusal arrives here.
+    pub(crate) fn settle(&mut self, committed_ticket: u64) {
+        while let Some((ticket, decided)) = self.tail.front() {
+            if *ticket > committed_ticket || decided.sequence() == 0 {
+                break;
+            }
+            if let Some((_, base)) = self.tail.pop_front() {
+                self.base = base;
+            }
+        }
+    }
+
+    /// Drops a refused unit's decisions and everything that rests on them. A unit whose decisions
+    /// are gone already (with those it rested on) takes nothing else with it.
+    pub(crate) fn drop_unit(&mut self, refused: u64) {
+        if let Some(place) = self.tail.iter().position(|(ticket, _)| *ticket == refused) {
+            self.tail.truncate(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overlay(tickets: &[u64]) -> Overlay<u64> {
+        let mut overlay = Overlay::new(Arc::new(Versioned::placed(0, 1)));
+        for &ticket in tickets {
+            overlay.push(ticket, Arc::new(Versioned::placed(ticket, ticket)));
+        }
+        overlay
+    }
+
+    #[test]
+    fn a_decision_without_a_sequence_never_becomes_the_base() {
+        let mut overlay = overlay(&[3]);
+        overlay.push(4, Arc::new(Versioned::decided(4)));
+        overlay.settle(9);
+        assert_eq!((overlay.depth(), ***overlay.top()), (1, 4));
+        overlay.drop_unit(4);
+        assert_eq!(***overlay.top(), 3);
+    }
+
+    #[test]
+    fn committed_decisions_become_the_base() {
+        let mut overlay = overlay(&[3, 4, 4, 9]);
+        overlay.settle(4);
+        assert_eq!((overlay.depth(), ***overlay.top()), (1, 9));
+        overlay.settle(9);
+        assert!(overlay.is_settled());
+        assert_eq!(***overlay.top(), 9);
+    }
+
+    #[test]
+    fn a_refusal_takes_what_rests_on_it() {
+        let mut overlay = overlay(&[3, 4, 4, 9]);
+        overlay.drop_unit(4);
+        assert_eq!((overlay.depth(), ***overlay.top()), (1, 3));
+        // 9 went with 4; its own refusal must not take what came after.
+        overlay.push(11, Arc::new(Versioned::decided(11)));
+        overlay.drop_unit(9);
+        assert_eq!(***overlay.top(), 11);
+        overlay.drop_unit(3);
+        assert_eq!(***overlay.top(), 0);
+    }
+}

@@ -1,0 +1,300 @@
+//! The Sequencer: one actor that takes decided units strictly in the order of their tickets, checks
+//! that what they rest on still stands, places them in the log, and passes them to the committer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_machine::Refusal;
+use kedge_machine::sequencer::{self as machine, KeyWrite, Placed, ToPlace};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::mpsc;
+
+use crate::api::{ActionOutcome, Outcome, SubmitError};
+use crate::committer::{PlacedUnit, Work};
+use crate::directory::DirectoryMessage;
+use crate::engine::{Clock, Progress};
+use crate::metric_definitions as metric;
+use crate::organization::OrganizationMessage;
+use crate::shard::ShardMessage;
+use crate::unit::{Decided, Decision, Unit};
+
+/// Rounds of deciding that a unit may go stale in. Each waits for what made it stale to be
+/// committed, so that only another refusal in between can make it stale again.
+const ROUNDS_MAX: u32 = 8;
+
+/// How long a stale unit waits for the commit that it must see.
+const STALE_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// What the sequencer is told.
+pub(crate) enum SequencerMessage {
+    /// All parts of a unit have reported.
+    Propose { ticket: u64, unit: Arc<Unit> },
+    /// Who decides, and who gives out again what was stale; sent once, before any unit.
+    Wire {
+        directory: ActorRef<DirectoryMessage>,
+        shards: Vec<ActorRef<ShardMessage>>,
+    },
+}
+
+/// What the sequencer is made of.
+pub(crate) struct SequencerOptions {
+    pub(crate) machine: machine::Sequencer,
+    pub(crate) committer: mpsc::Sender<Work>,
+    pub(crate) progress: Progress,
+    pub(crate) clock: Clock,
+}
+
+pub(crate) struct Sequencer;
+
+pub(crate) struct SequencerState {
+    options: SequencerOptions,
+    directory: Option<ActorRef<DirectoryMessage>>,
+    shards: Vec<ActorRef<ShardMessage>>,
+    /// Units whose turn has not come.
+    early: BTreeMap<u64, Arc<Unit>>,
+    next_ticket: u64,
+}
+
+impl Actor for Sequencer {
+    type Msg = SequencerMessage;
+    type State = SequencerState;
+    type Arguments = SequencerOptions;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<SequencerMessage>,
+        options: SequencerOptions,
+    ) -> Result<SequencerState, ActorProcessingErr> {
+        Ok(SequencerState {
+            options,
+            directory: None,
+            shards: Vec::new(),
+            early: BTreeMap::new(),
+            next_ticket: 1,
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<SequencerMessage>,
+        message: SequencerMessage,
+        state: &mut SequencerState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            SequencerMessage::Wire { directory, shards } => {
+                state.directory = Some(directory);
+                state.shards = shards;
+            }
+            SequencerMessage::Propose { ticket, unit } => {
+                state.early.insert(ticket, unit);
+                while let Some(unit) = state.early.remove(&state.next_ticket) {
+                    let ticket = state.next_ticket;
+                    state.next_ticket += 1;
+                    state.step(ticket, unit).await?;
+                }
+                metrics::gauge!(metric::SEQUENCER_EARLY).set(state.early.len() as f64);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the step makes of a unit.
+enum Verdict {
+    Place {
+        decisions: Vec<Decision>,
+        writes: Vec<KeyWrite>,
+        timestamp_ms: u64,
+    },
+    /// Nothing is done: every action was refused, or one of an atomic unit.
+    Refuse(Outcome),
+    Stale,
+    Fail(SubmitError),
+}
+
+impl SequencerState {
+    async fn step(&mut self, ticket: u64, unit: Arc<Unit>) -> Result<(), ActorProcessingErr> {
+        match self.judge(&unit) {
+            Verdict::Place {
+                decisions,
+                writes,
+                timestamp_ms,
+            } => {
+                let work = self.place(ticket, unit, decisions, &writes, timestamp_ms);
+                self.commit(work).await?;
+            }
+            Verdict::Refuse(outcome) => {
+                self.drop_decisions(ticket, &unit);
+                self.commit(Work::Refused { unit, outcome }).await?;
+            }
+            Verdict::Stale => {
+                self.drop_decisions(ticket, &unit);
+                self.decide_again(unit);
+            }
+            Verdict::Fail(error) => {
+                self.drop_decisions(ticket, &unit);
+                unit.complete(Err(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, unit: &Unit) -> Verdict {
+        let (decisions, read_sequence) = match unit.take_decisions() {
+            Ok(taken) => taken,
+            Err(error) => return Verdict::Fail(error),
+        };
+        let refused = decisions.iter().position(|(_, decided)| decided.is_err());
+        let all_refused = decisions.iter().all(|(_, decided)| decided.is_err());
+        let unknown = |(_, decided): &Decision| matches!(decided, Err(Refusal::Unavailable));
+        if decisions.iter().any(unknown) {
+            return Verdict::Fail(SubmitError::Unavailable);
+        }
+        if all_refused || (unit.submission.head.atomic && refused.is_some()) {
+            return Verdict::Refuse(refusal(decisions, refused));
+        }
+        let Some(writes) = writes(&decisions) else {
+            return Verdict::Stale;
+        };
+        if self.options.machine.check(&writes, read_sequence).is_err() {
+            return Verdict::Stale;
+        }
+        let timestamp_ms = self.options.machine.time((self.options.clock)());
+        if timestamp_ms > unit.submission.head.deadline_s.saturating_mul(1_000) {
+            return Verdict::Fail(SubmitError::DeadlineExpired);
+        }
+        Verdict::Place {
+            decisions,
+            writes,
+            timestamp_ms,
+        }
+    }
+
+    fn place(
+        &mut self,
+        ticket: u64,
+        unit: Arc<Unit>,
+        decisions: Vec<Decision>,
+        writes: &[KeyWrite],
+        timestamp_ms: u64,
+    ) -> Work {
+        let done = decisions.iter().filter_map(|(index, decided)| {
+            let (_, _, integrity) = decided.as_ref().ok()?.resource();
+            let content = unit.submission.actions[usize::from(*index)].content;
+            Some(ToPlace { content, integrity })
+        });
+        let to_place: Vec<ToPlace> = done.collect();
+        let placed = self.options.machine.place(timestamp_ms, &to_place, writes);
+        let previous_sequences = link(&decisions, &placed);
+        Work::Placed(PlacedUnit {
+            ticket,
+            unit,
+            decisions,
+            placed,
+            previous_sequences,
+            timestamp_ms,
+        })
+    }
+
+    async fn commit(&self, work: Work) -> Result<(), ActorProcessingErr> {
+        let sent = self.options.committer.send(work).await;
+        sent.map_err(|_| ActorProcessingErr::from("the committer has ended"))
+    }
+
+    /// Tells everyone who decided something of the unit that it will not be.
+    fn drop_decisions(&self, ticket: u64, unit: &Arc<Unit>) {
+        for (shard, _) in &unit.parts {
+            let unit = Arc::clone(unit);
+            let message = ShardMessage::Drop { ticket, unit };
+            let _ = self.shards[*shard].send_message(message);
+        }
+        if !unit.is_on_objects() {
+            unit.tell_organizations(|| OrganizationMessage::Drop { ticket });
+        }
+    }
+
+    /// Gives a stale unit out again, once everything placed so far can be read.
+    fn decide_again(&self, unit: Arc<Unit>) {
+        metrics::counter!(metric::STALE_UNITS).increment(1);
+        let Some(directory) = self.directory.clone() else {
+            return unit.complete(Err(SubmitError::Unavailable));
+        };
+        if unit.rounds() >= ROUNDS_MAX {
+            return unit.complete(Err(SubmitError::Overloaded));
+        }
+        let progress = self.options.progress.clone();
+        let sequence = self.options.machine.tip().sequence;
+        tokio::spawn(async move {
+            if progress.wait_for(sequence, STALE_WAIT_MAX).await {
+                let _ = directory.send_message(DirectoryMessage::Dispatch(unit));
+            } else {
+                unit.complete(Err(SubmitError::Overloaded));
+            }
+        });
+    }
+}
+
+/// The keys that the decisions write, one entry a key; `None` where a decision rests on something
+/// that was refused.
+fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
+    let mut writes: Vec<KeyWrite> = Vec::with_capacity(decisions.len());
+    let done: Vec<&Decided> = decisions
+        .iter()
+        .filter_map(|(_, decided)| decided.as_ref().ok())
+        .collect();
+    for (i, decided) in done.iter().enumerate() {
+        if decided.previous_sequence().is_some() {
+            decided.add_writes(&mut writes);
+            continue;
+        }
+        // What it rests on has no place yet: right only where the unit itself decided that.
+        let own = done[..i]
+            .iter()
+            .rev()
+            .any(|earlier| decided.rests_on(earlier));
+        if !own {
+            return None;
+        }
+        let first = writes.len();
+        decided.add_writes(&mut writes);
+        let mut added = writes.split_off(first).into_iter();
+        let again = added.next()?;
+        let earlier = writes
+            .iter_mut()
+            .rev()
+            .find(|write| write.key == again.key)?;
+        earlier.version = again.version;
+        writes.extend(added);
+    }
+    Some(writes)
+}
+
+/// Writes the given sequences down where later decisions look for them; gives the sequence of each
+/// resource's action before.
+fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
+    let done = decisions
+        .iter()
+        .filter_map(|(_, decided)| decided.as_ref().ok());
+    done.zip(placed)
+        .map(|(decided, placed)| {
+            let previous = decided.previous_sequence();
+            decided.set_sequence(placed.sequence);
+            previous.expect("checked before it was placed, or set a moment ago")
+        })
+        .collect()
+}
+
+/// The outcome of a unit that is refused as a whole.
+fn refusal(decisions: Vec<Decision>, first_refused: Option<usize>) -> Outcome {
+    let actions = decisions.into_iter().map(|(_, decided)| {
+        let why = "not done: another action of the same atomic request was refused";
+        ActionOutcome::Refused(decided.err().unwrap_or(Refusal::State(why.into())))
+    });
+    Outcome {
+        placement: None,
+        actions: actions.collect(),
+        failed_index: first_refused,
+        nonce_highest: 0,
+    }
+}

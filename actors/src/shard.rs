@@ -1,0 +1,232 @@
+//! A shard: the ractor actor that hosts the object actors whose identifiers fall to it. It gets one
+//! message for all of a request's actions on its objects, so that a batch of 500 costs a few
+//! messages; each object's actions are still decided one after the other by that object's actor.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use kedge_machine::world::Unavailable;
+use kedge_machine::{Caller, Input, Refusal, World, object};
+use kedge_protocol::action::Kind;
+use kedge_protocol::{Id, Prefix};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use crate::api::{SubmitError, SubmittedAction};
+use crate::metric_definitions as metric;
+use crate::object::ObjectActor;
+use crate::overlay::Versioned;
+use crate::unit::{Decided, Decision, Part, Unit};
+use crate::world::{Reader, unavailable};
+
+/// Identifiers are hash bytes already.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk::<8>() {
+            self.0 ^= u64::from_le_bytes(*first);
+        }
+    }
+}
+
+type Live = HashMap<Id, ObjectActor, BuildHasherDefault<IdHasher>>;
+
+/// What a shard is told.
+pub(crate) enum ShardMessage {
+    /// Decide these actions of a unit, in order.
+    Decide { part: Part, indices: Vec<u16> },
+    /// A unit was refused after it was decided.
+    Drop { ticket: u64, unit: Arc<Unit> },
+}
+
+/// What a shard is made of.
+pub(crate) struct ShardOptions {
+    pub(crate) index: usize,
+    pub(crate) reader: Reader,
+    pub(crate) committed_ticket: Arc<AtomicU64>,
+    pub(crate) live_max: usize,
+}
+
+pub(crate) struct Shard;
+
+pub(crate) struct ShardState {
+    options: ShardOptions,
+    live: Live,
+}
+
+impl Actor for Shard {
+    type Msg = ShardMessage;
+    type State = ShardState;
+    type Arguments = ShardOptions;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<ShardMessage>,
+        options: ShardOptions,
+    ) -> Result<ShardState, ActorProcessingErr> {
+        Ok(ShardState {
+            options,
+            live: Live::default(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<ShardMessage>,
+        message: ShardMessage,
+        state: &mut ShardState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ShardMessage::Decide { part, indices } => state.decide(part, &indices),
+            ShardMessage::Drop { ticket, unit } => state.drop_unit(ticket, &unit),
+        }
+        Ok(())
+    }
+}
+
+impl ShardState {
+    fn decide(&mut self, part: Part, indices: &[u16]) {
+        let unit = part.unit();
+        if Instant::now() >= unit.submission.expires_at {
+            return part.fail(SubmitError::Overloaded);
+        }
+        let Some(caller) = unit.caller else {
+            return part.fail(SubmitError::Unavailable);
+        };
+        let mut minted = HashMap::new();
+        let mut decisions: Vec<Decision> = Vec::with_capacity(indices.len());
+        for &index in indices {
+            let action = &unit.submission.actions[usize::from(index)];
+            let decided = match action.kind {
+                Kind::Mint => self.mint(unit, &caller, action, &mut minted),
+                _ => self.act(unit, &caller, action, part.ticket()),
+            };
+            decisions.push((index, decided));
+        }
+        self.sweep();
+        // Nothing here rests on the absence of something.
+        part.report(decisions, u64::MAX);
+    }
+
+    fn mint(
+        &self,
+        unit: &Unit,
+        caller: &Caller,
+        action: &SubmittedAction,
+        minted: &mut HashMap<Id, u64>,
+    ) -> Result<Decided, Refusal> {
+        metrics::counter!(metric::DECISIONS, "actor" => "object", "basis" => "new").increment(1);
+        let reader = &self.options.reader;
+        let next = object::mint(reader, caller, &input(unit, action))?;
+        let template = reader.template(next.template_id)?;
+        if template.is_some_and(|template| template.max_supply.is_some()) {
+            let grants = unit.grants.iter();
+            let granted = grants.filter(|grant| grant.template == next.template_id);
+            let granted: u64 = granted.map(|grant| grant.count).sum();
+            let used = minted.entry(next.template_id).or_default();
+            if *used >= granted {
+                return Err(Refusal::State("the template's supply is used up".into()));
+            }
+            *used += 1;
+        }
+        Ok(Decided::Object {
+            base: None,
+            next: Arc::new(Versioned::decided(next)),
+        })
+    }
+
+    fn act(
+        &mut self,
+        unit: &Unit,
+        caller: &Caller,
+        action: &SubmittedAction,
+        ticket: u64,
+    ) -> Result<Decided, Refusal> {
+        let target = unit.submission.text(&action.target);
+        let id = Id::parse_as(Prefix::Object, target)
+            .map_err(|_| Refusal::not_found("object", target))?;
+        if !self.live.contains_key(&id) {
+            let actor = self
+                .load(id)?
+                .ok_or_else(|| Refusal::not_found("object", target))?;
+            self.live.insert(id, actor);
+        }
+        let actor = self.live.get_mut(&id).ok_or(Refusal::Unavailable)?;
+        let committed = self.options.committed_ticket.load(Ordering::Acquire);
+        let reader = &self.options.reader;
+        let decide = || actor.decide(reader, caller, &input(unit, action), ticket, committed);
+        catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
+            // What the object's actor holds is not to be trusted any more. Made again from the
+            // store it may be behind decisions under way; the sequencer then has them decided again.
+            tracing::error!(object = %id, "an object's actor panicked and is made again");
+            self.live.remove(&id);
+            Err(Refusal::Unavailable)
+        })
+    }
+
+    fn load(&self, id: Id) -> Result<Option<ObjectActor>, Unavailable> {
+        let published = self.options.reader.published();
+        let object = published
+            .snapshot
+            .object(id)
+            .map_err(|error| unavailable(&error))?;
+        let Some(object) = object else {
+            return Ok(None);
+        };
+        let template = self.options.reader.template(object.template_id)?;
+        Ok(template.map(|template| ObjectActor::new(object, template)))
+    }
+
+    fn drop_unit(&mut self, ticket: u64, unit: &Unit) {
+        for action in &unit.submission.actions {
+            let target = unit.submission.text(&action.target);
+            let id = Id::parse_as(Prefix::Object, target).ok();
+            if let Some(actor) = id.and_then(|id| self.live.get_mut(&id)) {
+                actor.drop_unit(ticket);
+            }
+        }
+    }
+
+    /// Lets idle object actors go once there are too many: those not used since the last sweep.
+    fn sweep(&mut self) {
+        if self.live.len() > self.options.live_max + self.options.live_max / 8 {
+            let committed = self.options.committed_ticket.load(Ordering::Acquire);
+            let mut surplus = self.live.len() - self.options.live_max;
+            self.live.retain(|_, actor| {
+                let goes = surplus > 0 && !actor.recently_used && actor.is_idle(committed);
+                actor.recently_used = false;
+                surplus -= usize::from(goes);
+                !goes
+            });
+        }
+        let shard = self.options.index.to_string();
+        metrics::gauge!(metric::OBJECT_ACTORS_LIVE, "shard" => shard).set(self.live.len() as f64);
+    }
+}
+
+/// An action as the rules want it.
+pub(crate) fn input<'a>(unit: &'a Unit, action: &'a SubmittedAction) -> Input<'a> {
+    let payload = action.disclosed.as_ref().unwrap_or(&action.payload);
+    Input {
+        kind: &action.kind,
+        target: unit.submission.text(&action.target),
+        payload: unit.submission.text(payload),
+        content: &action.content,
+    }
+}
+
+/// The shard that an object falls to.
+pub(crate) fn shard_of(id: &Id, shards: usize) -> usize {
+    let mut first = [0; 8];
+    first.copy_from_slice(&id.bytes[8..]);
+    (u64::from_le_bytes(first) % shards as u64) as usize
+}

@@ -1,0 +1,405 @@
+//! A submission on its way through the engine. It is decided in parts, by shards and organization
+//! actors, gathered, and handed to the sequencer once; whatever happens, it is answered once.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kedge_machine::image::Image;
+use kedge_machine::sequencer::{Key, KeyWrite};
+use kedge_machine::{Caller, Refusal};
+use kedge_protocol::resource::Object;
+use kedge_protocol::{Address, Hash, Id};
+use ractor::ActorRef;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError};
+use crate::organization::OrganizationMessage;
+use crate::overlay::Versioned;
+use crate::sequencer::SequencerMessage;
+
+/// What an action would do, decided but not placed.
+pub(crate) enum Decided {
+    /// To one object.
+    Object {
+        /// What the decision rests on; `None` for a mint.
+        base: Option<Arc<Versioned<Object>>>,
+        /// The object after it.
+        next: Arc<Versioned<Object>>,
+    },
+    /// To other resources, the one acted on first.
+    Resources {
+        /// What the first one was before, if it was there: its version, integrity and sequence.
+        base: Option<Base>,
+        /// The resources after it.
+        next: Arc<Versioned<Vec<Image>>>,
+        /// Names that it claims: they must not exist yet.
+        claims: Vec<Key>,
+    },
+}
+
+/// The state of a resource that a decision rests on.
+#[derive(Clone)]
+pub(crate) struct Base {
+    /// Its version.
+    pub(crate) version: u64,
+    /// Its integrity.
+    pub(crate) integrity: Hash,
+    /// The images that made it so; their sequence is zero until they are placed.
+    pub(crate) images: Arc<Versioned<Vec<Image>>>,
+}
+
+impl Decided {
+    /// The resource acted on, or made first: id, version, integrity.
+    pub(crate) fn resource(&self) -> (Id, u64, Hash) {
+        match self {
+            Self::Object { next, .. } => (next.id, next.trace.version, next.trace.integrity),
+            Self::Resources { next, .. } => {
+                let first = &next[0];
+                let trace = first.trace().expect("the resource acted on has a history");
+                (first.id(), trace.version, trace.integrity)
+            }
+        }
+    }
+
+    /// The resource's integrity before.
+    pub(crate) fn previous_integrity(&self) -> Hash {
+        match self {
+            Self::Object { base, .. } => base
+                .as_ref()
+                .map_or(Hash::ZERO, |base| base.trace.integrity),
+            Self::Resources { base, .. } => base.as_ref().map_or(Hash::ZERO, |base| base.integrity),
+        }
+    }
+
+    /// The sequence of the resource's action before: 0 if there was none. `None` while what the
+    /// decision rests on has not been placed.
+    pub(crate) fn previous_sequence(&self) -> Option<u64> {
+        let sequence = match self {
+            Self::Object { base: None, .. } | Self::Resources { base: None, .. } => return Some(0),
+            Self::Object {
+                base: Some(base), ..
+            } => base.sequence(),
+            Self::Resources {
+                base: Some(base), ..
+            } => base.images.sequence(),
+        };
+        (sequence != 0).then_some(sequence)
+    }
+
+    /// True when it rests on what `earlier` left.
+    pub(crate) fn rests_on(&self, earlier: &Self) -> bool {
+        match (self, earlier) {
+            (
+                Self::Object {
+                    base: Some(base), ..
+                },
+                Self::Object { next, .. },
+            ) => Arc::ptr_eq(base, next),
+            (
+                Self::Resources {
+                    base: Some(base), ..
+                },
+                Self::Resources { next, .. },
+            ) => Arc::ptr_eq(&base.images, next),
+            _ => false,
+        }
+    }
+
+    /// Writes down the sequence that the action was given.
+    pub(crate) fn set_sequence(&self, sequence: u64) {
+        match self {
+            Self::Object { next, .. } => next.set_sequence(sequence),
+            Self::Resources { next, .. } => next.set_sequence(sequence),
+        }
+    }
+
+    /// Adds what it writes to a unit's writes; a key that the unit wrote before is extended.
+    pub(crate) fn add_writes(&self, writes: &mut Vec<KeyWrite>) {
+        let (id, version, _) = self.resource();
+        match self {
+            // Nobody can know a mint's identifier before it is placed: no version to compare.
+            Self::Object { base: None, .. } => {}
+            Self::Object { .. } => writes.push(KeyWrite {
+                key: Key::resource(id),
+                base_version: version - 1,
+                version,
+            }),
+            Self::Resources { base, claims, .. } => {
+                writes.push(KeyWrite {
+                    key: Key::resource(id),
+                    base_version: base.as_ref().map_or(0, |base| base.version),
+                    version,
+                });
+                writes.extend(claims.iter().map(|key| KeyWrite {
+                    key: *key,
+                    base_version: 0,
+                    version: 1,
+                }));
+            }
+        }
+    }
+}
+
+/// A decision, by the action's index in the request.
+pub(crate) type Decision = (u16, Result<Decided, Refusal>);
+
+/// What the parts have decided so far.
+#[derive(Default)]
+struct Gathered {
+    decisions: Vec<Decision>,
+    /// A part was lost or ran out of time: the unit cannot be placed.
+    failed: Option<SubmitError>,
+    /// The oldest snapshot that a part read absent names from.
+    read_sequence: Option<u64>,
+}
+
+/// A submission under way.
+pub(crate) struct Unit {
+    /// What was asked.
+    pub(crate) submission: Submission,
+    /// The actions of each shard: index in the list of shards, then indices in the request.
+    pub(crate) parts: Vec<(usize, Vec<u16>)>,
+    /// Who asks, once admitted.
+    pub(crate) caller: Option<Caller>,
+    /// Mints granted by templates with a bounded supply.
+    pub(crate) grants: Vec<Grant>,
+    rounds: AtomicU32,
+    gathered: Mutex<Gathered>,
+    open_parts: AtomicUsize,
+    completion: Mutex<Completion>,
+}
+
+/// How many mints of a bounded template a unit may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    /// The template.
+    pub(crate) template: Id,
+    /// How many are reserved.
+    pub(crate) count: u64,
+}
+
+/// What is owed when the unit ends: an answer, the nonce's settlement, the permits.
+struct Completion {
+    reply: Option<oneshot::Sender<Result<Outcome, SubmitError>>>,
+    settle: Vec<ActorRef<OrganizationMessage>>,
+    signer: Address,
+    nonce: u64,
+    _permits: [OwnedSemaphorePermit; 2],
+}
+
+/// How a unit ended, for the organization's actor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settlement {
+    /// The signer.
+    pub(crate) signer: Address,
+    /// The nonce.
+    pub(crate) nonce: u64,
+    /// True when the nonce was spent.
+    pub(crate) spent: bool,
+    /// The mints that were reserved.
+    pub(crate) grants: Vec<Grant>,
+    /// The mints that were done.
+    pub(crate) minted: Vec<Grant>,
+}
+
+impl Unit {
+    pub(crate) fn new(
+        submission: Submission,
+        parts: Vec<(usize, Vec<u16>)>,
+        permits: [OwnedSemaphorePermit; 2],
+        reply: oneshot::Sender<Result<Outcome, SubmitError>>,
+    ) -> Self {
+        let completion = Completion {
+            reply: Some(reply),
+            settle: Vec::new(),
+            signer: submission.head.signer,
+            nonce: submission.head.nonce,
+            _permits: permits,
+        };
+        Self {
+            submission,
+            parts,
+            caller: None,
+            grants: Vec::new(),
+            rounds: AtomicU32::new(0),
+            gathered: Mutex::default(),
+            open_parts: AtomicUsize::new(0),
+            completion: Mutex::new(completion),
+        }
+    }
+
+    /// From here on the unit's end is told to `organization`.
+    pub(crate) fn admit(
+        &mut self,
+        caller: Option<Caller>,
+        organization: ActorRef<OrganizationMessage>,
+    ) {
+        self.caller = caller;
+        self.settle_with(organization);
+    }
+
+    /// The unit's end is told to `organization` too.
+    pub(crate) fn settle_with(&mut self, organization: ActorRef<OrganizationMessage>) {
+        locked(&self.completion).settle.push(organization);
+    }
+
+    /// Sends a message to the organizations' actors that admitted it.
+    pub(crate) fn tell_organizations(&self, message: impl Fn() -> OrganizationMessage) {
+        for organization in &locked(&self.completion).settle {
+            let _ = organization.send_message(message());
+        }
+    }
+
+    /// True when the unit is for the shards; otherwise an organization's actor decides it.
+    pub(crate) fn is_on_objects(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    /// How often it has been given out to be decided.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// Before a round of deciding. No part of an earlier round is open.
+    pub(crate) fn open(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+        *locked(&self.gathered) = Gathered::default();
+        self.open_parts
+            .store(self.parts.len().max(1), Ordering::Release);
+    }
+
+    /// After all parts: the decisions in request order and the sequence of the oldest snapshot
+    /// that was read, or why there are none.
+    pub(crate) fn take_decisions(&self) -> Result<(Vec<Decision>, u64), SubmitError> {
+        let gathered = std::mem::take(&mut *locked(&self.gathered));
+        if let Some(error) = gathered.failed {
+            return Err(error);
+        }
+        let mut decisions = gathered.decisions;
+        decisions.sort_unstable_by_key(|(index, _)| *index);
+        if decisions.len() != self.submission.actions.len() {
+            return Err(SubmitError::Unavailable);
+        }
+        Ok((decisions, gathered.read_sequence.unwrap_or(u64::MAX)))
+    }
+
+    /// Answers, and settles the nonce: spent exactly where something was placed.
+    pub(crate) fn complete(&self, result: Result<Outcome, SubmitError>) {
+        let minted = match &result {
+            Ok(outcome) if outcome.placement.is_some() => Some(self.minted(outcome)),
+            _ => None,
+        };
+        let mut completion = locked(&self.completion);
+        completion.settle(&self.grants, minted.as_deref());
+        if let Some(reply) = completion.reply.take() {
+            // The caller may have gone; what was done stays done.
+            let _ = reply.send(result);
+        }
+    }
+
+    /// How many objects of each granted template were made.
+    fn minted(&self, outcome: &Outcome) -> Vec<Grant> {
+        let made = |template| {
+            let of_template = |action: &&ActionOutcome| match action {
+                ActionOutcome::Done(Done {
+                    made: Made::Object(object),
+                    version: 1,
+                    ..
+                }) => object.template_id == template,
+                _ => false,
+            };
+            outcome.actions.iter().filter(of_template).count() as u64
+        };
+        let count = |grant: &Grant| Grant {
+            template: grant.template,
+            count: made(grant.template),
+        };
+        self.grants.iter().map(count).collect()
+    }
+}
+
+/// No code of ours panics while it holds one of these locks for long enough to leave nonsense.
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Completion {
+    fn settle(&mut self, grants: &[Grant], minted: Option<&[Grant]>) {
+        for organization in self.settle.drain(..) {
+            let settlement = Settlement {
+                signer: self.signer,
+                nonce: self.nonce,
+                spent: minted.is_some(),
+                grants: grants.to_vec(),
+                minted: minted.map(<[Grant]>::to_vec).unwrap_or_default(),
+            };
+            // An organization's actor ends only with the engine.
+            let _ = organization.send_message(OrganizationMessage::Settle(settlement));
+        }
+    }
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        self.complete(Err(SubmitError::Unavailable));
+    }
+}
+
+/// One part's share of a unit. Dropped without a report it counts as failed, so that the sequencer,
+/// which takes units strictly by ticket, never waits for one that was lost.
+pub(crate) struct Part {
+    ticket: u64,
+    unit: Option<Arc<Unit>>,
+    sequencer: ActorRef<SequencerMessage>,
+}
+
+impl Part {
+    pub(crate) fn new(ticket: u64, unit: Arc<Unit>, sequencer: ActorRef<SequencerMessage>) -> Self {
+        Self {
+            ticket,
+            unit: Some(unit),
+            sequencer,
+        }
+    }
+
+    pub(crate) fn ticket(&self) -> u64 {
+        self.ticket
+    }
+
+    pub(crate) fn unit(&self) -> &Unit {
+        self.unit.as_ref().expect("present until the part reports")
+    }
+
+    /// Reports the part's decisions and the sequence of the snapshot that they were read from.
+    pub(crate) fn report(mut self, decisions: Vec<Decision>, read_sequence: u64) {
+        self.finish(|gathered| {
+            gathered.decisions.extend(decisions);
+            let oldest = gathered.read_sequence.unwrap_or(u64::MAX);
+            gathered.read_sequence = Some(oldest.min(read_sequence));
+        });
+    }
+
+    /// Reports that the part will not be decided.
+    pub(crate) fn fail(mut self, error: SubmitError) {
+        self.finish(|gathered| gathered.failed = Some(error));
+    }
+
+    fn finish(&mut self, add: impl FnOnce(&mut Gathered)) {
+        let Some(unit) = self.unit.take() else { return };
+        add(&mut locked(&unit.gathered));
+        if unit.open_parts.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let message = SequencerMessage::Propose {
+                ticket: self.ticket,
+                unit,
+            };
+            // Without a sequencer the process is ending.
+            let _ = self.sequencer.send_message(message);
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.finish(|gathered| gathered.failed = Some(SubmitError::Unavailable));
+    }
+}

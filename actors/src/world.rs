@@ -1,0 +1,134 @@
+//! What decisions look up, read from the published snapshot.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kedge_machine::{Recipient, Unavailable, World};
+use kedge_protocol::resource::{Template, Variation};
+use kedge_protocol::{Address, Id};
+use kedge_storage::{LogHead, Snapshot};
+use quick_cache::sync::Cache;
+
+/// The newest committed state: what every read outside the actors sees.
+pub struct Published {
+    /// Where the log stands.
+    pub head: LogHead,
+    /// The store at that moment.
+    pub snapshot: Snapshot,
+}
+
+/// Templates and variations whose rules never change once they exist; bounded.
+pub(crate) struct Catalog {
+    templates: Cache<Id, Arc<Template>>,
+    variations: Cache<Id, Arc<Variation>>,
+    recipients: Cache<Id, Recipient>,
+}
+
+impl Catalog {
+    pub(crate) fn new(entries_max: usize) -> Self {
+        Self {
+            templates: Cache::new(entries_max),
+            variations: Cache::new(entries_max),
+            recipients: Cache::new(entries_max),
+        }
+    }
+}
+
+/// Reads for decisions: the published snapshot, with the catalog in front of it.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    published: Arc<ArcSwap<Published>>,
+    catalog: Arc<Catalog>,
+}
+
+/// Logs what went wrong; the caller of the action hears only that it could not be decided.
+pub(crate) fn unavailable(error: &kedge_storage::ReadError) -> Unavailable {
+    tracing::error!(%error, "the store could not be read for a decision");
+    Unavailable
+}
+
+impl Reader {
+    pub(crate) fn new(published: Arc<ArcSwap<Published>>, catalog: Arc<Catalog>) -> Self {
+        Self { published, catalog }
+    }
+
+    pub(crate) fn published(&self) -> Arc<Published> {
+        self.published.load_full()
+    }
+}
+
+impl World for Reader {
+    fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
+        if let Some(recipient) = self.catalog.recipients.get(&id) {
+            return Ok(Some(recipient));
+        }
+        let wallet = self.published.load().snapshot.wallet(id);
+        let wallet = wallet.map_err(|error| unavailable(&error))?;
+        Ok(wallet.map(|wallet| {
+            let recipient = Recipient {
+                wallet_id: wallet.id,
+                address: wallet.address,
+            };
+            self.catalog.recipients.insert(id, recipient);
+            recipient
+        }))
+    }
+
+    fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable> {
+        let wallet = self.published.load().snapshot.wallet_by_address(address);
+        let wallet = wallet.map_err(|error| unavailable(&error))?;
+        Ok(wallet.map(|wallet| Recipient {
+            wallet_id: wallet.id,
+            address: wallet.address,
+        }))
+    }
+
+    fn template(&self, id: Id) -> Result<Option<Arc<Template>>, Unavailable> {
+        if let Some(template) = self.catalog.templates.get(&id) {
+            return Ok(Some(template));
+        }
+        let template = self.published.load().snapshot.template(id);
+        let template = template.map_err(|error| unavailable(&error))?.map(Arc::new);
+        if let Some(template) = &template {
+            self.catalog.templates.insert(id, Arc::clone(template));
+        }
+        Ok(template)
+    }
+
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+        if let Some(variation) = self.catalog.variations.get(&id) {
+            return Ok(Some(variation));
+        }
+        let variation = self.published.load().snapshot.variation(id);
+        let variation = variation
+            .map_err(|error| unavailable(&error))?
+            .map(Arc::new);
+        if let Some(variation) = &variation {
+            self.catalog.variations.insert(id, Arc::clone(variation));
+        }
+        Ok(variation)
+    }
+
+    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
+        let wallet = self.published.load().snapshot.wallet_by_email(email);
+        wallet
+            .map(|wallet| wallet.is_some())
+            .map_err(|error| unavailable(&error))
+    }
+
+    fn address_taken(&self, address: Address) -> Result<bool, Unavailable> {
+        self.wallet_by_address(address)
+            .map(|wallet| wallet.is_some())
+    }
+
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
+        let template = self
+            .published
+            .load()
+            .snapshot
+            .template_by_name(organization, name);
+        template
+            .map(|template| template.is_some())
+            .map_err(|error| unavailable(&error))
+    }
+}

@@ -1,0 +1,86 @@
+//! The one place that knows how rows become bytes: bincode's legacy layout (fixed-width little
+//! endian numbers, u64 lengths) behind one leading format byte. Another codec is a change to this
+//! file alone; old rows are told apart by their first byte.
+
+use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
+use bincode::enc::write::Writer;
+use bincode::error::{DecodeError, EncodeError};
+use bincode::{BorrowDecode, Encode};
+
+/// The first byte of every row of today's layout.
+pub(crate) const FORMAT: u8 = 1;
+
+/// No row is larger; a length field that was damaged must not become an allocation.
+const ROW_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+const CONFIG: Configuration<LittleEndian, Fixint, Limit<ROW_BYTES_MAX>> =
+    bincode::config::legacy().with_limit::<ROW_BYTES_MAX>();
+
+/// Why stored bytes are not what their table holds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CodecError {
+    /// The first byte names no layout that this program knows.
+    #[error("row layout {0:?} is not known")]
+    Format(Option<u8>),
+    /// The bytes end too early, go on too long, or hold a value that cannot be.
+    #[error("{0}")]
+    Bytes(String),
+    /// A number stands for nothing.
+    #[error("{0} is no {1}")]
+    Number(u8, &'static str),
+}
+
+impl CodecError {
+    pub(crate) fn bytes(what: &str) -> Self {
+        Self::Bytes(what.to_owned())
+    }
+}
+
+/// Lets bincode write behind what a vector already holds.
+struct Behind<'a>(&'a mut Vec<u8>);
+
+impl Writer for Behind<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Writes a row behind `out`.
+pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, row: &T) {
+    out.push(FORMAT);
+    bincode::encode_into_writer(row, Behind(out), CONFIG)
+        .expect("rows hold nothing that bincode refuses, and memory takes every byte");
+}
+
+/// Reads a row; every byte must be used.
+pub(crate) fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8]) -> Result<T, CodecError> {
+    let body = body(bytes)?;
+    let (row, used) = bincode::borrow_decode_from_slice::<T, _>(body, CONFIG)
+        .map_err(|error: DecodeError| CodecError::Bytes(error.to_string()))?;
+    if used == body.len() {
+        Ok(row)
+    } else {
+        Err(CodecError::bytes("bytes are left over behind the row"))
+    }
+}
+
+/// What stands behind the format byte.
+pub(crate) fn body(bytes: &[u8]) -> Result<&[u8], CodecError> {
+    match bytes.split_first() {
+        Some((&FORMAT, body)) => Ok(body),
+        other => Err(CodecError::Format(other.map(|(&format, _)| format))),
+    }
+}
+
+/// Reads a value that is exactly `N` bytes.
+pub(crate) fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], CodecError> {
+    bytes
+        .try_into()
+        .map_err(|_| CodecError::Bytes(format!("{} bytes where {N} belong", bytes.len())))
+}
+
+/// Reads a big-endian number of exactly eight bytes.
+pub(crate) fn number(bytes: &[u8]) -> Result<u64, CodecError> {
+    array(bytes).map(u64::from_be_bytes)
+}

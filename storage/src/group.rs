@@ -1,0 +1,290 @@
+//! Commit groups: everything that becomes durable, and visible, at once.
+
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::log_tree::NewNode;
+use kedge_protocol::nonce::NonceWindow;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::resource::{Object, Organization, Template, Variation, Wallet};
+use kedge_protocol::{Address, Hash, Id, Prefix};
+
+use crate::codec::encode_into;
+use crate::tables::accounts::{
+    OrganizationRow, SessionRow, StoredSession, WalletRow, family_key, session_key,
+};
+use crate::tables::anchors::{self, AnchorRow, StoredAnchor};
+use crate::tables::batches::{BatchRow, node_key};
+use crate::tables::meta::{self, HeadRow, LogHead};
+use crate::tables::objects::{ObjectIndex, ObjectRow};
+use crate::tables::templates::{TemplateRow, VariationRow};
+use crate::tables::{self, Table, list_key, log, lookup, name_key};
+
+/// A write that is not part of the chain: it travels in a group and is durable with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SideWrite {
+    /// Sets a wallet's password hash.
+    Password {
+        /// The wallet.
+        wallet: Id,
+        /// The hash, in PHC form.
+        phc: String,
+    },
+    /// Notes a refresh token, or that it was used.
+    Session {
+        /// The token's hash.
+        token_hash: [u8; 32],
+        /// What is known of it.
+        row: SessionRow,
+    },
+    /// Ends all sessions of a login.
+    RevokeFamily {
+        /// The login.
+        family: [u8; 16],
+    },
+    /// Remembers a request that failed whole.
+    Refused {
+        /// The digest that was signed.
+        digest: Hash,
+        /// Until when it must be remembered, Unix seconds.
+        deadline_s: u64,
+    },
+    /// Stores an anchor as it stands.
+    Anchor(AnchorRow),
+}
+
+/// One write: its key and value follow one another in the group's bytes.
+pub(crate) enum Operation {
+    Put {
+        table: Table,
+        key_bytes: usize,
+        value_bytes: usize,
+    },
+    Delete {
+        table: Table,
+        key_bytes: usize,
+    },
+}
+
+/// Everything that one commit writes. Building it needs no store and does no I/O.
+#[derive(Default)]
+pub struct Group {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) action_count: usize,
+    /// Of the group's first request: what was made since is new to the store.
+    first_sequence: Option<u64>,
+}
+
+impl Group {
+    /// An empty group.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Bytes of keys and values so far.
+    pub fn len_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// True if nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    fn put_with(&mut self, table: Table, key: &[u8], value: impl FnOnce(&mut Vec<u8>)) {
+        self.bytes.extend_from_slice(key);
+        let start = self.bytes.len();
+        value(&mut self.bytes);
+        self.operations.push(Operation::Put {
+            table,
+            key_bytes: key.len(),
+            value_bytes: self.bytes.len() - start,
+        });
+    }
+
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) {
+        self.put_with(table, key, |out| out.extend_from_slice(value));
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.operations.push(Operation::Delete {
+            table,
+            key_bytes: key.len(),
+        });
+    }
+
+    /// A request's record, with the contents of its actions (in order), whose ids they give.
+    pub fn put_request(&mut self, record: &RequestRecord<'_>, contents: &[Hash]) {
+        assert_eq!(
+            record.actions.len(),
+            contents.len(),
+            "one content for each action"
+        );
+        let first = record.first_sequence;
+        self.action_count += contents.len();
+        self.first_sequence.get_or_insert(first);
+        self.put_with(Table::Log, &first.to_be_bytes(), |out| {
+            log::pack(out, record);
+        });
+        for (sequence, content) in (first..).zip(contents) {
+            self.put(Table::Actions, &content.first_16(), &sequence.to_be_bytes());
+        }
+        let mut key = [0; 24];
+        key[..16].copy_from_slice(&record.organization_id.bytes);
+        key[16..].copy_from_slice(&first.to_be_bytes());
+        self.put(
+            Table::RequestsByOrganization,
+            &key,
+            &(contents.len() as u64).to_be_bytes(),
+        );
+    }
+
+    /// A sealed batch and its leaf hashes.
+    pub fn put_batch(&mut self, batch: &SignedBatch, leaves: &[Hash]) {
+        assert_eq!(
+            batch.header.count as usize,
+            leaves.len(),
+            "one leaf for each action"
+        );
+        let key = batch.header.number.to_be_bytes();
+        self.put_with(Table::Batches, &key, |out| {
+            encode_into(out, &BatchRow::from(batch));
+        });
+        self.put(Table::BatchIds, &batch.id().bytes, &key);
+        self.put_with(Table::Leaves, &key, |out| {
+            for leaf in leaves {
+                out.extend_from_slice(&leaf.0);
+            }
+        });
+    }
+
+    /// A node of the log tree.
+    pub fn put_node(&mut self, node: &NewNode) {
+        self.put(Table::Tree, &node_key(node.level, node.index), &node.hash.0);
+    }
+
+    /// An object's state, after the requests of the group: each image in turn, or the last alone.
+    /// `previous_owner` is the owner before, where it changed.
+    pub fn put_object(&mut self, object: &Object, previous_owner: Option<Id>) {
+        self.put_with(Table::Objects, &object.id.bytes, |out| {
+            encode_into(out, &ObjectRow::from(object));
+        });
+        let created = object.trace.created_sequence;
+        let is_new =
+            object.trace.version == 1 || self.first_sequence.is_some_and(|first| created >= first);
+        let owner = ObjectIndex::Owner(object.owner_id).key(created);
+        if is_new {
+            for list in [
+                ObjectIndex::Organization(object.organization_id),
+                ObjectIndex::Template(object.template_id),
+            ] {
+                self.put(Table::ObjectIndex, &list.key(created), &object.id.bytes);
+            }
+            self.put(Table::ObjectIndex, &owner, &object.id.bytes);
+        }
+        if let Some(previous) = previous_owner.filter(|id| *id != object.owner_id) {
+            let previous = ObjectIndex::Owner(previous).key(created);
+            self.delete(Table::ObjectIndex, &previous);
+            self.put(Table::ObjectIndex, &owner, &object.id.bytes);
+        }
+    }
+
+    /// A wallet's state, its e-mail address and its signing addresses. An address once written
+    /// stays the wallet's for ever.
+    pub fn put_wallet(&mut self, wallet: &Wallet) {
+        self.put_with(Table::Wallets, &wallet.id.bytes, |out| {
+            encode_into(out, &WalletRow::from(wallet));
+        });
+        let email = tables::kind_key(lookup::WALLET_EMAIL, wallet.email.as_bytes());
+        self.put(Table::Lookup, &email, &wallet.id.bytes);
+        for address in wallet.keys.iter().chain([&wallet.address]) {
+            let key = tables::kind_key(lookup::WALLET_ADDRESS, &address.0);
+            self.put(Table::Lookup, &key, &wallet.id.bytes);
+        }
+        let list = list_key(
+            lookup::WALLETS_OF_ORGANIZATION,
+            &wallet.organization_id,
+            wallet.trace.created_sequence,
+        );
+        self.put(Table::Lookup, &list, &wallet.id.bytes);
+    }
+
+    /// An organization's state.
+    pub fn put_organization(&mut self, organization: &Organization) {
+        self.put_with(Table::Organizations, &organization.id.bytes, |out| {
+            encode_into(out, &OrganizationRow::from(organization));
+        });
+    }
+
+    /// A template's state, and its name in its organization.
+    pub fn put_template(&mut self, template: &Template) {
+        self.put_with(Table::Templates, &template.id.bytes, |out| {
+            encode_into(out, &TemplateRow::from(template));
+        });
+        let within = &template.organization_id;
+        let name = name_key(lookup::TEMPLATE_NAME, within, &template.name);
+        self.put(Table::Lookup, &name, &template.id.bytes);
+        let created = template.trace.created_sequence;
+        let list = list_key(lookup::TEMPLATES_OF_ORGANIZATION, within, created);
+        self.put(Table::Lookup, &list, &template.id.bytes);
+    }
+
+    /// A variation, and its name in its template.
+    pub fn put_variation(&mut self, variation: &Variation) {
+        self.put_with(Table::Variations, &variation.id.bytes, |out| {
+            encode_into(out, &VariationRow::from(variation));
+        });
+        let within = &variation.template_id;
+        let name = name_key(lookup::VARIATION_NAME, within, &variation.name);
+        self.put(Table::Lookup, &name, &variation.id.bytes);
+        let list = list_key(lookup::VARIATIONS_OF_TEMPLATE, within, variation.index);
+        self.put(Table::Lookup, &list, &variation.id.bytes);
+    }
+
+    /// How many objects of a template were minted.
+    pub fn put_minted(&mut self, template: Id, count: u64) {
+        self.put(Table::Counters, &template.bytes, &count.to_be_bytes());
+    }
+
+    /// The nonces that a signer has spent.
+    pub fn put_nonces(&mut self, signer: Address, nonces: &NonceWindow) {
+        self.put(Table::Nonces, &signer.0, &nonces.to_bytes());
+    }
+
+    /// Where the log ends with this group.
+    pub fn put_head(&mut self, head: &LogHead) {
+        self.put_with(Table::Meta, meta::HEAD_KEY, |out| {
+            encode_into(out, &HeadRow::from(head));
+        });
+    }
+
+    /// A write outside the chain.
+    pub fn put_side(&mut self, write: SideWrite) {
+        match write {
+            SideWrite::Password { wallet, phc } => {
+                assert_eq!(wallet.prefix, Prefix::Wallet, "a password is a wallet's");
+                self.put(Table::Credentials, &wallet.bytes, phc.as_bytes());
+            }
+            SideWrite::Session { token_hash, row } => {
+                self.put_with(Table::Sessions, &session_key(&token_hash), |out| {
+                    encode_into(out, &StoredSession::from(&row));
+                });
+            }
+            SideWrite::RevokeFamily { family } => {
+                self.put(Table::Sessions, &family_key(&family), &[1]);
+            }
+            SideWrite::Refused { digest, deadline_s } => {
+                self.put(Table::Refused, &digest.0, &deadline_s.to_be_bytes());
+            }
+            SideWrite::Anchor(row) => {
+                self.put_with(Table::Anchors, &anchors::row_key(row.number), |out| {
+                    encode_into(out, &StoredAnchor::from(&row));
+                });
+                let number = row.number.to_be_bytes();
+                self.put(Table::Anchors, &anchors::id_key(&row.id), &number);
+                let covered = anchors::batches_key(row.checkpoint.checkpoint.batches, row.number);
+                self.put(Table::Anchors, &covered, &number);
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Wallets, organizations, and what is kept of them outside the log.
+
+use kedge_protocol::resource::{Organization, Wallet};
+use kedge_protocol::{Address, Hash, Id, Prefix};
+
+use super::Page;
+use crate::codec::{self, CodecError};
+use crate::snapshot::{ReadError, Snapshot};
+use crate::tables::accounts::{
+    OrganizationRow, SessionRow, StoredSession, WalletRow, family_key, session_key,
+};
+use crate::tables::{Table, kind_key, lookup};
+
+fn wallet(id: [u8; 16], bytes: &[u8]) -> Result<Wallet, CodecError> {
+    codec::decode::<WalletRow<'_>>(bytes)?.into_wallet(id)
+}
+
+impl Snapshot {
+    /// A wallet.
+    pub fn wallet(&self, id: Id) -> Result<Option<Wallet>, ReadError> {
+        self.by_id(Table::Wallets, Prefix::Wallet, id, wallet)
+    }
+
+    fn wallet_by(&self, kind: u8, key: &[u8]) -> Result<Option<Wallet>, ReadError> {
+        match self.lookup(&kind_key(kind, key))? {
+            Some(id) => self.get(Table::Wallets, &id, |bytes| wallet(id, bytes)),
+            None => Ok(None),
+        }
+    }
+
+    /// The wallet that logs in with this e-mail address (lower case).
+    pub fn wallet_by_email(&self, email: &str) -> Result<Option<Wallet>, ReadError> {
+        self.wallet_by(lookup::WALLET_EMAIL, email.as_bytes())
+    }
+
+    /// The wallet that an address belongs to: one of its keys now, or before.
+    pub fn wallet_by_address(&self, address: Address) -> Result<Option<Wallet>, ReadError> {
+        self.wallet_by(lookup::WALLET_ADDRESS, &address.0)
+    }
+
+    /// A page of an organization's wallets; the cursor is the creation sequence.
+    pub fn wallets(&self, organization: Id, page: Page) -> Result<Vec<Wallet>, ReadError> {
+        let kind = lookup::WALLETS_OF_ORGANIZATION;
+        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
+        self.listed(Table::Wallets, &ids, wallet)
+    }
+
+    /// An organization.
+    pub fn organization(&self, id: Id) -> Result<Option<Organization>, ReadError> {
+        let (table, prefix) = (Table::Organizations, Prefix::Organization);
+        self.by_id(table, prefix, id, |id, bytes| {
+            codec::decode::<OrganizationRow<'_>>(bytes)?.into_organization(id)
+        })
+    }
+
+    /// A wallet's password hash, in PHC form.
+    pub fn password_hash(&self, wallet: Id) -> Result<Option<String>, ReadError> {
+        let (table, prefix) = (Table::Credentials, Prefix::Wallet);
+        self.by_id(table, prefix, wallet, |_, bytes| {
+            String::from_utf8(bytes.to_vec())
+                .map_err(|_| CodecError::bytes("a password hash is not text"))
+        })
+    }
+
+    /// What is known of a refresh token.
+    pub fn session(&self, token_hash: [u8; 32]) -> Result<Option<SessionRow>, ReadError> {
+        self.get(Table::Sessions, &session_key(&token_hash), |bytes| {
+            codec::decode::<StoredSession>(bytes).map(SessionRow::from)
+        })
+    }
+
+    /// Whether a login's sessions were ended.
+    pub fn family_revoked(&self, family: [u8; 16]) -> Result<bool, ReadError> {
+        let found = self.get(Table::Sessions, &family_key(&family), |_| Ok(()))?;
+        Ok(found.is_some())
+    }
+
+    /// The deadline (Unix seconds) of a request that failed whole, by the digest that was signed.
+    pub fn refused(&self, digest: Hash) -> Result<Option<u64>, ReadError> {
+        self.get_number(Table::Refused, &digest.0)
+    }
+}

@@ -1,0 +1,71 @@
+//! Anchors.
+
+use kedge_protocol::{Id, Prefix};
+use rocksdb::Direction;
+
+use super::{Page, place_of};
+use crate::codec::{self, CodecError};
+use crate::snapshot::{ReadError, Snapshot};
+use crate::tables::Table;
+use crate::tables::anchors::{
+    AnchorRow, AnchorStatus, BY_BATCHES, ROWS, StoredAnchor, batches_key, id_key, row_key,
+};
+
+fn anchor(number: u64, bytes: &[u8]) -> Result<AnchorRow, CodecError> {
+    codec::decode::<StoredAnchor<'_>>(bytes)?.into_anchor(number)
+}
+
+impl Snapshot {
+    /// An anchor by number.
+    pub fn anchor(&self, number: u64) -> Result<Option<AnchorRow>, ReadError> {
+        self.get(Table::Anchors, &row_key(number), |bytes| {
+            anchor(number, bytes)
+        })
+    }
+
+    /// An anchor's number by its id.
+    pub fn anchor_number(&self, id: Id) -> Result<Option<u64>, ReadError> {
+        if id.prefix != Prefix::Anchor {
+            return Ok(None);
+        }
+        self.get_number(Table::Anchors, &id_key(&id))
+    }
+
+    /// A page of the anchors; the cursor is the number.
+    pub fn anchors(&self, page: Page) -> Result<Vec<AnchorRow>, ReadError> {
+        self.list(Table::Anchors, ROWS, page, anchor)
+    }
+
+    /// The newest anchor.
+    pub fn last_anchor(&self) -> Result<Option<AnchorRow>, ReadError> {
+        let page = Page {
+            after: None,
+            descending: true,
+            limit: 1,
+        };
+        Ok(self.anchors(page)?.pop())
+    }
+
+    /// The anchor with the fewest batches that has not failed and holds this batch.
+    pub fn anchor_covering(&self, batch_number: u64) -> Result<Option<AnchorRow>, ReadError> {
+        let Some(batches) = batch_number.checked_add(1) else {
+            return Ok(None);
+        };
+        let from = batches_key(batches, 0);
+        for row in self.rows_from(Table::Anchors, &from, Direction::Forward) {
+            let (key, _) = row?;
+            if !key.starts_with(BY_BATCHES) {
+                break;
+            }
+            let number = place_of(&key).map_err(ReadError::row(Table::Anchors, &key))?;
+            let anchor = self.anchor(number)?.ok_or_else(|| ReadError::Missing {
+                table: Table::Anchors,
+                what: format!("anchor {number}"),
+            })?;
+            if anchor.status != AnchorStatus::Failed {
+                return Ok(Some(anchor));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,138 @@
+//! What can be asked of a [`Snapshot`].
+
+mod accounts;
+mod anchors;
+mod log;
+mod placed;
+mod state;
+
+use kedge_protocol::Id;
+use rocksdb::Direction;
+
+use crate::codec::{self, CodecError};
+use crate::snapshot::{RawRow, ReadError, Snapshot};
+use crate::tables::Table;
+
+pub use placed::PlacedAction;
+
+/// A part of a list. The cursor is the place of the last item seen: a creation sequence, an index,
+/// a number, as the list says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// Begin behind this place, in the direction of the list.
+    pub after: Option<u64>,
+    /// Highest first.
+    pub descending: bool,
+    /// How many items at the most.
+    pub limit: usize,
+}
+
+impl Page {
+    /// Where to begin; `None` if nothing can be there.
+    fn start(&self) -> Option<u64> {
+        match (self.after, self.descending) {
+            (None, false) => Some(0),
+            (None, true) => Some(u64::MAX),
+            (Some(after), false) => after.checked_add(1),
+            (Some(after), true) => after.checked_sub(1),
+        }
+    }
+
+    fn direction(&self) -> Direction {
+        if self.descending {
+            Direction::Reverse
+        } else {
+            Direction::Forward
+        }
+    }
+}
+
+/// A key's last eight bytes: the place in a list.
+fn place_of(key: &[u8]) -> Result<u64, CodecError> {
+    let (_, place) = key
+        .split_last_chunk()
+        .ok_or_else(|| CodecError::bytes("the key is too short"))?;
+    Ok(u64::from_be_bytes(*place))
+}
+
+impl Snapshot {
+    /// The rows of a list, whose keys are `prefix` and a number, from `start` on.
+    fn list_rows<'a>(
+        &'a self,
+        table: Table,
+        prefix: &[u8],
+        start: u64,
+        direction: Direction,
+    ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
+        let mut from = prefix.to_vec();
+        from.extend_from_slice(&start.to_be_bytes());
+        let prefix = prefix.to_vec();
+        let key_bytes = from.len();
+        let rows = self.rows_from(table, &from, direction);
+        rows.take_while(move |row| {
+            row.as_ref().map_or(true, |(key, _)| {
+                key.len() == key_bytes && key.starts_with(&prefix)
+            })
+        })
+    }
+
+    /// A page of a list.
+    fn list<T>(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        page: Page,
+        read: impl Fn(u64, &[u8]) -> Result<T, CodecError>,
+    ) -> Result<Vec<T>, ReadError> {
+        let Some(start) = page.start() else {
+            return Ok(Vec::new());
+        };
+        self.list_rows(table, prefix, start, page.direction())
+            .take(page.limit)
+            .map(|row| {
+                let (key, value) = row?;
+                place_of(&key)
+                    .and_then(|place| read(place, &value))
+                    .map_err(ReadError::row(table, &key))
+            })
+            .collect()
+    }
+
+    /// A page of ids, from a list of an index table.
+    fn list_ids(
+        &self,
+        table: Table,
+        kind: u8,
+        of: &Id,
+        page: Page,
+    ) -> Result<Vec<[u8; 16]>, ReadError> {
+        let prefix = crate::tables::kind_key(kind, &of.bytes);
+        self.list(table, &prefix, page, |_, value| codec::array(value))
+    }
+
+    /// The id that a lookup key leads to.
+    fn lookup(&self, key: &[u8]) -> Result<Option<[u8; 16]>, ReadError> {
+        self.get(Table::Lookup, key, codec::array)
+    }
+
+    /// The rows that listed ids lead to. A list names nothing that is not there.
+    fn listed<T>(
+        &self,
+        table: Table,
+        ids: &[[u8; 16]],
+        read: impl Fn([u8; 16], &[u8]) -> Result<T, CodecError>,
+    ) -> Result<Vec<T>, ReadError> {
+        let rows = self.get_many(table, ids).into_iter().zip(ids);
+        rows.map(|(value, &id)| {
+            let value = value?.ok_or_else(|| ReadError::Missing {
+                table,
+                what: format!(
+                    "the row that a list names, {}",
+                    kedge_protocol::hash::to_hex(&id)
+                ),
+            })?;
+            read(id, &value).map_err(ReadError::row(table, &id))
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! Objects, templates, variations and counters.
+
+use kedge_protocol::nonce::NonceWindow;
+use kedge_protocol::resource::{Object, Template, Variation};
+use kedge_protocol::{Address, Id, Prefix};
+
+use super::Page;
+use crate::codec::{self, CodecError};
+use crate::snapshot::{ReadError, Snapshot};
+use crate::tables::objects::{ObjectIndex, ObjectRow};
+use crate::tables::templates::{TemplateRow, VariationRow};
+use crate::tables::{Table, lookup, name_key};
+
+fn object(id: [u8; 16], bytes: &[u8]) -> Result<Object, CodecError> {
+    codec::decode::<ObjectRow<'_>>(bytes)?.into_object(id)
+}
+
+fn template(id: [u8; 16], bytes: &[u8]) -> Result<Template, CodecError> {
+    codec::decode::<TemplateRow<'_>>(bytes)?.into_template(id)
+}
+
+fn variation(id: [u8; 16], bytes: &[u8]) -> Result<Variation, CodecError> {
+    Ok(codec::decode::<VariationRow<'_>>(bytes)?.into_variation(id))
+}
+
+impl Snapshot {
+    /// A row by id; an id with another prefix names nothing in the table.
+    pub(super) fn by_id<T>(
+        &self,
+        table: Table,
+        prefix: Prefix,
+        id: Id,
+        read: impl FnOnce([u8; 16], &[u8]) -> Result<T, CodecError>,
+    ) -> Result<Option<T>, ReadError> {
+        if id.prefix != prefix {
+            return Ok(None);
+        }
+        self.get(table, &id.bytes, |bytes| read(id.bytes, bytes))
+    }
+
+    /// An object.
+    pub fn object(&self, id: Id) -> Result<Option<Object>, ReadError> {
+        self.by_id(Table::Objects, Prefix::Object, id, object)
+    }
+
+    /// An object's stored bytes.
+    pub fn object_bytes(&self, id: Id) -> Result<Option<Vec<u8>>, ReadError> {
+        self.by_id(Table::Objects, Prefix::Object, id, |_, bytes| {
+            Ok(bytes.to_vec())
+        })
+    }
+
+    /// Many objects, in the order of `ids`; `None` for those that are not there.
+    pub fn multi_objects(&self, ids: &[Id]) -> Result<Vec<Option<Object>>, ReadError> {
+        let keys: Vec<_> = ids.iter().map(|id| id.bytes).collect();
+        let rows = self.get_many(Table::Objects, &keys).into_iter().zip(ids);
+        rows.map(|(value, id)| match value? {
+            Some(value) if id.prefix == Prefix::Object => object(id.bytes, &value)
+                .map(Some)
+                .map_err(ReadError::row(Table::Objects, &id.bytes)),
+            _ => Ok(None),
+        })
+        .collect()
+    }
+
+    /// A page of a list of objects; the cursor is the creation sequence.
+    pub fn objects(&self, index: ObjectIndex, page: Page) -> Result<Vec<Object>, ReadError> {
+        let (kind, of) = index.place();
+        let ids = self.list_ids(Table::ObjectIndex, kind, of, page)?;
+        self.listed(Table::Objects, &ids, object)
+    }
+
+    /// A template.
+    pub fn template(&self, id: Id) -> Result<Option<Template>, ReadError> {
+        self.by_id(Table::Templates, Prefix::Template, id, template)
+    }
+
+    /// The id of the template with this name in the organization.
+    pub fn template_id_by_name(
+        &self,
+        organization: Id,
+        name: &str,
+    ) -> Result<Option<Id>, ReadError> {
+        let key = name_key(lookup::TEMPLATE_NAME, &organization, name);
+        let found = self.lookup(&key)?;
+        Ok(found.map(|bytes| crate::tables::id(Prefix::Template, bytes)))
+    }
+
+    /// The template with this name in the organization.
+    pub fn template_by_name(
+        &self,
+        organization: Id,
+        name: &str,
+    ) -> Result<Option<Template>, ReadError> {
+        match self.template_id_by_name(organization, name)? {
+            Some(id) => self.template(id),
+            None => Ok(None),
+        }
+    }
+
+    /// A page of an organization's templates; the cursor is the creation sequence.
+    pub fn templates(&self, organization: Id, page: Page) -> Result<Vec<Template>, ReadError> {
+        let kind = lookup::TEMPLATES_OF_ORGANIZATION;
+        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
+        self.listed(Table::Templates, &ids, template)
+    }
+
+    /// A variation.
+    pub fn variation(&self, id: Id) -> Result<Option<Variation>, ReadError> {
+        self.by_id(Table::Variations, Prefix::Variation, id, variation)
+    }
+
+    /// The id of the variation with this name in the template.
+    pub fn variation_id_by_name(&self, template: Id, name: &str) -> Result<Option<Id>, ReadError> {
+        let key = name_key(lookup::VARIATION_NAME, &template, name);
+        let found = self.lookup(&key)?;
+        Ok(found.map(|bytes| crate::tables::id(Prefix::Variation, bytes)))
+    }
+
+    /// A page of a template's variations; the cursor is the index.
+    pub fn variations(&self, template: Id, page: Page) -> Result<Vec<Variation>, ReadError> {
+        let kind = lookup::VARIATIONS_OF_TEMPLATE;
+        let ids = self.list_ids(Table::Lookup, kind, &template, page)?;
+        self.listed(Table::Variations, &ids, variation)
+    }
+
+    /// How many objects of a template were minted.
+    pub fn minted(&self, template: Id) -> Result<u64, ReadError> {
+        let count = self.by_id(Table::Counters, Prefix::Template, template, |_, bytes| {
+            codec::number(bytes)
+        })?;
+        Ok(count.unwrap_or(0))
+    }
+
+    /// The nonces that a signer has spent.
+    pub fn nonces(&self, signer: Address) -> Result<NonceWindow, ReadError> {
+        let window = self.get(Table::Nonces, &signer.0, |bytes| {
+            NonceWindow::from_bytes(bytes)
+                .ok_or_else(|| CodecError::bytes("a nonce window has another length"))
+        })?;
+        Ok(window.unwrap_or_default())
+    }
+}

@@ -1,0 +1,144 @@
+//! How RocksDB is set up, and the one handle to it.
+
+use std::path::Path;
+
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType,
+    DBRecoveryMode, LogLevel, Options as RocksOptions,
+};
+
+use crate::tables::Table;
+
+/// What an open store may use, and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    pub(crate) block_cache_bytes: usize,
+    pub(crate) memtable_bytes: usize,
+    pub(crate) wal_bytes_max: u64,
+}
+
+/// The opened database; every table is there.
+pub(crate) struct Database(DB);
+
+impl Database {
+    pub(crate) fn open(
+        path: &Path,
+        budget: Budget,
+        create: bool,
+        read_only: bool,
+    ) -> Result<Self, rocksdb::Error> {
+        let cache = Cache::new_lru_cache(budget.block_cache_bytes);
+        let options = database_options(budget, create);
+        let tables = Table::ALL
+            .iter()
+            .map(|&table| ColumnFamilyDescriptor::new(table.name(), table_options(table, &cache)))
+            // RocksDB wants its own default family named too; nothing is in it.
+            .chain([ColumnFamilyDescriptor::new(
+                rocksdb::DEFAULT_COLUMN_FAMILY_NAME,
+                RocksOptions::default(),
+            )]);
+        if read_only {
+            DB::open_cf_descriptors_read_only(&options, path, tables, false)
+        } else {
+            DB::open_cf_descriptors(&options, path, tables)
+        }
+        .map(Self)
+    }
+
+    pub(crate) fn raw(&self) -> &DB {
+        &self.0
+    }
+
+    pub(crate) fn table(&self, table: Table) -> &ColumnFamily {
+        self.0
+            .cf_handle(table.name())
+            .expect("every table is opened with the database")
+    }
+}
+
+fn database_options(budget: Budget, create: bool) -> RocksOptions {
+    let mut options = RocksOptions::default();
+    options.create_if_missing(create);
+    options.create_missing_column_families(true);
+    // A last record that a crash cut off was never acknowledged and goes; anything else that does
+    // not check refuses to open. PointInTime would drop all that follows a damaged record, and
+    // AbsoluteConsistency would refuse after every crash. What this mode cannot tell from a cut-off
+    // record (a damaged length near the end) shows in the head and the high-water mark.
+    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+    options.set_track_and_verify_wals_in_manifest(true);
+    options.set_paranoid_checks(true);
+    // All tables reach the disk together: none is ever ahead of the log that explains it.
+    options.set_atomic_flush(true);
+    options.set_max_total_wal_size(budget.wal_bytes_max);
+    options.set_recycle_log_file_num(0);
+    options.set_db_write_buffer_size(budget.memtable_bytes);
+    options.set_max_open_files(1024);
+    options.set_max_background_jobs(2);
+    options.set_bytes_per_sync(1024 * 1024);
+    options.set_log_level(LogLevel::Warn);
+    options.set_max_log_file_size(4 * 1024 * 1024);
+    options.set_keep_log_file_num(4);
+    options.set_stats_dump_period_sec(0);
+    options.set_stats_persist_period_sec(0);
+    options
+}
+
+/// How a table's rows are mostly read and what they are made of.
+struct Shape {
+    /// Read by whole key, which may be absent.
+    points: bool,
+    /// Text that compresses, against hashes that do not.
+    text: bool,
+    block_bytes: usize,
+}
+
+fn shape(table: Table) -> Shape {
+    let (points, text, kilobytes) = match table {
+        Table::Log => (false, true, 16),
+        Table::Objects | Table::Templates | Table::Variations => (true, true, 8),
+        Table::Wallets | Table::Organizations | Table::Anchors => (true, true, 4),
+        Table::Actions
+        | Table::BatchIds
+        | Table::Lookup
+        | Table::Counters
+        | Table::Nonces
+        | Table::Refused
+        | Table::Credentials
+        | Table::Sessions
+        | Table::Tree
+        | Table::Meta => (true, false, 4),
+        Table::RequestsByOrganization | Table::ObjectIndex => (false, true, 8),
+        Table::Leaves | Table::Batches => (false, false, 16),
+    };
+    Shape {
+        points,
+        text,
+        block_bytes: kilobytes * 1024,
+    }
+}
+
+fn table_options(table: Table, cache: &Cache) -> RocksOptions {
+    let shape = shape(table);
+    let mut blocks = BlockBasedOptions::default();
+    blocks.set_block_cache(cache);
+    blocks.set_block_size(shape.block_bytes);
+    blocks.set_cache_index_and_filter_blocks(true);
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    if shape.points {
+        blocks.set_bloom_filter(10.0, false);
+    }
+    let mut options = RocksOptions::default();
+    options.set_block_based_table_factory(&blocks);
+    if shape.text {
+        options.set_compression_type(DBCompressionType::Lz4);
+        options.set_bottommost_compression_type(DBCompressionType::Zstd);
+    } else {
+        options.set_compression_type(DBCompressionType::None);
+    }
+    // The shared bound (db_write_buffer_size) flushes; small arenas keep twenty tables from
+    // filling it with air.
+    options.set_write_buffer_size(64 * 1024 * 1024);
+    options.set_max_write_buffer_number(4);
+    options.set_arena_block_size(128 * 1024);
+    options
+}

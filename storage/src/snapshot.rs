@@ -1,0 +1,161 @@
+//! Snapshots: the store as it stood after a commit, readable from any thread for as long as it is
+//! held.
+
+use std::sync::Arc;
+
+use rocksdb::{Direction, IteratorMode, ReadOptions, SnapshotWithThreadMode};
+use self_cell::self_cell;
+
+use crate::codec::{self, CodecError};
+use crate::rocks::Database;
+use crate::tables::Table;
+
+type Pinned<'a> = SnapshotWithThreadMode<'a, rocksdb::DB>;
+
+self_cell!(
+    struct Held {
+        owner: Arc<Database>,
+        #[covariant]
+        dependent: Pinned,
+    }
+);
+
+/// The store at one moment. Cheap to clone; the database stays open while one is held.
+#[derive(Clone)]
+pub struct Snapshot(Arc<Held>);
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").finish_non_exhaustive()
+    }
+}
+
+/// Why something could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// RocksDB says so; its text names the file.
+    #[error("reading table {}: {text}", .table.name())]
+    Rocks {
+        /// Where.
+        table: Table,
+        /// What RocksDB says.
+        text: String,
+    },
+    /// A row is not what its table holds.
+    #[error("table {}, key 0x{key}: {source}", .table.name())]
+    Row {
+        /// Where.
+        table: Table,
+        /// The row's key, hexadecimal.
+        key: String,
+        /// What is wrong.
+        source: CodecError,
+    },
+    /// Something that must be there is not.
+    #[error("table {}: {what} is missing", .table.name())]
+    Missing {
+        /// Where.
+        table: Table,
+        /// What.
+        what: String,
+    },
+}
+
+impl ReadError {
+    pub(crate) fn rocks(table: Table) -> impl Fn(rocksdb::Error) -> Self {
+        move |error| Self::Rocks {
+            table,
+            text: error.into_string(),
+        }
+    }
+
+    pub(crate) fn row(table: Table, key: &[u8]) -> impl Fn(CodecError) -> Self {
+        move |source| Self::Row {
+            table,
+            key: kedge_protocol::hash::to_hex(key)[2..].to_owned(),
+            source,
+        }
+    }
+}
+
+/// A key and its value.
+pub type RawRow = (Box<[u8]>, Box<[u8]>);
+
+impl Snapshot {
+    pub(crate) fn take(database: Arc<Database>) -> Self {
+        Self(Arc::new(Held::new(database, |database| {
+            database.raw().snapshot()
+        })))
+    }
+
+    /// Reads a value where it lies and gives it to `read`.
+    pub(crate) fn get<T>(
+        &self,
+        table: Table,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<T, CodecError>,
+    ) -> Result<Option<T>, ReadError> {
+        let family = self.0.borrow_owner().table(table);
+        self.0
+            .borrow_dependent()
+            .get_pinned_cf(family, key)
+            .map_err(ReadError::rocks(table))?
+            .map(|value| read(&value).map_err(ReadError::row(table, key)))
+            .transpose()
+    }
+
+    /// A value that is a big-endian number.
+    pub(crate) fn get_number(&self, table: Table, key: &[u8]) -> Result<Option<u64>, ReadError> {
+        self.get(table, key, codec::number)
+    }
+
+    /// The values of many keys, in their order.
+    pub(crate) fn get_many<const N: usize>(
+        &self,
+        table: Table,
+        keys: &[[u8; N]],
+    ) -> Vec<Result<Option<Vec<u8>>, ReadError>> {
+        let family = self.0.borrow_owner().table(table);
+        let keys = keys.iter().map(|key| (family, key));
+        self.0
+            .borrow_dependent()
+            .multi_get_cf(keys)
+            .into_iter()
+            .map(|value| value.map_err(ReadError::rocks(table)))
+            .collect()
+    }
+
+    /// The rows of a table from `from` on, forwards or backwards (then `from` itself or the
+    /// nearest below comes first).
+    pub(crate) fn rows_from<'a>(
+        &'a self,
+        table: Table,
+        from: &[u8],
+        direction: Direction,
+    ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
+        self.rows(table, IteratorMode::From(from, direction))
+    }
+
+    fn rows<'a>(
+        &'a self,
+        table: Table,
+        mode: IteratorMode<'_>,
+    ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
+        let mut options = ReadOptions::default();
+        options.set_total_order_seek(true);
+        self.0
+            .borrow_dependent()
+            .iterator_cf_opt(self.0.borrow_owner().table(table), options, mode)
+            .map(move |row| row.map_err(ReadError::rocks(table)))
+    }
+
+    /// Every row of a table as it is stored, in key order: for comparing two stores byte by byte.
+    pub fn raw_rows(&self, table: Table) -> impl Iterator<Item = Result<RawRow, ReadError>> {
+        self.rows(table, IteratorMode::Start)
+    }
+
+    /// The last row of a table.
+    pub(crate) fn last_row(&self, table: Table) -> Result<Option<RawRow>, ReadError> {
+        self.rows(table, IteratorMode::End).next().transpose()
+    }
+}

@@ -1,0 +1,232 @@
+//! The store: the only write handle, and where snapshots come from.
+
+use std::borrow::Borrow;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use metrics::{counter, histogram};
+use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
+use rocksdb::{WriteBatch, WriteOptions};
+
+use crate::group::{Group, Operation};
+use crate::high_water::{HighWater, Released};
+use crate::metric_definitions as names;
+use crate::rocks::Database;
+use crate::snapshot::Snapshot;
+use crate::tables::Table;
+use crate::tables::meta::LogHead;
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The data directory; made if it is not there.
+    pub path: PathBuf,
+    /// The chain and contract that the log is bound to.
+    pub domain: Domain,
+    /// The address whose key signs batch headers.
+    pub sequencer: Address,
+    /// The high-water mark of released headers; outside the data directory, so that a restored
+    /// directory does not bring an old mark along. Without it a store that lost released batches
+    /// is not recognised.
+    pub high_water_path: Option<PathBuf>,
+    /// Memory for blocks read from files.
+    pub block_cache_bytes: usize,
+    /// Memory for rows not yet written to table files.
+    pub memtable_bytes: usize,
+    /// Bytes of write-ahead log that a start may have to read.
+    pub wal_bytes_max: u64,
+    /// Change nothing, not even what a recovery would: for looking at a store that is not running.
+    pub read_only: bool,
+}
+
+/// Whether the store takes commits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// It does.
+    ReadWrite,
+    /// It does not; the text says why, and what to do about it.
+    ReadOnly(String),
+}
+
+/// Why a group was not committed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError {
+    /// The disk is full. Nothing of the group is stored; committing works again, without a restart,
+    /// some seconds after there is room.
+    #[error("the disk is full: {0}")]
+    NoSpace(String),
+    /// The store was opened, or made, read-only.
+    #[error("the store is read-only: {0}")]
+    ReadOnly(String),
+    /// The write failed and nobody knows how much of it is on the disk: the process must end.
+    #[error("the write failed: {0}")]
+    Failed(String),
+}
+
+impl CommitError {
+    fn of_rocks(error: rocksdb::Error) -> Self {
+        let text = error.into_string();
+        if text.contains("No space left on device") || text.contains("Disk quota exceeded") {
+            Self::NoSpace(text)
+        } else {
+            Self::Failed(text)
+        }
+    }
+}
+
+/// An open store.
+pub struct Store {
+    pub(crate) database: Arc<Database>,
+    pub(crate) high_water: Option<HighWater>,
+    pub(crate) read_only: OnceLock<String>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("mode", &self.mode())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Whether it takes commits.
+    pub fn mode(&self) -> Mode {
+        match self.read_only.get() {
+            Some(why) => Mode::ReadOnly(why.clone()),
+            None => Mode::ReadWrite,
+        }
+    }
+
+    /// Takes no commit from now on. The first reason given stays.
+    pub fn set_read_only(&self, why: impl Into<String>) {
+        let why = why.into();
+        if self.read_only.set(why.clone()).is_ok() {
+            tracing::warn!(why, "the store is read-only from now on");
+        }
+    }
+
+    /// The store as it stands after the last commit.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::take(Arc::clone(&self.database))
+    }
+
+    /// Makes a group durable: one write, one sync, all or nothing. Gives the store with it.
+    /// Only one thread commits.
+    pub fn commit(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
+        let group = group.borrow();
+        if let Some(why) = self.read_only.get() {
+            return Err(CommitError::ReadOnly(why.clone()));
+        }
+        let started = Instant::now();
+        let batch = self.write_batch(group);
+        let batch_bytes = batch.size_in_bytes();
+        let mut durable = WriteOptions::default();
+        durable.set_sync(true);
+        set_perf_stats(PerfStatsLevel::EnableTimeExceptForMutex);
+        let mut perf = PerfContext::default();
+        perf.reset();
+        self.database
+            .raw()
+            .write_opt(batch, &durable)
+            .map_err(CommitError::of_rocks)
+            .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
+        let wal_ns = perf.metric(PerfMetric::WriteWalTime);
+        histogram!(names::WAL_SECONDS).record(wal_ns as f64 / 1e9);
+        histogram!(names::COMMIT_SECONDS).record(started.elapsed());
+        histogram!(names::GROUP_BYTES).record(batch_bytes as f64);
+        histogram!(names::GROUP_WRITES).record(group.operations.len() as f64);
+        histogram!(names::GROUP_ACTIONS).record(group.action_count as f64);
+        counter!(names::COMMITTED_BYTES).increment(batch_bytes as u64);
+        Ok(self.snapshot())
+    }
+
+    fn write_batch(&self, group: &Group) -> WriteBatch {
+        let families: Vec<_> = Table::ALL
+            .iter()
+            .map(|&table| self.database.table(table))
+            .collect();
+        let mut batch = WriteBatch::default();
+        let mut rest = group.bytes.as_slice();
+        let mut take = |count| {
+            let (taken, left) = rest.split_at(count);
+            rest = left;
+            taken
+        };
+        for operation in &group.operations {
+            match *operation {
+                Operation::Put {
+                    table,
+                    key_bytes,
+                    value_bytes,
+                } => {
+                    let key = take(key_bytes);
+                    batch.put_cf(families[table as usize], key, take(value_bytes));
+                }
+                Operation::Delete { table, key_bytes } => {
+                    batch.delete_cf(families[table as usize], take(key_bytes));
+                }
+            }
+        }
+        batch
+    }
+
+    /// Notes that headers up to this head leave: after their commit, before they go.
+    pub fn release(&self, head: &LogHead) -> std::io::Result<()> {
+        match &self.high_water {
+            Some(mark) => mark.advance(Released {
+                batches: head.batches,
+                head: head.head,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The high-water mark, if the store was opened with one.
+    pub fn high_water(&self) -> Option<&HighWater> {
+        self.high_water.as_ref()
+    }
+
+    /// Bytes of table files and of rows in memory, for a gauge.
+    pub fn size_bytes(&self) -> u64 {
+        let properties = [
+            "rocksdb.total-sst-files-size",
+            "rocksdb.cur-size-all-mem-tables",
+        ];
+        let of = |table: &Table, property: &str| {
+            let family = self.database.table(*table);
+            let value = self.database.raw().property_int_value_cf(family, property);
+            value.ok().flatten().unwrap_or(0)
+        };
+        Table::ALL
+            .iter()
+            .flat_map(|table| properties.map(|property| of(table, property)))
+            .sum()
+    }
+
+    /// Ends cleanly: the mark and all tables are brought to the disk. Snapshots still held keep the
+    /// files locked.
+    pub fn close(self) -> Result<(), CommitError> {
+        let failed = |error: std::io::Error| CommitError::Failed(error.to_string());
+        if let Some(mark) = &self.high_water {
+            mark.sync().map_err(failed)?;
+        }
+        if self.read_only.get().is_none() {
+            let families: Vec<_> = Table::ALL
+                .iter()
+                .map(|&table| self.database.table(table))
+                .collect();
+            let mut options = rocksdb::FlushOptions::default();
+            options.set_wait(true);
+            self.database
+                .raw()
+                .flush_cfs_opt(&families, &options)
+                .map_err(CommitError::of_rocks)?;
+            self.database.raw().cancel_all_background_work(true);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Wallets, organizations, and what is kept of them outside the log: password hashes, sessions.
+
+use bincode::{BorrowDecode, Encode};
+use kedge_protocol::resource::{Organization, Role, Tier, Wallet};
+use kedge_protocol::{Address, Id, Prefix};
+
+use super::objects::TraceRow;
+use super::{id, kind_key};
+use crate::codec::CodecError;
+
+/// [`Wallet`] as stored, under its id.
+#[derive(Encode, BorrowDecode)]
+pub(crate) struct WalletRow<'a> {
+    organization_id: [u8; 16],
+    role: u8,
+    nickname: Option<&'a str>,
+    email: &'a str,
+    address: [u8; 20],
+    keys: Vec<[u8; 20]>,
+    trace: TraceRow,
+}
+
+impl<'a> From<&'a Wallet> for WalletRow<'a> {
+    fn from(wallet: &'a Wallet) -> Self {
+        Self {
+            organization_id: wallet.organization_id.bytes,
+            role: match wallet.role {
+                Role::Owner => 1,
+                Role::Admin => 2,
+                Role::Member => 3,
+            },
+            nickname: wallet.nickname.as_deref(),
+            email: &wallet.email,
+            address: wallet.address.0,
+            keys: wallet.keys.iter().map(|key| key.0).collect(),
+            trace: TraceRow::from(&wallet.trace),
+        }
+    }
+}
+
+impl WalletRow<'_> {
+    pub(crate) fn into_wallet(self, key: [u8; 16]) -> Result<Wallet, CodecError> {
+        Ok(Wallet {
+            id: id(Prefix::Wallet, key),
+            organization_id: id(Prefix::Organization, self.organization_id),
+            role: match self.role {
+                1 => Role::Owner,
+                2 => Role::Admin,
+                3 => Role::Member,
+                other => return Err(CodecError::Number(other, "role of a wallet")),
+            },
+            nickname: self.nickname.map(str::to_owned),
+            email: self.email.to_owned(),
+            address: Address(self.address),
+            keys: self.keys.into_iter().map(Address).collect(),
+            trace: self.trace.into(),
+        })
+    }
+}
+
+/// [`Organization`] as stored, under its id.
+#[derive(Encode, BorrowDecode)]
+pub(crate) struct OrganizationRow<'a> {
+    name: &'a str,
+    tier: u8,
+    trace: TraceRow,
+}
+
+impl<'a> From<&'a Organization> for OrganizationRow<'a> {
+    fn from(organization: &'a Organization) -> Self {
+        Self {
+            name: &organization.name,
+            tier: match organization.tier {
+                Tier::Free => 1,
+                Tier::Developer => 2,
+                Tier::Enterprise => 3,
+            },
+            trace: TraceRow::from(&organization.trace),
+        }
+    }
+}
+
+impl OrganizationRow<'_> {
+    pub(crate) fn into_organization(self, key: [u8; 16]) -> Result<Organization, CodecError> {
+        Ok(Organization {
+            id: id(Prefix::Organization, key),
+            name: self.name.to_owned(),
+            tier: match self.tier {
+                1 => Tier::Free,
+                2 => Tier::Developer,
+                3 => Tier::Enterprise,
+                other => return Err(CodecError::Number(other, "tier")),
+            },
+            trace: self.trace.into(),
+        })
+    }
+}
+
+/// A refresh token that was given out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionRow {
+    /// Whose it is.
+    pub wallet_id: Id,
+    /// The login that it comes from; one reuse ends them all.
+    pub family: [u8; 16],
+    /// Unix seconds.
+    pub expires_at_s: u64,
+    /// It was exchanged for a new one.
+    pub used: bool,
+}
+
+#[derive(Encode, BorrowDecode)]
+pub(crate) struct StoredSession {
+    wallet_id: [u8; 16],
+    family: [u8; 16],
+    expires_at_s: u64,
+    used: bool,
+}
+
+impl From<&SessionRow> for StoredSession {
+    fn from(row: &SessionRow) -> Self {
+        Self {
+            wallet_id: row.wallet_id.bytes,
+            family: row.family,
+            expires_at_s: row.expires_at_s,
+            used: row.used,
+        }
+    }
+}
+
+impl From<StoredSession> for SessionRow {
+    fn from(row: StoredSession) -> Self {
+        Self {
+            wallet_id: id(Prefix::Wallet, row.wallet_id),
+            family: row.family,
+            expires_at_s: row.expires_at_s,
+            used: row.used,
+        }
+    }
+}
+
+const SESSION: u8 = 1;
+const REVOKED_FAMILY: u8 = 2;
+
+pub(crate) fn session_key(token_hash: &[u8; 32]) -> Vec<u8> {
+    kind_key(SESSION, token_hash)
+}
+
+pub(crate) fn family_key(family: &[u8; 16]) -> Vec<u8> {
+    kind_key(REVOKED_FAMILY, family)
+}

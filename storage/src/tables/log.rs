@@ -1,0 +1,388 @@
+//! The packed form of a [`RequestRecord`]: one value a request. Kinds are numbers, targets that
+//! are ids take no text, salts come from the seed. A table of offsets stands before the actions,
+//! so that one of 500 is read without the others. Every record has exactly one form.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use kedge_protocol::action::{Kind, RequestHead};
+use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
+use kedge_protocol::signature::Signature;
+use kedge_protocol::{Address, Hash, Id, Prefix};
+
+use super::id;
+use super::packing::{Reader, push_varint};
+use crate::codec::{self, CodecError};
+
+/// Bits of an action's flags. The two lowest say how the target is written.
+mod flag {
+    pub(super) const TARGET_EMPTY: u8 = 0;
+    pub(super) const TARGET_RESOURCE: u8 = 1;
+    pub(super) const TARGET_ID: u8 = 2;
+    pub(super) const TARGET_TEXT: u8 = 3;
+    pub(super) const TARGET_MASK: u8 = 3;
+    pub(super) const DISCLOSED: u8 = 4;
+    /// The integrity before the action is not zero, and is written.
+    pub(super) const PREVIOUS: u8 = 8;
+    pub(super) const KNOWN: u8 = TARGET_MASK | DISCLOSED | PREVIOUS;
+}
+
+const CUSTOM_KIND: u8 = 0;
+const ID_TEXT_BYTES: usize = 30;
+
+/// An identifier's text on the stack: 500 targets are compared with their resources a batch.
+struct IdText {
+    bytes: [u8; ID_TEXT_BYTES],
+    used: usize,
+}
+
+impl Write for IdText {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.used + text.len();
+        let place = self.bytes.get_mut(self.used..end).ok_or(std::fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.used = end;
+        Ok(())
+    }
+}
+
+fn is_text_of(text: &str, id: &Id) -> bool {
+    let mut written = IdText {
+        bytes: [0; ID_TEXT_BYTES],
+        used: 0,
+    };
+    text.len() == ID_TEXT_BYTES
+        && write!(written, "{id}").is_ok()
+        && written.bytes == text.as_bytes()
+}
+
+/// Packs records; remembers the last target that was another id, because the mints of one request
+/// mostly name one template.
+#[derive(Default)]
+struct Packer<'a> {
+    last_target: Option<(&'a str, Id)>,
+}
+
+impl<'a> Packer<'a> {
+    fn target_id(&mut self, target: &'a str) -> Option<Id> {
+        if let Some((text, id)) = self.last_target
+            && text == target
+        {
+            return Some(id);
+        }
+        let id = target.parse().ok()?;
+        self.last_target = Some((target, id));
+        Some(id)
+    }
+
+    fn push_action(&mut self, out: &mut Vec<u8>, action: &'a ActionRecord<'_>) {
+        out.extend_from_slice(&action.index.to_be_bytes());
+        match action.kind.number() {
+            Some(number) => out.push(number),
+            None => {
+                out.push(CUSTOM_KIND);
+                push_text(out, action.kind.text());
+            }
+        }
+        let flags_at = out.len();
+        out.push(0);
+        push_id(out, &action.resource);
+        push_varint(out, action.version);
+        push_varint(out, action.previous_sequence);
+        let mut flags = self.push_target(out, action);
+        if action.previous_integrity != Hash::ZERO {
+            flags |= flag::PREVIOUS;
+            out.extend_from_slice(&action.previous_integrity.0);
+        }
+        if let Some(disclosed) = &action.disclosed {
+            flags |= flag::DISCLOSED;
+            push_text(out, disclosed);
+        }
+        out[flags_at] = flags;
+        out.extend_from_slice(action.payload.as_bytes());
+    }
+
+    fn push_target(&mut self, out: &mut Vec<u8>, action: &'a ActionRecord<'_>) -> u8 {
+        if action.target.is_empty() {
+            flag::TARGET_EMPTY
+        } else if is_text_of(&action.target, &action.resource) {
+            flag::TARGET_RESOURCE
+        } else if let Some(target) = self.target_id(&action.target) {
+            push_id(out, &target);
+            flag::TARGET_ID
+        } else {
+            push_text(out, &action.target);
+            flag::TARGET_TEXT
+        }
+    }
+}
+
+fn push_id(out: &mut Vec<u8>, id: &Id) {
+    out.push(id.prefix as u8);
+    out.extend_from_slice(&id.bytes);
+}
+
+fn push_text(out: &mut Vec<u8>, text: &str) {
+    push_varint(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn count(length: usize) -> u16 {
+    u16::try_from(length).expect("a request has at most 500 actions (limits)")
+}
+
+/// Writes a record behind `out`.
+pub(crate) fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
+    out.push(codec::FORMAT);
+    out.extend_from_slice(&record.batch_number.to_be_bytes());
+    out.extend_from_slice(&record.first_sequence.to_be_bytes());
+    out.extend_from_slice(&record.first_leaf_index.to_be_bytes());
+    out.extend_from_slice(&record.timestamp_ms.to_be_bytes());
+    out.extend_from_slice(&record.organization_id.bytes);
+    out.extend_from_slice(&record.wallet_id.bytes);
+    out.extend_from_slice(&record.head.signer.0);
+    out.extend_from_slice(&record.head.nonce.to_be_bytes());
+    out.extend_from_slice(&record.head.deadline_s.to_be_bytes());
+    out.push(u8::from(record.head.atomic));
+    out.extend_from_slice(&record.signature.0);
+    out.extend_from_slice(&record.salt_seed.0);
+    out.extend_from_slice(&count(record.actions.len()).to_be_bytes());
+    out.extend_from_slice(&count(record.failed.len()).to_be_bytes());
+    for failed in &record.failed {
+        out.extend_from_slice(&failed.index.to_be_bytes());
+        out.extend_from_slice(&failed.action_hash.0);
+    }
+    let ends_at = out.len();
+    out.resize(ends_at + record.actions.len() * 4, 0);
+    let actions_at = out.len();
+    let mut packer = Packer::default();
+    for (i, action) in record.actions.iter().enumerate() {
+        packer.push_action(out, action);
+        let end = u32::try_from(out.len() - actions_at)
+            .expect("a request's payloads fit its body, far below 4 GiB (limits)");
+        out[ends_at + i * 4..][..4].copy_from_slice(&end.to_be_bytes());
+    }
+}
+
+/// A packed record, its head read and its actions not yet.
+pub(crate) struct PackedRequest<'a> {
+    /// The record without its actions.
+    head: RequestRecord<'static>,
+    ends: &'a [[u8; 4]],
+    actions: &'a [u8],
+}
+
+impl<'a> PackedRequest<'a> {
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, CodecError> {
+        let mut reader = Reader(codec::body(bytes)?);
+        let head = RequestRecord {
+            batch_number: reader.u64()?,
+            first_sequence: reader.u64()?,
+            first_leaf_index: reader.u32()?,
+            timestamp_ms: reader.u64()?,
+            organization_id: id(Prefix::Organization, reader.array()?),
+            wallet_id: id(Prefix::Wallet, reader.array()?),
+            head: RequestHead {
+                signer: Address(reader.array()?),
+                nonce: reader.u64()?,
+                deadline_s: reader.u64()?,
+                atomic: match reader.u8()? {
+                    0 => false,
+                    1 => true,
+                    other => return Err(CodecError::Number(other, "yes or no")),
+                },
+            },
+            signature: Signature(reader.array()?),
+            salt_seed: Hash(reader.array()?),
+            actions: Vec::new(),
+            failed: Vec::new(),
+        };
+        Self::read_rest(head, reader)
+    }
+
+    fn read_rest(
+        mut head: RequestRecord<'static>,
+        mut reader: Reader<'a>,
+    ) -> Result<Self, CodecError> {
+        let done_count = usize::from(reader.u16()?);
+        let failed_count = usize::from(reader.u16()?);
+        if done_count == 0 {
+            return Err(CodecError::bytes("a record without an action"));
+        }
+        if head.first_sequence.checked_add(done_count as u64).is_none() {
+            return Err(CodecError::bytes(
+                "the record's sequences pass the last number",
+            ));
+        }
+        for _ in 0..failed_count {
+            head.failed.push(FailedAction {
+                index: reader.u16()?,
+                action_hash: Hash(reader.array()?),
+            });
+        }
+        let (ends, _) = reader.take(done_count * 4)?.as_chunks::<4>();
+        let actions = reader.0;
+        let packed = Self {
+            head,
+            ends,
+            actions,
+        };
+        if packed.end(done_count - 1) == actions.len() {
+            Ok(packed)
+        } else {
+            Err(CodecError::bytes("the last action does not end the record"))
+        }
+    }
+
+    fn end(&self, position: usize) -> usize {
+        u32::from_be_bytes(self.ends[position]) as usize
+    }
+
+    /// How many actions were done.
+    pub(crate) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The record, with no action in it.
+    pub(crate) fn head(&self) -> &RequestRecord<'static> {
+        &self.head
+    }
+
+    /// Reads the action at `position` among those that were done.
+    pub(crate) fn action(&self, position: usize) -> Result<ActionRecord<'a>, CodecError> {
+        let start = match position {
+            0 => 0,
+            _ => self.end(position - 1),
+        };
+        let bytes = self
+            .actions
+            .get(start..self.end(position))
+            .ok_or_else(|| CodecError::bytes("the offsets of the actions do not rise"))?;
+        read_action(Reader(bytes))
+    }
+
+    /// Reads all actions, borrowed from the packed bytes.
+    pub(crate) fn into_record(self) -> Result<RequestRecord<'a>, CodecError> {
+        let actions = (0..self.count())
+            .map(|position| self.action(position))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(RequestRecord {
+            actions,
+            ..self.head
+        })
+    }
+}
+
+fn read_action(mut reader: Reader<'_>) -> Result<ActionRecord<'_>, CodecError> {
+    let index = reader.u16()?;
+    let kind = read_kind(&mut reader)?;
+    let flags = reader.u8()?;
+    if flags & !flag::KNOWN != 0 {
+        return Err(CodecError::Number(flags, "set of an action's flags"));
+    }
+    let resource = read_id(&mut reader)?;
+    let version = reader.varint()?;
+    let previous_sequence = reader.varint()?;
+    let target = read_target(&mut reader, flags & flag::TARGET_MASK, &resource)?;
+    let previous_integrity = if flags & flag::PREVIOUS == 0 {
+        Hash::ZERO
+    } else {
+        Hash(reader.array()?)
+    };
+    if flags & flag::PREVIOUS != 0 && previous_integrity == Hash::ZERO {
+        return Err(CodecError::bytes("a zero integrity is not written"));
+    }
+    let disclosed = if flags & flag::DISCLOSED == 0 {
+        None
+    } else {
+        Some(Cow::Borrowed(read_text(&mut reader)?))
+    };
+    let payload = reader.text(reader.0.len())?;
+    Ok(ActionRecord {
+        index,
+        kind,
+        target,
+        payload: Cow::Borrowed(payload),
+        disclosed,
+        resource,
+        version,
+        previous_integrity,
+        previous_sequence,
+    })
+}
+
+fn read_kind(reader: &mut Reader<'_>) -> Result<Kind, CodecError> {
+    let number = reader.u8()?;
+    if number != CUSTOM_KIND {
+        return Kind::of_number(number).ok_or(CodecError::Number(number, "kind of action"));
+    }
+    match Kind::of_text(read_text(reader)?) {
+        Some(kind @ Kind::Custom(_)) => Ok(kind),
+        _ => Err(CodecError::bytes("a kind's text is no custom kind")),
+    }
+}
+
+fn read_target<'a>(
+    reader: &mut Reader<'a>,
+    form: u8,
+    resource: &Id,
+) -> Result<Cow<'a, str>, CodecError> {
+    let longer = || Err(CodecError::bytes("a target is not in its shortest form"));
+    match form {
+        flag::TARGET_EMPTY => Ok(Cow::Borrowed("")),
+        flag::TARGET_RESOURCE => Ok(Cow::Owned(resource.to_string())),
+        flag::TARGET_ID => match read_id(reader)? {
+            target if target == *resource => longer(),
+            target => Ok(Cow::Owned(target.to_string())),
+        },
+        _ => match read_text(reader)? {
+            text if text.is_empty() || text.parse::<Id>().is_ok() => longer(),
+            text => Ok(Cow::Borrowed(text)),
+        },
+    }
+}
+
+fn read_id(reader: &mut Reader<'_>) -> Result<Id, CodecError> {
+    let number = reader.u8()?;
+    let prefix =
+        Prefix::of_number(number).ok_or(CodecError::Number(number, "prefix of an identifier"))?;
+    Ok(id(prefix, reader.array()?))
+}
+
+fn read_text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, CodecError> {
+    let bytes = usize::try_from(reader.varint()?)
+        .map_err(|_| CodecError::bytes("a text's length is no length"))?;
+    reader.text(bytes)
+}
+
+/// A copy of an action that borrows nothing.
+pub(crate) fn owned_action(action: ActionRecord<'_>) -> ActionRecord<'static> {
+    ActionRecord {
+        index: action.index,
+        kind: action.kind,
+        target: Cow::Owned(action.target.into_owned()),
+        payload: Cow::Owned(action.payload.into_owned()),
+        disclosed: action.disclosed.map(|text| Cow::Owned(text.into_owned())),
+        resource: action.resource,
+        version: action.version,
+        previous_integrity: action.previous_integrity,
+        previous_sequence: action.previous_sequence,
+    }
+}
+
+/// A copy of a record that borrows nothing.
+pub(crate) fn owned_record(record: RequestRecord<'_>) -> RequestRecord<'static> {
+    RequestRecord {
+        batch_number: record.batch_number,
+        first_sequence: record.first_sequence,
+        first_leaf_index: record.first_leaf_index,
+        timestamp_ms: record.timestamp_ms,
+        organization_id: record.organization_id,
+        wallet_id: record.wallet_id,
+        head: record.head,
+        signature: record.signature,
+        salt_seed: record.salt_seed,
+        actions: record.actions.into_iter().map(owned_action).collect(),
+        failed: record.failed,
+    }
+}

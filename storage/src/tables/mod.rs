@@ -1,0 +1,133 @@
+//! The tables: one column family each, with its keys and rows. Names, key kinds and row numbers
+//! are permanent. Numbers in keys are big-endian, so that byte order is number order.
+
+pub(crate) mod accounts;
+pub(crate) mod anchors;
+pub(crate) mod batches;
+pub(crate) mod log;
+pub(crate) mod meta;
+pub(crate) mod objects;
+mod packing;
+pub(crate) mod templates;
+
+use kedge_protocol::{Id, Prefix};
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
+        /// A column family.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Table { $($(#[$doc])* $name),* }
+
+        impl Table {
+            /// Every table.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The column family's permanent name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text),* }
+            }
+        }
+    };
+}
+
+tables! {
+    /// First sequence → packed request.
+    Log = "log",
+    /// Action id → sequence.
+    Actions = "actions",
+    /// Organization ‖ first sequence → count of actions.
+    RequestsByOrganization = "requests_by_org",
+    /// Batch number → leaf hashes.
+    Leaves = "leaves",
+    /// Batch number → signed header.
+    Batches = "batches",
+    /// Batch id → number.
+    BatchIds = "batch_ids",
+    /// Level ‖ index → node of the log tree.
+    Tree = "tree",
+    /// Object id → row.
+    Objects = "objects",
+    /// Kind ‖ organization, template or owner ‖ creation sequence → object id.
+    ObjectIndex = "object_index",
+    /// Wallet id → row.
+    Wallets = "wallets",
+    /// Organization id → row.
+    Organizations = "organizations",
+    /// Template id → row.
+    Templates = "templates",
+    /// Variation id → row.
+    Variations = "variations",
+    /// Kind ‖ key → id.
+    Lookup = "lookup",
+    /// Template id → count of minted objects.
+    Counters = "counters",
+    /// Signer → nonce window.
+    Nonces = "nonces",
+    /// Anchor number → row.
+    Anchors = "anchors",
+    /// Digest of a request that failed whole → its deadline, Unix seconds.
+    Refused = "refused",
+    /// Wallet id → password hash.
+    Credentials = "credentials",
+    /// Refresh tokens and revoked families.
+    Sessions = "sessions",
+    /// Format version, domain, head.
+    Meta = "meta",
+}
+
+impl Table {
+    /// The tables that a replay of the log makes again, to the byte.
+    pub const STATE: &'static [Self] = &[
+        Self::Objects,
+        Self::ObjectIndex,
+        Self::Wallets,
+        Self::Organizations,
+        Self::Templates,
+        Self::Variations,
+        Self::Lookup,
+        Self::Counters,
+        Self::Nonces,
+    ];
+}
+
+/// The permanent first bytes of keys in [`Table::Lookup`].
+pub(crate) mod lookup {
+    pub(crate) const WALLET_EMAIL: u8 = 1;
+    pub(crate) const WALLET_ADDRESS: u8 = 2;
+    pub(crate) const WALLETS_OF_ORGANIZATION: u8 = 3;
+    pub(crate) const TEMPLATE_NAME: u8 = 4;
+    pub(crate) const TEMPLATES_OF_ORGANIZATION: u8 = 5;
+    pub(crate) const VARIATIONS_OF_TEMPLATE: u8 = 6;
+    pub(crate) const VARIATION_NAME: u8 = 7;
+}
+
+/// Kind ‖ text.
+pub(crate) fn kind_key(kind: u8, rest: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + rest.len());
+    key.push(kind);
+    key.extend_from_slice(rest);
+    key
+}
+
+/// Kind ‖ id ‖ text: a name within something.
+pub(crate) fn name_key(kind: u8, within: &Id, name: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(17 + name.len());
+    key.push(kind);
+    key.extend_from_slice(&within.bytes);
+    key.extend_from_slice(name.as_bytes());
+    key
+}
+
+/// Kind ‖ id ‖ number: a place in a list of something.
+pub(crate) fn list_key(kind: u8, of: &Id, number: u64) -> [u8; 25] {
+    let mut key = [0; 25];
+    key[0] = kind;
+    key[1..17].copy_from_slice(&of.bytes);
+    key[17..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// An identifier whose table says what it names.
+pub(crate) fn id(prefix: Prefix, bytes: [u8; 16]) -> Id {
+    Id { prefix, bytes }
+}

@@ -1,0 +1,253 @@
+//! What does not open, or opens for reading only, and what it says.
+
+mod support;
+
+use kedge_protocol::Address;
+use kedge_protocol::signature::SigningKey;
+use kedge_storage::{CommitError, Fault, Mode, OpenError, Options, Store};
+use support::{Log, copy, domain, open, options, raw, tamper};
+
+fn made(batches: u64) -> (tempfile::TempDir, Log) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = Log::default();
+    let store = open(directory.path()).unwrap();
+    log.commit_many(&store, batches);
+    store.close().unwrap();
+    (directory, log)
+}
+
+fn why(store: &Store) -> String {
+    match store.mode() {
+        Mode::ReadOnly(why) => why,
+        Mode::ReadWrite => panic!("the store takes commits"),
+    }
+}
+
+#[test]
+fn another_chain_or_contract_is_refused_by_name() {
+    let (directory, _) = made(1);
+    let mut other = options(directory.path());
+    other.domain.chain_id = 1;
+    let error = Store::open(other).unwrap_err();
+    assert!(matches!(error, OpenError::OtherDomain { .. }));
+    let text = error.to_string();
+    assert!(
+        text.contains("31337") && text.contains("chain 1 "),
+        "{text}"
+    );
+    let mut other = options(directory.path());
+    other.domain.verifying_contract = Address([0xdd; 20]);
+    let text = Store::open(other).unwrap_err().to_string();
+    let contract = domain().verifying_contract.to_string();
+    assert!(text.contains(&contract), "{text}");
+}
+
+#[test]
+fn another_format_is_refused() {
+    let (directory, _) = made(1);
+    tamper(directory.path(), "meta", b"format", |value| value[7] = 2);
+    let error = open(directory.path()).unwrap_err();
+    assert!(
+        matches!(&error, OpenError::OtherFormat { found } if found == "2"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_newer_programs_tables_are_refused() {
+    let (directory, _) = made(1);
+    let mut db = raw(directory.path());
+    db.create_cf("from_the_future", &rocksdb::Options::default())
+        .unwrap();
+    drop(db);
+    let error = open(directory.path()).unwrap_err();
+    assert!(matches!(&error, OpenError::OtherFormat { .. }), "{error}");
+}
+
+#[test]
+fn two_processes_do_not_share_a_store() {
+    let (directory, _) = made(1);
+    let _held = open(directory.path()).unwrap();
+    let error = open(directory.path()).unwrap_err();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+}
+
+#[test]
+fn another_sequencers_log_is_refused() {
+    let (directory, _) = made(1);
+    let other = Options {
+        sequencer: SigningKey::from_bytes(&[0x52; 32]).unwrap().address(),
+        ..options(directory.path())
+    };
+    let error = Store::open(other).unwrap_err();
+    assert!(
+        error.to_string().contains("not signed by the sequencer"),
+        "{error}"
+    );
+}
+
+/// Each change to the last batches is found, and named by its sequence where it has one.
+#[test]
+fn a_tampered_tail_is_refused() {
+    type Change = fn(&mut Vec<u8>);
+    let flip_last: Change = |value| *value.last_mut().unwrap() ^= 1;
+    let flip_middle: Change = |value| {
+        let middle = value.len() / 2;
+        value[middle] ^= 1;
+    };
+    let request = 19u64.to_be_bytes();
+    let batch = 4u64.to_be_bytes();
+    let tree_node = [&[0u8][..], &batch].concat();
+    let cases: [(&str, &[u8], Change, Option<u64>); 8] = [
+        ("log", &request, flip_last, Some(20)),
+        ("log", &request, flip_middle, Some(19)),
+        ("leaves", &batch, flip_last, Some(20)),
+        ("leaves", &batch, |value| value.truncate(32), Some(17)),
+        ("batches", &batch, flip_middle, Some(17)),
+        ("batches", &batch, flip_last, Some(17)),
+        ("tree", &tree_node, flip_last, Some(17)),
+        ("meta", b"head", flip_middle, None),
+    ];
+    let (directory, _) = made(5);
+    for (table, key, change, sequence) in cases {
+        let copied = tempfile::tempdir().unwrap();
+        copy(directory.path(), copied.path());
+        tamper(copied.path(), table, key, change);
+        let error = open(copied.path()).unwrap_err();
+        let OpenError::Tampered(fault) = &error else {
+            panic!("{table}: {error}")
+        };
+        if let Some(sequence) = sequence {
+            let named = match fault {
+                Fault::Wrong { sequence, .. } => *sequence,
+                Fault::Unreadable { first_sequence, .. } => *first_sequence,
+                Fault::Table(_) | Fault::Rows { .. } => 0,
+            };
+            assert!(named == sequence, "{table}: {error}, not {sequence}");
+        }
+    }
+}
+
+#[test]
+fn rows_beyond_the_head_are_refused() {
+    let (directory, log) = made(2);
+    let db = raw(directory.path());
+    let key = (log.head.sequence + 1).to_be_bytes();
+    db.put_cf(db.cf_handle("log").unwrap(), key, [1]).unwrap();
+    drop(db);
+    let error = open(directory.path()).unwrap_err();
+    assert!(
+        matches!(error, OpenError::Tampered(Fault::Rows { .. })),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
+    let place = tempfile::tempdir().unwrap();
+    let with_mark = |path: &std::path::Path| Options {
+        high_water_path: Some(place.path().join("mark")),
+        ..options(path)
+    };
+    let (now, then) = (place.path().join("now"), place.path().join("then"));
+    let mut log = Log::default();
+    let store = Store::open(with_mark(&now)).unwrap();
+    log.commit_many(&store, 3);
+    store.close().unwrap();
+    copy(&now, &then);
+    let store = Store::open(with_mark(&now)).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    log.commit_many(&store, 2);
+    drop(store);
+
+    let names = |path: &std::path::Path| {
+        let mut files: Vec<_> = std::fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .filter(|entry| !entry.file_name().to_string_lossy().starts_with("LOG"))
+            .map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = names(&then);
+    let store = Store::open(with_mark(&then)).unwrap();
+    let text = why(&store);
+    assert!(
+        text.contains("holds 3 batches") && text.contains("equivocation"),
+        "{text}"
+    );
+    assert!(text.contains("newest copy"), "{text}");
+    assert_eq!(store.snapshot().head().unwrap().batches, 3);
+    let (group, _) = Log::default().batch(&[vec![support::Step::Mint { owner: 1 }]]);
+    assert!(matches!(store.commit(group), Err(CommitError::ReadOnly(_))));
+    store.close().unwrap();
+    assert_eq!(names(&then), before);
+
+    // The mark belongs to this log: the newest copy goes on.
+    let store = Store::open(with_mark(&now)).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    log.commit_many(&store, 1);
+}
+
+#[test]
+fn another_history_than_the_released_one_is_read_only() {
+    let place = tempfile::tempdir().unwrap();
+    let with_mark = |name: &str| Options {
+        high_water_path: Some(place.path().join("mark")),
+        ..options(&place.path().join(name))
+    };
+    let mut log = Log::default();
+    let store = Store::open(with_mark("one")).unwrap();
+    log.commit_many(&store, 2);
+    drop(store);
+    let mut other = Log {
+        payload_bytes: 80,
+        ..Log::default()
+    };
+    let store = open(&place.path().join("two")).unwrap();
+    other.commit_many(&store, 3);
+    drop(store);
+    let text = why(&Store::open(with_mark("two")).unwrap());
+    assert!(text.contains("batch 1 is another one"), "{text}");
+    // An emptied directory is behind too.
+    let text = why(&Store::open(with_mark("three")).unwrap());
+    assert!(text.contains("holds 0 batches"), "{text}");
+}
+
+#[test]
+fn a_damaged_mark_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let mark = place.path().join("mark");
+    std::fs::write(&mark, b"not a mark").unwrap();
+    let error = Store::open(Options {
+        high_water_path: Some(mark),
+        ..options(&place.path().join("data"))
+    })
+    .unwrap_err();
+    assert!(matches!(error, OpenError::HighWater(_)), "{error}");
+}
+
+#[test]
+fn a_store_can_be_looked_at_and_be_made_read_only() {
+    let (directory, log) = made(2);
+    let looking = Options {
+        read_only: true,
+        ..options(directory.path())
+    };
+    let store = Store::open(looking.clone()).unwrap();
+    assert_eq!(why(&store), "it was opened for reading");
+    assert_eq!(store.snapshot().head().unwrap(), log.head);
+    drop(store);
+    let store = open(directory.path()).unwrap();
+    store.set_read_only("the chain has anchored more");
+    store.set_read_only("something else");
+    assert_eq!(why(&store), "the chain has anchored more");
+    let empty = tempfile::tempdir().unwrap();
+    let error = Store::open(Options {
+        path: empty.path().to_owned(),
+        ..looking
+    })
+    .unwrap_err();
+    assert!(matches!(error, OpenError::Absent(_)), "{error}");
+}
