@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use kedge_storage::{Mode, SideWrite, Store};
 use ractor::{Actor, ActorRef};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
+use crate::anchor::{self, AnchorMessage, AnchorOptions, AnchorReport};
 use crate::api::{Outcome, Submission, SubmitError};
 use crate::committer::{Committer, GONE, Work};
 use crate::directory::{Directory, DirectoryMessage, DirectoryOptions};
@@ -115,6 +116,7 @@ struct Inner {
     disk_full: Arc<AtomicBool>,
     failed: watch::Receiver<Option<String>>,
     checkpoint: Mutex<Option<SignedCheckpoint>>,
+    anchor: OnceLock<ActorRef<AnchorMessage>>,
     shards: usize,
 }
 
@@ -124,6 +126,8 @@ pub struct Engine {
     inner: Arc<Inner>,
 }
 
+/// How long a caller waits for an anchor to be on its way.
+const ANCHOR_NOW_MAX: Duration = Duration::from_secs(30);
 /// Placed units that may wait for the committer.
 const WORK_QUEUE: usize = 4_096;
 
@@ -244,6 +248,7 @@ impl Engine {
                 disk_full,
                 failed,
                 checkpoint: Mutex::new(None),
+                anchor: OnceLock::new(),
                 shards,
             }),
         })
@@ -382,6 +387,44 @@ impl Engine {
         let signed = checkpoint.sign(&separator, &self.inner.options.key);
         *cached = Some(signed);
         Ok(signed)
+    }
+
+    /// Starts anchoring; at most once.
+    pub async fn start_anchoring(
+        &self,
+        options: AnchorOptions,
+    ) -> Result<(), kedge_chain::sender::OpenError> {
+        let key = Arc::clone(&self.inner.options.key);
+        let actor = anchor::start(self, key, options).await?;
+        // A second one would compete for the same transactions.
+        assert!(
+            self.inner.anchor.set(actor).is_ok(),
+            "anchoring is started once"
+        );
+        Ok(())
+    }
+
+    /// Anchors what is new without waiting for the interval; returns once it is on its way.
+    pub async fn anchor_now(&self) -> Result<AnchorReport, String> {
+        let actor = self
+            .inner
+            .anchor
+            .get()
+            .ok_or("this server does not anchor")?;
+        let timeout = Some(ANCHOR_NOW_MAX);
+        match actor.call(AnchorMessage::Now, timeout).await {
+            Ok(ractor::rpc::CallResult::Success(report)) => report,
+            _ => Err("the anchor was not begun in time; it is tried again".to_owned()),
+        }
+    }
+
+    /// Spawns an actor that ends with the engine.
+    pub(crate) async fn spawn_linked<A: Actor>(
+        &self,
+        actor: A,
+        arguments: A::Arguments,
+    ) -> Result<(ActorRef<A::Msg>, tokio::task::JoinHandle<()>), ractor::SpawnErr> {
+        Actor::spawn_linked(None, actor, arguments, self.inner.supervisor.get_cell()).await
     }
 
     /// Resolves, with the reason, when the engine cannot go on.

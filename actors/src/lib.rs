@@ -3,6 +3,7 @@
 //! decide its actions, the Sequencer places them, the committer makes them durable, and only then
 //! is anything answered.
 
+mod anchor;
 pub mod api;
 mod committer;
 mod directory;
@@ -18,6 +19,7 @@ mod supervisor;
 mod unit;
 mod world;
 
+pub use anchor::{AnchorOptions, AnchorReport};
 pub use api::{
     ActionOutcome, Asker, Done, Made, Outcome, Placement, SealedBatch, Submission, SubmitError,
     SubmittedAction,

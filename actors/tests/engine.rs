@@ -377,7 +377,7 @@ async fn refused_atomic_batches_take_nothing_with_them() {
         let (engine, alice, objects) = (engine.clone(), Arc::clone(&alice), Arc::clone(&objects));
         tokio::spawn(async move {
             let payload = format!(r#"{{"properties":{{"by":{i}}}}}"#);
-            let fails = i % 3 == 0;
+            let fails = i.is_multiple_of(3);
             let mut actions: Vec<_> = (0..40)
                 .map(|j| {
                     (
@@ -390,7 +390,7 @@ async fn refused_atomic_batches_take_nothing_with_them() {
             if fails {
                 actions.push(("unlock", objects[0].as_str(), "{}"));
             }
-            let sent = alice.sign(alice.next_nonce(), i % 2 == 0 || fails, &actions);
+            let sent = alice.sign(alice.next_nonce(), i.is_multiple_of(2) || fails, &actions);
             let outcome = engine.submit(sent.submission).await.unwrap();
             check_receipt(&outcome, &sent.contents);
             assert_eq!(outcome.placement.is_none(), fails);
@@ -425,7 +425,7 @@ async fn supply_is_exact_and_waits_for_what_is_reserved() {
         let (engine, alice, kind) = (engine.clone(), Arc::clone(&alice), kind.clone());
         tokio::spawn(async move {
             // Every other mint is refused for its payload: its reservation must come back.
-            let payload = if i % 2 == 0 {
+            let payload = if i.is_multiple_of(2) {
                 "{}"
             } else {
                 r#"{"nonsense":1}"#

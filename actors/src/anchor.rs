@@ -1,0 +1,449 @@
+//! The anchor actor: at every interval, if there is anything new, it has the log's checkpoint
+//! anchored, and follows the transaction until the chain cannot give it up. What it does outward is
+//! stored before, through the committer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_chain::rpc::RpcClient;
+use kedge_chain::sender::{
+    AnchorIntent, AnchorStatus as Status, IntentStore, OpenError, Options as SenderOptions, Sender,
+    StoreError, StoredIntent, Update,
+};
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Hash, Id, log_tree};
+use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+
+use crate::engine::Engine;
+use crate::metric_definitions as metric;
+
+/// Rows that are looked at for intents under way: far more than can be open at once.
+const OPEN_ROWS_MAX: usize = 64;
+
+/// How anchoring is set up.
+pub struct AnchorOptions {
+    /// The sender's own options.
+    pub sender: SenderOptions,
+    /// The account that pays for the transactions.
+    pub key: SigningKey,
+    /// The node.
+    pub rpc: RpcClient,
+    /// How often the log is anchored, milliseconds.
+    pub interval_ms: u64,
+    /// How often the chain is looked at while something is under way, milliseconds.
+    pub poll_ms: u64,
+}
+
+/// What came of being asked to anchor now.
+#[derive(Clone, Debug)]
+pub struct AnchorReport {
+    /// The anchor's number; `None` where nothing is new since the last one.
+    pub number: Option<u64>,
+    /// Its identifier.
+    pub id: Option<Id>,
+    /// How many batches it covers.
+    pub batches: u64,
+}
+
+/// What the anchor actor is told.
+pub(crate) enum AnchorMessage {
+    /// Look at the clock and the chain.
+    Tick,
+    /// Anchor without waiting for the interval.
+    Now(RpcReplyPort<Result<AnchorReport, String>>),
+}
+
+pub(crate) struct AnchorActor;
+
+pub(crate) struct AnchorState {
+    engine: Engine,
+    sender: Sender<Rows>,
+    sequencer_key: Arc<SigningKey>,
+    interval_ms: u64,
+    last_begun_ms: u64,
+    chain_compared: bool,
+    /// Who asked for an anchor that has not been begun yet.
+    asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
+}
+
+/// The sender's intents, kept in the rows of their anchors.
+struct Rows {
+    engine: Engine,
+    contract: kedge_protocol::Address,
+}
+
+fn store_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+    StoreError(Box::new(error))
+}
+
+impl Rows {
+    /// The newest row of a checkpoint over so many batches that has not ended in failure.
+    fn find(&self, batches: u64) -> Result<Option<AnchorRow>, StoreError> {
+        let found = recent(&self.engine)?.into_iter().find(|row| {
+            row.checkpoint.checkpoint.batches == batches && row.status != AnchorStatus::Failed
+        });
+        Ok(found)
+    }
+
+    async fn put(&self, row: AnchorRow) -> Result<(), StoreError> {
+        let write = SideWrite::Anchor(row);
+        self.engine.side_write(write).await.map_err(store_error)
+    }
+}
+
+fn recent(engine: &Engine) -> Result<Vec<AnchorRow>, StoreError> {
+    let page = Page {
+        after: None,
+        descending: true,
+        limit: OPEN_ROWS_MAX,
+    };
+    engine
+        .published()
+        .snapshot
+        .anchors(page)
+        .map_err(store_error)
+}
+
+/// The row of an anchor that was not stored before.
+fn new_row(
+    engine: &Engine,
+    contract: kedge_protocol::Address,
+    intent: &AnchorIntent,
+) -> Result<AnchorRow, StoreError> {
+    let last = engine
+        .published()
+        .snapshot
+        .last_anchor()
+        .map_err(store_error)?;
+    let checkpoint = intent.signed.checkpoint;
+    Ok(AnchorRow {
+        number: last.map_or(0, |row| row.number + 1),
+        id: checkpoint.anchor_id(),
+        checkpoint: intent.signed,
+        first_batch: intent.extends_batches,
+        proof: intent.proof.clone(),
+        status: AnchorStatus::Pending,
+        contract,
+        tx_hashes: Vec::new(),
+        tx: Vec::new(),
+        block_number: None,
+        block_hash: None,
+        attempts: 0,
+        issued_at_ms: checkpoint.issued_at_ms,
+    })
+}
+
+impl IntentStore for Rows {
+    async fn save(&self, stored: &StoredIntent) -> Result<(), StoreError> {
+        let row = self.find(stored.intent.batches())?;
+        let mut row = match row {
+            Some(row) => row,
+            None => new_row(&self.engine, self.contract, &stored.intent)?,
+        };
+        row.tx = serde_json::to_vec(stored).map_err(store_error)?;
+        row.tx_hashes = stored
+            .attempts
+            .iter()
+            .map(|attempt| attempt.tx_hash)
+            .collect();
+        self.put(row).await
+    }
+
+    async fn remove(&self, batches: u64) -> Result<(), StoreError> {
+        let Some(mut row) = self.find(batches)? else {
+            return Ok(());
+        };
+        row.tx = Vec::new();
+        // What is forgotten before it came to an end gave way to a larger one.
+        if row.status != AnchorStatus::Finalized {
+            row.status = AnchorStatus::Failed;
+        }
+        self.put(row).await
+    }
+
+    async fn load(&self) -> Result<Vec<StoredIntent>, StoreError> {
+        let rows = recent(&self.engine)?
+            .into_iter()
+            .filter(|row| !row.tx.is_empty());
+        rows.map(|row| serde_json::from_slice(&row.tx).map_err(store_error))
+            .collect()
+    }
+}
+
+/// Starts the anchor actor; it ticks until the engine stops it.
+pub(crate) async fn start(
+    engine: &Engine,
+    sequencer_key: Arc<SigningKey>,
+    options: AnchorOptions,
+) -> Result<ActorRef<AnchorMessage>, OpenError> {
+    let rows = Rows {
+        engine: engine.clone(),
+        contract: options.sender.contract,
+    };
+    let sender = Sender::open(options.sender, options.key, options.rpc, rows).await?;
+    let state = AnchorState {
+        engine: engine.clone(),
+        sender,
+        sequencer_key,
+        interval_ms: options.interval_ms,
+        last_begun_ms: engine.now_ms(),
+        chain_compared: false,
+        asked: Vec::new(),
+    };
+    let (actor, _) = engine
+        .spawn_linked(AnchorActor, state)
+        .await
+        .map_err(|error| OpenError::Store(StoreError(error.to_string().into())))?;
+    let ticking = actor.clone();
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(Duration::from_millis(options.poll_ms));
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if ticking.send_message(AnchorMessage::Tick).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(actor)
+}
+
+impl Actor for AnchorActor {
+    type Msg = AnchorMessage;
+    type State = AnchorState;
+    type Arguments = AnchorState;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<AnchorMessage>,
+        state: AnchorState,
+    ) -> Result<AnchorState, ActorProcessingErr> {
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<AnchorMessage>,
+        message: AnchorMessage,
+        state: &mut AnchorState,
+    ) -> Result<(), ActorProcessingErr> {
+        if let AnchorMessage::Now(reply) = message {
+            state.asked.push(reply);
+        }
+        // A node that is down is no failure of ours, and a store that is closing ends the actor
+        // with the rest of the engine.
+        if let Err(error) = state.tick().await {
+            tracing::warn!(%error, "anchoring did not get on");
+        }
+        Ok(())
+    }
+}
+
+impl AnchorState {
+    async fn tick(&mut self) -> Result<(), StoreError> {
+        let now_ms = self.engine.now_ms();
+        let due = now_ms >= self.last_begun_ms + self.interval_ms || !self.asked.is_empty();
+        if (due || !self.chain_compared) && self.sender.is_ready() {
+            self.begin(now_ms, due).await?;
+        }
+        for update in self.sender.step(now_ms).await? {
+            self.record(update).await?;
+        }
+        self.record_lag(now_ms)
+    }
+
+    /// Compares with the chain, and submits what is new, if it is time.
+    async fn begin(&mut self, now_ms: u64, due: bool) -> Result<(), StoreError> {
+        let latest = match self.sender.latest().await {
+            Ok(latest) => latest,
+            Err(error) => {
+                tracing::warn!(%error, "the chain cannot be read; anchoring waits");
+                let why = format!("the chain cannot be read: {error}");
+                return self.reply(|| Err(why.clone()));
+            }
+        };
+        let published = self.engine.published();
+        let root = |batches| log_tree::root(&published.snapshot, batches).map_err(store_error);
+        if latest.batches > published.head.batches || root(latest.batches)? != latest.history {
+            let why = format!(
+                "the chain holds a checkpoint of {} batches that this store does not lead to; it is \
+                 older than what was anchored, or another log's: restore a newer copy",
+                latest.batches
+            );
+            self.engine.set_read_only(&why);
+            return self.reply(|| Err(why.clone()));
+        }
+        self.chain_compared = true;
+        self.adopt(latest.batches).await?;
+        if !due {
+            return Ok(());
+        }
+        self.last_begun_ms = now_ms;
+        let signed = self.engine.checkpoint().map_err(store_error)?;
+        let batches = signed.checkpoint.batches;
+        let open = self
+            .sender
+            .health()
+            .open
+            .iter()
+            .map(|open| open.batches)
+            .max();
+        if batches <= latest.batches || open >= Some(batches) {
+            let covered = open.unwrap_or(latest.batches);
+            let row = recent(&self.engine)?
+                .into_iter()
+                .find(|row| row.checkpoint.checkpoint.batches == covered);
+            return self.reply(|| {
+                Ok(AnchorReport {
+                    number: row.as_ref().map(|row| row.number),
+                    id: row.as_ref().map(|row| row.id),
+                    batches: covered,
+                })
+            });
+        }
+        let snapshot = &self.engine.published().snapshot;
+        let proof = if latest.batches == 0 {
+            Vec::new()
+        } else {
+            log_tree::consistency_path(snapshot, latest.batches, batches).map_err(store_error)?
+        };
+        let intent = AnchorIntent {
+            signed,
+            extends_batches: latest.batches,
+            proof,
+        };
+        if let Err(error) = self.sender.submit(intent).await {
+            // Something is under way after all: the next tick tries again.
+            tracing::debug!(%error, "the anchor waits");
+            return Ok(());
+        }
+        let row = recent(&self.engine)?.into_iter().next();
+        self.reply(|| {
+            Ok(AnchorReport {
+                number: row.as_ref().map(|row| row.number),
+                id: row.as_ref().map(|row| row.id),
+                batches,
+            })
+        })
+    }
+
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "the end of several fallible steps"
+    )]
+    fn reply(
+        &mut self,
+        report: impl Fn() -> Result<AnchorReport, String>,
+    ) -> Result<(), StoreError> {
+        for reply in self.asked.drain(..) {
+            // Whoever asked may have gone.
+            let _ = reply.send(report());
+        }
+        Ok(())
+    }
+
+    /// Takes over a checkpoint that the chain holds and no row of ours covers: somebody else sent
+    /// it, as anybody may.
+    async fn adopt(&self, batches: u64) -> Result<(), StoreError> {
+        let known = |row: &AnchorRow| {
+            row.status != AnchorStatus::Failed && row.checkpoint.checkpoint.batches >= batches
+        };
+        if batches == 0 || recent(&self.engine)?.iter().any(known) {
+            return Ok(());
+        }
+        let event = match self.sender.contract().anchored_event(batches).await {
+            Ok(Some(event)) => event,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                tracing::warn!(%error, "an anchor of somebody else could not be read");
+                return Ok(());
+            }
+        };
+        // The sequencer signs deterministically: this is the signature that the chain has seen.
+        let separator = self.engine.domain().separator();
+        let signed = event.checkpoint.sign(&separator, &self.sequencer_key);
+        let first_batch = recent(&self.engine)?
+            .iter()
+            .find(|row| row.status == AnchorStatus::Finalized)
+            .map_or(0, |row| row.checkpoint.checkpoint.batches);
+        let intent = AnchorIntent {
+            signed,
+            extends_batches: first_batch,
+            proof: Vec::new(),
+        };
+        let contract = self.sender.contract().address();
+        let mut row = new_row(&self.engine, contract, &intent)?;
+        row.status = AnchorStatus::Finalized;
+        row.tx_hashes = vec![event.tx_hash];
+        row.block_number = Some(event.block_number);
+        row.block_hash = Some(event.block_hash);
+        self.engine
+            .side_write(SideWrite::Anchor(row))
+            .await
+            .map_err(store_error)
+    }
+
+    async fn record(&mut self, update: Update) -> Result<(), StoreError> {
+        if let Some(note) = &update.note {
+            tracing::warn!(batches = update.batches, note, "anchor");
+        }
+        let found = recent(&self.engine)?.into_iter().find(|row| {
+            row.checkpoint.checkpoint.batches == update.batches
+                && row.status != AnchorStatus::Failed
+        });
+        let Some(mut row) = found else { return Ok(()) };
+        let foreign = update
+            .covered_by_batches
+            .filter(|covered| *covered != update.batches);
+        row.status = match update.status {
+            Status::Pending => AnchorStatus::Pending,
+            Status::Submitted => AnchorStatus::Submitted,
+            Status::Confirmed => AnchorStatus::Confirmed,
+            // The chain holds a larger checkpoint and will never hold this one.
+            Status::Finalized if foreign.is_some() => AnchorStatus::Failed,
+            Status::Finalized => AnchorStatus::Finalized,
+            Status::Failed => AnchorStatus::Failed,
+        };
+        row.block_number = update.block_number;
+        row.block_hash = update.block_hash;
+        row.attempts = update.attempts;
+        if let Some(hash) = update.tx_hash {
+            move_last(&mut row.tx_hashes, hash);
+        }
+        if matches!(update.status, Status::Finalized | Status::Failed) {
+            tracing::info!(batches = update.batches, status = ?row.status, "anchor ended");
+            if update.status == Status::Failed {
+                self.last_begun_ms = 0;
+            }
+        }
+        self.engine
+            .side_write(SideWrite::Anchor(row))
+            .await
+            .map_err(store_error)?;
+        if let (Some(covered), Status::Finalized) = (foreign, update.status) {
+            self.adopt(covered).await?;
+        }
+        Ok(())
+    }
+
+    fn record_lag(&self, now_ms: u64) -> Result<(), StoreError> {
+        let published = self.engine.published();
+        let finalized = recent(&self.engine)?
+            .iter()
+            .find(|row| row.status == AnchorStatus::Finalized)
+            .map_or(0, |row| row.checkpoint.checkpoint.batches);
+        let lag_batches = published.head.batches.saturating_sub(finalized);
+        metrics::gauge!(metric::ANCHOR_LAG_BATCHES).set(lag_batches as f64);
+        let oldest = published.snapshot.batch(finalized).map_err(store_error)?;
+        let lag_ms = oldest.map_or(0, |batch| now_ms.saturating_sub(batch.header.sealed_at_ms));
+        metrics::gauge!(metric::ANCHOR_LAG_SECONDS).set(lag_ms as f64 / 1_000.0);
+        Ok(())
+    }
+}
+
+/// Puts the transaction that counts at the end of the list.
+fn move_last(hashes: &mut Vec<Hash>, hash: Hash) {
+    hashes.retain(|known| *known != hash);
+    hashes.push(hash);
+}
