@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use kedge_machine::World;
 use kedge_machine::sequencer::{self as machine, Tip};
 use kedge_protocol::action::Kind;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
@@ -106,6 +107,7 @@ struct Inner {
     store: Arc<Store>,
     published: Arc<ArcSwap<Published>>,
     progress: Progress,
+    reader: Reader,
     directory: ActorRef<DirectoryMessage>,
     supervisor: ActorRef<()>,
     work: Mutex<Option<mpsc::Sender<Work>>>,
@@ -196,6 +198,7 @@ impl Engine {
 
         let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
         let reader = Reader::new(Arc::clone(&published), catalog);
+        let edge_reader = reader.clone();
         let mut shards = Vec::with_capacity(options.shards);
         for index in 0..options.shards.max(1) {
             let shard_options = ShardOptions {
@@ -238,6 +241,7 @@ impl Engine {
                 store,
                 published,
                 progress,
+                reader: edge_reader,
                 directory,
                 supervisor,
                 work: Mutex::new(Some(work)),
@@ -273,7 +277,7 @@ impl Engine {
                 .try_acquire_many_owned(count)
                 .map_err(overloaded)?,
         ];
-        let parts = parts(&submission, inner.shards);
+        let parts = parts(&submission, inner.shards, &inner.reader);
         let (reply, answer) = oneshot::channel();
         let unit = Box::new(Unit::new(submission, parts, permits, reply));
         let sent = inner
@@ -464,22 +468,29 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The actions of each shard. Mints of one template go to one shard, in request order, so that a
-/// bounded supply is used up from the front; what concerns no object is an organization's to decide.
-fn parts(submission: &Submission, shards: usize) -> Vec<(usize, Vec<u16>)> {
+/// True for a template with a bounded supply; what cannot be read is refused when it is decided.
+fn is_bounded<W: World>(world: &W, template: Id) -> bool {
+    matches!(world.template(template), Ok(Some(template)) if template.max_supply.is_some())
+}
+
+/// The actions of each shard. Mints of one bounded template go to one shard, in request order, so
+/// that the supply is used up from the front; what concerns no object is an organization's to
+/// decide.
+fn parts<W: World>(submission: &Submission, shards: usize, world: &W) -> Vec<(usize, Vec<u16>)> {
     let mut parts: Vec<Vec<u16>> = vec![Vec::new(); shards];
     for (index, action) in submission.actions.iter().enumerate() {
         if !action.kind.is_bus() {
             return Vec::new();
         }
         let target = submission.text(&action.target);
-        let prefix = if action.kind == Kind::Mint {
-            Prefix::Template
-        } else {
-            Prefix::Object
-        };
         // What has no valid target is refused by whichever shard gets it.
-        let shard = Id::parse_as(prefix, target).map_or(0, |id| shard_of(&id, shards));
+        let shard = match action.kind {
+            Kind::Mint => match Id::parse_as(Prefix::Template, target) {
+                Ok(id) if is_bounded(world, id) => shard_of(&id, shards),
+                _ => index % shards,
+            },
+            _ => Id::parse_as(Prefix::Object, target).map_or(0, |id| shard_of(&id, shards)),
+        };
         parts[shard].push(index as u16);
     }
     let parts = parts.into_iter().enumerate();

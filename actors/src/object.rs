@@ -7,12 +7,20 @@ use std::sync::Arc;
 use kedge_machine::{Caller, Input, Refusal, World, object};
 use kedge_protocol::resource::{Object, Template};
 
-use crate::metric_definitions as metric;
 use crate::overlay::{Overlay, Versioned};
 use crate::unit::Decided;
 
 /// Decisions on one object that may be under way; more is a queue that no one would wait for.
 const DEPTH_MAX: usize = 4_096;
+
+/// What a decision rests on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Basis {
+    /// What is in the store.
+    Committed,
+    /// A decision that is under way.
+    Overlay,
+}
 
 pub(crate) struct ObjectActor {
     overlay: Overlay<Object>,
@@ -40,26 +48,27 @@ impl ObjectActor {
         input: &Input<'_>,
         ticket: u64,
         committed_ticket: u64,
-    ) -> Result<Decided, Refusal> {
+    ) -> Result<(Decided, Basis), Refusal> {
         self.recently_used = true;
         self.overlay.settle(committed_ticket);
         if self.overlay.depth() >= DEPTH_MAX {
             return Err(Refusal::Unavailable);
         }
-        let basis = if self.overlay.is_settled() {
-            "committed"
-        } else {
-            "overlay"
-        };
-        metrics::counter!(metric::DECISIONS, "actor" => "object", "basis" => basis).increment(1);
+        let on_overlay = !self.overlay.is_settled();
         let base = Arc::clone(self.overlay.top());
         let next = object::act(world, caller, &base, &self.template, input)?;
         let next = Arc::new(Versioned::decided(next));
         self.overlay.push(ticket, Arc::clone(&next));
-        Ok(Decided::Object {
+        let decided = Decided::Object {
             base: Some(base),
             next,
-        })
+        };
+        let basis = if on_overlay {
+            Basis::Overlay
+        } else {
+            Basis::Committed
+        };
+        Ok((decided, basis))
     }
 
     /// A unit was refused: what it decided here, and all that rests on it, is gone.

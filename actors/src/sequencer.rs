@@ -108,7 +108,11 @@ enum Verdict {
         timestamp_ms: u64,
     },
     /// Nothing is done: every action was refused, or one of an atomic unit.
-    Refuse(Outcome),
+    Refuse {
+        outcome: Outcome,
+        /// Some actions were decided all the same, and must be dropped.
+        decided: bool,
+    },
     Stale,
     Fail(SubmitError),
 }
@@ -124,8 +128,10 @@ impl SequencerState {
                 let work = self.place(ticket, unit, decisions, &writes, timestamp_ms);
                 self.commit(work).await?;
             }
-            Verdict::Refuse(outcome) => {
-                self.drop_decisions(ticket, &unit);
+            Verdict::Refuse { outcome, decided } => {
+                if decided {
+                    self.drop_decisions(ticket, &unit);
+                }
                 self.commit(Work::Refused { unit, outcome }).await?;
             }
             Verdict::Stale => {
@@ -152,7 +158,10 @@ impl SequencerState {
             return Verdict::Fail(SubmitError::Unavailable);
         }
         if all_refused || (unit.submission.head.atomic && refused.is_some()) {
-            return Verdict::Refuse(refusal(decisions, refused));
+            return Verdict::Refuse {
+                outcome: refusal(decisions, refused),
+                decided: !all_refused,
+            };
         }
         let Some(writes) = writes(&decisions) else {
             return Verdict::Stale;

@@ -13,11 +13,12 @@ use kedge_machine::world::Unavailable;
 use kedge_machine::{Caller, Input, Refusal, World, object};
 use kedge_protocol::action::Kind;
 use kedge_protocol::{Id, Prefix};
+use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use crate::api::{SubmitError, SubmittedAction};
 use crate::metric_definitions as metric;
-use crate::object::ObjectActor;
+use crate::object::{Basis, ObjectActor};
 use crate::overlay::Versioned;
 use crate::unit::{Decided, Decision, Part, Unit};
 use crate::world::{Reader, unavailable};
@@ -61,6 +62,28 @@ pub(crate) struct Shard;
 pub(crate) struct ShardState {
     options: ShardOptions,
     live: Live,
+    meters: Meters,
+}
+
+/// The shard's metrics, looked up once.
+struct Meters {
+    on_committed: Counter,
+    on_overlay: Counter,
+    minted: Counter,
+    live: Gauge,
+}
+
+impl Meters {
+    fn new(shard: usize) -> Self {
+        let decisions =
+            |basis| metrics::counter!(metric::DECISIONS, "actor" => "object", "basis" => basis);
+        Self {
+            on_committed: decisions("committed"),
+            on_overlay: decisions("overlay"),
+            minted: decisions("new"),
+            live: metrics::gauge!(metric::OBJECT_ACTORS_LIVE, "shard" => shard.to_string()),
+        }
+    }
 }
 
 impl Actor for Shard {
@@ -74,6 +97,7 @@ impl Actor for Shard {
         options: ShardOptions,
     ) -> Result<ShardState, ActorProcessingErr> {
         Ok(ShardState {
+            meters: Meters::new(options.index),
             options,
             live: Live::default(),
         })
@@ -124,7 +148,7 @@ impl ShardState {
         action: &SubmittedAction,
         minted: &mut HashMap<Id, u64>,
     ) -> Result<Decided, Refusal> {
-        metrics::counter!(metric::DECISIONS, "actor" => "object", "basis" => "new").increment(1);
+        self.meters.minted.increment(1);
         let reader = &self.options.reader;
         let next = object::mint(reader, caller, &input(unit, action))?;
         let template = reader.template(next.template_id)?;
@@ -164,12 +188,19 @@ impl ShardState {
         let committed = self.options.committed_ticket.load(Ordering::Acquire);
         let reader = &self.options.reader;
         let decide = || actor.decide(reader, caller, &input(unit, action), ticket, committed);
-        catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
+        let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
             // What the object's actor holds is not to be trusted any more. Made again from the
             // store it may be behind decisions under way; the sequencer then has them decided again.
             tracing::error!(object = %id, "an object's actor panicked and is made again");
             self.live.remove(&id);
             Err(Refusal::Unavailable)
+        });
+        decided.map(|(decided, basis)| {
+            match basis {
+                Basis::Committed => self.meters.on_committed.increment(1),
+                Basis::Overlay => self.meters.on_overlay.increment(1),
+            }
+            decided
         })
     }
 
@@ -208,8 +239,7 @@ impl ShardState {
                 !goes
             });
         }
-        let shard = self.options.index.to_string();
-        metrics::gauge!(metric::OBJECT_ACTORS_LIVE, "shard" => shard).set(self.live.len() as f64);
+        self.meters.live.set(self.live.len() as f64);
     }
 }
 
