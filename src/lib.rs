@@ -1,1 +1,26 @@
-//! Kedge
+//! The HTTP edge of the server: configuration, endpoints, authentication, signatures, answers. What
+//! a request does is the engine's; this crate lets in only what is well-formed and signed, and
+//! writes what comes out.
+
+pub mod admin;
+pub mod app;
+pub mod auth;
+pub mod body;
+pub mod call;
+pub mod clock;
+pub mod config;
+pub mod cursor;
+pub mod endpoint;
+pub mod envelope;
+pub mod error;
+mod listing;
+pub mod logging;
+pub mod metrics;
+pub mod openapi;
+mod query;
+mod routes;
+pub mod server;
+pub mod signing;
+pub mod start;
+pub mod verify;
+pub mod views;

@@ -1,1 +1,9 @@
-fn main() {}
+//! The `kedge` program: the server and the tools around it.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -137,6 +137,9 @@ impl Committer {
             }
             self.commit(group)?;
         }
+        if let Some(mark) = self.store.high_water() {
+            mark.sync()?;
+        }
         Ok(())
     }
 

@@ -1,1 +1,51 @@
-//! kedge-client
+//! The Rust client. It signs every change, sends it again as the service asks, and believes
+//! nothing: each answer to a signed request brings a receipt, which is checked against what was
+//! sent, the log's domain and the sequencer's key before the call returns.
+//!
+//! ```no_run
+//! use kedge_client::{BatchMode, Client, NewAction, NewObject, NewTemplate, Registration};
+//! use kedge_protocol::signature::SigningKey;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::builder("http://127.0.0.1:8080").connect().await?;
+//! let account = client.account(SigningKey::from_bytes(&kedge_client::random::bytes()?)?);
+//! let registration = Registration {
+//!     email: "ann@example.com".into(),
+//!     password: "correct horse battery staple".into(),
+//!     nickname: None,
+//!     organization_name: None,
+//! };
+//! account.register(&registration).await?;
+//! let ticket = NewTemplate { name: "ticket".into(), ..NewTemplate::default() };
+//! let template = account.create_template(&ticket).await?.resource;
+//! let mints = vec![NewAction::mint(template.id, &NewObject::default())?; 500];
+//! let outcome = account.batch(&mints, BatchMode::Atomic).await?;
+//! assert_eq!(outcome.done().count(), 500);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod error;
+pub mod random;
+pub mod retry;
+pub mod sign;
+pub mod types;
+
+mod account;
+mod bus;
+mod client;
+mod nonces;
+mod page;
+mod resources;
+mod transport;
+mod verify;
+mod watch;
+
+pub use account::{Account, Registration};
+pub use bus::{ActionResult, BatchMode, BatchOutcome, DoneAction, NewAction};
+pub use client::{Builder, Client};
+pub use error::{Envelope, Error, Result, VerificationError};
+pub use page::{ListQuery, Page, Pages};
+pub use resources::ProofForm;
+pub use retry::RetryPolicy;
+pub use types::{Changed, NewObject, NewTemplate, NewVariation, Properties};

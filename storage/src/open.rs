@@ -129,18 +129,18 @@ impl Store {
             .high_water_path
             .clone()
             .unwrap_or_else(|| path.join(MARK_FILE));
-        let (database, released, behind) = if fresh {
+        let (database, released) = if fresh {
             let database = open_database(&options, true, false)?;
             initialize(&database, &options.domain).map_err(of_rocks(path))?;
-            (Arc::new(database), read_mark(&mark_path)?, None)
+            (Arc::new(database), HighWater::read(&mark_path)?)
         } else {
             open_existing(&options, &mark_path)?
         };
         let snapshot = Snapshot::take(Arc::clone(&database));
         let head = check_meta(&snapshot, &options)?;
         check_tail(&snapshot, &options, &head)?;
-        let why = behind
-            .or_else(|| contradiction(&snapshot, &head, released))
+        let why = released
+            .and_then(|released| equivocation(&snapshot, &head, released, &mark_path))
             .or_else(|| {
                 options
                     .read_only
@@ -203,58 +203,49 @@ fn open_database(options: &Options, create: bool, read_only: bool) -> Result<Dat
     Database::open(&options.path, budget, create, read_only).map_err(of_rocks(&options.path))
 }
 
-type Existing = (Arc<Database>, Option<Released>, Option<String>);
-
-/// Opens a store that is there. It is looked at first without changing anything: a recovery drops
-/// what it takes for a cut-off write, and where released batches are gone that may be evidence.
-fn open_existing(options: &Options, mark_path: &Path) -> Result<Existing, OpenError> {
-    let released = read_mark(mark_path)?;
+/// Opens a store that is there, and reads the mark. The store is looked at first without changing
+/// anything: a recovery drops what it takes for a cut-off write, and where released batches are
+/// gone that may be evidence, so such a store stays as it is.
+fn open_existing(
+    options: &Options,
+    mark_path: &Path,
+) -> Result<(Arc<Database>, Option<Released>), OpenError> {
+    let released = HighWater::read(mark_path)?;
     if let Some(released) = released
         && let Ok(looked) = open_database(options, false, true)
     {
         let looked = Arc::new(looked);
-        let snapshot = Snapshot::take(Arc::clone(&looked));
-        if let Some(why) = lost(&snapshot, released, mark_path) {
-            return Ok((looked, Some(released), Some(why)));
+        let head = Snapshot::take(Arc::clone(&looked)).head();
+        if head.is_ok_and(|head| head.batches < released.batches) {
+            return Ok((looked, Some(released)));
         }
     }
     let database = open_database(options, false, options.read_only)?;
-    Ok((Arc::new(database), released, None))
+    Ok((Arc::new(database), released))
 }
 
-/// Why a store behind the mark takes no commits; `None` if it is not behind.
-fn lost(snapshot: &Snapshot, released: Released, mark_path: &Path) -> Option<String> {
-    // A store without a readable head is for the later checks to refuse.
-    let head = snapshot.head().ok()?;
-    (head.batches < released.batches).then(|| {
-        format!(
-            "it holds {} batches, but the headers of {} were signed and let out ({}): signing those numbers again with other actions would be equivocation, which the contract punishes. Bring back the newest copy of the data directory; reading goes on meanwhile. Only who is sure that no header beyond batch {} ever left may remove the mark",
-            head.batches,
-            released.batches,
-            mark_path.display(),
-            head.batches,
-        )
-    })
-}
-
-/// Why a store with another history than the released one takes no commits.
-fn contradiction(
+/// Why a store that misses released batches, or holds others in their place, takes no commits.
+fn equivocation(
     snapshot: &Snapshot,
     head: &LogHead,
-    released: Option<Released>,
+    released: Released,
+    mark_path: &Path,
 ) -> Option<String> {
-    let released = released.filter(|mark| mark.batches <= head.batches)?;
+    let mark = mark_path.display();
+    if head.batches < released.batches {
+        return Some(format!(
+            "it holds {} batches, but the headers of {} were signed and let out ({mark}): signing those numbers again with other actions would be equivocation, which the contract punishes. Bring back the newest copy of the data directory; reading goes on meanwhile. Only who is sure that no header beyond the first {} ever left may remove the mark",
+            head.batches, released.batches, head.batches,
+        ));
+    }
     let number = released.batches.checked_sub(1)?;
+    // A batch that cannot be read is for `verify` to name; it is not another one.
     let stored = snapshot.batch(number).ok()??;
     (stored.header.head != released.head).then(|| {
         format!(
-            "its batch {number} is another one than the batch {number} whose header was let out: going on would be equivocation. Bring back the data directory that belongs to the mark"
+            "its batch {number} is another one than the batch {number} whose header was let out ({mark}): going on would be equivocation. Bring back the data directory that belongs to the mark"
         )
     })
-}
-
-fn read_mark(path: &Path) -> Result<Option<Released>, OpenError> {
-    Ok(HighWater::read(path)?)
 }
 
 /// Opens the mark of a store that is not behind it. A mark that is new, or older because the

@@ -31,11 +31,13 @@ impl Database {
         let options = database_options(budget, create);
         let tables = Table::ALL
             .iter()
-            .map(|&table| ColumnFamilyDescriptor::new(table.name(), table_options(table, &cache)))
+            .map(|&table| {
+                ColumnFamilyDescriptor::new(table.name(), table_options(table, budget, &cache))
+            })
             // RocksDB wants its own default family named too; nothing is in it.
             .chain([ColumnFamilyDescriptor::new(
                 rocksdb::DEFAULT_COLUMN_FAMILY_NAME,
-                RocksOptions::default(),
+                memory_options(budget),
             )]);
         if read_only {
             DB::open_cf_descriptors_read_only(&options, path, tables, false)
@@ -117,7 +119,7 @@ fn shape(table: Table) -> Shape {
     }
 }
 
-fn table_options(table: Table, cache: &Cache) -> RocksOptions {
+fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
     let shape = shape(table);
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_cache(cache);
@@ -127,7 +129,7 @@ fn table_options(table: Table, cache: &Cache) -> RocksOptions {
     if shape.points {
         blocks.set_bloom_filter(10.0, false);
     }
-    let mut options = RocksOptions::default();
+    let mut options = memory_options(budget);
     options.set_block_based_table_factory(&blocks);
     if shape.text {
         options.set_compression_type(DBCompressionType::Lz4);
@@ -135,9 +137,16 @@ fn table_options(table: Table, cache: &Cache) -> RocksOptions {
     } else {
         options.set_compression_type(DBCompressionType::None);
     }
-    // The shared bound (db_write_buffer_size) flushes; small arenas keep twenty tables from
-    // filling it with air.
-    options.set_write_buffer_size(64 * 1024 * 1024);
+    options
+}
+
+/// The bounds of a family's rows in memory.
+fn memory_options(budget: Budget) -> RocksOptions {
+    let mut options = RocksOptions::default();
+    // The shared bound (db_write_buffer_size) flushes. This one is also the room that RocksDB
+    // wants to see before it goes on after a full disk. Small arenas keep twenty tables from
+    // filling the bound with air.
+    options.set_write_buffer_size(budget.memtable_bytes);
     options.set_max_write_buffer_number(4);
     options.set_arena_block_size(128 * 1024);
     options

@@ -54,8 +54,8 @@ pub enum Mode {
 /// Why a group was not committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
-    /// The disk is full. Nothing of the group is stored; committing works again, without a restart,
-    /// some seconds after there is room.
+    /// The disk is full. Nothing of the group is stored, and nothing is until there is room again,
+    /// for `memtable_bytes` at least; some seconds later committing works without a restart.
     #[error("the disk is full: {0}")]
     NoSpace(String),
     /// The store was opened, or made, read-only.

@@ -9,6 +9,8 @@ pub(crate) mod meta;
 pub(crate) mod objects;
 mod packing;
 pub(crate) mod templates;
+#[cfg(test)]
+mod tests;
 
 use kedge_protocol::{Id, Prefix};
 

@@ -1,8 +1,6 @@
 //! A small sequencer without rules: it makes a log that is right in every hash and signature, and
 //! the rows that go with it, on a real store.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -19,28 +17,28 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_storage::{Group, LogHead, OpenError, Options, Store};
 
 /// The time of the first batch.
-pub const START_MS: u64 = 1_790_000_000_000;
+pub(crate) const START_MS: u64 = 1_790_000_000_000;
 
-pub fn domain() -> Domain {
+pub(crate) fn domain() -> Domain {
     Domain {
         chain_id: 31_337,
         verifying_contract: Address([0xcc; 20]),
     }
 }
 
-pub fn sequencer() -> SigningKey {
+pub(crate) fn sequencer() -> SigningKey {
     SigningKey::from_bytes(&[0x51; 32]).unwrap()
 }
 
-pub fn signer() -> SigningKey {
+pub(crate) fn signer() -> SigningKey {
     SigningKey::from_bytes(&[0xa1; 32]).unwrap()
 }
 
-pub fn id(prefix: Prefix, number: u64) -> Id {
+pub(crate) fn id(prefix: Prefix, number: u64) -> Id {
     Id::of_hash(prefix, &kedge_protocol::hash::keccak(&number.to_be_bytes()))
 }
 
-pub fn options(path: &Path) -> Options {
+pub(crate) fn options(path: &Path) -> Options {
     Options {
         path: path.to_owned(),
         domain: domain(),
@@ -53,13 +51,13 @@ pub fn options(path: &Path) -> Options {
     }
 }
 
-pub fn open(path: &Path) -> Result<Store, OpenError> {
+pub(crate) fn open(path: &Path) -> Result<Store, OpenError> {
     Store::open(options(path))
 }
 
 /// What one action is to do.
 #[derive(Clone)]
-pub enum Step {
+pub(crate) enum Step {
     /// Makes an object, owned by wallet `owner`.
     Mint { owner: u64 },
     /// Changes the object that was minted `object`-th.
@@ -69,15 +67,15 @@ pub enum Step {
 }
 
 /// The log so far, and the objects in it.
-pub struct Log {
-    pub head: LogHead,
-    pub tree: Frontier,
-    pub objects: Vec<Object>,
-    pub organization: Id,
-    pub template: Id,
+pub(crate) struct Log {
+    pub(crate) head: LogHead,
+    pub(crate) tree: Frontier,
+    pub(crate) objects: Vec<Object>,
+    pub(crate) organization: Id,
+    pub(crate) template: Id,
     /// Bytes of each action's payload.
-    pub payload_bytes: usize,
-    nonce: u64,
+    pub(crate) payload_bytes: usize,
+    pub(crate) nonce: u64,
 }
 
 impl Default for Log {
@@ -207,7 +205,7 @@ impl Log {
     }
 
     /// One batch of these requests, in a group with everything that belongs to it.
-    pub fn batch(&mut self, requests: &[Vec<Step>]) -> (Group, SignedBatch) {
+    pub(crate) fn batch(&mut self, requests: &[Vec<Step>]) -> (Group, SignedBatch) {
         let mut group = Group::new();
         let mut leaves = Vec::new();
         let mut head = self.head.head;
@@ -261,7 +259,7 @@ impl Log {
     }
 
     /// Makes a batch and commits and releases it.
-    pub fn commit(&mut self, store: &Store, requests: &[Vec<Step>]) -> SignedBatch {
+    pub(crate) fn commit(&mut self, store: &Store, requests: &[Vec<Step>]) -> SignedBatch {
         let (group, batch) = self.batch(requests);
         store.commit(group).unwrap();
         store.release(&self.head).unwrap();
@@ -269,7 +267,7 @@ impl Log {
     }
 
     /// `count` batches, each with a request that mints two objects and one that changes the first.
-    pub fn commit_many(&mut self, store: &Store, count: u64) {
+    pub(crate) fn commit_many(&mut self, store: &Store, count: u64) {
         for _ in 0..count {
             let mints = vec![Step::Mint { owner: 1 }, Step::Mint { owner: 2 }];
             let object = 0;
@@ -286,14 +284,14 @@ impl Log {
 }
 
 /// The store's files through RocksDB itself, as somebody who tampers would open them.
-pub fn raw(path: &Path) -> rocksdb::DB {
+pub(crate) fn raw(path: &Path) -> rocksdb::DB {
     let options = rocksdb::Options::default();
     let names = rocksdb::DB::list_cf(&options, path).unwrap();
     rocksdb::DB::open_cf(&options, path, names).unwrap()
 }
 
 /// Changes one stored row.
-pub fn tamper(path: &Path, table: &str, key: &[u8], change: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn tamper(path: &Path, table: &str, key: &[u8], change: impl FnOnce(&mut Vec<u8>)) {
     let db = raw(path);
     let family = db.cf_handle(table).unwrap();
     let mut value = db.get_cf(family, key).unwrap().unwrap();
@@ -302,7 +300,7 @@ pub fn tamper(path: &Path, table: &str, key: &[u8], change: impl FnOnce(&mut Vec
 }
 
 /// Copies a directory of plain files.
-pub fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -1,11 +1,9 @@
 //! What does not open, or opens for reading only, and what it says.
 
-mod support;
-
+use crate::support::{Log, copy, domain, open, options, raw, tamper};
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{CommitError, Fault, Mode, OpenError, Options, Store};
-use support::{Log, copy, domain, open, options, raw, tamper};
 
 fn made(batches: u64) -> (tempfile::TempDir, Log) {
     let directory = tempfile::tempdir().unwrap();
@@ -179,7 +177,7 @@ fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
     );
     assert!(text.contains("newest copy"), "{text}");
     assert_eq!(store.snapshot().head().unwrap().batches, 3);
-    let (group, _) = Log::default().batch(&[vec![support::Step::Mint { owner: 1 }]]);
+    let (group, _) = Log::default().batch(&[vec![crate::support::Step::Mint { owner: 1 }]]);
     assert!(matches!(store.commit(group), Err(CommitError::ReadOnly(_))));
     store.close().unwrap();
     assert_eq!(names(&then), before);

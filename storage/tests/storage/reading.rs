@@ -1,7 +1,6 @@
 //! What was committed reads back, by every way that leads to it, before and after a restart.
 
-mod support;
-
+use crate::support::{Log, Step, domain, id, open, sequencer};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::log_tree;
 use kedge_protocol::nonce::NonceWindow;
@@ -12,7 +11,6 @@ use kedge_protocol::{Address, Hash, Prefix, action::Kind};
 use kedge_storage::{
     AnchorRow, AnchorStatus, Group, ObjectIndex, Page, SessionRow, SideWrite, Snapshot,
 };
-use support::{Log, Step, domain, id, open, sequencer};
 
 const ALL: Page = Page {
     after: None,
@@ -166,12 +164,10 @@ fn lists_of_objects_follow_their_owners() {
     let store = open(directory.path()).unwrap();
     let mint = |owner| Step::Mint { owner };
     log.commit(&store, &[vec![mint(1), mint(1), mint(2)]]);
-    // Made and given away within one request.
+    // Made and given away within one batch.
     let object = log.objects.len();
-    log.commit(
-        &store,
-        &[vec![mint(1), Step::Transfer { object, owner: 2 }]],
-    );
+    let transfer = Step::Transfer { object, owner: 2 };
+    log.commit(&store, &[vec![mint(1)], vec![transfer]]);
     log.commit(
         &store,
         &[vec![Step::Transfer {

@@ -1,0 +1,368 @@
+//! An account: a signing key, its tokens and its nonces. Safe to share and to use in parallel.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bytes::Bytes;
+use hyper::Method;
+use kedge_protocol::action::Kind;
+use kedge_protocol::hash::sha256;
+use kedge_protocol::payload::digest_text;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Prefix};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::nonces::NonceCounter;
+use crate::random;
+use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign, unix_now_s};
+use crate::transport::{Answer, Backoff, Call};
+use crate::types::{LoginAnswer, RegisterAnswer, TokenPair, Wallet};
+
+/// How often a request is signed anew after its nonce was found spent.
+const NEW_NONCES_MAX: u32 = 3;
+/// A signature that is to wait must have this much time left when it is sent, in seconds.
+const DEADLINE_MARGIN_S: u64 = 5;
+
+/// What registering needs besides the key.
+#[derive(Clone, Serialize)]
+pub struct Registration {
+    /// For logging in.
+    pub email: String,
+    /// At least 15 characters.
+    pub password: String,
+    /// A name to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nickname: Option<String>,
+    /// The new organization's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub organization_name: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RegistrationBody<'a> {
+    #[serde(flatten)]
+    registration: &'a Registration,
+    address: Address,
+    blind: String,
+}
+
+struct Inner {
+    client: Client,
+    key: SigningKey,
+    nonces: NonceCounter,
+    tokens: RwLock<Option<Arc<TokenPair>>>,
+    /// One refresh at a time: a refresh token works once.
+    refreshing: tokio::sync::Mutex<()>,
+}
+
+/// An account of a log. Cheap to clone; clones share key, tokens and nonces.
+#[derive(Clone)]
+pub struct Account(Arc<Inner>);
+
+impl std::fmt::Debug for Account {
+    /// Without tokens.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Account({})", self.address())
+    }
+}
+
+/// A request that needs the account's authority.
+pub(crate) struct Authorized<'a> {
+    pub(crate) method: Method,
+    pub(crate) path: &'a str,
+    pub(crate) body: Bytes,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// Registering needs no token.
+    pub(crate) bearer: bool,
+}
+
+/// What a request signs.
+pub(crate) struct Signs<'a> {
+    pub(crate) actions: &'a [ActionText<'a>],
+    pub(crate) atomic: bool,
+}
+
+impl Account {
+    pub(crate) fn new(client: Client, key: SigningKey) -> Self {
+        Self(Arc::new(Inner {
+            client,
+            key,
+            nonces: NonceCounter::default(),
+            tokens: RwLock::new(None),
+            refreshing: tokio::sync::Mutex::new(()),
+        }))
+    }
+
+    /// The address of the signing key.
+    pub fn address(&self) -> Address {
+        self.0.key.address()
+    }
+
+    /// The client of the log.
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    fn tokens(&self) -> Option<Arc<TokenPair>> {
+        let tokens = self.0.tokens.read();
+        tokens.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep_tokens(&self, pair: TokenPair) {
+        let mut tokens = self
+            .0
+            .tokens
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *tokens = Some(Arc::new(pair));
+    }
+
+    /// Registers a wallet for this key, with an organization of its own, and logs in.
+    pub async fn register(&self, registration: &Registration) -> Result<Wallet> {
+        use base64::Engine as _;
+        let blind: [u8; 32] = random::bytes()?;
+        let body = to_json(&RegistrationBody {
+            registration,
+            address: self.address(),
+            blind: base64::engine::general_purpose::STANDARD.encode(blind),
+        })?;
+        self.0.nonces.learn(0);
+        let payload = digest_text(&sha256(&body));
+        let request = Authorized {
+            method: Method::POST,
+            path: "/wallets/register",
+            body,
+            headers: Vec::new(),
+            bearer: false,
+        };
+        let action = ActionText {
+            kind: &Kind::WalletRegister,
+            target: "",
+            payload: payload.as_bytes(),
+        };
+        let signs = Signs {
+            actions: std::slice::from_ref(&action),
+            atomic: false,
+        };
+        let (answer, signed) = self.signed(&request, &signs).await?;
+        let answer: RegisterAnswer = answer.read("registering")?;
+        let content = signed.contents[0];
+        self.check_single(&content, answer.action_id, answer.receipt.as_ref())?;
+        self.check_made(Prefix::Wallet, &content, answer.wallet.id)?;
+        self.keep_tokens(TokenPair {
+            access_token: answer.access_token,
+            refresh_token: answer.refresh_token,
+        });
+        Ok(answer.wallet)
+    }
+
+    /// Logs in. The key must be one of the wallet's, or signed requests will be refused.
+    pub async fn login(&self, email: &str, password: &str) -> Result<Wallet> {
+        let body = json!({"email": email, "password": password}).to_string();
+        let answer: LoginAnswer = self.tokens_from("/wallets/login", body).await?;
+        self.keep_tokens(answer.tokens);
+        Ok(answer.wallet)
+    }
+
+    /// Takes new tokens for the old ones. Done by itself whenever the access token has expired.
+    pub async fn refresh(&self) -> Result<()> {
+        let used = self.tokens().ok_or_else(not_logged_in)?;
+        self.refresh_after(&used).await
+    }
+
+    /// Refreshes unless somebody else has done so since `used` was taken.
+    async fn refresh_after(&self, used: &Arc<TokenPair>) -> Result<()> {
+        let _one_at_a_time = self.0.refreshing.lock().await;
+        let current = self.tokens().ok_or_else(not_logged_in)?;
+        if !Arc::ptr_eq(&current, used) {
+            return Ok(());
+        }
+        let body = json!({"refresh_token": current.refresh_token}).to_string();
+        let pair: TokenPair = self.tokens_from("/wallets/token/refresh", body).await?;
+        self.keep_tokens(pair);
+        Ok(())
+    }
+
+    async fn tokens_from<T: DeserializeOwned>(&self, path: &str, body: String) -> Result<T> {
+        let client = &self.0.client;
+        let call = Call::post(path, body);
+        let mut backoff = Backoff::new(&client.options().retry);
+        loop {
+            let answer = client.transport().exchange(&call, &[]).await?;
+            if answer.is_success() || !backoff.again(&answer).await? {
+                return answer.read("logging in");
+            }
+        }
+    }
+
+    /// The account's wallet. Also tells this account where its nonces stand.
+    pub async fn me(&self) -> Result<Wallet> {
+        let wallet: Wallet = self.get("/wallets/me", "the wallet").await?;
+        let own = wallet.nonces.iter().find(|n| n.address == self.address());
+        if let Some(own) = own {
+            self.0.nonces.learn(own.highest);
+        }
+        Ok(wallet)
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        what: &'static str,
+    ) -> Result<T> {
+        let request = Authorized {
+            method: Method::GET,
+            path,
+            body: Bytes::new(),
+            headers: Vec::new(),
+            bearer: true,
+        };
+        let mut sending = Sending::new(self, &request);
+        loop {
+            let answer = sending.once(None).await?;
+            if answer.is_success() || !sending.again(&answer).await? {
+                return answer.read(what);
+            }
+        }
+    }
+
+    /// Signs and sends a request, and returns a successful answer with what was signed.
+    pub(crate) async fn signed(
+        &self,
+        request: &Authorized<'_>,
+        signs: &Signs<'_>,
+    ) -> Result<(Answer, SignedRequest)> {
+        let mut sending = Sending::new(self, request);
+        let mut signed = self.sign_now(signs).await?;
+        let mut new_nonces = 0;
+        // While false, nothing that was sent can have been carried out, so that signing anew
+        // cannot do a thing twice. A 503 may hide a request that was carried out.
+        let mut unsure = false;
+        loop {
+            let answer = sending.once(Some(&signed)).await?;
+            let highest = answer.number("x-nonce-highest");
+            if let Some(highest) = highest {
+                self.0.nonces.learn(highest);
+            }
+            if answer.is_success() {
+                return Ok((answer, signed));
+            }
+            unsure |= answer.status == 503;
+            let refusal = answer.refusal();
+            if sending.again(&answer).await? {
+                let expires = signed.head.deadline_s < unix_now_s() + DEADLINE_MARGIN_S;
+                if expires && unsure {
+                    return Err(refusal);
+                }
+                if expires {
+                    signed = self.sign_now(signs).await?;
+                }
+                continue;
+            }
+            let spent = refusal.code() == Some("NONCE_REUSED");
+            if !spent || unsure || new_nonces == NEW_NONCES_MAX {
+                return Err(refusal);
+            }
+            match highest {
+                Some(highest) => self.0.nonces.resynchronise(signed.head.nonce, highest),
+                None => drop(self.me().await?),
+            }
+            new_nonces += 1;
+            signed = self.sign_now(signs).await?;
+        }
+    }
+
+    async fn next_nonce(&self) -> Result<u64> {
+        if let Some(nonce) = self.0.nonces.take() {
+            return Ok(nonce);
+        }
+        self.me().await?;
+        self.0.nonces.take().ok_or_else(|| {
+            let address = self.address();
+            Error::Usage(format!("the wallet that is logged in has no key {address}"))
+        })
+    }
+
+    async fn sign_now(&self, signs: &Signs<'_>) -> Result<SignedRequest> {
+        let nonce = self.next_nonce().await?;
+        let client = &self.0.client;
+        let terms = RequestTerms {
+            key: &self.0.key,
+            domain_separator: client.domain_separator(),
+            nonce,
+            deadline_s: deadline_in(client.options().deadline_ahead),
+            atomic: signs.atomic,
+            seed: random::seed()?,
+        };
+        sign(&terms, signs.actions)
+    }
+}
+
+/// One request being sent, perhaps several times.
+struct Sending<'a> {
+    account: &'a Account,
+    call: Call<'a>,
+    headers: &'a [(&'static str, String)],
+    bearer: bool,
+    backoff: Backoff<'a>,
+    used: Option<Arc<TokenPair>>,
+    refreshed: bool,
+}
+
+impl<'a> Sending<'a> {
+    fn new(account: &'a Account, request: &'a Authorized<'a>) -> Self {
+        Self {
+            account,
+            call: Call {
+                method: request.method.clone(),
+                path: request.path,
+                body: request.body.clone(),
+            },
+            headers: &request.headers,
+            bearer: request.bearer,
+            backoff: Backoff::new(&account.0.client.options().retry),
+            used: None,
+            refreshed: false,
+        }
+    }
+
+    async fn once(&mut self, signed: Option<&SignedRequest>) -> Result<Answer> {
+        let mut headers = self.headers.to_vec();
+        if self.bearer {
+            let tokens = self.account.tokens().ok_or_else(not_logged_in)?;
+            headers.push(("authorization", format!("Bearer {}", tokens.access_token)));
+            self.used = Some(tokens);
+        }
+        if let Some(signed) = signed {
+            headers.extend(signed.headers());
+        }
+        let transport = self.account.0.client.transport();
+        transport.exchange(&self.call, &headers).await
+    }
+
+    /// Whether the same bytes are to be sent again: after a refresh, or a wait. Both come before
+    /// the server looks at the signature, so it is still good.
+    async fn again(&mut self, answer: &Answer) -> Result<bool> {
+        let expired = answer.status == 401 && answer.refusal().code() == Some("TOKEN_EXPIRED");
+        if let Some(used) = self.used.take_if(|_| expired && !self.refreshed) {
+            self.refreshed = true;
+            self.account.refresh_after(&used).await?;
+            return Ok(true);
+        }
+        self.backoff.again(answer).await
+    }
+}
+
+fn not_logged_in() -> Error {
+    Error::Usage("the account is not logged in".to_owned())
+}
+
+/// The bytes of a body; they are signed as they are.
+pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(|error| Error::Usage(format!("the body is no JSON: {error}")))
+}

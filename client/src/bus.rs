@@ -1,0 +1,309 @@
+//! The action bus: actions on objects, one at a time or up to 500 under one signature.
+
+use bytes::Bytes;
+use hyper::Method;
+use kedge_protocol::action::Kind;
+use kedge_protocol::receipt::BatchReceipt;
+use kedge_protocol::{Hash, Id, Prefix};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::account::{Account, Authorized, Signs, to_json};
+use crate::error::{Envelope, Error, Result};
+use crate::sign::ActionText;
+use crate::types::{Action, NewObject, Properties};
+
+/// An action to be sent: its payload is signed as the text that it is here.
+#[derive(Clone, Debug)]
+pub struct NewAction {
+    kind: Kind,
+    target: Id,
+    payload: Box<RawValue>,
+}
+
+impl NewAction {
+    /// An action of any kind of the bus. The target is an object, for a mint a template.
+    pub fn new(kind: Kind, target: Id, payload: &impl Serialize) -> Result<Self> {
+        if !kind.is_bus() {
+            let kind = kind.text();
+            return Err(Error::Usage(format!("{kind} is no kind of the action bus")));
+        }
+        let payload = to_raw_value(payload)
+            .map_err(|error| Error::Usage(format!("the payload is no JSON: {error}")))?;
+        Ok(Self {
+            kind,
+            target,
+            payload,
+        })
+    }
+
+    /// Makes an object.
+    pub fn mint(template_id: Id, object: &NewObject) -> Result<Self> {
+        Self::new(Kind::Mint, template_id, object)
+    }
+
+    /// Merges a patch into an object's properties (RFC 7396).
+    pub fn update(object_id: Id, properties: &Properties) -> Result<Self> {
+        let payload = serde_json::json!({ "properties": properties });
+        Self::new(Kind::Update, object_id, &payload)
+    }
+
+    /// Gives an object to a wallet, by id or address.
+    pub fn transfer(object_id: Id, to: &str) -> Result<Self> {
+        Self::new(Kind::Transfer, object_id, &serde_json::json!({ "to": to }))
+    }
+
+    fn wire(&self) -> WireAction<'_> {
+        let mint = self.kind == Kind::Mint;
+        WireAction {
+            action_type: self.kind.text(),
+            template_id: mint.then_some(self.target),
+            object_id: (!mint).then_some(self.target),
+            payload: &self.payload,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireAction<'a> {
+    action_type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template_id: Option<Id>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object_id: Option<Id>,
+    payload: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct WireBatch<'a> {
+    actions: Vec<WireAction<'a>>,
+    atomic: bool,
+}
+
+/// How a request of many actions is answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum BatchMode {
+    /// Each action by itself: some may be refused.
+    #[default]
+    Independent,
+    /// All or none: one that is refused refuses the request.
+    Atomic,
+}
+
+/// An action of a request that was done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DoneAction {
+    /// Its identifier.
+    pub id: Id,
+    /// Its content.
+    pub content: Hash,
+    /// The object that it made or acted on.
+    pub object_id: Id,
+    /// That object's version with it.
+    pub object_version: u64,
+    /// Its place in the log.
+    pub sequence: u64,
+    /// Its place among the batch's leaves.
+    pub leaf_index: u32,
+}
+
+/// What became of one action of a request.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ActionResult {
+    /// It was done.
+    Done(DoneAction),
+    /// It was refused, and changed nothing.
+    Refused(Envelope),
+}
+
+impl ActionResult {
+    /// The action, if it was done.
+    pub fn done(&self) -> Option<&DoneAction> {
+        match self {
+            Self::Done(done) => Some(done),
+            Self::Refused(_) => None,
+        }
+    }
+}
+
+/// What became of a request of many actions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BatchOutcome {
+    /// One for each action, in request order.
+    pub results: Vec<ActionResult>,
+    /// The receipt of those that were done; `None` where none was.
+    pub receipt: Option<BatchReceipt>,
+}
+
+impl BatchOutcome {
+    /// The actions that were done, in request order.
+    pub fn done(&self) -> impl Iterator<Item = &DoneAction> {
+        self.results.iter().filter_map(ActionResult::done)
+    }
+
+    /// The first refusal, with its action's index.
+    pub fn first_refusal(&self) -> Option<(usize, &Envelope)> {
+        let mut results = self.results.iter().enumerate();
+        results.find_map(|(index, result)| match result {
+            ActionResult::Refused(envelope) => Some((index, envelope)),
+            ActionResult::Done(_) => None,
+        })
+    }
+}
+
+/// With `Prefer: return=minimal`: the rest is computed here.
+#[derive(Deserialize)]
+struct WireResult {
+    error: Option<Envelope>,
+    sequence: Option<u64>,
+    leaf_index: Option<u32>,
+    object_version: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct WireOutcome {
+    results: Vec<WireResult>,
+    receipt: Option<BatchReceipt>,
+}
+
+impl WireResult {
+    fn read(self, action: &NewAction, content: &Hash) -> Option<ActionResult> {
+        if let Some(envelope) = self.error {
+            return Some(ActionResult::Refused(envelope));
+        }
+        let mint = action.kind == Kind::Mint;
+        Some(ActionResult::Done(DoneAction {
+            id: Id::of_hash(Prefix::Action, content),
+            content: *content,
+            object_id: if mint {
+                Id::made_by(Prefix::Object, content, 0)
+            } else {
+                action.target
+            },
+            object_version: self.object_version?,
+            sequence: self.sequence?,
+            leaf_index: self.leaf_index?,
+        }))
+    }
+}
+
+impl Account {
+    /// Does one action, and checks its receipt.
+    pub async fn act(&self, action: &NewAction) -> Result<Action> {
+        let target = action.target.to_string();
+        let text = ActionText {
+            kind: &action.kind,
+            target: &target,
+            payload: action.payload.get().as_bytes(),
+        };
+        let body = to_json(&action.wire())?;
+        let request = post("/ebus/actions", body, Vec::new());
+        let signs = Signs {
+            actions: std::slice::from_ref(&text),
+            atomic: false,
+        };
+        let (answer, signed) = self.signed(&request, &signs).await?;
+        let done: Action = answer.read("an action")?;
+        self.check_single(&signed.contents[0], done.id, done.receipt.as_ref())?;
+        Ok(done)
+    }
+
+    /// Does 1 to 500 actions under one signature, and checks their receipt.
+    pub async fn batch(&self, actions: &[NewAction], mode: BatchMode) -> Result<BatchOutcome> {
+        let targets: Vec<String> = actions.iter().map(|a| a.target.to_string()).collect();
+        let texts: Vec<ActionText<'_>> = actions
+            .iter()
+            .zip(&targets)
+            .map(|(action, target)| ActionText {
+                kind: &action.kind,
+                target,
+                payload: action.payload.get().as_bytes(),
+            })
+            .collect();
+        let atomic = mode == BatchMode::Atomic;
+        let body = to_json(&WireBatch {
+            actions: actions.iter().map(NewAction::wire).collect(),
+            atomic,
+        })?;
+        let minimal = vec![("prefer", "return=minimal".to_owned())];
+        let request = post("/ebus/actions/batch", body, minimal);
+        let signs = Signs {
+            actions: &texts,
+            atomic,
+        };
+        let (answer, signed) = self.signed(&request, &signs).await?;
+        let outcome: WireOutcome = answer.read("a batch of actions")?;
+        self.read_outcome(actions, &signed.contents, outcome)
+    }
+
+    fn read_outcome(
+        &self,
+        actions: &[NewAction],
+        contents: &[Hash],
+        outcome: WireOutcome,
+    ) -> Result<BatchOutcome> {
+        let unreadable = |why: &str| Error::Answer {
+            what: "a batch of actions",
+            error: serde::de::Error::custom(why),
+        };
+        if outcome.results.len() != actions.len() {
+            return Err(unreadable("not one result for each action"));
+        }
+        let mut results = Vec::with_capacity(actions.len());
+        for ((result, action), content) in outcome.results.into_iter().zip(actions).zip(contents) {
+            let result = result.read(action, content);
+            results.push(result.ok_or_else(|| unreadable("a result lacks members"))?);
+        }
+        let done: Vec<(usize, u64)> = results
+            .iter()
+            .enumerate()
+            .filter_map(|(index, result)| Some((index, result.done()?.sequence)))
+            .collect();
+        self.check_many(contents, &done, outcome.receipt.as_ref())?;
+        Ok(BatchOutcome {
+            results,
+            receipt: outcome.receipt,
+        })
+    }
+}
+
+fn post<'a>(path: &'a str, body: Bytes, headers: Vec<(&'static str, String)>) -> Authorized<'a> {
+    Authorized {
+        method: Method::POST,
+        path,
+        body,
+        headers,
+        bearer: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_payload_on_the_wire_is_the_text_that_is_signed() {
+        let template = "tpl_7h8rh8fgrh07gkqn56z16p8nc6".parse().unwrap();
+        let object = NewObject {
+            properties: json!({"seat": "Ä2 \u{1}", "row": 1.50})
+                .as_object()
+                .unwrap()
+                .clone(),
+            ..NewObject::default()
+        };
+        let action = NewAction::mint(template, &object).unwrap();
+        let wire = serde_json::to_string(&action.wire()).unwrap();
+        let ending = format!(r#""payload":{}}}"#, action.payload.get());
+        assert!(wire.ends_with(&ending), "{wire}");
+        assert!(wire.contains(r#""template_id":"tpl_"#) && !wire.contains("object_id"));
+    }
+
+    #[test]
+    fn resource_kinds_are_not_for_the_bus() {
+        let id = "tpl_7h8rh8fgrh07gkqn56z16p8nc6".parse().unwrap();
+        let made = NewAction::new(Kind::TemplateCreate, id, &json!({}));
+        assert!(matches!(made, Err(Error::Usage(_))));
+    }
+}

@@ -1,0 +1,309 @@
+//! A client of one log: what everybody may read, checked against a pinned domain and sequencer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::merkle::{BatchTree, verify_consistency};
+use kedge_protocol::receipt::check_header;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash};
+use serde::de::DeserializeOwned;
+
+use crate::account::Account;
+use crate::error::{Check, Error, Result, VerificationError};
+use crate::page::{ListQuery, Pages, Source};
+use crate::retry::RetryPolicy;
+use crate::transport::{Answer, Backoff, Call, Transport, escape};
+use crate::types::{Anchor, Batch, BatchLeaves, CheckpointAnswer, Consistency, DomainDocument};
+use crate::watch::HeaderWatch;
+
+/// How a client is set up.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    base_url: String,
+    pinned: Option<(Domain, Address)>,
+    options: Options,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    timeout_ms: u64,
+    pub(crate) deadline_ahead: Duration,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) verify_receipts: bool,
+}
+
+impl Builder {
+    /// Trusts this domain and this sequencer and no other. Without a pin the client trusts what
+    /// the server says at [`Builder::connect`]: compare that with the contract, or with a note of
+    /// an earlier day.
+    #[must_use]
+    pub fn pin(mut self, domain: Domain, sequencer: Address) -> Self {
+        self.pinned = Some((domain, sequencer));
+        self
+    }
+
+    /// How long one exchange may take, in milliseconds; 30,000 by default.
+    #[must_use]
+    pub fn timeout_ms(mut self, timeout_ms: u64) -> Self {
+        self.options.timeout_ms = timeout_ms;
+        self
+    }
+
+    /// How far ahead the deadline of a signed request lies; 5 minutes by default.
+    #[must_use]
+    pub fn deadline_ahead(mut self, ahead: Duration) -> Self {
+        self.options.deadline_ahead = ahead;
+        self
+    }
+
+    /// When to send again.
+    #[must_use]
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.options.retry = policy;
+        self
+    }
+
+    /// Whether receipts are checked as they come; they are by default.
+    #[must_use]
+    pub fn verify_receipts(mut self, verify: bool) -> Self {
+        self.options.verify_receipts = verify;
+        self
+    }
+
+    /// Asks the server for its domain and sequencer, and pins them or compares them with the pin.
+    pub async fn connect(self) -> Result<Client> {
+        let transport = Transport::new(&self.base_url, self.options.timeout_ms)?;
+        let call = Call::get("/.well-known/eip712-domain.json");
+        let answer = send(&transport, &self.options.retry, &call).await?;
+        let document: DomainDocument = answer.read("the domain")?;
+        let domain = document.domain().ok_or_else(|| {
+            let (name, version) = (&document.name, &document.version);
+            VerificationError::OtherLog(format!("it calls itself {name:?} version {version:?}"))
+        })?;
+        let told = (domain, document.sequencer);
+        if let Some(pinned) = self.pinned
+            && pinned != told
+        {
+            let text = format!("{told:?} instead of {pinned:?}");
+            return Err(VerificationError::OtherLog(text).into());
+        }
+        Ok(Client(Arc::new(Inner {
+            transport,
+            options: self.options,
+            domain,
+            domain_separator: domain.separator(),
+            sequencer: document.sequencer,
+            watch: HeaderWatch::default(),
+        })))
+    }
+}
+
+async fn send(transport: &Transport, retry: &RetryPolicy, call: &Call<'_>) -> Result<Answer> {
+    let mut backoff = Backoff::new(retry);
+    loop {
+        let answer = transport.exchange(call, &[]).await?;
+        if answer.is_success() || !backoff.again(&answer).await? {
+            return Ok(answer);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    transport: Transport,
+    options: Options,
+    domain: Domain,
+    domain_separator: Hash,
+    sequencer: Address,
+    watch: HeaderWatch,
+}
+
+/// A client of one log. Cheap to clone; connections and memory of headers are shared.
+#[derive(Clone, Debug)]
+pub struct Client(Arc<Inner>);
+
+impl Client {
+    /// A client of the server at this base URL, such as `http://127.0.0.1:8080`.
+    pub fn builder(base_url: impl Into<String>) -> Builder {
+        Builder {
+            base_url: base_url.into(),
+            pinned: None,
+            options: Options {
+                timeout_ms: 30_000,
+                deadline_ahead: Duration::from_mins(5),
+                retry: RetryPolicy::default(),
+                verify_receipts: true,
+            },
+        }
+    }
+
+    /// An account that signs with this key. It can do nothing before it registers or logs in.
+    pub fn account(&self, key: SigningKey) -> Account {
+        Account::new(self.clone(), key)
+    }
+
+    /// The log's domain.
+    pub fn domain(&self) -> Domain {
+        self.0.domain
+    }
+
+    /// The separator of the log's domain.
+    pub fn domain_separator(&self) -> &Hash {
+        &self.0.domain_separator
+    }
+
+    /// The key that is trusted to sign batches.
+    pub fn sequencer(&self) -> Address {
+        self.0.sequencer
+    }
+
+    /// The server's base URL.
+    pub fn base_url(&self) -> &str {
+        self.0.transport.base_url()
+    }
+
+    /// The header with the highest number that this client has seen in any answer.
+    pub fn highest_header(&self) -> Option<SignedBatch> {
+        self.0.watch.highest()
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.0.transport
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        what: &'static str,
+    ) -> Result<T> {
+        let call = Call::get(path);
+        let answer = send(&self.0.transport, &self.0.options.retry, &call).await?;
+        answer.read(what)
+    }
+
+    /// Checks a header's signature, and that the sequencer does not contradict itself.
+    pub(crate) fn check_batch(&self, batch: &SignedBatch) -> Check {
+        check_header(batch, &self.0.domain, &self.0.sequencer)?;
+        self.0.watch.see(batch)
+    }
+
+    /// Takes a header whose signature was checked already.
+    pub(crate) fn see_batch(&self, batch: &SignedBatch) -> Check {
+        self.0.watch.see(batch)
+    }
+
+    /// All batches, oldest first unless asked otherwise. Their headers are not checked here: see
+    /// [`Client::batch`] and [`Batch::signed`].
+    pub fn batches(&self, query: &ListQuery) -> Pages<Batch> {
+        Pages::new(Source::Public(self.clone()), "/batches".to_owned(), query)
+    }
+
+    /// A batch by number or identifier, its signature checked.
+    pub async fn batch(&self, id_or_number: &str) -> Result<Batch> {
+        let path = format!("/batches/{}", escape(id_or_number));
+        let batch: Batch = self.get(&path, "a batch").await?;
+        let signed = batch.signed();
+        self.check_batch(&signed)?;
+        if signed.id() != batch.id {
+            let (expected, found) = (signed.id(), batch.id);
+            return Err(VerificationError::OtherId { expected, found }.into());
+        }
+        Ok(batch)
+    }
+
+    /// The leaves of a batch, checked against its signed root and head.
+    pub async fn leaves(&self, number: u64) -> Result<BatchLeaves> {
+        let header = self.batch(&number.to_string()).await?.signed().header;
+        let path = format!("/batches/{number}/leaves");
+        let leaves: BatchLeaves = self.get(&path, "leaves").await?;
+        let wrong = |why| Err(VerificationError::Inconsistent(why).into());
+        if leaves.leaves.len() != header.count as usize {
+            return wrong("the batch's header counts another number of leaves");
+        }
+        if BatchTree::new(&leaves.leaves).root() != header.root {
+            return wrong("the batch's leaves do not lead to its signed root");
+        }
+        let head = leaves
+            .leaves
+            .iter()
+            .fold(header.previous_head, |head, leaf| {
+                kedge_protocol::chain::next_head(&head, leaf)
+            });
+        if head != header.head {
+            return wrong("the batch's leaves do not lead from its signed head to the next one");
+        }
+        Ok(leaves)
+    }
+
+    /// All anchors.
+    pub fn anchors(&self, query: &ListQuery) -> Pages<Anchor> {
+        Pages::new(Source::Public(self.clone()), "/anchors".to_owned(), query)
+    }
+
+    /// An anchor by number or identifier.
+    pub async fn anchor(&self, id_or_number: &str) -> Result<Anchor> {
+        let path = format!("/anchors/{}", escape(id_or_number));
+        self.get(&path, "an anchor").await
+    }
+
+    /// The newest checkpoint, its signature checked.
+    pub async fn checkpoint(&self) -> Result<SignedCheckpoint> {
+        let answer: CheckpointAnswer = self.get("/checkpoint", "a checkpoint").await?;
+        let signed = answer.signed();
+        let digest = signed.checkpoint.digest(&self.0.domain_separator);
+        let found = signed
+            .signature
+            .recover(&digest)
+            .map_err(VerificationError::Signature)?;
+        if found != self.0.sequencer {
+            let expected = self.0.sequencer;
+            return Err(VerificationError::OtherSequencer { expected, found }.into());
+        }
+        Ok(signed)
+    }
+
+    /// The proof that the log of `to` batches begins with the log of `from` batches, checked
+    /// against the roots that it names. Compare those with roots that you know.
+    pub async fn consistency(&self, from: u64, to: u64) -> Result<Consistency> {
+        let path = format!("/consistency?from={from}&to={to}");
+        let answer: Consistency = self.get(&path, "a consistency proof").await?;
+        if (answer.from, answer.to) != (from, to) {
+            let error = VerificationError::Inconsistent("the proof is for other sizes");
+            return Err(error.into());
+        }
+        verify_consistency(
+            from,
+            to,
+            &answer.first_root,
+            &answer.second_root,
+            &answer.proof,
+        )
+        .map_err(VerificationError::Consistency)?;
+        Ok(answer)
+    }
+
+    /// Waits until the server answers at all and says that it is ready.
+    pub async fn ready(&self) -> Result<()> {
+        let answer = self
+            .0
+            .transport
+            .exchange(&Call::get("/readyz"), &[])
+            .await?;
+        if answer.is_success() {
+            Ok(())
+        } else {
+            Err(Error::Unexpected {
+                status: answer.status,
+                text: "the server is not ready".to_owned(),
+            })
+        }
+    }
+}

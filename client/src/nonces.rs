@@ -1,0 +1,84 @@
+//! The counter that hands out nonces: one for a key, shared by all that sign with it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kedge_protocol::limits::NONCE_JUMP_MAX;
+
+/// Hands out each nonce once.
+#[derive(Debug, Default)]
+pub(crate) struct NonceCounter {
+    /// The next nonce; 0 while it is not known where to begin.
+    next: AtomicU64,
+}
+
+impl NonceCounter {
+    /// The next nonce, or `None` while the server's highest is not known.
+    pub(crate) fn take(&self) -> Option<u64> {
+        self.next
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+                (next > 0).then(|| next.saturating_add(1))
+            })
+            .ok()
+    }
+
+    /// Learns the highest nonce that the server knows: others may sign with the same key.
+    pub(crate) fn learn(&self, highest: u64) {
+        self.next
+            .fetch_max(highest.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// After `refused` was refused with this highest: also goes back if the counter ran too far
+    /// ahead, as it does when very many requests fail.
+    pub(crate) fn resynchronise(&self, refused: u64, highest: u64) {
+        if refused > highest.saturating_add(NONCE_JUMP_MAX) {
+            self.next
+                .store(highest.saturating_add(1), Ordering::Relaxed);
+        } else {
+            self.learn(highest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn no_nonce_twice_from_many_threads() {
+        let counter = Arc::new(NonceCounter::default());
+        assert_eq!(counter.take(), None);
+        counter.learn(0);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let counter = Arc::clone(&counter);
+                std::thread::spawn(move || {
+                    (0..1000)
+                        .map(|_| counter.take().unwrap())
+                        .collect::<Vec<u64>>()
+                })
+            })
+            .collect();
+        let taken: HashSet<u64> = threads
+            .into_iter()
+            .flat_map(|t| t.join().unwrap())
+            .collect();
+        assert_eq!(taken.len(), 4000);
+        assert_eq!(counter.take(), Some(4001));
+    }
+
+    #[test]
+    fn follows_the_server_up_and_back_from_too_far() {
+        let counter = NonceCounter::default();
+        counter.learn(10);
+        counter.learn(4);
+        assert_eq!(counter.take(), Some(11));
+        counter.resynchronise(11, 50);
+        assert_eq!(counter.take(), Some(51));
+        counter.learn(50 + 2 * NONCE_JUMP_MAX);
+        counter.resynchronise(51 + 2 * NONCE_JUMP_MAX, 51);
+        assert_eq!(counter.take(), Some(52));
+    }
+}

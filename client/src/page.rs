@@ -1,0 +1,159 @@
+//! Lists, page by page.
+
+use std::collections::VecDeque;
+
+use kedge_protocol::Id;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::account::Account;
+use crate::client::Client;
+use crate::error::Result;
+use crate::transport::escape;
+
+/// One page of a list.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub struct Page<T> {
+    /// The records.
+    pub items: Vec<T>,
+    /// Where the next page begins; null on the last one.
+    pub cursor: Option<String>,
+    /// Whether records follow.
+    pub has_more: bool,
+    /// Of an object's history: the version below which actions have left the list.
+    #[serde(default)]
+    pub pruned_before: Option<u64>,
+}
+
+/// What a list is asked for. Not every list knows every filter; the server refuses those it does not.
+#[derive(Clone, Debug, Default)]
+pub struct ListQuery {
+    /// Items of a page; the server's default is 100, its most 1,000.
+    pub limit: Option<u32>,
+    /// Newest first, where the list goes both ways.
+    pub descending: bool,
+    /// Objects of this template.
+    pub template_id: Option<Id>,
+    /// Objects of this wallet.
+    pub owner_id: Option<Id>,
+    /// Waits until the answer reflects this sequence.
+    pub min_sequence: Option<u64>,
+}
+
+impl ListQuery {
+    fn text(&self) -> String {
+        let order = self.descending.then(|| "desc".to_owned());
+        let members = [
+            ("limit", self.limit.map(|limit| limit.to_string())),
+            ("order", order),
+            ("template_id", self.template_id.map(|id| id.to_string())),
+            ("owner_id", self.owner_id.map(|id| id.to_string())),
+            (
+                "min_sequence",
+                self.min_sequence.map(|sequence| sequence.to_string()),
+            ),
+        ];
+        let mut text = String::new();
+        for (name, value) in members {
+            if let Some(value) = value {
+                push_member(&mut text, name, &value);
+            }
+        }
+        text
+    }
+}
+
+fn push_member(query: &mut String, name: &str, value: &str) {
+    query.push(if query.is_empty() { '?' } else { '&' });
+    query.push_str(name);
+    query.push('=');
+    query.push_str(&escape(value));
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    Public(Client),
+    Account(Account),
+}
+
+/// A list that is fetched as it is read.
+#[derive(Debug)]
+pub struct Pages<T> {
+    source: Source,
+    path: String,
+    query: String,
+    cursor: Option<String>,
+    ended: bool,
+    pending: VecDeque<T>,
+}
+
+impl<T: DeserializeOwned> Pages<T> {
+    pub(crate) fn new(source: Source, path: String, query: &ListQuery) -> Self {
+        Self {
+            source,
+            path,
+            query: query.text(),
+            cursor: None,
+            ended: false,
+            pending: VecDeque::new(),
+        }
+    }
+
+    /// The next page; `None` after the last one.
+    pub async fn next_page(&mut self) -> Result<Option<Page<T>>> {
+        if self.ended {
+            return Ok(None);
+        }
+        let mut query = self.query.clone();
+        if let Some(cursor) = &self.cursor {
+            push_member(&mut query, "cursor", cursor);
+        }
+        let path = format!("{}{query}", self.path);
+        let page: Page<T> = match &self.source {
+            Source::Public(client) => client.get(&path, "a list").await?,
+            Source::Account(account) => account.get(&path, "a list").await?,
+        };
+        self.ended = !page.has_more || page.cursor.is_none();
+        self.cursor.clone_from(&page.cursor);
+        Ok(Some(page))
+    }
+
+    /// The next record; `None` after the last one.
+    pub async fn next(&mut self) -> Result<Option<T>> {
+        while self.pending.is_empty() {
+            match self.next_page().await? {
+                Some(page) => self.pending.extend(page.items),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.pending.pop_front())
+    }
+
+    /// The records that are left, `items_max` at the most.
+    pub async fn collect(mut self, items_max: usize) -> Result<Vec<T>> {
+        let mut items = Vec::new();
+        while items.len() < items_max
+            && let Some(item) = self.next().await?
+        {
+            items.push(item);
+        }
+        Ok(items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries() {
+        assert_eq!(ListQuery::default().text(), "");
+        let query = ListQuery {
+            limit: Some(10),
+            descending: true,
+            min_sequence: Some(7),
+            ..ListQuery::default()
+        };
+        assert_eq!(query.text(), "?limit=10&order=desc&min_sequence=7");
+    }
+}

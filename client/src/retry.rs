@@ -1,0 +1,86 @@
+//! When a refused request is sent again: on 429, and on 503 only if asked to.
+
+use std::time::Duration;
+
+/// The wait where the server does not say how long, in seconds.
+const WAIT_S_DEFAULT: u64 = 60;
+
+/// How requests are sent again.
+#[derive(Clone, Debug)]
+pub struct RetryPolicy {
+    /// How often a request is sent at the most; 1 never retries.
+    pub attempts_max: u32,
+    /// Also on 503. Off by default: an answer of 503 may come from something in front of the
+    /// server, after the server has done what was asked.
+    pub on_unavailable: bool,
+    /// The longest single wait, in milliseconds.
+    pub wait_ms_max: u64,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            attempts_max: 5,
+            on_unavailable: false,
+            wait_ms_max: 15 * 60 * 1000,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Never sends again.
+    pub fn never() -> Self {
+        Self {
+            attempts_max: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Whether an answer with this status is worth another attempt.
+    pub fn retries(&self, status: u16) -> bool {
+        status == 429 || (status == 503 && self.on_unavailable)
+    }
+
+    /// How long to wait after the `attempt`-th sending (from 0) was refused: what the server asks
+    /// for (or a minute), doubled with each attempt, and up to a quarter more by `jitter` (0 to 1),
+    /// so that clients that were refused together do not come back together.
+    pub fn wait(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
+        let asked = retry_after.unwrap_or(Duration::from_secs(WAIT_S_DEFAULT));
+        let doubled = asked.saturating_mul(1 << attempt.min(16));
+        let ceiling = Duration::from_millis(self.wait_ms_max).max(asked);
+        doubled.min(ceiling).mul_f64(1.0 + jitter / 4.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_from_what_the_server_asks() {
+        let policy = RetryPolicy::default();
+        let second = Some(Duration::from_secs(1));
+        let waits: Vec<u64> = (0..4)
+            .map(|n| policy.wait(n, second, 0.0).as_secs())
+            .collect();
+        assert_eq!(waits, [1, 2, 4, 8]);
+        assert_eq!(policy.wait(0, None, 0.0), Duration::from_mins(1));
+        assert_eq!(policy.wait(0, None, 1.0), Duration::from_secs(75));
+        assert_eq!(policy.wait(16, None, 0.0), Duration::from_mins(15));
+        // The server's word counts for more than our ceiling.
+        let day = Some(Duration::from_hours(24));
+        assert_eq!(policy.wait(3, day, 0.0), Duration::from_hours(24));
+    }
+
+    #[test]
+    fn only_429_unless_asked() {
+        let policy = RetryPolicy::default();
+        let retried: Vec<u16> = (200..600).filter(|&s| policy.retries(s)).collect();
+        assert_eq!(retried, [429]);
+        let asked = RetryPolicy {
+            on_unavailable: true,
+            ..policy
+        };
+        assert!(asked.retries(503) && !asked.retries(500));
+    }
+}

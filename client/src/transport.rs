@@ -1,0 +1,266 @@
+//! One exchange over HTTP: pooled connections, a time limit, a size limit.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, USER_AGENT};
+use hyper::{Method, Request, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use serde::de::DeserializeOwned;
+
+use crate::error::{Envelope, Error, Result, retry_after};
+use crate::random;
+use crate::retry::RetryPolicy;
+
+/// The largest answer that is read.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How much of an answer that is no envelope is shown.
+const SHOWN_BYTES_MAX: usize = 200;
+const AGENT: &str = concat!("kedge-client/", env!("CARGO_PKG_VERSION"));
+
+/// A request, but for what is added at each sending.
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    pub(crate) path: &'a str,
+    /// JSON; empty for none.
+    pub(crate) body: Bytes,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn get(path: &'a str) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            body: Bytes::new(),
+        }
+    }
+
+    pub(crate) fn post(path: &'a str, body: impl Into<Bytes>) -> Self {
+        Self {
+            method: Method::POST,
+            path,
+            body: body.into(),
+        }
+    }
+}
+
+/// What came back.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The error that an answer other than success is.
+    pub(crate) fn refusal(&self) -> Error {
+        match serde_json::from_slice::<Envelope>(&self.body) {
+            Ok(envelope) => Error::Refused(envelope),
+            Err(_) => Error::Unexpected {
+                status: self.status,
+                text: String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN_BYTES_MAX)])
+                    .into_owned(),
+            },
+        }
+    }
+
+    /// Reads a successful answer.
+    pub(crate) fn read<T: DeserializeOwned>(&self, what: &'static str) -> Result<T> {
+        if !self.is_success() {
+            return Err(self.refusal());
+        }
+        serde_json::from_slice(&self.body).map_err(|error| Error::Answer { what, error })
+    }
+
+    /// A header that is a decimal number.
+    pub(crate) fn number(&self, header: &str) -> Option<u64> {
+        self.headers.get(header)?.to_str().ok()?.parse().ok()
+    }
+}
+
+/// The way to one server.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    /// Scheme, host, port and path in front; no slash at its end.
+    base_url: String,
+    timeout_ms: u64,
+}
+
+impl Transport {
+    pub(crate) fn new(base_url: &str, timeout_ms: u64) -> Result<Self> {
+        let base_url = base_url.trim_end_matches('/');
+        let uri: Uri = base_url
+            .parse()
+            .map_err(|error| Error::Usage(format!("{base_url:?} is no base URL: {error}")))?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.query().is_some() {
+            return Err(Error::Usage(format!(
+                "{base_url:?} is no base URL: it must look like https://host:port"
+            )));
+        }
+        let connector = HttpsConnectorBuilder::new()
+            .with_webpki_roots()
+            .https_or_http()
+            .enable_http1()
+            .build();
+        let http = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(30))
+            .build(connector);
+        Ok(Self {
+            http,
+            base_url: base_url.to_owned(),
+            timeout_ms,
+        })
+    }
+
+    pub(crate) fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Sends once and reads the whole answer, whatever its status.
+    pub(crate) async fn exchange(
+        &self,
+        call: &Call<'_>,
+        headers: &[(&'static str, String)],
+    ) -> Result<Answer> {
+        let limit = Duration::from_millis(self.timeout_ms);
+        match tokio::time::timeout(limit, self.attempt(call, headers)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::Timeout {
+                timeout_ms: self.timeout_ms,
+            }),
+        }
+    }
+
+    async fn attempt(&self, call: &Call<'_>, headers: &[(&'static str, String)]) -> Result<Answer> {
+        let mut request = Request::builder()
+            .method(&call.method)
+            .uri(format!("{}{}", self.base_url, call.path))
+            .header(ACCEPT, "application/json")
+            .header(USER_AGENT, AGENT);
+        if !call.body.is_empty() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let request = request
+            .body(Full::new(call.body.clone()))
+            .map_err(|error| Error::Usage(format!("the request can't be put together: {error}")))?;
+        let response = self.http.request(request).await.map_err(|error| {
+            let base_url = &self.base_url;
+            Error::Transport(format!(
+                "{base_url} was not reached: {}",
+                chain_text(&error)
+            ))
+        })?;
+        let (parts, body) = response.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES_MAX)
+            .collect()
+            .await
+            .map_err(|error| {
+                Error::Transport(if error.is::<LengthLimitError>() {
+                    format!("the answer is longer than {ANSWER_BYTES_MAX} bytes")
+                } else {
+                    format!("the answer broke off: {error}")
+                })
+            })?;
+        Ok(Answer {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: body.to_bytes(),
+        })
+    }
+}
+
+/// An error with its causes: hyper's own text does not name them.
+fn chain_text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// Counts the sendings of one request and waits between them.
+pub(crate) struct Backoff<'a> {
+    policy: &'a RetryPolicy,
+    sent: u32,
+}
+
+impl<'a> Backoff<'a> {
+    pub(crate) fn new(policy: &'a RetryPolicy) -> Self {
+        Self { policy, sent: 0 }
+    }
+
+    /// Whether this answer is worth another sending; if so, waits before it says yes.
+    pub(crate) async fn again(&mut self, answer: &Answer) -> Result<bool> {
+        let attempt = self.sent;
+        self.sent += 1;
+        if !self.policy.retries(answer.status) || self.sent >= self.policy.attempts_max {
+            return Ok(false);
+        }
+        let asked = retry_after(&answer.headers);
+        tokio::time::sleep(self.policy.wait(attempt, asked, random::fraction()?)).await;
+        Ok(true)
+    }
+}
+
+/// A value as it stands in a query or a path (RFC 3986: everything but unreserved is escaped).
+pub(crate) fn escape(value: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let mut out = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            out.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_urls() {
+        for good in [
+            "http://127.0.0.1:8080",
+            "https://example.com/",
+            "http://h/v3",
+        ] {
+            assert!(Transport::new(good, 1).is_ok(), "{good}");
+        }
+        assert_eq!(
+            Transport::new("http://h/", 1).unwrap().base_url(),
+            "http://h"
+        );
+        for bad in ["", "127.0.0.1:8080", "ftp://h", "http://h?x=1", "http://"] {
+            assert!(
+                matches!(Transport::new(bad, 1), Err(Error::Usage(_))),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn values_are_escaped() {
+        assert_eq!(escape("aZ9-._~"), "aZ9-._~");
+        assert_eq!(escape("a b/ä&="), "a%20b%2F%C3%A4%26%3D");
+    }
+}

@@ -1,0 +1,110 @@
+//! Checking answers to signed requests against what was signed.
+
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::receipt::{BatchReceipt, Receipt};
+use kedge_protocol::{Hash, Id, Prefix};
+
+use crate::account::Account;
+use crate::error::{Check, VerificationError};
+
+impl Account {
+    fn verifies(&self) -> bool {
+        self.client().options().verify_receipts
+    }
+
+    fn check_domain(&self, told: &Domain) -> Check {
+        if *told == self.client().domain() {
+            return Ok(());
+        }
+        let text = format!("the receipt is of {told:?}");
+        Err(VerificationError::OtherLog(text))
+    }
+
+    /// The answer to a request of one action: the receipt holds and is of this action.
+    pub(crate) fn check_single(
+        &self,
+        content: &Hash,
+        action_id: Id,
+        receipt: Option<&Receipt>,
+    ) -> Check {
+        if !self.verifies() {
+            return Ok(());
+        }
+        let receipt = receipt.ok_or(VerificationError::NoReceipt { index: 0 })?;
+        let client = self.client();
+        self.check_domain(&receipt.domain)?;
+        receipt.verify(&client.domain(), &client.sequencer())?;
+        if receipt.leaf.content != *content {
+            return Err(VerificationError::OtherAction {
+                expected: *content,
+                found: receipt.leaf.content,
+            });
+        }
+        client.see_batch(&receipt.batch)?;
+        same_id(Id::of_hash(Prefix::Action, content), action_id)
+    }
+
+    /// A resource that the action made has the id that follows from it.
+    pub(crate) fn check_made(&self, prefix: Prefix, content: &Hash, found: Id) -> Check {
+        if !self.verifies() {
+            return Ok(());
+        }
+        same_id(Id::made_by(prefix, content, 0), found)
+    }
+
+    /// The answer to a request of many actions: `done` are the indices and sequences of those that
+    /// the results say were done, `contents` those of all actions of the request.
+    pub(crate) fn check_many(
+        &self,
+        contents: &[Hash],
+        done: &[(usize, u64)],
+        receipt: Option<&BatchReceipt>,
+    ) -> Check {
+        if !self.verifies() {
+            return Ok(());
+        }
+        let Some(receipt) = receipt else {
+            return match done.first() {
+                None => Ok(()),
+                Some(&(index, _)) => Err(VerificationError::NoReceipt { index }),
+            };
+        };
+        let shown = receipt
+            .actions
+            .iter()
+            .map(|action| (action.index as usize, action.sequence));
+        if !shown.eq(done.iter().copied()) {
+            return Err(VerificationError::OtherActions);
+        }
+        let of_done: Vec<Hash> = done.iter().map(|&(index, _)| contents[index]).collect();
+        let client = self.client();
+        self.check_domain(&receipt.domain)?;
+        receipt.verify(&client.domain(), &client.sequencer(), &of_done)?;
+        client.see_batch(&receipt.batch)
+    }
+
+    /// A proof file holds and is of the action that was asked for.
+    pub(crate) fn check_proof(&self, asked: Id, proof: &ProofFile) -> Check {
+        let client = self.client();
+        proof.verify(&client.domain(), &client.sequencer())?;
+        client.see_batch(&proof.batch)?;
+        let found = Id::of_hash(Prefix::Action, &proof.leaf.content);
+        if found == asked {
+            Ok(())
+        } else {
+            Err(VerificationError::OtherProof {
+                expected: asked,
+                found,
+            })
+        }
+    }
+}
+
+fn same_id(expected: Id, found: Id) -> Check {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(VerificationError::OtherId { expected, found })
+    }
+}

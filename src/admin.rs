@@ -1,0 +1,185 @@
+//! The operator's socket: a Unix socket that only the server's own user opens, one line of JSON
+//! each way. `{"command": …}` is answered with `{"ok": true, …}` or `{"ok": false, "error": …}`.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::app::App;
+use crate::start::Anchoring;
+
+/// The longest command.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// How long a connection may stay silent.
+const LINE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The system said no.
+    #[error("option admin_socket: {path}: {source}", path = .path.display())]
+    Socket {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Another server answers there.
+    #[error("option admin_socket: a server is running on {0} already")]
+    InUse(PathBuf),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, tag = "command", rename_all = "snake_case")]
+enum Command {
+    AnchorNow,
+    Status,
+    RotateTokenKey,
+}
+
+/// Carries out commands.
+pub struct Operator {
+    app: Arc<App>,
+    anchoring: Anchoring,
+}
+
+/// The socket; its file goes with it.
+pub struct Socket {
+    path: PathBuf,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _best_effort = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Opens the socket and serves it until the process ends or the socket is dropped.
+pub async fn serve(
+    path: &Path,
+    app: Arc<App>,
+    anchoring: Anchoring,
+) -> Result<Socket, AdminError> {
+    let failed = |source| AdminError::Socket {
+        path: path.to_owned(),
+        source,
+    };
+    if path.exists() {
+        // A file that nobody answers on was left by a process that was killed.
+        if UnixStream::connect(path).await.is_ok() {
+            return Err(AdminError::InUse(path.to_owned()));
+        }
+        std::fs::remove_file(path).map_err(failed)?;
+    }
+    let listener = UnixListener::bind(path).map_err(failed)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    let operator = Arc::new(Operator { app, anchoring });
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let operator = Arc::clone(&operator);
+            tokio::spawn(async move {
+                if let Err(error) = converse(stream, &operator).await {
+                    tracing::debug!(%error, "an operator's connection ended early");
+                }
+            });
+        }
+    });
+    Ok(Socket {
+        path: path.to_owned(),
+    })
+}
+
+async fn converse(stream: UnixStream, operator: &Operator) -> std::io::Result<()> {
+    let (read, mut write) = stream.into_split();
+    let mut lines = BufReader::new(read);
+    loop {
+        let mut line = String::new();
+        let mut bounded = (&mut lines).take(LINE_BYTES_MAX);
+        let reading = bounded.read_line(&mut line);
+        let count = tokio::time::timeout(LINE_TIMEOUT, reading).await??;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut answer = operator.answer(&line).await.to_string();
+        answer.push('\n');
+        write.write_all(answer.as_bytes()).await?;
+    }
+}
+
+impl Operator {
+    async fn answer(&self, line: &str) -> Value {
+        let done = match serde_json::from_str::<Command>(line) {
+            Ok(command) => self.carry_out(command).await,
+            Err(error) => Err(format!("the command is not known: {error}")),
+        };
+        match done {
+            Ok(mut members) => {
+                members.insert("ok".to_owned(), Value::Bool(true));
+                Value::Object(members)
+            }
+            Err(error) => json!({ "ok": false, "error": error }),
+        }
+    }
+
+    async fn carry_out(&self, command: Command) -> Result<Map<String, Value>, String> {
+        tracing::info!(command = command.name(), "the operator commands");
+        match command {
+            Command::AnchorNow => self.anchoring.anchor_now().await,
+            Command::Status => {
+                let mut members = self.status();
+                members.extend(self.anchoring.status());
+                Ok(members)
+            }
+            Command::RotateTokenKey => {
+                let path = self.app.access.rotate().map_err(|error| error.to_string())?;
+                Ok(members(json!({ "file": path.display().to_string() })))
+            }
+        }
+    }
+
+    fn status(&self) -> Map<String, Value> {
+        let engine = &self.app.engine;
+        let head = engine.published().head;
+        let (mode, reason) = match engine.mode() {
+            kedge_storage::Mode::ReadWrite => ("read_write", None),
+            kedge_storage::Mode::ReadOnly(why) => ("read_only", Some(why)),
+        };
+        members(json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "mode": mode,
+            "reason": reason,
+            "disk_full": engine.disk_full(),
+            "url": self.app.public_url,
+            "chain_id": engine.domain().chain_id,
+            "domain_contract": engine.domain().verifying_contract,
+            "sequencer": engine.sequencer(),
+            "batches": head.batches,
+            "sequence": head.sequence,
+            "head": head.head,
+        }))
+    }
+}
+
+impl Command {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::AnchorNow => "anchor_now",
+            Self::Status => "status",
+            Self::RotateTokenKey => "rotate_token_key",
+        }
+    }
+}
+
+/// The members of an object.
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,140 @@
+//! What every request works with.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kedge_actors::api::{Outcome, Submission};
+use kedge_actors::{Engine, Published};
+use kedge_protocol::Address;
+use tokio::sync::Semaphore;
+
+use crate::auth::bearer::AccessTokens;
+use crate::auth::keys::KeysError;
+use crate::auth::password::{PasswordError, Passwords};
+use crate::auth::session::Sessions;
+use crate::body;
+use crate::config::Config;
+use crate::config::secrets::{self, SecretError};
+use crate::cursor::Cursors;
+use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::signing::{Request, Verifier};
+
+/// Requests whose text is longer are hashed on a thread of their own: the smaller ones take less
+/// time than handing them over, and the runtime's few workers are a bounded pool already.
+const INLINE_BYTES_MAX: usize = 256 * 1024;
+
+/// The server's parts.
+pub struct App {
+    /// Where changes go and what is read.
+    pub engine: Engine,
+    /// Checks signatures.
+    pub verifier: Verifier,
+    /// Access tokens.
+    pub access: AccessTokens,
+    /// Refresh tokens.
+    pub sessions: Sessions,
+    /// Password hashes.
+    pub passwords: Passwords,
+    /// Cursors of lists.
+    pub cursors: Cursors,
+    /// Reads bodies.
+    pub bodies: body::Reader,
+    /// Permits for requests under way.
+    pub requests: Arc<Semaphore>,
+    /// The URL that callers know.
+    pub public_url: String,
+    large_hashes: Arc<Semaphore>,
+    request_timeout: Duration,
+}
+
+/// Why the parts could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// A secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The keys of access tokens.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// Password hashing.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+}
+
+impl App {
+    /// Makes the parts around an engine that runs. The directory of keys is made if it is not there.
+    pub fn new(config: &Config, engine: Engine, public_url: String) -> Result<Self, AppError> {
+        let keys_dir = config.keys_dir();
+        secrets::make_private_dir(&keys_dir)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            verifier: Verifier::new(*engine.domain()),
+            access: AccessTokens::open(
+                keys_dir.clone(),
+                public_url.clone(),
+                config.access_token_s,
+                config.token_cache_entries,
+            )?,
+            sessions: Sessions::new(config.refresh_token_s),
+            passwords: Passwords::new(config.password_hashes_max)?,
+            cursors: Cursors::new(secrets::read_or_make_32(&keys_dir.join("cursor.key"))?),
+            bodies: body::Reader::new(
+                config.body_bytes_max,
+                config.body_bytes_total_max,
+                Duration::from_secs(config.body_timeout_s),
+            ),
+            requests: Arc::new(Semaphore::new(config.requests_max)),
+            large_hashes: Arc::new(Semaphore::new(cores)),
+            request_timeout: Duration::from_secs(config.request_timeout_s),
+            public_url,
+            engine,
+        })
+    }
+
+    /// What was published last: the log's head, and the store as it stood then.
+    pub fn published(&self) -> Arc<Published> {
+        self.engine.published()
+    }
+
+    /// Hashes and checks a signed request.
+    pub async fn check(&self, request: Request) -> Result<Submission, ApiError> {
+        let expires_at = Instant::now() + self.request_timeout;
+        if request.text.len() <= INLINE_BYTES_MAX {
+            return self.verifier.check(request, expires_at);
+        }
+        let turn = Arc::clone(&self.large_hashes).acquire_owned();
+        let turn = tokio::time::timeout(self.request_timeout, turn)
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .ok_or_else(ApiError::overloaded)?;
+        let verifier = self.verifier;
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            verifier.check(request, expires_at)
+        })
+        .await
+        .map_err(|error| ApiError::internal(&error))?
+    }
+
+    /// Submits a checked request; an error that came from the signer's organization tells the
+    /// signer's highest nonce.
+    pub async fn submit(&self, submission: Submission) -> Result<Outcome, ApiError> {
+        let signer = submission.head.signer;
+        self.engine.submit(submission).await.map_err(|error| {
+            let error = ApiError::from(error);
+            let told = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
+            match self.nonce_highest(signer) {
+                Some(highest) if !told && error.code.status() < 500 => {
+                    error.with_header(NONCE_HIGHEST, highest.to_string())
+                }
+                _ => error,
+            }
+        })
+    }
+
+    fn nonce_highest(&self, signer: Address) -> Option<u64> {
+        let window = self.published().snapshot.nonces(signer).ok()?;
+        Some(window.highest())
+    }
+}

@@ -1,0 +1,281 @@
+//! Access tokens: JWTs (RFC 7519) signed with Ed25519. Checks are remembered by the token's
+//! SHA-256: an asymmetric check on every request would cost more than a read.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::jwk::JwkSet;
+use jsonwebtoken::{Algorithm, Header, Validation};
+use kedge_protocol::hash::sha256;
+use kedge_protocol::{Hash, Id, Prefix};
+use quick_cache::sync::Cache;
+use serde::{Deserialize, Serialize};
+
+use super::Session;
+use super::keys::{KeysError, TokenKeys};
+use crate::config::secrets::{self, SecretError};
+use crate::error::{ApiError, Code};
+
+/// What the tokens are for: the `aud` claim.
+const AUDIENCE: &str = "kedge";
+/// A token of ours is far shorter; nothing longer is looked at.
+const TOKEN_BYTES_MAX: usize = 2_048;
+
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    iss: String,
+    aud: String,
+    /// The wallet.
+    sub: Id,
+    /// Its organization.
+    org: Id,
+    iat: u64,
+    exp: u64,
+    jti: String,
+}
+
+/// Makes and checks access tokens.
+pub struct AccessTokens {
+    dir: PathBuf,
+    issuer: String,
+    lifetime_s: u64,
+    keys: ArcSwap<TokenKeys>,
+    checked: Cache<Hash, Session>,
+}
+
+impl AccessTokens {
+    /// Reads the keys of `dir`, which must exist.
+    pub fn open(
+        dir: PathBuf,
+        issuer: String,
+        lifetime_s: u64,
+        cache_entries: usize,
+    ) -> Result<Self, KeysError> {
+        Ok(Self {
+            keys: ArcSwap::from_pointee(TokenKeys::load(&dir)?),
+            checked: Cache::new(cache_entries),
+            dir,
+            issuer,
+            lifetime_s,
+        })
+    }
+
+    /// Reads the keys again: added ones sign, removed ones stop to count.
+    pub fn reload(&self) -> Result<(), KeysError> {
+        self.keys.store(Arc::new(TokenKeys::load(&self.dir)?));
+        self.checked.clear();
+        Ok(())
+    }
+
+    /// Makes a new key, which signs from now on.
+    pub fn rotate(&self) -> Result<PathBuf, KeysError> {
+        let path = super::keys::add(&self.dir)?;
+        self.reload()?;
+        Ok(path)
+    }
+
+    /// The public keys.
+    pub fn public_keys(&self) -> JwkSet {
+        self.keys.load().public.clone()
+    }
+
+    /// Seconds that a token is good for.
+    pub fn lifetime_s(&self) -> u64 {
+        self.lifetime_s
+    }
+
+    /// Makes a token.
+    pub fn issue(&self, wallet_id: Id, organization_id: Id, now_s: u64) -> Result<String, IssueError> {
+        let keys = self.keys.load();
+        let claims = Claims {
+            iss: self.issuer.clone(),
+            aud: AUDIENCE.to_owned(),
+            sub: wallet_id,
+            org: organization_id,
+            iat: now_s,
+            exp: now_s + self.lifetime_s,
+            jti: hex::encode(secrets::random::<16>()?),
+        };
+        let header = Header {
+            kid: Some(keys.signing_id.clone()),
+            ..Header::new(Algorithm::EdDSA)
+        };
+        Ok(jsonwebtoken::encode(&header, &claims, &keys.signing)?)
+    }
+
+    /// Who shows this `Authorization` header.
+    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<Session, ApiError> {
+        let value = headers.get(AUTHORIZATION).ok_or_else(|| {
+            unauthenticated("this endpoint needs a token: Authorization: Bearer <access_token>")
+        })?;
+        let token = value
+            .to_str()
+            .ok()
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| token.trim())
+            .ok_or_else(|| unauthenticated("Authorization must be: Bearer <access_token>"))?;
+        self.session(token, now_s)
+    }
+
+    fn session(&self, token: &str, now_s: u64) -> Result<Session, ApiError> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(unauthenticated("the access token is none of this service"));
+        }
+        let hash = sha256(token.as_bytes());
+        if let Some(session) = self.checked.get(&hash) {
+            if session.expires_at_s > now_s {
+                return Ok(session);
+            }
+            self.checked.remove(&hash);
+            return Err(expired());
+        }
+        let session = self.check(token, now_s)?;
+        self.checked.insert(hash, session);
+        Ok(session)
+    }
+
+    fn check(&self, token: &str, now_s: u64) -> Result<Session, ApiError> {
+        let foreign = || unauthenticated("the access token is none of this service");
+        let keys = self.keys.load();
+        let header = jsonwebtoken::decode_header(token).map_err(|_| foreign())?;
+        let key = header.kid.and_then(|id| keys.verifying.get(&id));
+        let key = key.ok_or_else(foreign)?;
+        let mut validation = Validation::new(Algorithm::EdDSA);
+        validation.set_audience(&[AUDIENCE]);
+        validation.set_issuer(&[&self.issuer]);
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        validation.leeway = 0;
+        let claims = jsonwebtoken::decode::<Claims>(token, key, &validation)
+            .map_err(|error| match error.kind() {
+                ErrorKind::ExpiredSignature => expired(),
+                _ => foreign(),
+            })?
+            .claims;
+        if claims.sub.prefix != Prefix::Wallet || claims.org.prefix != Prefix::Organization {
+            return Err(foreign());
+        }
+        if claims.exp <= now_s {
+            return Err(expired());
+        }
+        Ok(Session {
+            wallet_id: claims.sub,
+            organization_id: claims.org,
+            expires_at_s: claims.exp,
+        })
+    }
+}
+
+fn unauthenticated(message: &'static str) -> ApiError {
+    ApiError::new(Code::Unauthenticated, message)
+        .with_header(WWW_AUTHENTICATE, "Bearer".to_owned())
+}
+
+/// RFC 6750, 3.1.
+fn expired() -> ApiError {
+    ApiError::new(
+        Code::TokenExpired,
+        "the access token's time is over; get a new one at POST /wallets/token/refresh",
+    )
+    .with_header(WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())
+}
+
+/// Why no token could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueError {
+    /// No randomness.
+    #[error(transparent)]
+    Random(#[from] SecretError),
+    /// The library.
+    #[error("an access token: {0}")]
+    Jwt(#[from] jsonwebtoken::errors::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+    use crate::clock::now_s;
+
+    fn id(prefix: Prefix) -> Id {
+        Id { prefix, bytes: [3; 16] }
+    }
+
+    fn headers(token: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let value = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+        headers.insert(AUTHORIZATION, value);
+        headers
+    }
+
+    fn open(dir: &tempfile::TempDir, issuer: &str) -> AccessTokens {
+        AccessTokens::open(dir.path().to_owned(), issuer.to_owned(), 900, 10).unwrap()
+    }
+
+    #[test]
+    fn tokens_are_good_until_they_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = open(&dir, "https://a");
+        let now = now_s();
+        let token = tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now).unwrap();
+        for _ in 0..2 {
+            let session = tokens.authenticate(&headers(&token), now).unwrap();
+            assert_eq!(session.wallet_id, id(Prefix::Wallet));
+        }
+        let late = tokens.authenticate(&headers(&token), now + 900).unwrap_err();
+        assert_eq!(late.code, Code::TokenExpired);
+        let old = tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now - 901).unwrap();
+        let late = tokens.authenticate(&headers(&old), now).unwrap_err();
+        assert_eq!(late.code, Code::TokenExpired);
+    }
+
+    #[test]
+    fn foreign_tokens_are_refused() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let tokens = open(&dir, "https://a");
+        let now = now_s();
+        let issue = |tokens: &AccessTokens| {
+            tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now).unwrap()
+        };
+        let good = issue(&tokens);
+        let mut changed = good.clone().into_bytes();
+        let middle = good.find('.').unwrap() + 20;
+        changed[middle] = if changed[middle] == b'A' { b'B' } else { b'A' };
+        let bad = [
+            issue(&open(&other, "https://a")),
+            issue(&open(&dir, "https://b")),
+            String::from_utf8(changed).unwrap(),
+            "eyJhbGciOiJub25lIn0.e30.".to_owned(),
+            String::new(),
+        ];
+        for token in bad {
+            let error = tokens.authenticate(&headers(&token), now).unwrap_err();
+            assert_eq!(error.code, Code::Unauthenticated, "{token}");
+        }
+        assert_eq!(
+            tokens.authenticate(&HeaderMap::new(), now).unwrap_err().code,
+            Code::Unauthenticated
+        );
+    }
+
+    #[test]
+    fn a_new_key_signs_and_the_old_one_still_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = open(&dir, "https://a");
+        let now = now_s();
+        let old = tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now).unwrap();
+        tokens.rotate().unwrap();
+        let new = tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now).unwrap();
+        let kid = |token: &str| jsonwebtoken::decode_header(token).unwrap().kid;
+        assert_ne!(kid(&old), kid(&new));
+        assert_eq!(tokens.public_keys().keys.len(), 2);
+        for token in [old, new] {
+            assert!(tokens.authenticate(&headers(&token), now).is_ok());
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Passwords: Argon2id with the crate's defaults (19 MiB, two passes), on threads of their own,
+//! a bounded number at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::Argon2;
+use kedge_protocol::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
+use tokio::sync::Semaphore;
+
+use crate::error::ApiError;
+
+/// How long a login waits for its turn.
+const TURN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Hashes and checks passwords.
+#[derive(Clone)]
+pub struct Passwords {
+    turns: Arc<Semaphore>,
+    /// A hash that no password has: an unknown e-mail address takes as long as a known one.
+    nobody: Arc<str>,
+}
+
+/// The first password hash could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("hashing a password: {0}")]
+pub struct PasswordError(String);
+
+fn hash(password: &[u8]) -> Result<String, PasswordError> {
+    Argon2::default()
+        .hash_password(password)
+        .map(|hash| hash.to_string())
+        .map_err(|error| PasswordError(error.to_string()))
+}
+
+/// Checks a new password's form (NIST SP 800-63B, 3.1.1.2: length alone, no rules of composition).
+pub fn check_new(password: &str) -> Result<(), ApiError> {
+    let chars = password.chars().count();
+    if chars < PASSWORD_CHARS_MIN {
+        let message = format!("must have at least {PASSWORD_CHARS_MIN} characters");
+        return Err(ApiError::field("/password", "range", message));
+    }
+    if password.len() > PASSWORD_BYTES_MAX {
+        let message = format!("must have at most {PASSWORD_BYTES_MAX} bytes");
+        return Err(ApiError::field("/password", "range", message));
+    }
+    Ok(())
+}
+
+impl Passwords {
+    /// At most `at_once` passwords are hashed at one time.
+    pub fn new(at_once: usize) -> Result<Self, PasswordError> {
+        Ok(Self {
+            turns: Arc::new(Semaphore::new(at_once)),
+            nobody: hash(b"nobody's password")?.into(),
+        })
+    }
+
+    async fn in_turn<T, F>(&self, work: F) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let turn = Arc::clone(&self.turns).acquire_owned();
+        let turn = tokio::time::timeout(TURN_TIMEOUT, turn)
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .ok_or_else(ApiError::overloaded)?;
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        })
+        .await
+        .map_err(|error| ApiError::internal(&error))
+    }
+
+    /// The PHC string of a password.
+    pub async fn hash(&self, password: String) -> Result<String, ApiError> {
+        self.in_turn(move || hash(password.as_bytes()))
+            .await?
+            .map_err(|error| ApiError::internal(&error))
+    }
+
+    /// True if the password has this hash; `None` takes the same time and is never true.
+    pub async fn verify(&self, password: String, phc: Option<String>) -> Result<bool, ApiError> {
+        let known = phc.is_some();
+        let phc = phc.unwrap_or_else(|| self.nobody.to_string());
+        // A longer one than any that was set is wrong, and not worth the work of hashing it.
+        let password = if password.len() > PASSWORD_BYTES_MAX {
+            String::new()
+        } else {
+            password
+        };
+        let verify = move || Argon2::default().verify_password(password.as_bytes(), phc.as_str());
+        Ok(self.in_turn(verify).await?.is_ok() && known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_the_right_password_passes() {
+        let passwords = Passwords::new(1).unwrap();
+        let phc = passwords.hash("correct horse battery".into()).await.unwrap();
+        assert!(phc.starts_with("$argon2id$"));
+        let verify = |password: &str, phc: Option<String>| passwords.verify(password.into(), phc);
+        assert!(verify("correct horse battery", Some(phc.clone())).await.unwrap());
+        assert!(!verify("correct horse batterx", Some(phc)).await.unwrap());
+        assert!(!verify("nobody's password", None).await.unwrap());
+    }
+
+    #[test]
+    fn length_is_checked_in_characters() {
+        assert!(check_new("äöüäöüäöüäöüäö").is_err());
+        assert!(check_new("äöüäöüäöüäöüäöü").is_ok());
+        assert!(check_new(&"x".repeat(PASSWORD_BYTES_MAX + 1)).is_err());
+    }
+}

@@ -1,0 +1,165 @@
+//! Refresh tokens: 32 random bytes, known to the store by their hash alone, good for one use.
+//! Using one twice ends every token of its login: one of the two users stole it.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kedge_actors::Engine;
+use kedge_protocol::Id;
+use kedge_protocol::hash::sha256;
+use kedge_storage::{SessionRow, SideWrite};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::bearer::AccessTokens;
+use crate::clock::now_s;
+use crate::config::secrets;
+use crate::error::{ApiError, Code};
+
+/// What a login, a registration and a refresh answer with.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Tokens {
+    /// Shown with each request: `Authorization: Bearer <access_token>`.
+    pub access_token: String,
+    /// Exchanged for new tokens, once.
+    pub refresh_token: String,
+    /// Always `Bearer`.
+    pub token_type: &'static str,
+    /// Seconds that the access token is good for.
+    pub expires_in: u64,
+}
+
+/// Gives out and exchanges refresh tokens.
+pub struct Sessions {
+    lifetime_s: u64,
+    /// Hashes of the tokens that are being exchanged at this moment: two exchanges of one token
+    /// must not both find it unused.
+    exchanging: Mutex<HashSet<[u8; 32]>>,
+}
+
+/// Holds a token's place among those being exchanged.
+struct Exchange<'a> {
+    sessions: &'a Sessions,
+    hash: [u8; 32],
+}
+
+impl Drop for Exchange<'_> {
+    fn drop(&mut self) {
+        self.sessions.exchanging().remove(&self.hash);
+    }
+}
+
+fn invalid(message: &'static str) -> ApiError {
+    ApiError::new(Code::CredentialsInvalid, message)
+}
+
+impl Sessions {
+    /// Tokens are good for `lifetime_s`.
+    pub fn new(lifetime_s: u64) -> Self {
+        Self {
+            lifetime_s,
+            exchanging: Mutex::new(HashSet::new()),
+        }
+    }
+
+    fn exchanging(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
+        self.exchanging.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tokens of a new login.
+    pub async fn begin(
+        &self,
+        engine: &Engine,
+        access: &AccessTokens,
+        wallet_id: Id,
+        organization_id: Id,
+    ) -> Result<Tokens, ApiError> {
+        let family = secrets::random().map_err(|error| ApiError::internal(&error))?;
+        let (tokens, write) = self.issue(access, wallet_id, organization_id, family)?;
+        engine.side_write(write).await?;
+        Ok(tokens)
+    }
+
+    /// New tokens, and what must be stored before they go out.
+    fn issue(
+        &self,
+        access: &AccessTokens,
+        wallet_id: Id,
+        organization_id: Id,
+        family: [u8; 16],
+    ) -> Result<(Tokens, SideWrite), ApiError> {
+        let token: [u8; 32] = secrets::random().map_err(|error| ApiError::internal(&error))?;
+        let refresh_token = URL_SAFE_NO_PAD.encode(token);
+        let now_s = now_s();
+        let write = SideWrite::Session {
+            token_hash: sha256(refresh_token.as_bytes()).0,
+            row: SessionRow {
+                wallet_id,
+                family,
+                expires_at_s: now_s + self.lifetime_s,
+                used: false,
+            },
+        };
+        let access_token = access
+            .issue(wallet_id, organization_id, now_s)
+            .map_err(|error| ApiError::internal(&error))?;
+        let tokens = Tokens {
+            access_token,
+            refresh_token,
+            token_type: "Bearer",
+            expires_in: access.lifetime_s(),
+        };
+        Ok((tokens, write))
+    }
+
+    /// Exchanges a refresh token for new tokens; gives the wallet with them.
+    pub async fn refresh(
+        &self,
+        engine: &Engine,
+        access: &AccessTokens,
+        refresh_token: &str,
+    ) -> Result<(Id, Tokens), ApiError> {
+        let token_hash = sha256(refresh_token.as_bytes()).0;
+        // Only the exchange that took the place gives it back.
+        let exchange = self.exchanging().insert(token_hash).then_some(Exchange {
+            sessions: self,
+            hash: token_hash,
+        });
+        let snapshot = &engine.published().snapshot;
+        let row = snapshot
+            .session(token_hash)
+            .map_err(|error| ApiError::internal(&error))?
+            .ok_or_else(|| invalid("the refresh token is not known; log in again"))?;
+        if row.used || exchange.is_none() {
+            let family = row.family;
+            engine.side_write(SideWrite::RevokeFamily { family }).await?;
+            return Err(invalid(
+                "the refresh token was used before; all tokens of its login are ended, log in again",
+            ));
+        }
+        let revoked = snapshot
+            .family_revoked(row.family)
+            .map_err(|error| ApiError::internal(&error))?;
+        if revoked {
+            return Err(invalid("the tokens of this login are ended; log in again"));
+        }
+        if row.expires_at_s <= now_s() {
+            let message = "the refresh token's time is over; log in again";
+            return Err(ApiError::new(Code::TokenExpired, message));
+        }
+        let wallet = snapshot
+            .wallet(row.wallet_id)
+            .map_err(|error| ApiError::internal(&error))?
+            .ok_or_else(|| invalid("the wallet is gone"))?;
+        let used = SideWrite::Session {
+            token_hash,
+            row: SessionRow { used: true, ..row },
+        };
+        let (tokens, fresh) =
+            self.issue(access, wallet.id, wallet.organization_id, row.family)?;
+        engine.side_writes(vec![used, fresh]).await?;
+        Ok((wallet.id, tokens))
+    }
+}

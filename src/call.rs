@@ -1,0 +1,180 @@
+//! A request after the edge has checked it, and the answer that a handler gives.
+
+use std::sync::Arc;
+
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LINK};
+use hyper::{HeaderMap, StatusCode};
+use kedge_actors::Published;
+use kedge_actors::api::Submission;
+use kedge_machine::Caller;
+use kedge_protocol::hash::keccak;
+use kedge_protocol::{Address, Id, Prefix};
+use kedge_protocol::resource::Role;
+use kedge_storage::ReadError;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::auth::Session;
+use crate::body;
+use crate::endpoint::Endpoint;
+use crate::error::{ApiError, Code};
+use crate::query::Query;
+
+/// A request for a handler.
+pub struct Call {
+    /// The server.
+    pub app: Arc<App>,
+    /// The row of the table that it came in by.
+    pub endpoint: &'static Endpoint,
+    /// `{id}` of the path.
+    pub id: String,
+    /// The query.
+    pub query: Query,
+    /// The request's headers.
+    pub headers: HeaderMap,
+    /// The body; empty where the signed request has taken it over.
+    pub body: body::Text,
+    /// Who calls, where the endpoint needs to know.
+    pub session: Option<Session>,
+    /// The signed request, where the endpoint changes something.
+    pub submission: Option<Submission>,
+    /// The request's id.
+    pub request_id: Arc<str>,
+}
+
+impl Call {
+    /// Who calls.
+    pub fn session(&self) -> Result<Session, ApiError> {
+        self.session.ok_or_else(|| {
+            ApiError::new(Code::Unauthenticated, "this endpoint needs an access token")
+        })
+    }
+
+    /// Takes the signed request out.
+    pub fn take_submission(&mut self) -> Result<Submission, ApiError> {
+        self.submission.take().ok_or_else(|| {
+            ApiError::internal(&"a signed endpoint was called without a submission")
+        })
+    }
+
+    /// The store as it stands now.
+    pub fn published(&self) -> Arc<Published> {
+        self.app.published()
+    }
+
+    /// The path's id, if it names this kind of thing; otherwise it names nothing.
+    pub fn id_of(&self, prefix: Prefix, resource: &'static str) -> Result<Id, ApiError> {
+        Id::parse_as(prefix, &self.id).map_err(|_| ApiError::not_found(resource, self.id.as_str()))
+    }
+
+    /// The caller, as the rules of visibility want it. Nobody sees more through a role or an
+    /// address, so they are the least there is.
+    pub fn viewer(&self) -> Result<Caller, ApiError> {
+        let session = self.session()?;
+        Ok(Caller {
+            wallet_id: session.wallet_id,
+            organization_id: session.organization_id,
+            role: Role::Member,
+            address: Address::ZERO,
+        })
+    }
+
+    /// What the request prefers (RFC 7240): `return=minimal`.
+    pub fn prefers_minimal(&self) -> bool {
+        let values = self.headers.get_all("prefer").iter();
+        values
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .any(|preference| preference.trim().eq_ignore_ascii_case("return=minimal"))
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        Self::internal(&error)
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// Headers besides those that every answer has.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The highest sequence that the answer reflects.
+    pub sequence: u64,
+}
+
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+impl Reply {
+    /// A JSON answer that reflects the log up to `sequence`.
+    pub fn json<T: Serialize + ?Sized>(
+        status: StatusCode,
+        sequence: u64,
+        body: &T,
+    ) -> Result<Self, ApiError> {
+        let body = serde_json::to_vec(body).map_err(|error| ApiError::internal(&error))?;
+        Ok(Self::bytes(status, sequence, JSON, body))
+    }
+
+    /// An answer of any type.
+    pub fn bytes(status: StatusCode, sequence: u64, media_type: HeaderValue, body: Vec<u8>) -> Self {
+        let mut headers = HeaderMap::with_capacity(4);
+        headers.insert(CONTENT_TYPE, media_type);
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        Self {
+            status,
+            headers,
+            body,
+            sequence,
+        }
+    }
+
+    /// 200 with JSON.
+    pub fn ok<T: Serialize + ?Sized>(sequence: u64, body: &T) -> Result<Self, ApiError> {
+        Self::json(StatusCode::OK, sequence, body)
+    }
+
+    /// With a header; a value that is no header value is left out.
+    #[must_use]
+    pub fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    /// With a strong ETag made from the body, and 304 where the caller has it already.
+    #[must_use]
+    pub fn etagged(mut self, call: &Call, cache: &'static str) -> Self {
+        let tag = format!("\"{}\"", hex::encode(keccak(&self.body).first_16()));
+        let known = call.headers.get_all(hyper::header::IF_NONE_MATCH).iter();
+        let is_known = known
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map(|known| known.trim().trim_start_matches("W/"))
+            .any(|known| known == "*" || known == tag);
+        self.headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+        if is_known {
+            self.status = StatusCode::NOT_MODIFIED;
+            self.body.clear();
+            self.headers.remove(CONTENT_TYPE);
+        }
+        self.with(hyper::header::ETAG, &tag)
+    }
+
+    /// Marks the deprecated form of a list (RFC 9745), and names the one to use.
+    #[must_use]
+    pub fn deprecated(self, successor: &str) -> Self {
+        self.with(HeaderName::from_static("deprecation"), OFFSET_DEPRECATED_AT)
+            .with(LINK, &format!("<{successor}>; rel=\"successor-version\""))
+    }
+}
+
+/// When `offset` was deprecated: with v3, 2026-01-01.
+const OFFSET_DEPRECATED_AT: &str = "@1767225600";

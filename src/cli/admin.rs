@@ -1,0 +1,149 @@
+//! `kedge admin`: the operator's commands, over the server's Unix socket. One line of JSON each way:
+//! `{"command": …}` is answered with `{"ok": true, …}` or `{"ok": false, "error": …}`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+use super::output::{Failure, columns, print, print_json};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+#[derive(Args)]
+pub(crate) struct SocketArgs {
+    /// The server's admin socket (its option admin_socket).
+    #[arg(long, value_name = "PATH", default_value = "data/admin.sock")]
+    pub(crate) socket: PathBuf,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Anchor the newest checkpoint now instead of at the next interval.
+    ///
+    /// Returns as soon as the server has begun; `kedge admin status` and GET /anchors tell how far
+    /// it has come.
+    AnchorNow(SocketArgs),
+    /// Sign new access tokens with a new key; the old one still checks those that are out.
+    RotateTokenKey(SocketArgs),
+    /// Tell how the server is: its log, its anchors, its chain.
+    Status(SocketArgs),
+}
+
+pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+    let (name, args) = match &command {
+        Command::AnchorNow(args) => ("anchor_now", args),
+        Command::RotateTokenKey(args) => ("rotate_token_key", args),
+        Command::Status(args) => ("status", args),
+    };
+    let answer = ask(&args.socket, name).await?;
+    if args.json {
+        return print_json(&answer);
+    }
+    let rows: Vec<(&str, String)> = answer
+        .iter()
+        .filter(|(member, _)| *member != "ok")
+        .map(|(member, value)| (member.as_str(), text(value)))
+        .collect();
+    if rows.is_empty() {
+        return print("ok\n");
+    }
+    print(&columns(&rows))
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "-".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Sends one command and returns the members of its answer.
+pub(crate) async fn ask(socket: &Path, command: &str) -> Result<Map<String, Value>, Failure> {
+    let line = tokio::time::timeout(PATIENCE, exchange(socket, command))
+        .await
+        .map_err(|_| {
+            Failure::refused(format!("no answer on {} within a minute", socket.display()))
+        })?
+        .map_err(|error| {
+            let path = socket.display();
+            Failure::refused(format!(
+                "{path}: {error}\n  is the server running, and is this its admin_socket? (--socket)"
+            ))
+        })?;
+    let answer: Map<String, Value> = serde_json::from_str(&line)
+        .map_err(|error| Failure::refused(format!("the server's answer is unreadable: {error}")))?;
+    if answer.get("ok") == Some(&Value::Bool(true)) {
+        return Ok(answer);
+    }
+    let error = answer
+        .get("error")
+        .map_or_else(|| "no reason given".to_owned(), text);
+    Err(Failure::refused(format!("{command}: {error}")))
+}
+
+async fn exchange(socket: &Path, command: &str) -> std::io::Result<String> {
+    let stream = UnixStream::connect(socket).await?;
+    let mut stream = BufReader::new(stream);
+    let request = format!("{}\n", json!({ "command": command }));
+    stream.write_all(request.as_bytes()).await?;
+    let mut line = String::new();
+    if stream.read_line(&mut line).await? == 0 {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixListener;
+
+    use super::*;
+
+    async fn answered_with(line: &'static str) -> Result<Map<String, Value>, Failure> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("admin.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = BufReader::new(stream);
+            let mut request = String::new();
+            stream.read_line(&mut request).await.unwrap();
+            assert_eq!(request, "{\"command\":\"status\"}\n");
+            stream.write_all(line.as_bytes()).await.unwrap();
+        });
+        let answer = ask(&path, "status").await;
+        server.await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn answers_and_refusals() {
+        let answer = answered_with("{\"ok\":true,\"batches\":3}\n")
+            .await
+            .unwrap();
+        assert_eq!(answer["batches"], 3);
+        let refusal = answered_with("{\"ok\":false,\"error\":\"not now\"}\n")
+            .await
+            .unwrap_err();
+        assert_eq!((refusal.code(), refusal.message()), (1, "status: not now"));
+        assert_eq!(answered_with("").await.unwrap_err().code(), 1);
+        assert_eq!(answered_with("hello\n").await.unwrap_err().code(), 1);
+    }
+
+    #[tokio::test]
+    async fn no_socket() {
+        let refusal = ask(Path::new("/nonexistent.sock"), "status")
+            .await
+            .unwrap_err();
+        assert!(refusal.message().contains("is the server running"));
+    }
+}

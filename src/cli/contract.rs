@@ -1,0 +1,159 @@
+//! `kedge contract`: deploying the anchor contract on any chain, and handing it over.
+
+use clap::{Args, Subcommand};
+use kedge_chain::contract::{
+    AnchorContract, DeployOptions, accept_ownership_calldata, deploy, transact,
+    transfer_ownership_calldata,
+};
+use kedge_chain::rpc::{Endpoint, Options, RpcClient};
+use kedge_chain::transaction::FeePolicy;
+use kedge_protocol::Address;
+use serde_json::json;
+
+use super::key::KeyArgs;
+use super::output::{Failure, columns, print, print_json};
+use super::trust::read_failure;
+
+/// How long a transaction may take to be mined, in milliseconds.
+const PATIENCE_MS: u64 = 10 * 60 * 1000;
+
+#[derive(Args)]
+pub(crate) struct ChainArgs {
+    /// JSON-RPC URL of an Ethereum node.
+    #[arg(long, value_name = "URL")]
+    rpc: Endpoint,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Deploy the anchor contract; the key pays.
+    Deploy {
+        /// The key that signs batches, by its address.
+        #[arg(long, value_name = "ADDRESS")]
+        sequencer: Address,
+        /// Who may rotate the sequencer's key and pause; otherwise who pays.
+        #[arg(long, value_name = "ADDRESS")]
+        owner: Option<Address>,
+        /// The first anchor contract of a log that exists already; otherwise this one begins a log.
+        #[arg(long, value_name = "ADDRESS")]
+        domain_contract: Option<Address>,
+        #[command(flatten)]
+        chain: ChainArgs,
+    },
+    /// Give the contract to another owner, in two steps.
+    ///
+    /// First the owner names the next one with --to, then that one takes it with --accept. Between the
+    /// two nothing changes, so a mistyped address loses nothing.
+    Handover {
+        /// The contract.
+        #[arg(long, value_name = "ADDRESS")]
+        contract: Address,
+        /// First step, with the owner's key: name the next owner.
+        #[arg(long, value_name = "ADDRESS", required_unless_present = "accept")]
+        to: Option<Address>,
+        /// Second step, with the next owner's key: take the contract.
+        #[arg(long, conflicts_with = "to")]
+        accept: bool,
+        #[command(flatten)]
+        chain: ChainArgs,
+    },
+}
+
+pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Deploy {
+            sequencer,
+            owner,
+            domain_contract,
+            chain,
+        } => run_deploy(chain, sequencer, owner, domain_contract).await,
+        Command::Handover {
+            contract,
+            to,
+            chain,
+            ..
+        } => run_handover(chain, contract, to).await,
+    }
+}
+
+async fn run_deploy(
+    chain: ChainArgs,
+    sequencer_key: Address,
+    owner: Option<Address>,
+    domain_contract: Option<Address>,
+) -> Result<(), Failure> {
+    let key = chain.key.read()?;
+    let rpc = RpcClient::new(chain.rpc, Options::default());
+    let options = DeployOptions {
+        owner: owner.unwrap_or(key.address()),
+        sequencer_key,
+        domain_contract,
+        fee_policy: FeePolicy::default(),
+        patience_ms: PATIENCE_MS,
+    };
+    let made = deploy(&rpc, &key, &options)
+        .await
+        .map_err(Failure::refused)?;
+    let chain_id = rpc.chain_id().await.map_err(Failure::refused)?;
+    if chain.json {
+        return print_json(&json!({
+            "chain_id": chain_id,
+            "contract": made.address,
+            "domain_contract": domain_contract.unwrap_or(made.address),
+            "owner": options.owner,
+            "sequencer": sequencer_key,
+            "transaction_hash": made.tx_hash,
+            "block_number": made.block_number,
+        }));
+    }
+    print(&columns(&[
+        ("chain id", chain_id.to_string()),
+        ("contract", made.address.to_string()),
+        ("owner", options.owner.to_string()),
+        ("sequencer", sequencer_key.to_string()),
+        ("transaction", made.tx_hash.to_string()),
+        ("block", made.block_number.to_string()),
+    ]))
+}
+
+async fn run_handover(
+    chain: ChainArgs,
+    address: Address,
+    to: Option<Address>,
+) -> Result<(), Failure> {
+    let key = chain.key.read()?;
+    let rpc = RpcClient::new(chain.rpc, Options::default());
+    let data = to.map_or_else(accept_ownership_calldata, transfer_ownership_calldata);
+    let fees = FeePolicy::default();
+    let mined = transact(&rpc, &key, Some(address), data, &fees, PATIENCE_MS)
+        .await
+        .map_err(Failure::refused)?;
+    let contract = AnchorContract::new(rpc, address);
+    let owner = contract.owner().await.map_err(read_failure)?;
+    let pending = contract.pending_owner().await.map_err(read_failure)?;
+    let pending = (pending != Address::ZERO).then_some(pending);
+    if chain.json {
+        return print_json(&json!({
+            "contract": address,
+            "owner": owner,
+            "pending_owner": pending,
+            "transaction_hash": mined.tx_hash,
+            "block_number": mined.block_number,
+        }));
+    }
+    print(&columns(&[
+        ("contract", address.to_string()),
+        ("owner", owner.to_string()),
+        (
+            "next owner",
+            pending.map_or_else(|| "-".to_owned(), |next| format!("{next}, once it accepts")),
+        ),
+        ("transaction", mined.tx_hash.to_string()),
+        ("block", mined.block_number.to_string()),
+    ]))
+}

@@ -1,0 +1,156 @@
+//! The demo's second half: an anchor, and a proof that needs no trust in the server.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use kedge_chain::contract::AnchorContract;
+use kedge_chain::rpc::{Options, RpcClient};
+use kedge_client::{Client, ProofForm};
+use kedge_protocol::proof::ProofFile;
+
+use super::super::admin;
+use super::super::output::Failure;
+use super::super::trust::read_failure;
+use super::super::verify::check_on_chain;
+use super::Args;
+use super::report::Report;
+use super::steps::Shown;
+
+/// Time between two looks at the server: a free organization has 100 requests a minute.
+const POLL: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(
+    shown: &Shown,
+    args: &Args,
+    client: &Client,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let spinner = ProgressBar::new_spinner().with_message("anchoring");
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let started = Instant::now();
+    admin::ask(&args.socket, "anchor_now").await?;
+    let proof = wait_for_anchor(shown, args.patience).await?;
+    spinner.finish_and_clear();
+    let waited_s = started.elapsed().as_secs_f64();
+
+    check_offline(&proof, client, report)?;
+    check_chain(&proof, args, client, waited_s, report).await?;
+    check_forgery(&proof, client, report)?;
+
+    let file = save(&proof, shown, args.save.as_deref())?;
+    let rpc = RpcClient::new(args.rpc.clone(), Options::default());
+    let contract = client.domain().verifying_contract;
+    let (file, endpoint) = (file.display(), rpc.endpoint().to_string());
+    report.hint(format!(
+        "kedge verify proof {file} --rpc {endpoint} --contract {contract}"
+    ));
+    report.hint(format!("curl {}/batches?limit=3", client.base_url()));
+    report.hint(format!("curl {}/anchors", client.base_url()));
+    Ok(())
+}
+
+async fn wait_for_anchor(shown: &Shown, patience_s: u64) -> Result<ProofFile, Failure> {
+    let give_up = Instant::now() + Duration::from_secs(patience_s);
+    loop {
+        let proof = shown
+            .account
+            .proof(shown.action_id, ProofForm::Authorship)
+            .await?;
+        if proof.anchor.is_some() {
+            return Ok(proof);
+        }
+        if Instant::now() >= give_up {
+            return Err(Failure::refused(format!(
+                "no final anchor within {patience_s} s; `kedge admin status` tells how far it is (--patience)"
+            )));
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+fn check_offline(proof: &ProofFile, client: &Client, report: &mut Report) -> Result<(), Failure> {
+    proof
+        .verify(&client.domain(), &client.sequencer())
+        .map_err(Failure::refused)?;
+    let header = &proof.batch.header;
+    report.proven(
+        "offline",
+        format!(
+            "{} of {}: leaf {} of the {} in batch {}, signed by {}",
+            proof.action.kind,
+            proof.action.target,
+            proof.inclusion.leaf_index,
+            header.count,
+            header.number,
+            proof.action.signer
+        ),
+    );
+    Ok(())
+}
+
+/// Asks the node: the contract anchors this log, knows this sequencer, and holds the checkpoint.
+async fn check_chain(
+    proof: &ProofFile,
+    args: &Args,
+    client: &Client,
+    waited_s: f64,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let Some(anchor) = &proof.anchor else {
+        return Err(Failure::refused("the proof has no anchor"));
+    };
+    let rpc = RpcClient::new(args.rpc.clone(), Options::default());
+    let contract = AnchorContract::new(rpc, anchor.contract);
+    let separator = contract.domain_separator().await.map_err(read_failure)?;
+    if separator != *client.domain_separator() {
+        return Err(Failure::refused(
+            "the contract anchors another log than the server's",
+        ));
+    }
+    let last_batch = anchor.checkpoint.checkpoint.batches.saturating_sub(1);
+    for batch in [proof.batch.header.number, last_batch] {
+        let key = contract
+            .sequencer_key_at(batch)
+            .await
+            .map_err(read_failure)?;
+        if key != client.sequencer() {
+            return Err(Failure::refused(format!(
+                "the contract names {key} as the sequencer of batch {batch}"
+            )));
+        }
+    }
+    let where_it_is = check_on_chain(anchor, &contract).await?;
+    report.proven(
+        "on the chain",
+        format!("{where_it_is}; final after {waited_s:.1} s"),
+    );
+    Ok(())
+}
+
+/// One character of the payload changed: the file must not hold any more.
+fn check_forgery(proof: &ProofFile, client: &Client, report: &mut Report) -> Result<(), Failure> {
+    let mut forged = proof.clone();
+    forged.action.payload.push(' ');
+    match forged.verify(&client.domain(), &client.sequencer()) {
+        Ok(_) => Err(Failure::refused("a forged copy of the proof was accepted")),
+        Err(error) => {
+            report.proven(
+                "a forgery refused",
+                format!("a space more in the payload: {error}"),
+            );
+            Ok(())
+        }
+    }
+}
+
+fn save(proof: &ProofFile, shown: &Shown, path: Option<&Path>) -> Result<PathBuf, Failure> {
+    let path = path.map_or_else(
+        || std::env::temp_dir().join(format!("kedge-proof-{}.json", shown.object_id)),
+        Path::to_owned,
+    );
+    let text = serde_json::to_string_pretty(proof).map_err(Failure::refused)?;
+    std::fs::write(&path, text + "\n")
+        .map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+    Ok(path)
+}

@@ -1,0 +1,179 @@
+//! What the demo tells at its end: what was done and how fast, and what was proven.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use kedge_client::Client;
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use serde_json::{Value, json};
+
+/// One kind of step: how many actions and requests, and how long each request took.
+pub(super) struct Measure {
+    name: &'static str,
+    actions: u64,
+    latencies: Vec<Duration>,
+}
+
+impl Measure {
+    pub(super) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            actions: 0,
+            latencies: Vec::new(),
+        }
+    }
+
+    /// Times one request of this many actions.
+    pub(super) async fn time<T>(&mut self, actions: u64, request: impl Future<Output = T>) -> T {
+        let started = Instant::now();
+        let outcome = request.await;
+        self.latencies.push(started.elapsed());
+        self.actions += actions;
+        outcome
+    }
+
+    fn total(&self) -> Duration {
+        self.latencies.iter().sum()
+    }
+
+    fn actions_per_s(&self) -> f64 {
+        let total_s = self.total().as_secs_f64();
+        if total_s > 0.0 {
+            self.actions as f64 / total_s
+        } else {
+            0.0
+        }
+    }
+}
+
+/// The smallest latency that at least `percent` of the requests did not exceed (nearest rank).
+fn percentile_ms(latencies: &[Duration], percent: usize) -> f64 {
+    let mut sorted = latencies.to_vec();
+    sorted.sort_unstable();
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted
+        .get(rank - 1)
+        .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
+}
+
+/// The report, as it grows.
+pub(super) struct Report {
+    domain: Domain,
+    sequencer: Address,
+    measures: Vec<Measure>,
+    proven: Vec<(&'static str, String)>,
+    hints: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(client: &Client) -> Self {
+        Self {
+            domain: client.domain(),
+            sequencer: client.sequencer(),
+            measures: Vec::new(),
+            proven: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    pub(super) fn measured(&mut self, measure: Measure) {
+        self.measures.push(measure);
+    }
+
+    pub(super) fn proven(&mut self, what: &'static str, how: String) {
+        self.proven.push((what, how));
+    }
+
+    pub(super) fn hint(&mut self, command: String) {
+        self.hints.push(command);
+    }
+
+    /// How many actions were done with a verified receipt.
+    pub(super) fn actions(&self) -> u64 {
+        self.measures.iter().map(|measure| measure.actions).sum()
+    }
+
+    pub(super) fn as_text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<22}{:>8}{:>10}{:>11}{:>9}{:>9}{:>9}",
+            "what was done", "actions", "requests", "actions/s", "p50 ms", "p99 ms", "max ms"
+        );
+        for measure in &self.measures {
+            let latencies = &measure.latencies;
+            let _ = writeln!(
+                text,
+                "{:<22}{:>8}{:>10}{:>11.0}{:>9.1}{:>9.1}{:>9.1}",
+                measure.name,
+                measure.actions,
+                latencies.len(),
+                measure.actions_per_s(),
+                percentile_ms(latencies, 50),
+                percentile_ms(latencies, 99),
+                percentile_ms(latencies, 100),
+            );
+        }
+        let _ = writeln!(text, "\nwhat was proven");
+        for (what, how) in &self.proven {
+            let _ = writeln!(text, "  {what:<20}{how}");
+        }
+        let _ = writeln!(
+            text,
+            "  {:<20}chain {}, contract {}, sequencer {}",
+            "for the log of", self.domain.chain_id, self.domain.verifying_contract, self.sequencer
+        );
+        if !self.hints.is_empty() {
+            let _ = writeln!(text, "\ntry it yourself");
+            for command in &self.hints {
+                let _ = writeln!(text, "  {command}");
+            }
+        }
+        text
+    }
+
+    pub(super) fn as_json(&self) -> Value {
+        let measures: Vec<Value> = self
+            .measures
+            .iter()
+            .map(|measure| {
+                json!({
+                    "name": measure.name,
+                    "actions": measure.actions,
+                    "requests": measure.latencies.len(),
+                    "actions_per_s": measure.actions_per_s(),
+                    "latency_ms_p50": percentile_ms(&measure.latencies, 50),
+                    "latency_ms_p99": percentile_ms(&measure.latencies, 99),
+                    "latency_ms_max": percentile_ms(&measure.latencies, 100),
+                })
+            })
+            .collect();
+        let proven: Vec<Value> = self
+            .proven
+            .iter()
+            .map(|(what, how)| json!({"what": what, "how": how}))
+            .collect();
+        json!({
+            "domain": self.domain,
+            "sequencer": self.sequencer,
+            "done": measures,
+            "proven": proven,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let latencies: Vec<Duration> = (1..=10).rev().map(Duration::from_millis).collect();
+        let at = |percent| percentile_ms(&latencies, percent).round() as u64;
+        assert_eq!((at(50), at(99), at(100), at(1)), (5, 10, 10, 1));
+        assert_eq!(percentile_ms(&latencies[..1], 50).round() as u64, 10);
+        assert!(percentile_ms(&[], 50).abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,223 @@
+//! The demo's signed requests. Every answer's receipt is verified by the client as it comes.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kedge_client::{
+    Account, BatchMode, Client, NewAction, NewObject, NewTemplate, NewVariation, Properties,
+    Registration, random,
+};
+use kedge_protocol::Id;
+use kedge_protocol::hash::to_hex;
+use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use serde_json::json;
+
+use super::super::key::new_key;
+use super::super::output::Failure;
+use super::report::{Measure, Report};
+
+/// Single requests of each kind: enough for a median, few enough for a free organization's limits.
+const SINGLE_REQUESTS: usize = 16;
+
+/// What the following steps show a proof of.
+pub(super) struct Shown {
+    /// Whose action it is.
+    pub(super) account: Account,
+    /// A mint.
+    pub(super) action_id: Id,
+    /// The object that it made.
+    pub(super) object_id: Id,
+}
+
+pub(super) async fn run(
+    client: &Client,
+    objects: u32,
+    report: &mut Report,
+) -> Result<Shown, Failure> {
+    let nickname: String = to_hex(&random::bytes::<4>()?).split_off(2);
+    let mut accounts = Measure::new("register");
+    let ann = register(client, &format!("ann-{nickname}"), &mut accounts).await?;
+    let bob = register(client, &format!("bob-{nickname}"), &mut accounts).await?;
+    report.measured(accounts);
+
+    let (template, variations) = make_template(&ann, &nickname, report).await?;
+    let minted = mint(&ann, template, &variations, objects, report).await?;
+    update(&ann, &minted, report).await?;
+    transfer(&ann, &minted, &bob, report).await?;
+
+    report.proven(
+        "every receipt",
+        format!(
+            "{} actions: signed by the sequencer, in place, over exactly what was sent",
+            report.actions()
+        ),
+    );
+    let first = minted
+        .first()
+        .ok_or_else(|| Failure::refused("nothing was minted"))?;
+    Ok(Shown {
+        account: ann,
+        action_id: first.action,
+        object_id: first.object,
+    })
+}
+
+async fn register(client: &Client, name: &str, measure: &mut Measure) -> Result<Account, Failure> {
+    let account = client.account(new_key()?);
+    let email = format!("{name}@example.com");
+    let password = to_hex(&random::bytes::<16>()?);
+    let registration = Registration {
+        email: email.clone(),
+        password: password.clone(),
+        nickname: Some(name.to_owned()),
+        organization_name: None,
+    };
+    measure.time(1, account.register(&registration)).await?;
+    account.login(&email, &password).await?;
+    Ok(account)
+}
+
+async fn make_template(
+    ann: &Account,
+    name: &str,
+    report: &mut Report,
+) -> Result<(Id, Vec<Id>), Failure> {
+    let mut measure = Measure::new("template, variations");
+    let template = NewTemplate {
+        name: format!("ticket {name}"),
+        properties: properties(&json!({"hall": "north", "used": false})),
+        ..NewTemplate::default()
+    };
+    let template = measure
+        .time(1, ann.create_template(&template))
+        .await?
+        .resource;
+    let variations = ["stalls", "balcony", "box"].map(|name| NewVariation {
+        name: name.to_owned(),
+        properties: properties(&json!({ "area": name })),
+    });
+    let made = measure
+        .time(1, ann.create_variations(template.id, &variations))
+        .await?;
+    report.measured(measure);
+    let variations = made
+        .resource
+        .items
+        .iter()
+        .map(|variation| variation.id)
+        .collect();
+    Ok((template.id, variations))
+}
+
+struct Minted {
+    action: Id,
+    object: Id,
+}
+
+async fn mint(
+    ann: &Account,
+    template: Id,
+    variations: &[Id],
+    objects: u32,
+    report: &mut Report,
+) -> Result<Vec<Minted>, Failure> {
+    let actions = (0..objects)
+        .map(|seat| {
+            let object = NewObject {
+                variation_id: variations
+                    .get(seat as usize % variations.len().max(1))
+                    .copied(),
+                properties: properties(&json!({ "seat": seat })),
+                to: None,
+            };
+            NewAction::mint(template, &object)
+        })
+        .collect::<Result<Vec<NewAction>, _>>()?;
+    let mut measure = Measure::new("mint, batches of 500");
+    let done = batches(ann, &actions, &mut measure, "mint").await?;
+    report.measured(measure);
+    Ok(done)
+}
+
+/// Sends the actions in batches of 500, all or none of each.
+async fn batches(
+    account: &Account,
+    actions: &[NewAction],
+    measure: &mut Measure,
+    name: &'static str,
+) -> Result<Vec<Minted>, Failure> {
+    let bar = bar(name, actions.len());
+    let mut done = Vec::with_capacity(actions.len());
+    for chunk in actions.chunks(BATCH_ACTIONS_MAX) {
+        let request = account.batch(chunk, BatchMode::Atomic);
+        let outcome = measure.time(chunk.len() as u64, request).await?;
+        if let Some((index, envelope)) = outcome.first_refusal() {
+            return Err(Failure::refused(format!(
+                "action {index} of a batch was refused: {envelope}"
+            )));
+        }
+        done.extend(outcome.done().map(|action| Minted {
+            action: action.id,
+            object: action.object_id,
+        }));
+        bar.inc(chunk.len() as u64);
+    }
+    bar.finish();
+    Ok(done)
+}
+
+async fn update(ann: &Account, minted: &[Minted], report: &mut Report) -> Result<(), Failure> {
+    let patch = properties(&json!({"used": true, "gate": "B"}));
+    let actions = minted
+        .iter()
+        .take(BATCH_ACTIONS_MAX)
+        .map(|minted| NewAction::update(minted.object, &patch))
+        .collect::<Result<Vec<NewAction>, _>>()?;
+    let mut measure = Measure::new("update, batch of 500");
+    batches(ann, &actions, &mut measure, "update").await?;
+    report.measured(measure);
+
+    let mut measure = Measure::new("update, one by one");
+    let bar = bar("update singly", SINGLE_REQUESTS.min(minted.len()));
+    for minted in minted.iter().take(SINGLE_REQUESTS) {
+        let patch = properties(&json!({"gate": null}));
+        measure.time(1, ann.update(minted.object, &patch)).await?;
+        bar.inc(1);
+    }
+    bar.finish();
+    report.measured(measure);
+    Ok(())
+}
+
+async fn transfer(
+    ann: &Account,
+    minted: &[Minted],
+    bob: &Account,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let to = bob.address().to_string();
+    let mut measure = Measure::new("transfer, one by one");
+    let bar = bar("transfer", SINGLE_REQUESTS.min(minted.len()));
+    for minted in minted.iter().take(SINGLE_REQUESTS) {
+        let given = measure.time(1, ann.transfer(minted.object, &to)).await?;
+        if given.resource.owner_address != bob.address() {
+            return Err(Failure::refused(
+                "a transferred object did not change its owner",
+            ));
+        }
+        bar.inc(1);
+    }
+    bar.finish();
+    report.measured(measure);
+    Ok(())
+}
+
+fn properties(value: &serde_json::Value) -> Properties {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn bar(name: &'static str, length: usize) -> ProgressBar {
+    let bar = ProgressBar::new(length as u64).with_message(name);
+    if let Ok(style) = ProgressStyle::with_template("{msg:<14} {bar:40} {pos:>5}/{len} {per_sec}") {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,123 @@
+//! The command line: what each subcommand takes, and how it ends.
+//!
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 refused
+//! or invalid, 2 wrong usage.
+
+mod admin;
+mod contract;
+mod demo;
+mod init;
+mod key;
+mod output;
+mod serve;
+mod sign;
+mod trust;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use output::Failure;
+
+/// An ordered log of signed actions, with proofs that Ethereum anchors.
+#[derive(Parser)]
+#[command(
+    name = "kedge",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "EXIT STATUS:\n  0  done\n  1  refused, or what was checked does not hold\n  2  wrong usage"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server.
+    Serve(serve::Args),
+    /// Show the whole way on a running server: sign, submit, anchor, verify.
+    ///
+    /// Registers a new wallet, makes a template and mints objects in signed batches, changes and
+    /// transfers some, asks for an anchor, waits until the chain has it for good, and verifies one
+    /// action's proof file offline and against the contract.
+    Demo(demo::Args),
+    /// Sign one action and print the headers for curl.
+    Sign(sign::Args),
+    /// Verify a receipt, a proof file or a data directory.
+    #[command(subcommand)]
+    Verify(verify::Command),
+    /// Make and look at signing keys.
+    #[command(subcommand)]
+    Keys(key::Command),
+    /// Deploy the anchor contract, or hand it over.
+    #[command(subcommand)]
+    Contract(contract::Command),
+    /// Tell a running server what to do, over its admin socket.
+    #[command(subcommand)]
+    Admin(admin::Command),
+    /// Write a configuration file with every option explained.
+    Init(init::Args),
+}
+
+/// Runs the program.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::print_error(failure.message());
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Serve(args) => {
+            in_runtime(async { serve::run(args).await.map_err(Failure::refused) })
+        }
+        Command::Demo(args) => in_runtime(demo::run(args)),
+        Command::Sign(args) => in_runtime(sign::run(args)),
+        Command::Verify(command) => in_runtime(verify::run(command)),
+        Command::Keys(command) => key::run(command),
+        Command::Contract(command) => in_runtime(contract::run(command)),
+        Command::Admin(command) => in_runtime(admin::run(command)),
+        Command::Init(args) => init::run(&args),
+    }
+}
+
+fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::refused(format!("the runtime does not start: {error}")))?
+        .block_on(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_usage_is_2() {
+        for wrong in [
+            &["kedge", "verify", "proof"][..],
+            &["kedge", "sign", "--kind", "mint"],
+            &["kedge", "nothing"],
+            &["kedge", "contract", "handover", "--rpc", "http://h"],
+        ] {
+            let error = Cli::try_parse_from(wrong).err().expect("must be refused");
+            assert_eq!(error.exit_code(), 2, "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What commands print, and how they fail.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// Why a command did not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Refused, not reachable, or not valid: exit code 1.
+    Refused(String),
+    /// Called wrongly: exit code 2.
+    Usage(String),
+}
+
+impl Failure {
+    pub(crate) fn refused(error: impl Display) -> Self {
+        Self::Refused(error.to_string())
+    }
+
+    pub(crate) fn usage(error: impl Display) -> Self {
+        Self::Usage(error.to_string())
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Self::Refused(text) | Self::Usage(text) => text,
+        }
+    }
+
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Refused(_) => 1,
+            Self::Usage(_) => 2,
+        }
+    }
+}
+
+impl From<kedge_client::Error> for Failure {
+    fn from(error: kedge_client::Error) -> Self {
+        Self::refused(error)
+    }
+}
+
+/// Writes text to standard output. A reader that has seen enough and closed the pipe is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::refused(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes one line to standard output.
+pub(crate) fn print_line(line: impl Display) -> Result<(), Failure> {
+    print(&format!("{line}\n"))
+}
+
+/// Writes a value as indented JSON to standard output.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print_line(serde_json::to_string_pretty(value).map_err(Failure::refused)?)
+}
+
+/// Tells what went wrong.
+pub(crate) fn print_error(message: &str) {
+    let mut stderr = io::stderr().lock();
+    // There is nowhere left to tell it.
+    let _ = writeln!(stderr, "kedge: {message}");
+}
+
+/// Lines of two columns, the second one aligned.
+pub(crate) fn columns(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let line = |(name, value): &(&str, String)| format!("{name:width$}  {value}\n");
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let rows = [("a", "1".to_owned()), ("long", "2".to_owned())];
+        assert_eq!(columns(&rows), "a     1\nlong  2\n");
+    }
+}

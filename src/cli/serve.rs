@@ -1,0 +1,60 @@
+//! `kedge serve`: the server.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use kedge::config::{self, ConfigError, Sources};
+use kedge::start::{self, RunError};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The configuration file; `kedge init` writes one with every option explained.
+    #[arg(long, value_name = "FILE", env = "KEDGE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Development: keys and the embedded chain are made in the data directory. Insecure.
+    #[arg(long)]
+    dev: bool,
+    /// The data directory.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Address and port of the API; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Address and port of /metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics_listen: Option<SocketAddr>,
+    /// Any option, as in the file: --set name=value.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    set: Vec<(String, String)>,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("must be name=value")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// Why the server did not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServeError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), ServeError> {
+    let mut overrides = args.set;
+    let mut add = |name: &str, value: Option<String>| {
+        overrides.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    add("dev", args.dev.then(|| "true".to_owned()));
+    add("data_dir", args.data.map(|path| format!("{:?}", path.display().to_string())));
+    add("listen", args.listen.map(|address| format!("\"{address}\"")));
+    add("metrics_listen", args.metrics_listen.map(|address| format!("\"{address}\"")));
+    let config = config::load(&Sources {
+        file: args.config.as_deref(),
+        overrides,
+    })?;
+    start::run(config).await?;
+    Ok(())
+}

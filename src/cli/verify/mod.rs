@@ -1,0 +1,247 @@
+//! `kedge verify`: receipts and proof files, checked with nothing but the protocol and whom the
+//! caller trusts, and whole data directories.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use kedge_chain::contract::AnchorContract;
+use kedge_chain::rpc::At;
+use kedge_protocol::proof::{AnchorProof, ProofFile, Shown};
+use kedge_protocol::receipt::{BatchReceipt, Receipt};
+use kedge_protocol::time::rfc3339;
+use kedge_protocol::{Hash, Id, Prefix};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::output::{Failure, columns, print, print_json};
+use super::trust::{Trust, TrustArgs, read_failure};
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Verify a receipt: that the sequencer signed a batch which holds the action.
+    ///
+    /// The file is a receipt, or an answer of the server that has one. A receipt of a request of many
+    /// actions needs the contents of those that were done, in request order.
+    Receipt {
+        /// The file; - for standard input.
+        file: PathBuf,
+        /// The content of the action that was sent, as `kedge sign --json` tells it; once for each
+        /// action.
+        #[arg(long, value_name = "HASH")]
+        content: Vec<Hash>,
+        #[command(flatten)]
+        trust: TrustArgs,
+        /// Print what is shown as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Verify a proof file: offline, and with --rpc against the contract too.
+    Proof {
+        /// The file; - for standard input.
+        file: PathBuf,
+        #[command(flatten)]
+        trust: TrustArgs,
+        /// Print what is shown as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Receipt {
+            file,
+            content,
+            trust,
+            json,
+        } => {
+            let text = read(&file)?;
+            let rows = check_receipt(&text, &content, &trust.resolve().await?).await?;
+            report(&rows, json)
+        }
+        Command::Proof { file, trust, json } => {
+            let proof: ProofFile = parse(&read(&file)?, "a proof file")?;
+            let rows = check_proof(&proof, &trust.resolve().await?).await?;
+            report(&rows, json)
+        }
+    }
+}
+
+/// What is shown: a name and a value for people and programs alike.
+type Rows = Vec<(&'static str, Value)>;
+
+fn report(rows: &Rows, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        let members: serde_json::Map<String, Value> = rows
+            .iter()
+            .map(|(name, value)| (name.replace(' ', "_"), value.clone()))
+            .collect();
+        return print_json(&members);
+    }
+    let lines: Vec<(&str, String)> = rows
+        .iter()
+        .map(|(name, value)| {
+            let text = match value {
+                Value::Bool(true) => "yes".to_owned(),
+                Value::Bool(false) => "no".to_owned(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            (*name, text)
+        })
+        .collect();
+    print(&columns(&lines))
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let read = if file == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(file)
+    };
+    read.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+}
+
+fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::refused(format!("not {what}: {error}")))
+}
+
+async fn check_receipt(text: &str, contents: &[Hash], trust: &Trust) -> Result<Rows, Failure> {
+    let value: Value = parse(text, "JSON")?;
+    let value = value.get("receipt").cloned().unwrap_or(value);
+    if value.get("actions").is_some() {
+        let receipt: BatchReceipt = serde_json::from_value(value)
+            .map_err(|error| Failure::refused(format!("not a receipt: {error}")))?;
+        return check_batch_receipt(&receipt, contents, trust).await;
+    }
+    let receipt: Receipt = serde_json::from_value(value)
+        .map_err(|error| Failure::refused(format!("not a receipt: {error}")))?;
+    let number = receipt.batch.header.number;
+    let (domain, sequencer) = trust.of(receipt.domain, number).await?;
+    receipt
+        .verify(&domain, &sequencer)
+        .map_err(Failure::refused)?;
+    let content = receipt.leaf.content;
+    match contents {
+        [] => {}
+        [sent] if *sent == content => {}
+        [sent] => {
+            return Err(Failure::refused(format!(
+                "the receipt is for content {content}, not {sent}"
+            )));
+        }
+        _ => {
+            return Err(Failure::usage(
+                "a receipt of one action takes one --content",
+            ));
+        }
+    }
+    Ok(vec![
+        ("valid", json!(true)),
+        ("action", json!(Id::of_hash(Prefix::Action, &content))),
+        ("content", json!(content)),
+        ("content compared", json!(!contents.is_empty())),
+        ("sequence", json!(receipt.leaf.sequence)),
+        ("time", json!(rfc3339(receipt.leaf.timestamp_ms))),
+        ("batch", json!(number)),
+        ("signed by", json!(sequencer)),
+    ])
+}
+
+async fn check_batch_receipt(
+    receipt: &BatchReceipt,
+    contents: &[Hash],
+    trust: &Trust,
+) -> Result<Rows, Failure> {
+    if contents.len() != receipt.actions.len() {
+        return Err(Failure::usage(format!(
+            "this receipt is of {} actions: give --content for each, in request order",
+            receipt.actions.len()
+        )));
+    }
+    let number = receipt.batch.header.number;
+    let (domain, sequencer) = trust.of(receipt.domain, number).await?;
+    receipt
+        .verify(&domain, &sequencer, contents)
+        .map_err(Failure::refused)?;
+    let first = receipt.actions.first().map(|action| action.sequence);
+    let last = receipt.actions.last().map(|action| action.sequence);
+    Ok(vec![
+        ("valid", json!(true)),
+        ("actions", json!(receipt.actions.len())),
+        ("first sequence", json!(first)),
+        ("last sequence", json!(last)),
+        ("batch", json!(number)),
+        ("signed by", json!(sequencer)),
+    ])
+}
+
+async fn check_proof(proof: &ProofFile, trust: &Trust) -> Result<Rows, Failure> {
+    let number = proof.batch.header.number;
+    let (domain, sequencer) = trust.of(proof.domain, number).await?;
+    let shown = proof
+        .verify(&domain, &sequencer)
+        .map_err(Failure::refused)?;
+    let anchored = match (&proof.anchor, trust.contract()) {
+        (None, None) => "no: the file has no anchor yet".to_owned(),
+        (None, Some(_)) => {
+            return Err(Failure::refused(
+                "the file has no anchor yet, so the chain cannot confirm it",
+            ));
+        }
+        (Some(anchor), None) => format!(
+            "by the file's word, in {} batches; --rpc asks the chain",
+            anchor.checkpoint.checkpoint.batches
+        ),
+        (Some(anchor), Some(contract)) => check_on_chain(anchor, contract).await?,
+    };
+    Ok(proof_rows(proof, shown, &anchored))
+}
+
+fn proof_rows(proof: &ProofFile, shown: Shown, anchored: &str) -> Rows {
+    let action = &proof.action;
+    vec![
+        ("valid", json!(true)),
+        ("action", json!(Id::of_hash(Prefix::Action, &proof.leaf.content))),
+        ("kind", json!(action.kind)),
+        ("target", json!(action.target)),
+        ("signer", json!(action.signer)),
+        ("signature checked", json!(shown.authorship)),
+        ("sequence", json!(proof.leaf.sequence)),
+        ("time", json!(rfc3339(proof.leaf.timestamp_ms))),
+        ("batch", json!(proof.batch.header.number)),
+        ("anchored", json!(anchored)),
+    ]
+}
+
+/// Asks the chain, at its finalized block, for the checkpoint that the file claims.
+pub(crate) async fn check_on_chain(
+    anchor: &AnchorProof,
+    contract: &AnchorContract,
+) -> Result<String, Failure> {
+    let checkpoint = &anchor.checkpoint.checkpoint;
+    let address = contract.address();
+    if !contract
+        .holds(checkpoint, At::Finalized)
+        .await
+        .map_err(read_failure)?
+    {
+        return Err(Failure::refused(format!(
+            "the contract {address} does not hold the file's checkpoint of {} batches at a final block",
+            checkpoint.batches
+        )));
+    }
+    let record = contract
+        .checkpoint(checkpoint.batches, At::Finalized)
+        .await
+        .map_err(read_failure)?;
+    Ok(format!(
+        "in block {} by contract {address}, asked at the finalized block",
+        record.block_number
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! The time of day, as the edge needs it: deadlines of signatures and tokens.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since the Unix epoch.
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Seconds since the Unix epoch.
+pub fn now_s() -> u64 {
+    now_ms() / 1000
+}

@@ -1,0 +1,219 @@
+//! Configuration: a TOML file, then the environment, then flags; checked before anything starts.
+
+mod options;
+pub mod secrets;
+
+use std::path::Path;
+
+use figment::Figment;
+use figment::providers::{Env, Format, Serialized, Toml};
+
+pub use options::{ChainMode, Config, LogFormat, OPTIONS, OptionRow, commented_toml};
+
+/// Environment variables that are read elsewhere: secrets, and the file's own place.
+const ENVIRONMENT_ELSEWHERE: &[&str] = &["config", "sequencer_key", "anchor_key"];
+
+/// Why a configuration is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is not there.
+    #[error("the configuration file {0} is not there")]
+    NoFile(String),
+    /// A name is not known, or a value is of another type.
+    #[error("configuration: {0}")]
+    Read(#[from] Box<figment::Error>),
+    /// A value is out of range, or does not fit another.
+    #[error("option {option}: {message}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
+}
+
+fn wrong(option: &'static str, message: impl Into<String>) -> ConfigError {
+    ConfigError::Option {
+        option,
+        message: message.into(),
+    }
+}
+
+/// Where values come from besides the defaults.
+#[derive(Clone, Default, Debug)]
+pub struct Sources<'a> {
+    /// A TOML file.
+    pub file: Option<&'a Path>,
+    /// `name=value` pairs of the command line; values are TOML, or else texts.
+    pub overrides: Vec<(String, String)>,
+}
+
+/// Reads the configuration and checks it.
+pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
+    let mut figment = Figment::from(Serialized::defaults(Config::default()));
+    if let Some(file) = sources.file {
+        if !file.is_file() {
+            return Err(ConfigError::NoFile(file.display().to_string()));
+        }
+        figment = figment.merge(Toml::file_exact(file));
+    }
+    figment = figment.merge(Env::prefixed("KEDGE_").ignore(ENVIRONMENT_ELSEWHERE));
+    for (name, value) in &sources.overrides {
+        let value: figment::value::Value = value
+            .parse()
+            .unwrap_or_else(|never: std::convert::Infallible| match never {});
+        figment = figment.merge(Serialized::global(name, value));
+    }
+    let mut config: Config = figment.extract().map_err(Box::new)?;
+    if config.dev {
+        config.chain = ChainMode::Embedded;
+    }
+    validate(&config)?;
+    Ok(config)
+}
+
+/// Checks what types cannot say.
+pub fn validate(config: &Config) -> Result<(), ConfigError> {
+    if config.tls_certificate_file.is_some() != config.tls_key_file.is_some() {
+        let missing = if config.tls_key_file.is_none() {
+            "tls_key_file"
+        } else {
+            "tls_certificate_file"
+        };
+        return Err(wrong(missing, "certificate and key are set together or not at all"));
+    }
+    if let Some(url) = &config.public_url
+        && !(url.starts_with("http://") || url.starts_with("https://"))
+    {
+        return Err(wrong("public_url", "must begin with http:// or https://"));
+    }
+    if config.high_water_path().starts_with(&config.data_dir) {
+        return Err(wrong(
+            "high_water_path",
+            "must lie outside data_dir: restoring the directory would restore the mark with it",
+        ));
+    }
+    if tracing_subscriber::EnvFilter::try_new(&config.log_filter).is_err() {
+        return Err(wrong("log_filter", "must be a level or a list such as info,kedge=debug"));
+    }
+    ranges(config)?;
+    chain(config)
+}
+
+fn ranges(config: &Config) -> Result<(), ConfigError> {
+    let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
+    let ranges: [(&'static str, u64, u64, u64); 19] = [
+        ("connections_max", config.connections_max as u64, 1, 1 << 20),
+        ("requests_max", config.requests_max as u64, 1, 1 << 20),
+        ("body_bytes_max", config.body_bytes_max as u64, 1_024, body_bytes_max),
+        (
+            "body_bytes_total_max",
+            config.body_bytes_total_max as u64,
+            config.body_bytes_max as u64,
+            1 << 40,
+        ),
+        ("header_bytes_max", config.header_bytes_max as u64, 8_192, 1 << 20),
+        ("header_timeout_s", config.header_timeout_s, 1, 3_600),
+        ("body_timeout_s", config.body_timeout_s, 1, 3_600),
+        ("write_timeout_s", config.write_timeout_s, 1, 3_600),
+        ("request_timeout_s", config.request_timeout_s, 1, 3_600),
+        ("drain_timeout_s", config.drain_timeout_s, 0, 3_600),
+        ("access_token_s", config.access_token_s, 30, 24 * 60 * 60),
+        ("refresh_token_s", config.refresh_token_s, 60, 366 * 24 * 60 * 60),
+        ("token_cache_entries", config.token_cache_entries as u64, 1, 1 << 24),
+        ("password_hashes_max", config.password_hashes_max as u64, 1, 1_024),
+        ("actions_max", config.actions_max as u64, 500, 1 << 24),
+        ("shards", config.shards as u64, 0, 1_024),
+        ("objects_live_max", config.objects_live_max as u64, 1_024, 1 << 32),
+        ("wal_bytes_max", config.wal_bytes_max, 1 << 20, 1 << 40),
+        ("anchor_interval_s", config.anchor_interval_s, 1, 7 * 24 * 60 * 60),
+    ];
+    for (option, value, least, most) in ranges {
+        if value < least || value > most {
+            return Err(wrong(option, format!("must be {least} to {most}, not {value}")));
+        }
+    }
+    Ok(())
+}
+
+fn chain(config: &Config) -> Result<(), ConfigError> {
+    match config.chain {
+        ChainMode::Embedded if !config.dev => Err(wrong(
+            "chain",
+            "the embedded chain is for development; set dev = true, or chain = \"rpc\"",
+        )),
+        ChainMode::Embedded if !config.embedded_chain_listen.ip().is_loopback() => Err(wrong(
+            "embedded_chain_listen",
+            "must be a loopback address: the embedded chain's keys are public",
+        )),
+        ChainMode::Embedded => Ok(()),
+        ChainMode::Rpc => {
+            let required = [
+                ("chain_rpc_url", config.chain_rpc_url.is_some()),
+                ("chain_id", config.chain_id.is_some()),
+                ("chain_contract", config.chain_contract.is_some()),
+            ];
+            match required.iter().find(|(_, set)| !set) {
+                Some((option, _)) => Err(wrong(
+                    option,
+                    "is required with chain = \"rpc\"; for a development server use --dev",
+                )),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dev() -> Config {
+        Config {
+            dev: true,
+            chain: ChainMode::Embedded,
+            ..Config::default()
+        }
+    }
+
+    fn option_of(config: &Config) -> &'static str {
+        match validate(config) {
+            Err(ConfigError::Option { option, .. }) => option,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn errors_name_the_option() {
+        assert!(validate(&dev()).is_ok());
+        assert_eq!(option_of(&Config::default()), "chain_rpc_url");
+        let config = Config { dev: false, ..dev() };
+        assert_eq!(option_of(&config), "chain");
+        let config = Config { body_bytes_max: 10, ..dev() };
+        assert_eq!(option_of(&config), "body_bytes_max");
+        let config = Config { tls_key_file: Some("key.pem".into()), ..dev() };
+        assert_eq!(option_of(&config), "tls_certificate_file");
+        let config = Config { high_water_path: Some("data/mark".into()), ..dev() };
+        assert_eq!(option_of(&config), "high_water_path");
+        let config = Config { log_filter: "kedge=loud".into(), ..dev() };
+        assert_eq!(option_of(&config), "log_filter");
+    }
+
+    #[test]
+    fn flags_go_before_the_file_and_unknown_names_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("kedge.toml");
+        std::fs::write(&file, "dev = true\nrequests_max = 7\nactions_max = 900\n").unwrap();
+        let mut sources = Sources {
+            file: Some(&file),
+            overrides: vec![("requests_max".into(), "9".into()), ("data_dir".into(), "/srv/x".into())],
+        };
+        let config = load(&sources).unwrap();
+        assert_eq!((config.requests_max, config.actions_max), (9, 900));
+        assert_eq!(config.data_dir, Path::new("/srv/x"));
+        assert_eq!(config.chain, ChainMode::Embedded);
+        sources.overrides = vec![("request_max".into(), "9".into())];
+        let error = load(&sources).unwrap_err().to_string();
+        assert!(error.contains("request_max"), "{error}");
+    }
+}

@@ -1,0 +1,240 @@
+//! Every option of the server, once: name, type, default and meaning. The structure that is read,
+//! the commented file that `kedge init` writes and the list in the documentation all come from
+//! this table.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use kedge_protocol::Address;
+use serde::{Deserialize, Serialize};
+
+/// One row of the table of options, for documentation.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionRow {
+    /// The heading that it stands under.
+    pub group: &'static str,
+    /// The name in the file; `KEDGE_` and the name in upper case in the environment.
+    pub name: &'static str,
+    /// What it means, one line an entry.
+    pub lines: &'static [&'static str],
+}
+
+macro_rules! options {
+    ($($group:literal { $($(#[doc = $line:literal])+ $name:ident: $type:ty = $default:expr;)* })*) => {
+        /// The configuration, as it stands after file, environment and flags.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Config { $($($(#[doc = $line])+ pub $name: $type,)*)* }
+
+        impl Default for Config {
+            fn default() -> Self {
+                Self { $($($name: $default,)*)* }
+            }
+        }
+
+        /// The table, in the order of the file.
+        pub const OPTIONS: &[OptionRow] = &[$($(OptionRow {
+            group: $group,
+            name: stringify!($name),
+            lines: &[$($line),+],
+        },)*)*];
+    };
+}
+
+/// Where anchors go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChainMode {
+    /// The chain inside this process: for development only.
+    Embedded,
+    /// An Ethereum node's JSON-RPC.
+    Rpc,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// Lines for people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+options! {
+    "Service" {
+        /// Address and port of the API. Port 0 takes a free one.
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080));
+        /// The URL that callers reach the API under; issuer of the access tokens.
+        /// Made from `listen` when it is absent.
+        public_url: Option<String> = None;
+        /// Development: keys and the embedded chain are made in the data directory.
+        /// Insecure by design; never for data that matters.
+        dev: bool = false;
+        /// The directory of the store, of the token keys and of the admin socket.
+        data_dir: PathBuf = PathBuf::from("data");
+        /// File with the high-water mark of released batch headers. It has to lie outside the
+        /// data directory, so that a backup of the latter does not bring it along.
+        /// `<data_dir>.high-water` when it is absent.
+        high_water_path: Option<PathBuf> = None;
+        /// Unix socket for the operator's commands; `<data_dir>/admin.sock` when it is absent.
+        admin_socket: Option<PathBuf> = None;
+        /// Address and port of `/metrics`. Absent: no metrics are served.
+        metrics_listen: Option<SocketAddr> = None;
+    }
+    "TLS" {
+        /// PEM file with the certificate chain. Read again on SIGHUP.
+        tls_certificate_file: Option<PathBuf> = None;
+        /// PEM file with the private key. Read again on SIGHUP.
+        tls_key_file: Option<PathBuf> = None;
+    }
+    "Log" {
+        /// `human` or `json`.
+        log_format: LogFormat = LogFormat::Human;
+        /// What is logged: a level, or a list such as `info,kedge=debug`.
+        log_filter: String = "info".to_owned();
+    }
+    "Connections and requests" {
+        /// Connections at one time; more wait to be accepted.
+        connections_max: usize = 4_096;
+        /// Requests under way at one time; more are answered 503.
+        requests_max: usize = 2_048;
+        /// Bytes of request bodies in memory at one time; what would pass it is answered 503.
+        body_bytes_total_max: usize = 256 * 1024 * 1024;
+        /// Bytes of one request body, at most 16 MiB.
+        body_bytes_max: usize = kedge_protocol::limits::BODY_BYTES_MAX;
+        /// Bytes of the request line and all headers.
+        header_bytes_max: usize = 32 * 1024;
+        /// Seconds for a caller to send the headers of a request.
+        header_timeout_s: u64 = 10;
+        /// Seconds for a caller to send the body of a request.
+        body_timeout_s: u64 = 30;
+        /// Seconds that a caller may leave an answer unread.
+        write_timeout_s: u64 = 30;
+        /// Seconds that a signed request may wait to be worked on.
+        request_timeout_s: u64 = 10;
+        /// Seconds that a stopping server gives requests under way.
+        drain_timeout_s: u64 = 20;
+    }
+    "Accounts" {
+        /// Seconds that an access token is good for.
+        access_token_s: u64 = 15 * 60;
+        /// Seconds that a refresh token is good for.
+        refresh_token_s: u64 = 30 * 24 * 60 * 60;
+        /// Access tokens whose check is remembered.
+        token_cache_entries: usize = 100_000;
+        /// Passwords hashed at one time; each takes a core and 19 MiB.
+        password_hashes_max: usize = 2;
+    }
+    "Engine" {
+        /// Actions under way at one time; more are answered 503.
+        actions_max: usize = 65_536;
+        /// Shards of the directory of live objects; 0 takes one for each core.
+        shards: usize = 0;
+        /// Objects that are kept alive in memory.
+        objects_live_max: usize = 200_000;
+        /// File with the key that signs batches and checkpoints: `0x` and 64 hex digits.
+        /// `KEDGE_SEQUENCER_KEY` may hold the key itself instead.
+        sequencer_key_file: Option<PathBuf> = None;
+    }
+    "Store" {
+        /// Bytes of memory for blocks read from the store.
+        block_cache_bytes: usize = 256 * 1024 * 1024;
+        /// Bytes of memory for writes not yet in table files.
+        memtable_bytes: usize = 256 * 1024 * 1024;
+        /// Bytes of write-ahead log that a start may have to read.
+        wal_bytes_max: u64 = 512 * 1024 * 1024;
+    }
+    "Chain" {
+        /// `embedded` (development only) or `rpc`.
+        chain: ChainMode = ChainMode::Rpc;
+        /// JSON-RPC URL of an Ethereum node.
+        chain_rpc_url: Option<String> = None;
+        /// EIP-155 chain id that the node must have.
+        chain_id: Option<u64> = None;
+        /// The contract that anchors this log.
+        chain_contract: Option<Address> = None;
+        /// The log's first anchor contract, which is part of what is signed.
+        /// `chain_contract` when it is absent.
+        domain_contract: Option<Address> = None;
+        /// File with the key that pays for anchoring: `0x` and 64 hex digits.
+        /// `KEDGE_ANCHOR_KEY` may hold the key itself instead.
+        anchor_key_file: Option<PathBuf> = None;
+        /// Seconds between anchors.
+        anchor_interval_s: u64 = 900;
+        /// Blocks on top of a transaction's own until it counts as confirmed.
+        chain_confirmations: u64 = 3;
+        /// Address and port of the embedded chain's JSON-RPC; loopback only. Port 0 takes a free one.
+        embedded_chain_listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8545));
+    }
+}
+
+impl Config {
+    /// The file of the high-water mark.
+    pub fn high_water_path(&self) -> PathBuf {
+        self.high_water_path.clone().unwrap_or_else(|| {
+            // A trailing slash would put the file into the directory.
+            let mut path = self.data_dir.components().as_path().as_os_str().to_owned();
+            path.push(".high-water");
+            path.into()
+        })
+    }
+
+    /// The operator's socket.
+    pub fn admin_socket(&self) -> PathBuf {
+        let inside = || self.data_dir.join("admin.sock");
+        self.admin_socket.clone().unwrap_or_else(inside)
+    }
+
+    /// The directory of the token keys and of what `dev` makes.
+    pub fn keys_dir(&self) -> PathBuf {
+        self.data_dir.join("keys")
+    }
+}
+
+/// The commented file: every option with its meaning and its default.
+pub fn commented_toml() -> String {
+    let defaults = toml::Table::try_from(Config::default()).unwrap_or_default();
+    let mut out = String::from(
+        "# Configuration of kedge. Every line shows a default; take the # away to change it.\n\
+         # The environment goes before this file (KEDGE_ and the name in upper case), flags go before both.\n",
+    );
+    let mut group = "";
+    for row in OPTIONS {
+        if row.group != group {
+            group = row.group;
+            out.push_str(&format!("\n## {group}\n"));
+        }
+        out.push('\n');
+        for line in row.lines {
+            out.push_str(&format!("#{line}\n"));
+        }
+        match defaults.get(row.name) {
+            Some(value) => out.push_str(&format!("#{} = {value}\n", row.name)),
+            None => out.push_str(&format!("#{} =\n", row.name)),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commented_file_is_the_defaults() {
+        let text = commented_toml();
+        let set: String = text
+            .lines()
+            .filter(|line| !line.starts_with("# ") && !line.starts_with("##"))
+            .filter_map(|line| line.strip_prefix('#'))
+            .filter(|line| !line.ends_with('='))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let read: Config = toml::from_str(&set).unwrap();
+        assert_eq!(read, Config::default());
+        for row in OPTIONS {
+            assert!(text.contains(&format!("\n#{} =", row.name)), "{}", row.name);
+        }
+    }
+}

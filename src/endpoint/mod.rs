@@ -1,0 +1,216 @@
+//! The table of endpoints: what every route is, once. Routing, authentication, signatures, the
+//! OpenAPI document and the metrics' labels come from it.
+
+mod table;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+
+use hyper::Method;
+use kedge_protocol::action::Kind;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::call::{Call, Reply};
+use crate::error::{ApiError, Code};
+
+pub use table::{MIN_SEQUENCE, TABLE};
+
+/// Who may call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Auth {
+    /// Anybody.
+    Public,
+    /// Who shows an access token.
+    Bearer,
+}
+
+/// Which bucket of the limits a request counts in, besides its organization's tier. Counting is
+/// not done yet; the classes are those of the service's document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LimitClass {
+    /// Not counted: health and public keys.
+    Free,
+    /// The tier alone.
+    Tier,
+    /// Making and changing objects.
+    ObjectWrites,
+    /// Batches of actions.
+    ActionBatches,
+    /// Making templates.
+    TemplateWrites,
+    /// The three lists.
+    Lists,
+}
+
+/// Where the target of a resource endpoint's action stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// There is none: the empty text.
+    Empty,
+    /// `{id}` of the path.
+    Path,
+    /// `template_id` of the body.
+    TemplateMember,
+}
+
+/// What a request signs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Signs {
+    /// Nothing: it changes nothing.
+    Nothing,
+    /// One action of this kind; the payload is the whole body.
+    Body(Kind, Target),
+    /// A registration: the payload is the body's digest.
+    Registration,
+    /// One action of the bus.
+    Action,
+    /// A batch of actions of the bus.
+    Batch,
+}
+
+/// A query parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its JSON Schema type.
+    pub schema_type: &'static str,
+    /// What it does.
+    pub description: &'static str,
+}
+
+/// What a handler gives.
+pub type Answer = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send>>;
+
+/// Makes a type's schema.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// The schema of `T`.
+pub fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// One route.
+pub struct Endpoint {
+    /// GET (HEAD comes with it), POST or PATCH.
+    pub method: Method,
+    /// The path's template.
+    pub path: &'static str,
+    /// The heading in the document.
+    pub tag: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Who may call.
+    pub auth: Auth,
+    /// What it signs.
+    pub signs: Signs,
+    /// How it is counted.
+    pub limit: LimitClass,
+    /// Parameters of the query, in groups.
+    pub query: &'static [&'static [Parameter]],
+    /// The body, where there is one.
+    pub request: Option<SchemaOf>,
+    /// The status of success.
+    pub status: u16,
+    /// The answer.
+    pub response: SchemaOf,
+    /// What it does.
+    pub handler: fn(Call) -> Answer,
+}
+
+impl Endpoint {
+    /// True where the answer reflects the log, so that `min_sequence` makes sense.
+    pub fn reads_log(&self) -> bool {
+        self.method == Method::GET && self.limit != LimitClass::Free
+    }
+
+    /// The names of its query parameters.
+    pub fn parameter_names(&self) -> Vec<&'static str> {
+        let own = self.query.iter().copied().flatten().map(|parameter| parameter.name);
+        let common = self.reads_log().then_some(MIN_SEQUENCE.name);
+        own.chain(common).collect()
+    }
+}
+
+/// Finds the endpoint of a request.
+pub struct Router {
+    paths: matchit::Router<BTreeMap<&'static str, usize>>,
+}
+
+/// A route that was found.
+#[derive(Debug)]
+pub struct Found {
+    /// Its place in [`TABLE`].
+    pub index: usize,
+    /// `{id}` of the path.
+    pub id: String,
+}
+
+impl Default for Router {
+    fn default() -> Self {
+        let mut methods: BTreeMap<&str, BTreeMap<&'static str, usize>> = BTreeMap::new();
+        for (index, endpoint) in TABLE.iter().enumerate() {
+            let of_path = methods.entry(endpoint.path).or_default();
+            of_path.insert(endpoint.method.as_str(), index);
+        }
+        let mut paths = matchit::Router::new();
+        for (path, methods) in methods {
+            paths
+                .insert(path, methods)
+                .expect("the table's paths do not overlap; a test builds the router");
+        }
+        Self { paths }
+    }
+}
+
+impl Router {
+    /// The endpoint for a method and a path; HEAD goes where GET goes.
+    pub fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
+        let matched = self.paths.at(path).map_err(|_| ApiError::not_found("path", path))?;
+        let wanted = if *method == Method::HEAD { "GET" } else { method.as_str() };
+        if let Some(&index) = matched.value.get(wanted) {
+            let id = matched.params.get("id").unwrap_or_default().to_owned();
+            return Ok(Found { index, id });
+        }
+        let mut allowed: Vec<&str> = matched.value.keys().copied().collect();
+        if allowed.contains(&"GET") {
+            allowed.push("HEAD");
+        }
+        let allowed = allowed.join(", ");
+        let message = format!("{method} is not for {path}; allowed: {allowed}");
+        Err(ApiError::new(Code::MethodNotAllowed, message)
+            .with_header(hyper::header::ALLOW, allowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_are_found_and_methods_told() {
+        let router = Router::default();
+        let found = router.find(&Method::PATCH, "/objects/obj_1").unwrap();
+        assert_eq!(TABLE[found.index].path, "/objects/{id}");
+        assert_eq!(found.id, "obj_1");
+        let head = router.find(&Method::HEAD, "/objects/obj_1").unwrap();
+        assert_eq!(TABLE[head.index].method, Method::GET);
+        let error = router.find(&Method::DELETE, "/objects/obj_1").unwrap_err();
+        assert_eq!(error.code, Code::MethodNotAllowed);
+        assert_eq!(error.headers[0].1, "GET, PATCH, HEAD");
+        for path in ["/nothing", "/objects/", "/objects/a/b", ""] {
+            assert_eq!(router.find(&Method::GET, path).unwrap_err().code, Code::ResourceNotFound);
+        }
+    }
+
+    #[test]
+    fn what_changes_something_is_signed() {
+        let unsigned = ["/wallets/login", "/wallets/token/refresh"];
+        for endpoint in TABLE.iter() {
+            let changes = endpoint.method != Method::GET && !unsigned.contains(&endpoint.path);
+            assert_eq!(endpoint.signs != Signs::Nothing, changes, "{}", endpoint.path);
+            assert_eq!(endpoint.request.is_some(), endpoint.method != Method::GET);
+        }
+    }
+}

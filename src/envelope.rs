@@ -1,0 +1,210 @@
+//! How errors are written: the service's envelope `{code, status, body}`, or RFC 9457's problem
+//! details for callers that ask for them.
+
+use hyper::HeaderMap;
+use hyper::header::ACCEPT;
+use kedge_machine::FieldError;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use crate::error::{ApiError, Detail};
+
+/// The media type of problem details.
+pub const PROBLEM_JSON: &str = "application/problem+json";
+
+/// Which of the two forms a caller reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// `{code, status, body}`.
+    Envelope,
+    /// RFC 9457.
+    Problem,
+}
+
+impl Form {
+    /// Problem details for those who name their media type, the envelope for all others.
+    pub fn of(headers: &HeaderMap) -> Self {
+        let asks = headers
+            .get_all(ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .any(|part| {
+                let media_type = part.split(';').next().unwrap_or_default();
+                media_type.trim().eq_ignore_ascii_case(PROBLEM_JSON)
+            });
+        if asks { Self::Problem } else { Self::Envelope }
+    }
+
+    /// The error's media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Envelope => "application/json",
+            Self::Problem => PROBLEM_JSON,
+        }
+    }
+
+    /// The error as JSON.
+    pub fn write(self, error: &ApiError, request_id: &str) -> Vec<u8> {
+        let written = match self {
+            Self::Envelope => serde_json::to_vec(&Envelope { error, request_id }),
+            Self::Problem => serde_json::to_vec(&Problem { error, request_id }),
+        };
+        written.expect("errors hold only texts and numbers")
+    }
+}
+
+/// An error in the service's envelope.
+pub struct Envelope<'a> {
+    /// The error.
+    pub error: &'a ApiError,
+    /// The request that it answers.
+    pub request_id: &'a str,
+}
+
+impl Serialize for Envelope<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("code", self.error.code.text())?;
+        map.serialize_entry("status", &self.error.code.status())?;
+        let body = Body {
+            error: self.error,
+            request_id: self.request_id,
+        };
+        map.serialize_entry("body", &body)?;
+        map.end()
+    }
+}
+
+struct Body<'a> {
+    error: &'a ApiError,
+    request_id: &'a str,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("message", &self.error.message)?;
+        map.serialize_entry("request_id", self.request_id)?;
+        write_detail(&mut map, &self.error.detail, self.request_id)?;
+        map.end()
+    }
+}
+
+struct Problem<'a> {
+    error: &'a ApiError,
+    request_id: &'a str,
+}
+
+impl Serialize for Problem<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let code = self.error.code;
+        let mut map = serializer.serialize_map(None)?;
+        // No page describes the codes one by one: RFC 9457, 4.2.1.
+        map.serialize_entry("type", "about:blank")?;
+        let title = code.status_code().canonical_reason().unwrap_or_default();
+        map.serialize_entry("title", title)?;
+        map.serialize_entry("status", &code.status())?;
+        map.serialize_entry("detail", &self.error.message)?;
+        map.serialize_entry("code", code.text())?;
+        map.serialize_entry("request_id", self.request_id)?;
+        write_detail(&mut map, &self.error.detail, self.request_id)?;
+        map.end()
+    }
+}
+
+fn write_detail<M: SerializeMap>(
+    map: &mut M,
+    detail: &Detail,
+    request_id: &str,
+) -> Result<(), M::Error> {
+    match detail {
+        Detail::None => Ok(()),
+        Detail::Fields(fields) => {
+            let fields: Vec<Field<'_>> = fields.iter().map(Field::from).collect();
+            map.serialize_entry("errors", &fields)
+        }
+        Detail::Resource { resource, id } => {
+            map.serialize_entry("resource", resource)?;
+            map.serialize_entry("id", id)
+        }
+        Detail::Action { index, error } => {
+            map.serialize_entry("index", index)?;
+            map.serialize_entry("error", &Envelope { error, request_id })
+        }
+    }
+}
+
+/// What is wrong at one place of the body.
+#[derive(Serialize, JsonSchema)]
+pub struct Field<'a> {
+    /// RFC 6901 pointer into the body; empty for the whole.
+    pointer: &'a str,
+    /// What is wrong, for programs.
+    code: &'a str,
+    /// What to do about it.
+    message: &'a str,
+}
+
+impl<'a> From<&'a FieldError> for Field<'a> {
+    fn from(field: &'a FieldError) -> Self {
+        Self {
+            pointer: &field.pointer,
+            code: field.code,
+            message: &field.message,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::Code;
+
+    fn written(form: Form, error: &ApiError) -> serde_json::Value {
+        serde_json::from_slice(&form.write(error, "r-1")).unwrap()
+    }
+
+    #[test]
+    fn both_forms_tell_the_same() {
+        let error = ApiError::not_found("object", "obj_x");
+        assert_eq!(
+            written(Form::Envelope, &error),
+            json!({"code": "RESOURCE_NOT_FOUND", "status": 404, "body": {
+                "message": "there is no object \"obj_x\", or it is not yours to see",
+                "request_id": "r-1", "resource": "object", "id": "obj_x"}})
+        );
+        let problem = written(Form::Problem, &error);
+        assert_eq!(problem["code"], "RESOURCE_NOT_FOUND");
+        assert_eq!(problem["status"], 404);
+        assert_eq!(problem["id"], "obj_x");
+    }
+
+    #[test]
+    fn an_atomic_failure_names_its_action() {
+        let error = ApiError {
+            detail: Detail::Action {
+                index: 4,
+                error: Box::new(ApiError::new(Code::Forbidden, "no")),
+            },
+            ..ApiError::new(Code::StateViolation, "action 4 was refused")
+        };
+        let body = &written(Form::Envelope, &error)["body"];
+        assert_eq!(body["index"], 4);
+        assert_eq!(body["error"]["code"], "FORBIDDEN");
+        assert_eq!(body["error"]["body"]["request_id"], "r-1");
+    }
+
+    #[test]
+    fn problem_details_are_for_those_who_ask() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(Form::of(&headers), Form::Envelope);
+        let accept = HeaderValue::from_static("application/json, Application/Problem+JSON;q=0.5");
+        headers.insert(ACCEPT, accept);
+        assert_eq!(Form::of(&headers), Form::Problem);
+    }
+}

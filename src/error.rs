@@ -1,0 +1,335 @@
+//! Errors as callers see them: one code each, with a status, words that say what to do, and
+//! nothing of the inside. [`crate::envelope`] writes them.
+
+use std::borrow::Cow;
+
+use hyper::StatusCode;
+use hyper::header::HeaderName;
+use kedge_actors::api::SubmitError;
+use kedge_machine::{FieldError, Refusal};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)*) => {
+        /// What went wrong, for programs. Codes are never renamed.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Code { $($(#[$doc])* $name),* }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The code's text.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$name => $text),* }
+            }
+
+            /// The HTTP status that goes with it.
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$name => $status),* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A member, parameter or header has a wrong value.
+    ValidationError = "VALIDATION_ERROR", 400;
+    /// The body is not JSON, has a key twice, or is nested too deeply.
+    MalformedJson = "MALFORMED_JSON", 400;
+    /// The cursor was not made here, or for another list.
+    CursorInvalid = "CURSOR_INVALID", 400;
+    /// No usable credentials.
+    Unauthenticated = "UNAUTHENTICATED", 401;
+    /// The token's time is over.
+    TokenExpired = "TOKEN_EXPIRED", 401;
+    /// E-mail address or password, or refresh token, are not right.
+    CredentialsInvalid = "CREDENTIALS_INVALID", 401;
+    /// A request that changes something came without a signature.
+    SignatureRequired = "SIGNATURE_REQUIRED", 401;
+    /// The signature, or a header that belongs to it, is not right.
+    SignatureInvalid = "SIGNATURE_INVALID", 401;
+    /// The signature's deadline is past.
+    DeadlineExpired = "DEADLINE_EXPIRED", 401;
+    /// The nonce cannot be spent, or the very same request was refused before.
+    NonceReused = "NONCE_REUSED", 409;
+    /// The caller may not do this.
+    Forbidden = "FORBIDDEN", 403;
+    /// What the request names is not there, or not the caller's to see.
+    ResourceNotFound = "RESOURCE_NOT_FOUND", 404;
+    /// The path exists, the method does not.
+    MethodNotAllowed = "METHOD_NOT_ALLOWED", 405;
+    /// Something else has the name or address already.
+    Conflict = "CONFLICT", 409;
+    /// Another wallet has the e-mail address.
+    EmailTaken = "EMAIL_TAKEN", 409;
+    /// The log has not reached the sequence that the read asked for.
+    SequenceNotReached = "SEQUENCE_NOT_REACHED", 409;
+    /// A condition of the request does not hold.
+    PreconditionFailed = "PRECONDITION_FAILED", 412;
+    /// The body is too large.
+    PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413;
+    /// The object's properties would be too large.
+    ObjectTooLarge = "OBJECT_TOO_LARGE", 413;
+    /// The batch has too many actions.
+    BatchTooLarge = "BATCH_TOO_LARGE", 413;
+    /// The body is not of a type that the endpoint takes.
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
+    /// The resource's state does not allow it.
+    StateViolation = "STATE_VIOLATION", 422;
+    /// The server failed; the log has the request's id.
+    Internal = "INTERNAL", 500;
+    /// Not now: overloaded, read-only or starting. Retry-After says when.
+    Unavailable = "UNAVAILABLE", 503;
+}
+
+impl Code {
+    /// The status as hyper has it.
+    pub fn status_code(self) -> StatusCode {
+        StatusCode::from_u16(self.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+/// What an error says besides its code and message.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Detail {
+    /// Nothing.
+    None,
+    /// What is wrong where.
+    Fields(Vec<FieldError>),
+    /// What was not found.
+    Resource {
+        /// The kind of resource.
+        resource: &'static str,
+        /// The identifier as it was given.
+        id: String,
+    },
+    /// The first refused action of a request that was all or none.
+    Action {
+        /// Its index in the request.
+        index: usize,
+        /// Its error.
+        error: Box<ApiError>,
+    },
+}
+
+/// An error for the caller.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ApiError {
+    /// What went wrong, for programs.
+    pub code: Code,
+    /// What went wrong and what to do, for people.
+    pub message: Cow<'static, str>,
+    /// More of it.
+    pub detail: Detail,
+    /// Headers that the answer carries.
+    pub headers: Vec<(HeaderName, String)>,
+}
+
+/// Seconds until a caller should try again when too much is under way.
+const RETRY_SOON_S: u64 = 1;
+/// Seconds until a caller should try again when an operator has to act.
+const RETRY_LATER_S: u64 = 60;
+
+impl ApiError {
+    /// An error with a code and a message.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            detail: Detail::None,
+            headers: Vec::new(),
+        }
+    }
+
+    /// VALIDATION_ERROR for one place of the body.
+    pub fn field(pointer: &str, code: &'static str, message: impl Into<String>) -> Self {
+        Self::fields(vec![FieldError {
+            pointer: pointer.to_owned(),
+            code,
+            message: message.into(),
+        }])
+    }
+
+    /// VALIDATION_ERROR for some places of the body.
+    pub fn fields(fields: Vec<FieldError>) -> Self {
+        let message = match fields.as_slice() {
+            [only] if only.pointer.is_empty() => format!("the body {}", only.message),
+            [only] => format!("{} {}", only.pointer, only.message),
+            many => format!("{} places of the request are not right", many.len()),
+        };
+        Self {
+            detail: Detail::Fields(fields),
+            ..Self::new(Code::ValidationError, message)
+        }
+    }
+
+    /// VALIDATION_ERROR for a parameter of the query or a header.
+    pub fn parameter(name: &str, message: impl std::fmt::Display) -> Self {
+        Self::new(Code::ValidationError, format!("{name} {message}"))
+    }
+
+    /// RESOURCE_NOT_FOUND.
+    pub fn not_found(resource: &'static str, id: impl Into<String>) -> Self {
+        let id = id.into();
+        Self {
+            message: format!("there is no {resource} {id:?}, or it is not yours to see").into(),
+            detail: Detail::Resource { resource, id },
+            ..Self::new(Code::ResourceNotFound, "")
+        }
+    }
+
+    /// UNAVAILABLE with the seconds until another try makes sense.
+    pub fn unavailable(message: impl Into<Cow<'static, str>>, retry_after_s: u64) -> Self {
+        Self::new(Code::Unavailable, message)
+            .with_header(hyper::header::RETRY_AFTER, retry_after_s.to_string())
+    }
+
+    /// UNAVAILABLE because too much is under way.
+    pub fn overloaded() -> Self {
+        Self::unavailable(
+            "the server is at its limit of requests under way; try again shortly",
+            RETRY_SOON_S,
+        )
+    }
+
+    /// INTERNAL; what happened is in the log under the request's id, not in the answer.
+    pub fn internal(what: &dyn std::fmt::Display) -> Self {
+        tracing::error!(error = %what, "a request failed inside");
+        Self::new(
+            Code::Internal,
+            "the server failed; its log has the details under this request id",
+        )
+    }
+
+    /// With one more header on the answer.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: String) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// With the pointers of its field errors put behind `prefix`.
+    #[must_use]
+    pub fn under(mut self, prefix: &str) -> Self {
+        if let Detail::Fields(fields) = &mut self.detail {
+            for field in fields.iter_mut() {
+                field.pointer.insert_str(0, prefix);
+            }
+            return Self {
+                headers: self.headers,
+                ..Self::fields(std::mem::take(fields))
+            };
+        }
+        self
+    }
+}
+
+/// A refused action, as it is told to the caller. Pointers are those of the payload.
+impl From<&Refusal> for ApiError {
+    fn from(refusal: &Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid(fields) => Self::fields(fields.clone()),
+            Refusal::NotFound { resource, id } => Self::not_found(resource, id.clone()),
+            Refusal::Forbidden(why) => Self::new(Code::Forbidden, why.clone()),
+            Refusal::State(why) => Self::new(Code::StateViolation, why.clone()),
+            Refusal::ObjectTooLarge { bytes } => Self::new(
+                Code::ObjectTooLarge,
+                format!(
+                    "the properties would be {bytes} bytes of compact JSON; the most is {}",
+                    kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX
+                ),
+            ),
+            Refusal::Conflict(why) => Self::new(Code::Conflict, why.clone()),
+            Refusal::EmailTaken => Self::new(
+                Code::EmailTaken,
+                "another wallet has this e-mail address; log in, or use another one",
+            ),
+            Refusal::Unavailable => Self::unavailable(
+                "what the action needs could not be read now; try again",
+                RETRY_SOON_S,
+            ),
+        }
+    }
+}
+
+/// A submission that came to nothing as a whole. A key that signs well but is not the wallet's is
+/// FORBIDDEN, not SIGNATURE_INVALID: the signature is in order, the right is missing, and signing
+/// again with the same key cannot help.
+impl From<SubmitError> for ApiError {
+    fn from(error: SubmitError) -> Self {
+        let message = error.to_string();
+        match error {
+            SubmitError::Nonce { highest, .. } => Self::new(Code::NonceReused, message)
+                .with_header(NONCE_HIGHEST, highest.to_string()),
+            SubmitError::Replayed => Self::new(Code::NonceReused, message),
+            SubmitError::DeadlineExpired => Self::new(Code::DeadlineExpired, message),
+            SubmitError::SignerNotOfWallet => Self::new(Code::Forbidden, message),
+            SubmitError::NoSuchWallet => Self::new(Code::Unauthenticated, message),
+            SubmitError::Overloaded | SubmitError::Unavailable => {
+                Self::unavailable(message, RETRY_SOON_S)
+            }
+            SubmitError::ReadOnly(_) => Self::unavailable(message, RETRY_LATER_S),
+        }
+    }
+}
+
+/// `X-Nonce-Highest`: the signer's highest spent nonce.
+pub const NONCE_HIGHEST: HeaderName = HeaderName::from_static("x-nonce-highest");
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::nonce::NonceError;
+
+    use super::*;
+
+    #[test]
+    fn refusals_and_submit_errors_have_their_codes() {
+        let invalid = Refusal::field("/name", "required", "is required");
+        let cases = [
+            (ApiError::from(&invalid), "VALIDATION_ERROR", 400),
+            (
+                ApiError::from(&Refusal::not_found("object", "obj_1")),
+                "RESOURCE_NOT_FOUND",
+                404,
+            ),
+            (ApiError::from(&Refusal::Forbidden("no".into())), "FORBIDDEN", 403),
+            (ApiError::from(&Refusal::State("locked".into())), "STATE_VIOLATION", 422),
+            (ApiError::from(&Refusal::ObjectTooLarge { bytes: 9 }), "OBJECT_TOO_LARGE", 413),
+            (ApiError::from(&Refusal::Conflict("name".into())), "CONFLICT", 409),
+            (ApiError::from(&Refusal::EmailTaken), "EMAIL_TAKEN", 409),
+            (ApiError::from(&Refusal::Unavailable), "UNAVAILABLE", 503),
+            (SubmitError::Replayed.into(), "NONCE_REUSED", 409),
+            (SubmitError::DeadlineExpired.into(), "DEADLINE_EXPIRED", 401),
+            (SubmitError::SignerNotOfWallet.into(), "FORBIDDEN", 403),
+            (SubmitError::NoSuchWallet.into(), "UNAUTHENTICATED", 401),
+            (SubmitError::Overloaded.into(), "UNAVAILABLE", 503),
+            (SubmitError::ReadOnly("old store".into()), "UNAVAILABLE", 503),
+            (SubmitError::Unavailable.into(), "UNAVAILABLE", 503),
+        ]
+        .map(|(error, code, status)| (error as ApiError, code, status));
+        for (error, code, status) in cases {
+            assert_eq!((error.code.text(), error.code.status()), (code, status));
+            let retry = error.headers.iter().any(|(name, _)| name == hyper::header::RETRY_AFTER);
+            assert_eq!(retry, status == 503, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_nonce_error_tells_the_highest() {
+        let error = NonceError::Used { nonce: 3, highest: 7 };
+        let error = ApiError::from(SubmitError::Nonce { error, highest: 7 });
+        assert_eq!(error.code, Code::NonceReused);
+        assert_eq!(error.headers, [(NONCE_HIGHEST, "7".to_owned())]);
+    }
+
+    #[test]
+    fn pointers_move_under_a_prefix() {
+        let error = ApiError::field("/properties", "type", "must be a JSON object");
+        let error = error.under("/actions/3/payload");
+        let Detail::Fields(fields) = &error.detail else {
+            panic!("fields")
+        };
+        assert_eq!(fields[0].pointer, "/actions/3/payload/properties");
+        assert!(error.message.starts_with("/actions/3/payload/properties must"));
+    }
+}

@@ -1,0 +1,169 @@
+//! Pages of lists: `limit`, `cursor`, `order`, and the deprecated `offset`. Rows are read in small
+//! pieces, so that neither large records nor a filter that drops most of them run away.
+
+use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX};
+pub use kedge_storage::Page as Rows;
+
+use crate::call::Call;
+use crate::cursor::Scope;
+use crate::endpoint::Parameter;
+use crate::error::ApiError;
+use crate::views::Page;
+
+/// Rows that are read at one time.
+const PIECE_ROWS: usize = 64;
+/// A page ends early when its records have grown to this many bytes.
+const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// A page ends early when this many rows were looked at.
+const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
+
+/// The parameters of every list.
+pub const LIST: &[Parameter] = &[
+    Parameter {
+        name: "limit",
+        schema_type: "integer",
+        description: "Records a page: 1 to 1,000, 100 if absent. A page may hold fewer while more follow.",
+    },
+    Parameter {
+        name: "cursor",
+        schema_type: "string",
+        description: "The cursor of the page before.",
+    },
+    Parameter {
+        name: "order",
+        schema_type: "string",
+        description: "asc (the default) or desc, by creation.",
+    },
+    Parameter {
+        name: "offset",
+        schema_type: "integer",
+        description: "Deprecated, at most 10,000: use cursor.",
+    },
+];
+
+/// Which part of a list is asked for.
+pub struct Listing {
+    scope: Scope,
+    limit: usize,
+    offset: usize,
+    after: Option<u64>,
+    descending: bool,
+    /// The deprecated form was used.
+    pub deprecated: bool,
+}
+
+/// What a list needs to know of its records.
+pub struct Source<F, P, K> {
+    /// Reads rows.
+    pub fetch: F,
+    /// A record's place in the list.
+    pub place: P,
+    /// Whether the caller sees the record, and how many bytes it takes.
+    pub keep: K,
+}
+
+impl Listing {
+    /// Reads the parameters; `filters` are the values that the list is narrowed by.
+    pub fn of(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
+        let query = &call.query;
+        let limit = query.number("limit")?.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
+        if limit == 0 || limit > PAGE_ITEMS_MAX as u64 {
+            let message = format!("must be 1 to {PAGE_ITEMS_MAX}");
+            return Err(ApiError::parameter("limit", message));
+        }
+        let descending = match query.get("order") {
+            None | Some("asc") => false,
+            Some("desc") => true,
+            Some(_) => return Err(ApiError::parameter("order", "must be asc or desc")),
+        };
+        let offset = query.number("offset")?;
+        if offset.is_some_and(|offset| offset > PAGE_OFFSET_MAX as u64) {
+            let message = format!("may be at most {PAGE_OFFSET_MAX}; use cursor");
+            return Err(ApiError::parameter("offset", message));
+        }
+        if offset.is_some() && query.get("cursor").is_some() {
+            return Err(ApiError::parameter("offset", "and cursor exclude each other"));
+        }
+        let caller = call.session.map(|session| session.wallet_id.to_string());
+        let order = if descending { "desc" } else { "asc" };
+        let mut parts = vec![call.endpoint.path, caller.as_deref().unwrap_or_default(), order];
+        parts.extend(filters);
+        let scope = Scope::of(&parts);
+        let after = query
+            .get("cursor")
+            .map(|cursor| call.app.cursors.open(&scope, cursor))
+            .transpose()?;
+        Ok(Self {
+            scope,
+            limit: limit as usize,
+            offset: offset.unwrap_or(0) as usize,
+            after,
+            descending,
+            deprecated: offset.is_some(),
+        })
+    }
+
+    /// With another order than the one that `order` says: for lists that have one order only.
+    #[must_use]
+    pub fn newest_first(self) -> Self {
+        Self {
+            descending: true,
+            ..self
+        }
+    }
+
+    /// Reads the page.
+    pub fn page<T, F, P, K>(&self, call: &Call, source: Source<F, P, K>) -> Result<Page<T>, ApiError>
+    where
+        F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
+        P: Fn(&T) -> u64,
+        K: FnMut(&T) -> Result<Option<usize>, ApiError>,
+    {
+        let Source {
+            mut fetch,
+            place,
+            mut keep,
+        } = source;
+        let mut items = Vec::new();
+        let (mut skip, mut bytes, mut rows_read) = (self.offset, 0, 0);
+        let mut after = self.after;
+        let has_more = 'pieces: loop {
+            // One more than what is still missing shows whether anything follows.
+            let missing = skip + self.limit - items.len() + 1;
+            let rows = Rows {
+                after,
+                descending: self.descending,
+                limit: missing.min(PIECE_ROWS),
+            };
+            let piece = fetch(rows)?;
+            let ended = piece.len() < rows.limit;
+            for item in piece {
+                if items.len() == self.limit || bytes > PAGE_BYTES_MAX || rows_read > PAGE_ROWS_MAX {
+                    break 'pieces true;
+                }
+                rows_read += 1;
+                let here = place(&item);
+                match keep(&item)? {
+                    Some(size) if skip == 0 => {
+                        bytes += size;
+                        items.push(item);
+                    }
+                    Some(_) => skip -= 1,
+                    None => {}
+                }
+                after = Some(here);
+            }
+            if ended {
+                break false;
+            }
+        };
+        let cursor = after
+            .filter(|_| has_more)
+            .map(|place| call.app.cursors.make(&self.scope, place));
+        Ok(Page {
+            items,
+            cursor,
+            has_more,
+        })
+    }
+}

@@ -1,0 +1,29 @@
+//! The log: lines for people, or one JSON object a line, on standard error. Standard output is for
+//! what a command answers.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt;
+
+use crate::config::{Config, LogFormat};
+
+/// Why the log was not set up.
+#[derive(Debug, thiserror::Error)]
+pub enum LoggingError {
+    /// The filter.
+    #[error("option log_filter: {0}")]
+    Filter(#[from] tracing_subscriber::filter::ParseError),
+    /// There is one already.
+    #[error("the log: {0}")]
+    Set(String),
+}
+
+/// Sets the process's log up.
+pub fn init(config: &Config) -> Result<(), LoggingError> {
+    let filter = EnvFilter::try_new(&config.log_filter)?;
+    let builder = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let set = match config.log_format {
+        LogFormat::Human => builder.try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    };
+    set.map_err(|error| LoggingError::Set(error.to_string()))
+}

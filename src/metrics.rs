@@ -1,0 +1,203 @@
+//! The metrics of the edge, and the listener that serves all metrics of the process.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use metrics::{Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use tokio::net::TcpListener;
+
+use crate::endpoint::TABLE;
+use crate::error::Code;
+
+/// Requests, by route, method and status.
+pub const REQUESTS: &str = "kedge_http_requests_total";
+/// Time from the request's headers to its answer, by route and method.
+pub const REQUEST_SECONDS: &str = "kedge_http_request_seconds";
+/// Requests under way.
+pub const REQUESTS_IN_FLIGHT: &str = "kedge_http_requests_in_flight";
+/// Connections that are open.
+pub const CONNECTIONS: &str = "kedge_http_connections";
+/// Errors, by code.
+pub const ERRORS: &str = "kedge_http_errors_total";
+
+/// Bounds of the histograms of times, in seconds.
+const SECONDS: [f64; 16] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0,
+];
+/// Bounds of the histograms of counts.
+const COUNTS: [f64; 12] = [
+    1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 10_000.0,
+];
+/// Bounds of the histograms of sizes, in bytes.
+const BYTES: [f64; 8] = [
+    256.0, 1_024.0, 4_096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 16_777_216.0,
+];
+/// How often old samples of histograms are folded together.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// A scraper's time to send its request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why there are no metrics.
+#[derive(Debug, thiserror::Error)]
+pub enum MetricsError {
+    /// The recorder.
+    #[error("metrics: {0}")]
+    Build(#[from] BuildError),
+    /// There is one already.
+    #[error("metrics: {0}")]
+    Set(String),
+    /// The listener.
+    #[error("option metrics_listen: {address}: {source}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Sets the process's recorder up and describes the metrics.
+pub fn install() -> Result<PrometheusHandle, MetricsError> {
+    let recorder = PrometheusBuilder::new()
+        .set_buckets(&COUNTS)?
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?
+        .set_buckets_for_metric(Matcher::Suffix("_bytes".into()), &BYTES)?
+        .build_recorder();
+    let handle = recorder.handle();
+    metrics::set_global_recorder(recorder).map_err(|error| MetricsError::Set(error.to_string()))?;
+    describe_counter!(REQUESTS, Unit::Count, "Requests by route, method and status");
+    describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "Time to answer a request");
+    describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests under way");
+    describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
+    describe_counter!(ERRORS, Unit::Count, "Errors by code");
+    Ok(handle)
+}
+
+/// Serves `/metrics` until the process ends; gives the address that was bound.
+pub async fn serve(address: SocketAddr, handle: PrometheusHandle) -> Result<SocketAddr, MetricsError> {
+    let failed = |source| MetricsError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    let upkeep = handle.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(UPKEEP_INTERVAL).await;
+            upkeep.run_upkeep();
+        }
+    });
+    tokio::spawn(async move {
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            // One scraper after the other: a second one waits its turn in the kernel.
+            let handle = handle.clone();
+            let service = service_fn(move |request| {
+                let answer = page(&request, &handle);
+                async move { Ok::<_, std::convert::Infallible>(answer) }
+            });
+            let served = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIMEOUT)
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(stream), service);
+            let _ended = tokio::time::timeout(4 * HEADER_TIMEOUT, served).await;
+        }
+    });
+    Ok(bound)
+}
+
+fn page(request: &Request<hyper::body::Incoming>, handle: &PrometheusHandle) -> Response<Full<Bytes>> {
+    let (status, text) = if request.uri().path() == "/metrics" {
+        (StatusCode::OK, handle.render())
+    } else {
+        (StatusCode::NOT_FOUND, "see /metrics\n".to_owned())
+    };
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
+
+/// Counts requests.
+pub struct HttpMetrics {
+    in_flight: Gauge,
+    /// By place in the table; what found no route comes last.
+    seconds: Vec<Histogram>,
+}
+
+/// A request under way.
+pub struct UnderWay<'a>(&'a Gauge);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.decrement(1);
+    }
+}
+
+/// The labels of a route; unknown paths share one, or callers could make endless ones.
+fn labels(index: Option<usize>) -> (&'static str, &'static str) {
+    index.and_then(|index| TABLE.get(index)).map_or(("none", "none"), |endpoint| {
+        (endpoint.path, method_label(endpoint.method.as_str()))
+    })
+}
+
+fn method_label(method: &str) -> &'static str {
+    match method {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PATCH" => "PATCH",
+        _ => "other",
+    }
+}
+
+impl HttpMetrics {
+    /// Registers the metrics.
+    pub fn new() -> Self {
+        let indices = (0..TABLE.len()).map(Some).chain([None]);
+        Self {
+            in_flight: gauge!(REQUESTS_IN_FLIGHT),
+            seconds: indices
+                .map(|index| {
+                    let (route, method) = labels(index);
+                    histogram!(REQUEST_SECONDS, "route" => route, "method" => method)
+                })
+                .collect(),
+        }
+    }
+
+    /// Counts a request as under way until the guard drops.
+    pub fn begin(&self) -> UnderWay<'_> {
+        self.in_flight.increment(1);
+        UnderWay(&self.in_flight)
+    }
+
+    /// Counts an answered request.
+    pub fn end(&self, index: Option<usize>, status: StatusCode, code: Option<Code>, took: Duration) {
+        let (route, method) = labels(index);
+        if let Some(seconds) = self.seconds.get(index.unwrap_or(TABLE.len())) {
+            seconds.record(took.as_secs_f64());
+        }
+        let status = status.as_u16().to_string();
+        counter!(REQUESTS, "route" => route, "method" => method, "status" => status).increment(1);
+        if let Some(code) = code {
+            counter!(ERRORS, "code" => code.text()).increment(1);
+        }
+    }
+}
+
+impl Default for HttpMetrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}

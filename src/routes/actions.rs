@@ -1,0 +1,253 @@
+//! Reading actions, and their proofs.
+
+use std::collections::HashMap;
+
+use kedge_protocol::chain::next_head;
+use kedge_protocol::log_tree;
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::proof::{
+    AnchorProof, Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile,
+};
+use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
+use kedge_protocol::{Hash, Id, Prefix};
+use kedge_protocol::batch::SignedBatch;
+use kedge_storage::{AnchorStatus, PlacedAction, Snapshot};
+
+use super::objects::sees;
+use super::{PRIVATE, page_reply};
+use crate::call::{Call, Reply};
+use crate::endpoint::Parameter;
+use crate::error::{ApiError, Code};
+use crate::listing::{Listing, Source};
+use crate::query::decimal;
+use crate::views::Page;
+use crate::views::action::ActionView;
+
+/// The parameter of a proof.
+pub const FORM: &[Parameter] = &[Parameter {
+    name: "form",
+    schema_type: "string",
+    description: "inclusion (the default), or authorship: with the signature, for one's own organization's actions.",
+}];
+
+/// An action's place in a list.
+pub(super) fn place(placed: &PlacedAction) -> u64 {
+    placed.sequence
+}
+
+/// Every action of one's own organization is shown.
+pub(super) fn keep_all(placed: &PlacedAction) -> Result<Option<usize>, ApiError> {
+    Ok(Some(placed.action.payload.len()))
+}
+
+/// A batch with its leaves, for the actions in it.
+struct Loaded {
+    batch: SignedBatch,
+    id: Id,
+    leaves: Vec<Hash>,
+    /// The log's head with each leaf.
+    heads: Vec<Hash>,
+}
+
+/// Batches that the actions of one answer are in.
+pub(super) struct Heads<'a> {
+    snapshot: &'a Snapshot,
+    batches: HashMap<u64, Loaded>,
+}
+
+impl<'a> Heads<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot) -> Self {
+        Self {
+            snapshot,
+            batches: HashMap::new(),
+        }
+    }
+
+    fn load(&mut self, number: u64) -> Result<&Loaded, ApiError> {
+        if !self.batches.contains_key(&number) {
+            let loaded = load(self.snapshot, number)?;
+            self.batches.insert(number, loaded);
+        }
+        self.batches
+            .get(&number)
+            .ok_or_else(|| ApiError::internal(&"a batch that was just read"))
+    }
+
+    /// The action in full, with the log's head as it made it.
+    pub(super) fn view(&mut self, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
+        let loaded = self.load(placed.batch_number)?;
+        let head = loaded.heads.get(placed.leaf_index as usize).copied();
+        let head = head.ok_or_else(|| ApiError::internal(&"an action past its batch's leaves"))?;
+        let id = loaded.id;
+        Ok(ActionView::of_log(placed, id, head))
+    }
+}
+
+fn load(snapshot: &Snapshot, number: u64) -> Result<Loaded, ApiError> {
+    let missing = || ApiError::internal(&format_args!("batch {number} is missing"));
+    let batch = snapshot.batch(number)?.ok_or_else(missing)?;
+    let leaves = snapshot.leaves(number)?.ok_or_else(missing)?;
+    let mut head = batch.header.previous_head;
+    let heads = leaves.iter().map(|leaf| {
+        head = next_head(&head, leaf);
+        head
+    });
+    Ok(Loaded {
+        id: batch.id(),
+        heads: heads.collect(),
+        batch,
+        leaves,
+    })
+}
+
+/// The action of the path, by id or sequence, if the caller may see it: his organization made it,
+/// or it acted on an object that he sees.
+fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiError> {
+    let missing = || ApiError::not_found("action", call.id.as_str());
+    let sequence = match decimal(&call.id) {
+        Some(sequence) => sequence,
+        None => {
+            let id = call.id_of(Prefix::Action, "action")?;
+            snapshot.action_sequence(id)?.ok_or_else(missing)?
+        }
+    };
+    let placed = snapshot.action_at(sequence)?.ok_or_else(missing)?;
+    if placed.organization_id == call.session()?.organization_id {
+        return Ok(placed);
+    }
+    let visible = match snapshot.object(placed.action.resource)? {
+        Some(object) => sees(call, snapshot, &object, &mut None)?,
+        None => false,
+    };
+    if visible { Ok(placed) } else { Err(missing()) }
+}
+
+/// `GET /ebus/actions`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let organization_id = call.session()?.organization_id;
+    let listing = Listing::of(&call, &[])?;
+    let page = listing.page(&call, Source {
+        fetch: |rows| Ok(snapshot.actions_of_organization(organization_id, rows)?),
+        place,
+        keep: keep_all,
+    })?;
+    let mut heads = Heads::new(snapshot);
+    let items: Result<Vec<ActionView<'static>>, ApiError> =
+        page.items.into_iter().map(|placed| heads.view(placed)).collect();
+    let page = Page {
+        items: items?,
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
+
+/// `GET /ebus/actions/{id}`
+pub async fn get(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let placed = seen_action(&call, &published.snapshot)?;
+    let mut heads = Heads::new(&published.snapshot);
+    let leaf = opened_leaf(&placed);
+    let leaf_index = placed.leaf_index;
+    let loaded = heads.load(placed.batch_number)?;
+    let receipt = Receipt {
+        version: RECEIPT_VERSION,
+        domain: *call.app.verifier.domain(),
+        leaf,
+        leaf_index,
+        path: BatchTree::new(&loaded.leaves).proof(&[leaf_index as usize]),
+        batch: loaded.batch,
+    };
+    let mut view = heads.view(placed)?;
+    view.receipt = Some(receipt);
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PRIVATE))
+}
+
+fn opened_leaf(placed: &PlacedAction) -> ReceiptLeaf {
+    let leaf = placed.leaf();
+    ReceiptLeaf {
+        sequence: leaf.sequence,
+        timestamp_ms: leaf.timestamp_ms,
+        content: leaf.content,
+        previous_integrity: placed.action.previous_integrity,
+        integrity: leaf.integrity,
+    }
+}
+
+/// `GET /ebus/actions/{id}/proof`
+pub async fn proof(call: Call) -> Result<Reply, ApiError> {
+    let with_authorship = match call.query.get("form") {
+        None | Some("inclusion") => false,
+        Some("authorship") => true,
+        Some(_) => return Err(ApiError::parameter("form", "must be inclusion or authorship")),
+    };
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let placed = seen_action(&call, snapshot)?;
+    if with_authorship && placed.organization_id != call.session()?.organization_id {
+        let message = "authorship is shown to the organization that signed alone";
+        return Err(ApiError::new(Code::Forbidden, message));
+    }
+    let loaded = load(snapshot, placed.batch_number)?;
+    let file = ProofFile {
+        version: PROOF_VERSION,
+        domain: *call.app.verifier.domain(),
+        sequencer: call.app.engine.sequencer(),
+        leaf: opened_leaf(&placed),
+        inclusion: BatchPath {
+            leaf_index: placed.leaf_index,
+            path: BatchTree::new(&loaded.leaves).proof(&[placed.leaf_index as usize]),
+        },
+        batch: loaded.batch,
+        anchor: anchor_proof(snapshot, placed.batch_number)?,
+        authorship: if with_authorship {
+            Some(authorship(snapshot, &placed)?)
+        } else {
+            None
+        },
+        action: OpenedAction {
+            kind: placed.action.kind.text().to_owned(),
+            signer: placed.head.signer,
+            authority: placed.authority(),
+            target: placed.action.target.into_owned(),
+            payload: placed.action.payload.into_owned(),
+        },
+    };
+    let reply = Reply::ok(published.head.sequence, &file)?;
+    Ok(reply.etagged(&call, PRIVATE))
+}
+
+/// The path to an anchor that the chain has finalized; none before that.
+fn anchor_proof(snapshot: &Snapshot, batch: u64) -> Result<Option<AnchorProof>, ApiError> {
+    let Some(anchor) = snapshot
+        .anchor_covering(batch)?
+        .filter(|anchor| anchor.status == AnchorStatus::Finalized)
+    else {
+        return Ok(None);
+    };
+    let batches = anchor.checkpoint.checkpoint.batches;
+    Ok(Some(AnchorProof {
+        checkpoint: anchor.checkpoint,
+        path: log_tree::inclusion_path(snapshot, batch, batches)?,
+        contract: anchor.contract,
+        transaction_hash: anchor.tx_hashes.last().copied(),
+        block_number: anchor.block_number,
+    }))
+}
+
+fn authorship(snapshot: &Snapshot, placed: &PlacedAction) -> Result<Authorship, ApiError> {
+    let request = snapshot.request_at(placed.sequence)?;
+    let request = request.ok_or_else(|| ApiError::internal(&"an action without its request"))?;
+    let hashes = request.action_hashes();
+    Ok(Authorship {
+        signature: placed.signature,
+        nonce: placed.head.nonce,
+        deadline: placed.head.deadline_s,
+        atomic: placed.head.atomic,
+        index: u32::from(placed.action.index),
+        salt: placed.salt(),
+        action_hashes: hashes.map_err(|error| ApiError::internal(&error))?,
+    })
+}

@@ -1,0 +1,100 @@
+//! Anchors, the newest signed head, and proofs that the log only grew. All public.
+
+use kedge_protocol::{Prefix, log_tree};
+use kedge_storage::AnchorRow;
+
+use super::{PUBLIC, page_reply};
+use crate::call::{Call, Reply};
+use crate::endpoint::Parameter;
+use crate::error::ApiError;
+use crate::listing::{Listing, Source};
+use crate::query::decimal;
+use crate::views::Page;
+use crate::views::log::{AnchorView, CheckpointView, ConsistencyView};
+use crate::views::scalars::HashText;
+
+/// The two sizes of a consistency proof.
+pub const SIZES: &[Parameter] = &[
+    Parameter {
+        name: "from",
+        schema_type: "integer",
+        description: "The smaller size of the log, in batches; at least 1.",
+    },
+    Parameter {
+        name: "to",
+        schema_type: "integer",
+        description: "The larger size; at most what the log holds.",
+    },
+];
+
+/// `GET /anchors`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let listing = Listing::of(&call, &[])?;
+    let page = listing.page(&call, Source {
+        fetch: |rows| Ok(snapshot.anchors(rows)?),
+        place: |anchor: &AnchorRow| anchor.number,
+        keep: |_: &AnchorRow| Ok(Some(0)),
+    })?;
+    let page = Page {
+        items: page.items.into_iter().map(AnchorView::from).collect(),
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
+
+/// `GET /anchors/{id}`
+pub async fn get(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let missing = || ApiError::not_found("anchor", call.id.as_str());
+    let number = match decimal(&call.id) {
+        Some(number) => number,
+        None => {
+            let id = call.id_of(Prefix::Anchor, "anchor")?;
+            snapshot.anchor_number(id)?.ok_or_else(missing)?
+        }
+    };
+    let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
+    let reply = Reply::ok(published.head.sequence, &AnchorView::from(anchor))?;
+    Ok(reply.etagged(&call, PUBLIC))
+}
+
+/// `GET /checkpoint`
+pub async fn checkpoint(call: Call) -> Result<Reply, ApiError> {
+    let engine = &call.app.engine;
+    let signed = engine.checkpoint()?;
+    let view = CheckpointView::of(&signed, engine.domain(), engine.sequencer());
+    let reply = Reply::ok(signed.checkpoint.sequence, &view)?;
+    Ok(reply.etagged(&call, PUBLIC))
+}
+
+/// `GET /consistency`
+pub async fn consistency(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let size = |name: &'static str| {
+        let size = call.query.number(name)?;
+        size.ok_or_else(|| ApiError::field(&format!("/{name}"), "required", "is required"))
+    };
+    let (from, to) = (size("from")?, size("to")?);
+    let batches = published.head.batches;
+    if from == 0 {
+        return Err(ApiError::field("/from", "range", "must be at least 1"));
+    }
+    if to < from || to > batches {
+        let message = format!("must be at least from, and at most the log's {batches} batches");
+        return Err(ApiError::field("/to", "range", message));
+    }
+    let snapshot = &published.snapshot;
+    let proof = log_tree::consistency_path(snapshot, from, to)?;
+    let view = ConsistencyView {
+        from,
+        to,
+        first_root: HashText(log_tree::root(snapshot, from)?),
+        second_root: HashText(log_tree::root(snapshot, to)?),
+        proof: proof.into_iter().map(HashText).collect(),
+    };
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PUBLIC))
+}

@@ -1,0 +1,131 @@
+//! Batches: headers and leaves are public, actions are their organizations'.
+
+use kedge_protocol::Prefix;
+use kedge_protocol::batch::SignedBatch;
+use kedge_storage::{AnchorRow, PlacedAction, Snapshot};
+
+use super::actions::{Heads, keep_all, place};
+use super::{IMMUTABLE, PUBLIC, page_reply};
+use crate::call::{Call, Reply};
+use crate::error::ApiError;
+use crate::listing::{Listing, Rows, Source};
+use crate::query::decimal;
+use crate::views::Page;
+use crate::views::action::{BatchAction, ForeignAction};
+use crate::views::log::{BatchView, LeavesView};
+use crate::views::scalars::{HashText, IdText};
+
+/// The batch of the path, by id or number.
+fn found_batch(call: &Call, snapshot: &Snapshot) -> Result<SignedBatch, ApiError> {
+    let missing = || ApiError::not_found("batch", call.id.as_str());
+    let number = match decimal(&call.id) {
+        Some(number) => number,
+        None => {
+            let id = call.id_of(Prefix::Batch, "batch")?;
+            snapshot.batch_number(id)?.ok_or_else(missing)?
+        }
+    };
+    snapshot.batch(number)?.ok_or_else(missing)
+}
+
+/// `GET /batches/{id}`
+pub async fn get(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let batch = found_batch(&call, &published.snapshot)?;
+    let anchor = published.snapshot.anchor_covering(batch.header.number)?;
+    let view = BatchView::of(&batch, anchor.as_ref());
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PUBLIC))
+}
+
+/// `GET /batches`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let listing = Listing::of(&call, &[])?;
+    let page = listing.page(&call, Source {
+        fetch: |rows| Ok(snapshot.batches(rows)?),
+        place: |batch: &SignedBatch| batch.header.number,
+        keep: |_: &SignedBatch| Ok(Some(0)),
+    })?;
+    // Neighbours mostly share an anchor.
+    let mut anchor: Option<AnchorRow> = None;
+    let mut items = Vec::with_capacity(page.items.len());
+    for batch in &page.items {
+        let number = batch.header.number;
+        let covers = |row: &AnchorRow| {
+            row.first_batch <= number && row.last_batch().is_some_and(|last| number <= last)
+        };
+        if !anchor.as_ref().is_some_and(covers) {
+            anchor = snapshot.anchor_covering(number)?;
+        }
+        items.push(BatchView::of(batch, anchor.as_ref()));
+    }
+    let page = Page {
+        items,
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
+
+/// `GET /batches/{id}/leaves`
+pub async fn leaves(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let batch = found_batch(&call, &published.snapshot)?;
+    let number = batch.header.number;
+    let leaves = published.snapshot.leaves(number)?;
+    let leaves = leaves.ok_or_else(|| ApiError::internal(&"a batch without its leaves"))?;
+    let view = LeavesView {
+        batch_id: IdText(batch.id()),
+        number,
+        first_sequence: batch.header.first_sequence,
+        leaves: leaves.into_iter().map(HashText).collect(),
+    };
+    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, IMMUTABLE))
+}
+
+/// `GET /batches/{id}/actions`
+pub async fn actions(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let batch = found_batch(&call, snapshot)?;
+    let listing = Listing::of(&call, &[&batch.header.number.to_string()])?;
+    let all = snapshot.actions_between(batch.header.first_sequence, batch.header.last_sequence())?;
+    let page = listing.page(&call, Source {
+        fetch: |rows: Rows| {
+            let behind = |placed: &&PlacedAction| match (rows.after, rows.descending) {
+                (None, _) => true,
+                (Some(after), false) => placed.sequence > after,
+                (Some(after), true) => placed.sequence < after,
+            };
+            let matching: Vec<&PlacedAction> = if rows.descending {
+                all.iter().rev().filter(behind).collect()
+            } else {
+                all.iter().filter(behind).collect()
+            };
+            Ok(matching.into_iter().take(rows.limit).cloned().collect())
+        },
+        place,
+        keep: keep_all,
+    })?;
+    let own = call.session()?.organization_id;
+    let mut heads = Heads::new(snapshot);
+    let mut items = Vec::with_capacity(page.items.len());
+    for placed in page.items {
+        items.push(if placed.organization_id == own {
+            BatchAction::Own(Box::new(heads.view(placed)?))
+        } else {
+            BatchAction::Foreign(ForeignAction {
+                sequence: placed.sequence,
+                leaf_index: placed.leaf_index,
+                leaf: HashText(placed.leaf().hash()),
+            })
+        });
+    }
+    let page = Page {
+        items,
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}

@@ -1,0 +1,168 @@
+//! The action bus: one action, or a batch of them under one signature.
+
+use hyper::StatusCode;
+use hyper::header::HeaderName;
+use kedge_actors::api::{ActionOutcome, Outcome, Submission};
+use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
+use schemars::JsonSchema;
+
+use crate::call::{Call, Reply};
+use crate::envelope::Envelope;
+use crate::error::{ApiError, Code, Detail, NONCE_HIGHEST};
+use crate::views::action::{
+    BatchAnswer, BatchResult, MinimalAction, Position, RefusedAction,
+};
+
+/// What one action takes; `object_id`, or for a mint `template_id`, is its target.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read as slices; this describes it")]
+pub struct ActionBody {
+    /// A kind of the bus, or a template's own that begins with `x.`.
+    action_type: String,
+    /// The object; not for a mint.
+    object_id: Option<String>,
+    /// The template; for a mint alone.
+    template_id: Option<String>,
+    /// What the kind takes; its exact text is signed, `{}` where it is absent.
+    payload: Option<serde_json::Value>,
+}
+
+/// What a batch takes.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read as slices; this describes it")]
+pub struct BatchBody {
+    /// 1 to 500 actions.
+    #[schemars(length(min = 1, max = 500))]
+    actions: Vec<ActionBody>,
+    /// All or none; part of what is signed.
+    #[schemars(default)]
+    atomic: bool,
+}
+
+/// Where the payload of the bus stands in the body.
+const PAYLOAD: &str = "/payload";
+
+/// `POST /ebus/actions`
+pub async fn submit(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = call.take_submission()?;
+    let outcome = call.app.submit(submission.clone()).await?;
+    let highest = outcome.nonce_highest.to_string();
+    let (Some(action), Some(result)) = (submission.actions.first(), outcome.actions.first()) else {
+        return Err(ApiError::internal(&"an outcome without its action"));
+    };
+    let (done, placement) = match (result, &outcome.placement) {
+        (ActionOutcome::Done(done), Some(placement)) => (done, placement),
+        (ActionOutcome::Refused(refusal), _) => {
+            return Err(ApiError::from(refusal).under(PAYLOAD).with_header(NONCE_HIGHEST, highest));
+        }
+        (ActionOutcome::Done(_), None) => {
+            return Err(ApiError::internal(&"a done action without its place"));
+        }
+    };
+    let position = Position {
+        action,
+        done,
+        placement,
+    };
+    let mut view = position.view(&submission);
+    view.receipt = Some(position.receipt(call.app.verifier.domain()));
+    let reply = Reply::json(StatusCode::CREATED, done.sequence, &view)?;
+    Ok(reply.with(NONCE_HIGHEST, &highest))
+}
+
+/// `POST /ebus/actions/batch`
+pub async fn submit_batch(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = call.take_submission()?;
+    let outcome = call.app.submit(submission.clone()).await?;
+    let highest = outcome.nonce_highest.to_string();
+    if submission.head.atomic
+        && let Some((index, refusal)) = outcome.first_refusal()
+    {
+        let error = ApiError::from(refusal).under(&format!("/actions/{index}{PAYLOAD}"));
+        let message = format!("action {index} was refused, so none was done: {}", error.message);
+        let failed = ApiError {
+            detail: Detail::Action {
+                index,
+                error: Box::new(error),
+            },
+            ..ApiError::new(Code::StateViolation, message)
+        };
+        return Err(failed.with_header(NONCE_HIGHEST, highest));
+    }
+    let minimal = call.prefers_minimal();
+    let errors = refusals(&outcome);
+    let answer = answer(&call, &submission, &outcome, &errors, minimal)?;
+    let sequence = outcome.placement.as_ref().map_or_else(
+        || call.published().head.sequence,
+        |placement| placement.first_sequence + u64::from(placement.count) - 1,
+    );
+    let reply = Reply::ok(sequence, &answer)?.with(NONCE_HIGHEST, &highest);
+    Ok(if minimal {
+        reply.with(HeaderName::from_static("preference-applied"), "return=minimal")
+    } else {
+        reply
+    })
+}
+
+/// The errors of refused actions, each at its index.
+fn refusals(outcome: &Outcome) -> Vec<Option<ApiError>> {
+    let error = |(index, action): (usize, &ActionOutcome)| match action {
+        ActionOutcome::Done(_) => None,
+        ActionOutcome::Refused(refusal) => {
+            Some(ApiError::from(refusal).under(&format!("/actions/{index}{PAYLOAD}")))
+        }
+    };
+    outcome.actions.iter().enumerate().map(error).collect()
+}
+
+fn answer<'a>(
+    call: &'a Call,
+    submission: &'a Submission,
+    outcome: &'a Outcome,
+    errors: &'a [Option<ApiError>],
+    minimal: bool,
+) -> Result<BatchAnswer<'a>, ApiError> {
+    let mut results = Vec::with_capacity(outcome.actions.len());
+    let mut receipts: Vec<ReceiptAction> = Vec::with_capacity(outcome.actions.len());
+    let actions = submission.actions.iter().zip(&outcome.actions).zip(errors);
+    for (index, ((action, result), error)) in actions.enumerate() {
+        let (done, placement) = match (result, &outcome.placement, error) {
+            (ActionOutcome::Done(done), Some(placement), _) => (done, placement),
+            (_, _, Some(error)) => {
+                results.push(BatchResult::Refused(RefusedAction {
+                    error: Envelope {
+                        error,
+                        request_id: &call.request_id,
+                    },
+                }));
+                continue;
+            }
+            _ => return Err(ApiError::internal(&"a done action without its place")),
+        };
+        let position = Position {
+            action,
+            done,
+            placement,
+        };
+        receipts.push(position.receipt_action(index));
+        results.push(if minimal {
+            BatchResult::Minimal(MinimalAction {
+                sequence: done.sequence,
+                leaf_index: position.leaf_index(),
+                object_version: done.version,
+            })
+        } else {
+            BatchResult::Done(Box::new(position.view(submission)))
+        });
+    }
+    let receipt = outcome.placement.as_ref().map(|placement| BatchReceipt {
+        version: RECEIPT_VERSION,
+        domain: *call.app.verifier.domain(),
+        batch: placement.batch.signed,
+        actions: receipts,
+        proof: placement.proof(),
+    });
+    Ok(BatchAnswer { results, receipt })
+}

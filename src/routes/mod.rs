@@ -1,0 +1,124 @@
+//! What each endpoint does.
+
+pub mod actions;
+pub mod anchors;
+pub mod batches;
+pub mod bus;
+pub mod objects;
+pub mod service;
+pub mod templates;
+pub mod wallets;
+
+use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
+use kedge_machine::image::Image;
+use kedge_protocol::receipt::Receipt;
+use kedge_protocol::resource::Object;
+use serde::Serialize;
+
+use crate::call::{Call, Reply};
+use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::listing::Listing;
+use crate::views::Page;
+use crate::views::action::Position;
+use crate::views::scalars::IdText;
+
+/// Caching of answers that are one caller's own.
+const PRIVATE: &str = "private, no-cache";
+/// Caching of public answers that may still change.
+const PUBLIC: &str = "public, no-cache";
+/// Caching of public answers that never change.
+const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+
+/// A single signed action that was done, with what its answer tells.
+struct Single {
+    /// What it made or changed.
+    made: Made,
+    /// Its sequence.
+    sequence: u64,
+    /// When it was placed, milliseconds.
+    timestamp_ms: u64,
+    action_id: IdText,
+    receipt: Receipt,
+    nonce_highest: u64,
+}
+
+/// The parts of an outcome of one action.
+fn single(call: &Call, submission: &Submission, outcome: &Outcome) -> Result<Single, ApiError> {
+    let done = match outcome.actions.first() {
+        Some(ActionOutcome::Done(done)) => done,
+        Some(ActionOutcome::Refused(refusal)) => {
+            let highest = outcome.nonce_highest.to_string();
+            return Err(ApiError::from(refusal).with_header(NONCE_HIGHEST, highest));
+        }
+        None => return Err(ApiError::internal(&"an outcome without its action")),
+    };
+    let (Some(placement), Some(action)) = (&outcome.placement, submission.actions.first()) else {
+        return Err(ApiError::internal(&"a done action without its place"));
+    };
+    let position = Position {
+        action,
+        done,
+        placement,
+    };
+    Ok(Single {
+        made: done.made.clone(),
+        sequence: done.sequence,
+        timestamp_ms: placement.timestamp_ms,
+        action_id: IdText(position.id()),
+        receipt: position.receipt(call.app.verifier.domain()),
+        nonce_highest: outcome.nonce_highest,
+    })
+}
+
+impl Single {
+    /// The object that the action made or changed, with its place in the log.
+    fn object(&self, call: &Call) -> Result<Object, ApiError> {
+        let Made::Object(made) = &self.made else {
+            return Err(ApiError::internal(&"an action on an object made something else"));
+        };
+        let mut object: Object = Object::clone(made);
+        object.trace.place(self.sequence, self.timestamp_ms);
+        if object.trace.created_sequence == 0 {
+            // Decided on a version whose own place was not known then; it is stored now.
+            let stored = call.published().snapshot.object(object.id)?;
+            let stored = stored.ok_or_else(|| ApiError::internal(&"a committed object is missing"))?;
+            object.trace.created_sequence = stored.trace.created_sequence;
+            object.trace.created_at_ms = stored.trace.created_at_ms;
+        }
+        Ok(object)
+    }
+
+    /// The resources that the action made or changed, with their place in the log.
+    fn images(&self) -> Result<Vec<Image>, ApiError> {
+        let Made::Resources(made) = &self.made else {
+            return Err(ApiError::internal(&"an action on resources made an object"));
+        };
+        let mut images: Vec<Image> = Vec::clone(made);
+        for image in &mut images {
+            image.place(self.sequence, self.timestamp_ms);
+        }
+        Ok(images)
+    }
+
+    /// An answer, with the signer's highest nonce.
+    fn reply<T: Serialize>(&self, status: hyper::StatusCode, body: &T) -> Result<Reply, ApiError> {
+        let reply = Reply::json(status, self.sequence, body)?;
+        Ok(reply.with(NONCE_HIGHEST, &self.nonce_highest.to_string()))
+    }
+}
+
+/// The answer to a list.
+fn page_reply<T: Serialize>(
+    call: &Call,
+    listing: &Listing,
+    sequence: u64,
+    page: &Page<T>,
+) -> Result<Reply, ApiError> {
+    let reply = Reply::ok(sequence, page)?;
+    Ok(if listing.deprecated {
+        let url = format!("{}{}?cursor=", call.app.public_url, call.endpoint.path);
+        reply.deprecated(&url)
+    } else {
+        reply
+    })
+}

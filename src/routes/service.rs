@@ -1,0 +1,182 @@
+//! The service itself: its domain, its keys, its health.
+
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+use kedge_protocol::Hash;
+use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
+use kedge_storage::Mode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::PUBLIC;
+use crate::call::{Call, Reply};
+use crate::error::ApiError;
+use crate::openapi;
+use crate::views::scalars::{AddressText, HashText};
+
+/// A member of an EIP-712 type.
+#[derive(Serialize, JsonSchema)]
+struct TypeMember {
+    name: &'static str,
+    #[serde(rename = "type")]
+    type_name: &'static str,
+}
+
+const fn member(name: &'static str, type_name: &'static str) -> TypeMember {
+    TypeMember { name, type_name }
+}
+
+/// The types of what is signed.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "PascalCase")]
+struct Types {
+    action_request: [TypeMember; 5],
+    action: [TypeMember; 4],
+}
+
+/// The domain of every signature, in the shape of EIP-5267's `eip712Domain()`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DomainView {
+    /// Which of the domain's members are in use: name, version, chainId, verifyingContract.
+    fields: &'static str,
+    name: &'static str,
+    version: &'static str,
+    chain_id: u64,
+    verifying_contract: AddressText,
+    salt: HashText,
+    extensions: [u64; 0],
+    /// The address that signs batches and checkpoints.
+    sequencer: AddressText,
+    primary_type: &'static str,
+    types: Types,
+}
+
+/// `GET /.well-known/eip712-domain.json`
+pub async fn domain(call: Call) -> Result<Reply, ApiError> {
+    let domain = call.app.verifier.domain();
+    let view = DomainView {
+        fields: "0x0f",
+        name: DOMAIN_NAME,
+        version: DOMAIN_VERSION,
+        chain_id: domain.chain_id,
+        verifying_contract: AddressText(domain.verifying_contract),
+        salt: HashText(Hash::ZERO),
+        extensions: [],
+        sequencer: AddressText(call.app.engine.sequencer()),
+        primary_type: "ActionRequest",
+        types: Types {
+            action_request: [
+                member("signer", "address"),
+                member("nonce", "uint64"),
+                member("deadline", "uint64"),
+                member("atomic", "bool"),
+                member("actions", "Action[]"),
+            ],
+            action: [
+                member("kind", "string"),
+                member("target", "string"),
+                member("payload", "string"),
+                member("salt", "bytes32"),
+            ],
+        },
+    };
+    Ok(Reply::ok(sequence(&call), &view)?.etagged(&call, PUBLIC))
+}
+
+fn sequence(call: &Call) -> u64 {
+    call.published().head.sequence
+}
+
+/// The public keys of access tokens (RFC 7517).
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "describes what the token library writes")]
+pub struct KeysView {
+    keys: Vec<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// `GET /.well-known/jwks.json`
+pub async fn keys(call: Call) -> Result<Reply, ApiError> {
+    let reply = Reply::ok(sequence(&call), &call.app.access.public_keys())?;
+    Ok(reply.etagged(&call, "public, max-age=300"))
+}
+
+/// That the process answers.
+#[derive(Serialize, JsonSchema)]
+pub struct HealthView {
+    /// Always `ok`.
+    status: &'static str,
+}
+
+/// `GET /healthz`
+pub async fn health(call: Call) -> Result<Reply, ApiError> {
+    Reply::ok(sequence(&call), &HealthView { status: "ok" })
+}
+
+/// Whether the server takes changes.
+#[derive(Serialize, JsonSchema)]
+pub struct ReadyView {
+    /// `ready` or `not_ready`.
+    status: &'static str,
+    /// `read_write`, or `read_only` with the reason.
+    mode: &'static str,
+    /// Why it takes no changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The log's head.
+    head: HashText,
+    /// The last action's sequence.
+    sequence: u64,
+    /// How many batches there are.
+    batches: u64,
+}
+
+/// `GET /readyz`
+pub async fn ready(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let engine = &call.app.engine;
+    let reason = match engine.mode() {
+        Mode::ReadOnly(why) => Some(why),
+        Mode::ReadWrite if engine.disk_full() => Some("the disk is full".to_owned()),
+        Mode::ReadWrite => None,
+    };
+    let (status, text, mode) = if reason.is_none() {
+        (StatusCode::OK, "ready", "read_write")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not_ready", "read_only")
+    };
+    let head = &published.head;
+    let view = ReadyView {
+        status: text,
+        mode,
+        reason,
+        head: HashText(head.head),
+        sequence: head.sequence,
+        batches: head.batches,
+    };
+    Reply::json(status, head.sequence, &view)
+}
+
+/// What runs.
+#[derive(Serialize, JsonSchema)]
+pub struct VersionView {
+    name: &'static str,
+    version: &'static str,
+}
+
+/// `GET /version`
+pub async fn version(call: Call) -> Result<Reply, ApiError> {
+    let view = VersionView {
+        name: env!("CARGO_PKG_NAME"),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    Reply::ok(sequence(&call), &view)
+}
+
+/// `GET /openapi.json`
+pub async fn document(call: Call) -> Result<Reply, ApiError> {
+    let json = HeaderValue::from_static("application/json");
+    let body = openapi::document_json().to_vec();
+    let reply = Reply::bytes(StatusCode::OK, sequence(&call), json, body);
+    Ok(reply.etagged(&call, PUBLIC))
+}

@@ -1,0 +1,136 @@
+//! Accounts: registering, logging in, new tokens, the caller's own wallet.
+
+use hyper::StatusCode;
+use kedge_machine::image::Image;
+use kedge_machine::registration::normal_email;
+use kedge_protocol::Id;
+use kedge_protocol::resource::Wallet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{PRIVATE, single};
+use crate::auth::session::Tokens;
+use crate::body;
+use crate::call::{Call, Reply};
+use crate::error::{ApiError, Code};
+use crate::signing::registration::RegisterBody;
+use crate::views::resources::{Changed, NonceView, OwnWallet, WalletView};
+use crate::views::scalars::{AddressText, Decimal};
+
+/// A wallet and the tokens to act for it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LoggedIn {
+    /// The wallet.
+    pub wallet: WalletView,
+    /// The tokens.
+    #[serde(flatten)]
+    pub tokens: Tokens,
+}
+
+/// What a login takes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoginBody {
+    email: String,
+    password: String,
+}
+
+/// What a refresh takes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefreshBody {
+    refresh_token: String,
+}
+
+/// `POST /wallets/register`
+pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
+    let registration: RegisterBody = body::parse(&call.body.text)?;
+    let mut submission = call.take_submission()?;
+    // Hashing a password is dear: only for those who have signed.
+    let phc = call.app.passwords.hash(registration.password).await?;
+    submission.password_hash = Some(phc);
+    let outcome = call.app.submit(submission.clone()).await?;
+    let single = single(&call, &submission, &outcome)?;
+    let wallet = single.images()?.into_iter().find_map(|image| match image {
+        Image::Wallet(wallet) => Some(wallet),
+        _ => None,
+    });
+    let wallet = wallet.ok_or_else(|| ApiError::internal(&"a registration made no wallet"))?;
+    let tokens = begin(&call, &wallet).await?;
+    let answer = Changed {
+        resource: LoggedIn {
+            wallet: wallet.into(),
+            tokens,
+        },
+        action_id: single.action_id,
+        receipt: single.receipt.clone(),
+    };
+    single.reply(StatusCode::CREATED, &answer)
+}
+
+async fn begin(call: &Call, wallet: &Wallet) -> Result<Tokens, ApiError> {
+    let app = &call.app;
+    app.sessions
+        .begin(&app.engine, &app.access, wallet.id, wallet.organization_id)
+        .await
+}
+
+/// `POST /wallets/login`
+pub async fn login(call: Call) -> Result<Reply, ApiError> {
+    let login: LoginBody = body::parse(&call.body.text)?;
+    let published = call.published();
+    let wallet = published.snapshot.wallet_by_email(&normal_email(&login.email))?;
+    let phc = match &wallet {
+        Some(wallet) => published.snapshot.password_hash(wallet.id)?,
+        None => None,
+    };
+    let right = call.app.passwords.verify(login.password, phc).await?;
+    let wallet = wallet.filter(|_| right).ok_or_else(|| {
+        ApiError::new(Code::CredentialsInvalid, "e-mail address or password are not right")
+    })?;
+    let tokens = begin(&call, &wallet).await?;
+    let answer = LoggedIn {
+        wallet: wallet.into(),
+        tokens,
+    };
+    Reply::ok(published.head.sequence, &answer)
+}
+
+/// `POST /wallets/token/refresh`
+pub async fn refresh(call: Call) -> Result<Reply, ApiError> {
+    let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
+    let app = &call.app;
+    let refreshed = app.sessions.refresh(&app.engine, &app.access, &refresh_token);
+    let (wallet_id, tokens) = refreshed.await?;
+    let published = call.published();
+    let answer = LoggedIn {
+        wallet: own_wallet(&call, wallet_id)?.into(),
+        tokens,
+    };
+    Reply::ok(published.head.sequence, &answer)
+}
+
+fn own_wallet(call: &Call, id: Id) -> Result<Wallet, ApiError> {
+    call.published()
+        .snapshot
+        .wallet(id)?
+        .ok_or_else(|| ApiError::new(Code::Unauthenticated, "the token's wallet does not exist"))
+}
+
+/// `GET /wallets/me`
+pub async fn me(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let wallet = own_wallet(&call, call.session()?.wallet_id)?;
+    let mut nonces = Vec::with_capacity(wallet.keys.len());
+    for key in &wallet.keys {
+        nonces.push(NonceView {
+            address: AddressText(*key),
+            highest: Decimal(published.snapshot.nonces(*key)?.highest()),
+        });
+    }
+    let answer = OwnWallet {
+        wallet: wallet.into(),
+        nonces,
+    };
+    Ok(Reply::ok(published.head.sequence, &answer)?.etagged(&call, PRIVATE))
+}

@@ -1,0 +1,258 @@
+//! The way of one request through the edge: route, permit, authentication, signature headers,
+//! body, signature, handler, answer. Each step refuses before the next one costs anything.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Request, Response};
+use tracing::Instrument as _;
+
+use crate::app::App;
+use crate::body::Text;
+use crate::call::{Call, Reply};
+use crate::clock::now_s;
+use crate::config::secrets;
+use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE};
+use crate::envelope::Form;
+use crate::error::{ApiError, Code};
+use crate::metrics::HttpMetrics;
+use crate::query::Query;
+use crate::signing::{SignatureHeaders, request};
+
+/// How long a read waits for `min_sequence`.
+const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest request id that is taken over from a caller.
+const REQUEST_ID_BYTES_MAX: usize = 128;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
+
+/// Answers requests.
+pub struct Dispatch {
+    app: Arc<App>,
+    router: Router,
+    metrics: HttpMetrics,
+    ids: RequestIds,
+    tls: bool,
+}
+
+/// Ids for requests that bring none: unique over restarts, cheap to make.
+struct RequestIds {
+    process: String,
+    next: AtomicU64,
+}
+
+impl RequestIds {
+    fn next(&self) -> Arc<str> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        format!("{}-{number:x}", self.process).into()
+    }
+}
+
+/// A client's request id, if it is one that can be written anywhere.
+fn sane_request_id(value: &HeaderValue) -> Option<Arc<str>> {
+    let text = value.to_str().ok()?;
+    let is_sane = !text.is_empty()
+        && text.len() <= REQUEST_ID_BYTES_MAX
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    is_sane.then(|| text.into())
+}
+
+impl Dispatch {
+    /// Answers with `app`; `tls` tells that callers come by TLS.
+    pub fn new(app: Arc<App>, tls: bool) -> Result<Self, secrets::SecretError> {
+        Ok(Self {
+            app,
+            router: Router::default(),
+            metrics: HttpMetrics::new(),
+            ids: RequestIds {
+                process: hex::encode(secrets::random::<6>()?),
+                next: AtomicU64::new(1),
+            },
+            tls,
+        })
+    }
+
+    /// Answers a request, whatever happens.
+    pub async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let begun = Instant::now();
+        let _under_way = self.metrics.begin();
+        let brought = request.headers().get(REQUEST_ID).and_then(sane_request_id);
+        let request_id = brought.unwrap_or_else(|| self.ids.next());
+        let form = Form::of(request.headers());
+        let method = request.method().clone();
+        let path = request.uri().path().to_owned();
+        let found = self.router.find(&method, &path);
+        let index = found.as_ref().ok().map(|found| found.index);
+        let span = tracing::info_span!("request", id = %request_id);
+        let handled = async {
+            let found = found?;
+            self.handle(&TABLE[found.index], found.id, request, Arc::clone(&request_id)).await
+        };
+        let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
+        let (reply, code) = match result {
+            Ok(reply) => (reply, None),
+            Err(error) => (self.refuse(form, &error, &request_id), Some(error.code)),
+        };
+        let status = reply.status;
+        self.metrics.end(index, status, code, begun.elapsed());
+        span.in_scope(|| {
+            let elapsed_us = begun.elapsed().as_micros() as u64;
+            tracing::debug!(%method, path, status = status.as_u16(), elapsed_us, "answered");
+        });
+        self.finish(reply, &request_id)
+    }
+
+    async fn handle(
+        &self,
+        endpoint: &'static Endpoint,
+        id: String,
+        request: Request<Incoming>,
+        request_id: Arc<str>,
+    ) -> Result<Reply, ApiError> {
+        let app = &self.app;
+        let permit = match endpoint.limit {
+            LimitClass::Free => None,
+            _ => Some(app.requests.try_acquire().map_err(|_| ApiError::overloaded())?),
+        };
+        let (parts, incoming) = request.into_parts();
+        let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+        let now_s = now_s();
+        let session = match endpoint.auth {
+            Auth::Public => None,
+            Auth::Bearer => Some(app.access.authenticate(&parts.headers, now_s)?),
+        };
+        let signature = match endpoint.signs {
+            Signs::Nothing => None,
+            _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
+        };
+        let mut body = match endpoint.request {
+            None => Text::default(),
+            Some(_) => app.bodies.read(&parts.headers, incoming).await?,
+        };
+        let submission = match signature {
+            None => None,
+            Some(headers) => match request::read(&endpoint.signs, headers, session, &id, &mut body)? {
+                None => None,
+                Some(signed) => Some(app.check(signed).await?),
+            },
+        };
+        self.wait_for_sequence(&query).await?;
+        let call = Call {
+            app: Arc::clone(app),
+            endpoint,
+            id,
+            query,
+            headers: parts.headers,
+            body,
+            session,
+            submission,
+            request_id,
+        };
+        let answer: Answer = (endpoint.handler)(call);
+        let reply = answer.await;
+        drop(permit);
+        reply
+    }
+
+    async fn wait_for_sequence(&self, query: &Query) -> Result<(), ApiError> {
+        let Some(wanted) = query.number(crate::endpoint::MIN_SEQUENCE.name)? else {
+            return Ok(());
+        };
+        let engine = &self.app.engine;
+        if engine.published().head.sequence >= wanted
+            || engine.wait_for(wanted, MIN_SEQUENCE_TIMEOUT).await
+        {
+            return Ok(());
+        }
+        let reached = engine.published().head.sequence;
+        Err(ApiError::new(
+            Code::SequenceNotReached,
+            format!("the log is at sequence {reached}, not yet at {wanted}"),
+        ))
+    }
+
+    fn refuse(&self, form: Form, error: &ApiError, request_id: &str) -> Reply {
+        let body = form.write(error, request_id);
+        let media_type = HeaderValue::from_static(form.media_type());
+        let sequence = self.app.published().head.sequence;
+        let reply = Reply::bytes(error.code.status_code(), sequence, media_type, body);
+        let headers = error.headers.iter().cloned();
+        headers.fold(reply, |reply, (name, value)| reply.with(name, &value))
+    }
+
+    /// Puts the headers on that every answer has.
+    fn finish(&self, reply: Reply, request_id: &str) -> Response<Full<Bytes>> {
+        let reply = reply.with(REQUEST_ID, request_id);
+        let mut response = Response::new(Full::new(Bytes::from(reply.body)));
+        *response.status_mut() = reply.status;
+        *response.headers_mut() = reply.headers;
+        let headers = response.headers_mut();
+        headers.insert(SEQUENCE, HeaderValue::from(reply.sequence));
+        for (name, value) in SECURITY_HEADERS {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        if self.tls {
+            let year = HeaderValue::from_static("max-age=31536000");
+            headers.insert(hyper::header::STRICT_TRANSPORT_SECURITY, year);
+        }
+        debug_assert!(headers.contains_key(CACHE_CONTROL), "every answer says how it may be kept");
+        debug_assert!(
+            headers.contains_key(CONTENT_TYPE) || response.status().as_u16() == 304,
+            "every body has a type"
+        );
+        response
+    }
+}
+
+/// An API's answers are data: nothing in them is to be run, framed or guessed at.
+const SECURITY_HEADERS: [(&str, &str); 3] = [
+    ("x-content-type-options", "nosniff"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("referrer-policy", "no-referrer"),
+];
+
+/// A handler that panics becomes an error; the connection and the process go on.
+struct CatchPanic<F>(Pin<Box<F>>);
+
+impl<F: Future<Output = Result<Reply, ApiError>>> Future for CatchPanic<F> {
+    type Output = Result<Reply, ApiError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let future = self.0.as_mut();
+        // The future is dropped after a panic and never polled again.
+        match std::panic::catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
+            Ok(poll) => poll,
+            Err(_) => Poll::Ready(Err(ApiError::internal(&"a handler panicked"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_ids_are_taken_over_if_sane() {
+        let sane = |text: &str| sane_request_id(&HeaderValue::from_str(text).unwrap());
+        assert_eq!(sane("a-1.b_C").as_deref(), Some("a-1.b_C"));
+        for bad in ["", "a b", "a\"b", "a/b", &"x".repeat(129)] {
+            assert_eq!(sane(bad), None, "{bad}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_internal_error() {
+        let panicking = async { panic!("on purpose") };
+        let result = CatchPanic(Box::pin(panicking)).await;
+        assert_eq!(result.unwrap_err().code, Code::Internal);
+    }
+}

@@ -1,0 +1,80 @@
+//! TLS: certificate and key from PEM files, which a SIGHUP reads again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use tokio_rustls::TlsAcceptor;
+
+/// Why there is no TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file.
+    #[error("{path}: {source}", path = .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: io::Error,
+    },
+    /// Certificate and key do not fit, or are not usable.
+    #[error("TLS: {0}")]
+    Rustls(#[from] rustls::Error),
+}
+
+/// The certificate in use.
+pub struct Tls {
+    certificate_file: PathBuf,
+    key_file: PathBuf,
+    current: ArcSwap<ServerConfig>,
+}
+
+fn load(certificate_file: &Path, key_file: &Path) -> Result<ServerConfig, TlsError> {
+    let wrong = |path: &Path| {
+        let path = path.to_owned();
+        move |error: rustls::pki_types::pem::Error| TlsError::File {
+            path: path.clone(),
+            source: io::Error::other(error.to_string()),
+        }
+    };
+    let chain: Result<Vec<CertificateDer<'static>>, _> =
+        CertificateDer::pem_file_iter(certificate_file)
+            .map_err(wrong(certificate_file))?
+            .collect();
+    let chain = chain.map_err(wrong(certificate_file))?;
+    let key = PrivateKeyDer::from_pem_file(key_file).map_err(wrong(key_file))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+impl Tls {
+    /// Reads the files.
+    pub fn open(certificate_file: PathBuf, key_file: PathBuf) -> Result<Self, TlsError> {
+        let current = ArcSwap::from_pointee(load(&certificate_file, &key_file)?);
+        Ok(Self {
+            certificate_file,
+            key_file,
+            current,
+        })
+    }
+
+    /// Reads the files again; what is in use stays if they cannot be used.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        let fresh = load(&self.certificate_file, &self.key_file)?;
+        self.current.store(Arc::new(fresh));
+        Ok(())
+    }
+
+    /// For the next connection.
+    pub fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.current.load_full())
+    }
+}

@@ -1,0 +1,122 @@
+//! A registration's body holds a secret, so its digest is signed and the body is not kept.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kedge_machine::registration::Registration;
+use kedge_protocol::Address;
+use kedge_protocol::action::Kind;
+use kedge_protocol::hash::sha256;
+use kedge_protocol::limits::BLIND_BYTES_MIN;
+use kedge_protocol::payload::digest_text;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::ActionText;
+use crate::auth::password;
+use crate::body;
+use crate::error::{ApiError, Code};
+
+/// What a registration takes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterBody {
+    /// The address for logging in.
+    email: String,
+    /// At least 15 characters, at most 1,024 bytes.
+    pub password: String,
+    /// A name to show.
+    nickname: Option<String>,
+    /// The address that signs this request, and for the wallet from now on.
+    #[schemars(with = "String")]
+    address: Address,
+    /// The organization to join: an invitation is needed.
+    organization_id: Option<String>,
+    /// The name of the organization that is made.
+    organization_name: Option<String>,
+    /// Base64 of at least 16 random bytes: keeps the signed digest from telling the password.
+    blind: Option<String>,
+}
+
+/// The text and action of a registration: the digest of its body, and what may be told of it.
+pub(super) fn read(raw: &str) -> Result<(String, ActionText), ApiError> {
+    let registration: RegisterBody = body::parse(raw)?;
+    let blind = registration
+        .blind
+        .ok_or_else(|| ApiError::field("/blind", "required", "is required: base64 of random bytes"))?;
+    let blind_bytes = STANDARD.decode(blind).map_or(0, |bytes| bytes.len());
+    if blind_bytes < BLIND_BYTES_MIN {
+        let message = format!("must be base64 of at least {BLIND_BYTES_MIN} random bytes");
+        return Err(ApiError::field("/blind", "range", message));
+    }
+    password::check_new(&registration.password)?;
+    if registration.organization_id.is_some() {
+        return Err(ApiError::new(
+            Code::Forbidden,
+            "joining an organization takes an invitation from one of its admins",
+        ));
+    }
+    let disclosed = Registration {
+        email: registration.email,
+        nickname: registration.nickname,
+        address: registration.address,
+        organization_name: registration.organization_name,
+    };
+    let mut text = digest_text(&sha256(raw.as_bytes()));
+    let payload = 0..text.len();
+    let disclosed = serde_json::to_string(&disclosed).map_err(|error| ApiError::internal(&error))?;
+    text.push_str(&disclosed);
+    let action = ActionText {
+        kind: Kind::WalletRegister,
+        target: 0..0,
+        disclosed: Some(payload.end..text.len()),
+        payload,
+    };
+    Ok((text, action))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Detail;
+
+    fn body(password: &str, more: &str) -> String {
+        format!(
+            r#"{{"email": "a@b.example", "password": "{password}",
+            "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"{more}}}"#
+        )
+    }
+
+    #[test]
+    fn secrets_stay_out_of_the_text() {
+        let blind = STANDARD.encode([7; 16]);
+        let raw = body("a long enough secret", &format!(r#", "blind": "{blind}""#));
+        let (text, action) = read(&raw).unwrap();
+        assert_eq!(&text[action.payload], digest_text(&sha256(raw.as_bytes())));
+        assert!(!text.contains("secret") && !text.contains(&blind));
+        let disclosed = &text[action.disclosed.unwrap()];
+        let told: Registration = serde_json::from_str(disclosed).unwrap();
+        assert_eq!(told.email, "a@b.example");
+    }
+
+    #[test]
+    fn what_is_missing_is_pointed_at() {
+        let blind = format!(r#", "blind": "{}""#, STANDARD.encode([7; 16]));
+        let short = format!(r#", "blind": "{}""#, STANDARD.encode([7; 15]));
+        let cases = [
+            (body("a long enough secret", ""), "/blind"),
+            (body("a long enough secret", &short), "/blind"),
+            (body("too short", &blind), "/password"),
+            (body("a long enough secret", &format!(r#"{blind}, "role": 1"#)), "/role"),
+        ];
+        for (raw, pointer) in cases {
+            let error = read(&raw).unwrap_err();
+            let Detail::Fields(fields) = &error.detail else {
+                panic!("{error:?}")
+            };
+            assert_eq!(fields[0].pointer, pointer);
+        }
+        let joining = format!(r#"{blind}, "organization_id": "org_1""#);
+        let error = read(&body("a long enough secret", &joining)).unwrap_err();
+        assert_eq!(error.code, Code::Forbidden);
+    }
+}

@@ -1,0 +1,180 @@
+//! The chain that the log is bound to: a node somewhere, or the embedded one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kedge_chain::contract::{DeployOptions, TransactError, ensure_deployed};
+use kedge_chain::embedded;
+use kedge_chain::rpc::{Endpoint, EndpointError, Options, RpcClient};
+use kedge_chain::transaction::FeePolicy;
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::signature::SigningKey;
+
+use crate::clock;
+use crate::config::secrets::{self, SecretError};
+use crate::config::{ChainMode, Config};
+
+/// How long the embedded chain may take to mine the contract, milliseconds.
+const DEPLOY_PATIENCE_MS: u64 = 30_000;
+
+/// Why there is no chain.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    /// The embedded chain.
+    #[error(transparent)]
+    Embedded(#[from] embedded::Error),
+    /// The contract on the embedded chain.
+    #[error("the contract on the embedded chain: {0}")]
+    Deploy(#[from] TransactError),
+    /// The node's URL.
+    #[error("option chain_rpc_url: {0}")]
+    Endpoint(#[from] EndpointError),
+    /// A key.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The file that remembers the embedded chain's contract.
+    #[error("{path}: {message}")]
+    ContractFile {
+        /// Which file.
+        path: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// An option that validation has asked for is absent.
+    #[error("option {0} is required with chain = \"rpc\"")]
+    Missing(&'static str),
+}
+
+/// The chain, its contract and the key that pays there.
+pub struct Chain {
+    domain: Domain,
+    contract: Address,
+    rpc: RpcClient,
+    anchor_key: SigningKey,
+    embedded: Option<(embedded::Handle, String)>,
+}
+
+impl Chain {
+    /// Opens the chain of the configuration. A node is not asked anything yet: the server serves
+    /// without it.
+    pub async fn open(config: &Config, sequencer: Address) -> Result<Self, ChainError> {
+        match config.chain {
+            ChainMode::Embedded => Self::embedded(config, sequencer).await,
+            ChainMode::Rpc => Self::node(config),
+        }
+    }
+
+    fn node(config: &Config) -> Result<Self, ChainError> {
+        let url = config.chain_rpc_url.as_deref();
+        let endpoint: Endpoint = url.ok_or(ChainError::Missing("chain_rpc_url"))?.parse()?;
+        let contract = config.chain_contract.ok_or(ChainError::Missing("chain_contract"))?;
+        let anchor_key = secrets::signing_key(
+            config.anchor_key_file.as_deref(),
+            "anchor_key_file",
+            "KEDGE_ANCHOR_KEY",
+        )?;
+        Ok(Self {
+            domain: Domain {
+                chain_id: config.chain_id.ok_or(ChainError::Missing("chain_id"))?,
+                verifying_contract: config.domain_contract.unwrap_or(contract),
+            },
+            contract,
+            rpc: RpcClient::new(endpoint, Options::default()),
+            anchor_key,
+            embedded: None,
+        })
+    }
+
+    async fn embedded(config: &Config, sequencer: Address) -> Result<Self, ChainError> {
+        let chain_id = config.chain_id.unwrap_or(embedded::DEFAULT_CHAIN_ID);
+        let handle = embedded::start(embedded::Options {
+            chain_id,
+            journal_path: config.data_dir.join("chain.journal"),
+            listen: config.embedded_chain_listen,
+            clock: Arc::new(clock::now_s),
+        })
+        .await?;
+        let url = handle.url();
+        let rpc = RpcClient::new(url.parse()?, Options::default());
+        let mut keys = embedded::insecure_development_keys();
+        let anchor_key = keys.swap_remove(0);
+        let remembered = config.data_dir.join("contract");
+        let options = DeployOptions {
+            owner: anchor_key.address(),
+            sequencer_key: sequencer,
+            domain_contract: None,
+            fee_policy: FeePolicy::default(),
+            patience_ms: DEPLOY_PATIENCE_MS,
+        };
+        let stored = read_address(&remembered)?;
+        let contract = ensure_deployed(&rpc, &anchor_key, stored, &options).await?.address();
+        if stored != Some(contract) {
+            write_address(&remembered, contract)?;
+        }
+        Ok(Self {
+            domain: Domain {
+                chain_id,
+                verifying_contract: contract,
+            },
+            contract,
+            rpc,
+            anchor_key,
+            embedded: Some((handle, url)),
+        })
+    }
+
+    /// What the log is bound to.
+    pub fn domain(&self) -> Domain {
+        self.domain
+    }
+
+    /// The contract that anchors it now.
+    pub fn contract(&self) -> Address {
+        self.contract
+    }
+
+    /// The node.
+    pub fn rpc(&self) -> &RpcClient {
+        &self.rpc
+    }
+
+    /// The key that pays for anchors.
+    pub fn anchor_key(&self) -> &SigningKey {
+        &self.anchor_key
+    }
+
+    /// The embedded chain's URL; another node's may hold a secret and is not told.
+    pub fn url(&self) -> Option<&str> {
+        self.embedded.as_ref().map(|(_, url)| url.as_str())
+    }
+
+    /// Stops the embedded chain.
+    pub async fn shutdown(self) {
+        if let Some((handle, _)) = self.embedded {
+            handle.shutdown().await;
+        }
+    }
+}
+
+fn file_error(path: &Path, message: impl ToString) -> ChainError {
+    ChainError::ContractFile {
+        path: path.display().to_string(),
+        message: message.to_string(),
+    }
+}
+
+fn read_address(path: &Path) -> Result<Option<Address>, ChainError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => match text.trim().parse() {
+            Ok(address) => Ok(Some(address)),
+            Err(error) => Err(file_error(path, error)),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(file_error(path, error)),
+    }
+}
+
+fn write_address(path: &Path, address: Address) -> Result<(), ChainError> {
+    std::fs::write(path, format!("{address}\n")).map_err(|error| file_error(path, error))
+}

@@ -1,0 +1,229 @@
+//! Starting and stopping: keys, chain, store, engine, edge, in this order; and back.
+
+mod anchoring;
+mod chain;
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::Engine;
+use kedge_protocol::signature::SigningKey;
+use kedge_storage::{OpenError, Store};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::admin::{self, AdminError};
+use crate::app::{App, AppError};
+use crate::config::Config;
+use crate::config::secrets::{self, SecretError};
+use crate::logging::{self, LoggingError};
+use crate::metrics::{self, MetricsError};
+use crate::server::tls::Tls;
+use crate::server::{Bound, ServerError};
+
+pub use anchoring::Anchoring;
+pub use chain::{Chain, ChainError};
+
+/// Organizations whose actors are kept alive.
+const ORGANIZATIONS_LIVE_MAX: usize = 10_000;
+/// Keys whose versions the sequencer remembers.
+const RECENT_KEYS_MAX: usize = 1 << 20;
+/// Templates and variations that are kept at hand.
+const CATALOG_ENTRIES_MAX: usize = 100_000;
+/// Free bytes of disk below which no write is begun.
+const DISK_RESERVE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Why the server does not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The log.
+    #[error(transparent)]
+    Logging(#[from] LoggingError),
+    /// The metrics.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// The listener.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// A key.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The chain.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] kedge_actors::StartError),
+    /// Anchoring.
+    #[error("anchoring: {0}")]
+    Anchoring(#[from] kedge_chain::sender::OpenError),
+    /// The parts of the edge.
+    #[error(transparent)]
+    App(#[from] AppError),
+    /// The operator's socket.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
+    /// Something of the system.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+    /// A task of the start-up panicked.
+    #[error("starting: {0}")]
+    Task(#[from] tokio::task::JoinError),
+    /// The engine could not go on.
+    #[error("the engine has stopped: {0}")]
+    EngineFailed(String),
+}
+
+/// Serves until SIGINT or SIGTERM, or until the engine cannot go on.
+pub async fn run(config: Config) -> Result<(), RunError> {
+    logging::init(&config)?;
+    let handle = metrics::install()?;
+    if let Some(address) = config.metrics_listen {
+        let bound = metrics::serve(address, handle).await?;
+        tracing::info!(url = %format_args!("http://{bound}/metrics"), "metrics");
+    }
+    let bound = Bound::bind(&config).await?;
+    let url = bound.url();
+    secrets::make_private_dir(&config.data_dir)?;
+    secrets::make_private_dir(&config.keys_dir())?;
+    let key = sequencer_key(&config)?;
+    let chain = Chain::open(&config, key.address()).await?;
+    let store = open_store(&config, &chain, &key).await?;
+    let engine = start_engine(&config, &chain, key, Arc::clone(&store)).await?;
+    let anchoring = Anchoring::start(&config, &chain, &engine).await?;
+
+    let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
+    let app = Arc::new(App::new(&config, engine.clone(), public_url)?);
+    let socket = admin::serve(&config.admin_socket(), Arc::clone(&app), anchoring.clone()).await?;
+    reload_on_hangup(bound.tls(), Arc::clone(&app))?;
+    announce(&url, &chain, &config)?;
+    let (stop, failure) = stop_signal(engine.clone())?;
+    bound.serve(&config, app, stop).await?;
+
+    tracing::info!("stopping");
+    drop(socket);
+    drop(anchoring);
+    engine.shutdown(Duration::from_secs(config.drain_timeout_s)).await;
+    chain.shutdown().await;
+    match failure.await {
+        Ok(why) => Err(RunError::EngineFailed(why)),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The key that signs batches: the operator's, or a development server's own.
+fn sequencer_key(config: &Config) -> Result<SigningKey, SecretError> {
+    let file = config.sequencer_key_file.as_deref();
+    if config.dev && file.is_none() && std::env::var_os("KEDGE_SEQUENCER_KEY").is_none() {
+        return secrets::development_key(&config.keys_dir().join("sequencer.key"));
+    }
+    secrets::signing_key(file, "sequencer_key_file", "KEDGE_SEQUENCER_KEY")
+}
+
+async fn open_store(
+    config: &Config,
+    chain: &Chain,
+    key: &SigningKey,
+) -> Result<Arc<Store>, RunError> {
+    let options = kedge_storage::Options {
+        path: config.data_dir.join("store"),
+        domain: chain.domain(),
+        sequencer: key.address(),
+        high_water_path: Some(config.high_water_path()),
+        block_cache_bytes: config.block_cache_bytes,
+        memtable_bytes: config.memtable_bytes,
+        wal_bytes_max: config.wal_bytes_max,
+        read_only: false,
+    };
+    let store = tokio::task::spawn_blocking(|| Store::open(options)).await??;
+    Ok(Arc::new(store))
+}
+
+/// The one place where the configuration becomes an engine.
+async fn start_engine(
+    config: &Config,
+    chain: &Chain,
+    key: SigningKey,
+    store: Arc<Store>,
+) -> Result<Engine, kedge_actors::StartError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = kedge_actors::Options {
+        domain: chain.domain(),
+        key: Arc::new(key),
+        clock: kedge_actors::system_clock(),
+        shards: if config.shards == 0 { cores } else { config.shards },
+        objects_live_max: config.objects_live_max,
+        organizations_live_max: ORGANIZATIONS_LIVE_MAX,
+        requests_max: config.requests_max,
+        actions_max: config.actions_max,
+        recent_keys_max: RECENT_KEYS_MAX,
+        catalog_entries_max: CATALOG_ENTRIES_MAX,
+        data_path: config.data_dir.clone(),
+        disk_reserve_bytes: DISK_RESERVE_BYTES,
+    };
+    Engine::start(options, store).await
+}
+
+/// Certificate and token keys are read again on SIGHUP; what cannot be read stays as it was.
+fn reload_on_hangup(tls: Option<Arc<Tls>>, app: Arc<App>) -> Result<(), std::io::Error> {
+    let mut hangups = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            if let Some(Err(error)) = tls.as_ref().map(|tls| tls.reload()) {
+                tracing::error!(%error, "the certificate was not read again");
+            }
+            if let Err(error) = app.access.reload() {
+                tracing::error!(%error, "the token keys were not read again");
+            }
+            tracing::info!("certificate and token keys were read again");
+        }
+    });
+    Ok(())
+}
+
+type Failure = tokio::sync::oneshot::Receiver<String>;
+
+/// A future that resolves when the server shall stop, and, if the engine is why, the reason.
+fn stop_signal(engine: Engine) -> Result<(impl Future<Output = ()>, Failure), std::io::Error> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (sender, failure) = tokio::sync::oneshot::channel();
+    let stop = async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            why = engine.failed() => {
+                tracing::error!(why, "the engine cannot go on; the process ends");
+                // The receiver lives as long as the server runs.
+                let _received = sender.send(why);
+            }
+        }
+    };
+    Ok((stop, failure))
+}
+
+/// Tells where the server is and what to try.
+fn announce(url: &str, chain: &Chain, config: &Config) -> Result<(), std::io::Error> {
+    let domain = chain.domain();
+    let socket = config.admin_socket();
+    let socket = socket.display();
+    let rpc = chain.url().unwrap_or("<chain_rpc_url>");
+    let text = format!(
+        "listening on {url}\n\
+         chain id     {}\n\
+         contract     {}\n\
+         \n\
+         Try:\n  \
+           curl {url}/.well-known/eip712-domain.json\n  \
+           kedge demo --url {url} --socket {socket} --rpc {rpc}\n  \
+           curl {url}/batches\n",
+        domain.chain_id,
+        chain.contract(),
+    );
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}

@@ -1,0 +1,149 @@
+//! Verifying a whole store: every hash, header and signature of its log, and its state, which must
+//! be to the byte what a replay of the log with the rules makes.
+
+use std::path::Path;
+
+use kedge_machine::fold::State;
+use kedge_machine::image::Image;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::resource::Object;
+use kedge_protocol::{Address, Id};
+use kedge_storage::verify::{self as log, Progress};
+use kedge_storage::{CommitError, Group, OpenError, Options, Store};
+
+/// What was checked.
+pub use kedge_storage::verify::Summary;
+
+/// Memory for the store that the replay fills, and for reading.
+const CACHE_BYTES: usize = 64 * 1024 * 1024;
+/// Write-ahead log of the replay's store.
+const WAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Bytes that the replay gathers before it writes them.
+const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Why a store does not hold.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// It does not even open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The log: the first sequence that is wrong, or the range that cannot be read.
+    #[error(transparent)]
+    Log(#[from] kedge_storage::Fault),
+    /// The state is not what the log makes.
+    #[error("the stored state is not what a replay of the log makes: {0}")]
+    State(#[from] log::Difference),
+    /// The replay had no room to work in.
+    #[error("the replay could not be written down: {0}")]
+    Replay(#[from] CommitError),
+    /// No temporary directory.
+    #[error("no temporary directory for the replay: {0}")]
+    Temporary(#[from] std::io::Error),
+}
+
+/// Verifies the store in `path`, without changing a byte of it. No server may have it open.
+pub fn store(
+    path: &Path,
+    domain: Domain,
+    sequencer: Address,
+    progress: impl FnMut(Progress),
+) -> Result<Summary, VerifyError> {
+    let found = Store::open(options(path, domain, sequencer, true))?;
+    let scratch = tempfile::tempdir()?;
+    let replay_path = scratch.path().join("replay");
+    let made = Store::open(options(&replay_path, domain, sequencer, false))?;
+    let snapshot = found.snapshot();
+    let mut replay = Replay::new(&made);
+    let summary = log::verify(&snapshot, &domain, sequencer, progress, |record, _| {
+        replay.request(record).map_err(|error| error.to_string())
+    })?;
+    replay.write()?;
+    log::compare_state(&snapshot, &made.snapshot())?;
+    Ok(summary)
+}
+
+fn options(path: &Path, domain: Domain, sequencer: Address, read_only: bool) -> Options {
+    Options {
+        path: path.to_owned(),
+        domain,
+        sequencer,
+        high_water_path: None,
+        block_cache_bytes: CACHE_BYTES,
+        memtable_bytes: CACHE_BYTES,
+        wal_bytes_max: WAL_BYTES_MAX,
+        read_only,
+    }
+}
+
+/// The fold, written to a store of its own as the committer would have written it.
+struct Replay<'a> {
+    store: &'a Store,
+    state: State,
+    group: Group,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ReplayError {
+    #[error(transparent)]
+    Fold(#[from] kedge_machine::fold::FoldError),
+    #[error(transparent)]
+    Write(#[from] CommitError),
+}
+
+impl<'a> Replay<'a> {
+    fn new(store: &'a Store) -> Self {
+        Self {
+            store,
+            state: State::default(),
+            group: Group::new(),
+        }
+    }
+
+    fn request(&mut self, record: &RequestRecord<'_>) -> Result<(), ReplayError> {
+        // Who owned the objects before: later actions of the request must see earlier ones.
+        let mut owners: Vec<(Id, Id)> = record
+            .actions
+            .iter()
+            .filter_map(|action| self.state.objects.get(&action.resource))
+            .map(|object| (object.id, object.owner_id))
+            .collect();
+        for image in self.state.apply(record)?.into_iter().flatten() {
+            match image {
+                Image::Object(object) => self.object(&object, &mut owners),
+                Image::Wallet(wallet) => self.group.put_wallet(&wallet),
+                Image::Organization(organization) => self.group.put_organization(&organization),
+                Image::Template(template) => self.group.put_template(&template),
+                Image::Variation(variation) => self.group.put_variation(&variation),
+            }
+        }
+        if let Some(window) = self.state.nonces.get(&record.head.signer) {
+            self.group.put_nonces(record.head.signer, window);
+        }
+        if self.group.len_bytes() >= GROUP_BYTES_MAX {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, object: &Object, owners: &mut Vec<(Id, Id)>) {
+        let known = owners.iter_mut().find(|(id, _)| *id == object.id);
+        let before = known.as_ref().map(|(_, owner)| *owner);
+        match known {
+            Some((_, owner)) => *owner = object.owner_id,
+            None => owners.push((object.id, object.owner_id)),
+        }
+        let moved_from = before.filter(|owner| *owner != object.owner_id);
+        self.group.put_object(object, moved_from);
+        if object.trace.version == 1
+            && let Some(minted) = self.state.minted.get(&object.template_id)
+        {
+            self.group.put_minted(object.template_id, *minted);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), CommitError> {
+        let group = std::mem::replace(&mut self.group, Group::new());
+        self.store.commit(group).map(|_| ())
+    }
+}

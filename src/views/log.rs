@@ -1,0 +1,249 @@
+//! Batches, anchors, checkpoints and what proves them.
+
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::eip712::Domain;
+use kedge_storage::{AnchorRow, AnchorStatus};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::scalars::{AddressText, HashText, IdText, SignatureText, Time};
+use super::schema;
+
+/// How far a batch has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchStatus {
+    /// Signed and durable.
+    Sealed,
+    /// An anchor that covers it is on its way.
+    Anchoring,
+    /// A block holds that anchor.
+    Anchored,
+    /// A block that cannot be undone holds it.
+    Finalized,
+}
+
+impl BatchStatus {
+    fn of(anchor: Option<&AnchorRow>) -> Self {
+        match anchor.map(|anchor| anchor.status) {
+            None | Some(AnchorStatus::Failed) => Self::Sealed,
+            Some(AnchorStatus::Pending | AnchorStatus::Submitted) => Self::Anchoring,
+            Some(AnchorStatus::Confirmed) => Self::Anchored,
+            Some(AnchorStatus::Finalized) => Self::Finalized,
+        }
+    }
+}
+
+/// A batch.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BatchView {
+    /// Its id.
+    pub id: IdText,
+    /// Its number, from 0.
+    pub number: u64,
+    /// The sequence of its first action.
+    pub first_sequence: u64,
+    /// The sequence of its last action.
+    pub last_sequence: u64,
+    /// How many actions it holds.
+    pub action_count: u32,
+    /// The log's head before it.
+    pub previous_head: HashText,
+    /// The log's head after it.
+    pub head: HashText,
+    /// The root of the tree over its leaves.
+    pub merkle_root: HashText,
+    /// The root of the log tree over all batches before it.
+    pub history: HashText,
+    /// Zero for now.
+    pub state: HashText,
+    /// When it was sealed.
+    pub sealed_at: Time,
+    /// The same in milliseconds, as it is signed.
+    pub sealed_at_ms: u64,
+    /// The sequencer's signature over the header.
+    pub signature: SignatureText,
+    /// How far it has come.
+    pub status: BatchStatus,
+    /// The anchor that covers it.
+    pub anchor_id: Option<IdText>,
+}
+
+impl BatchView {
+    /// A batch, with the anchor that covers it.
+    pub fn of(batch: &SignedBatch, anchor: Option<&AnchorRow>) -> Self {
+        let header = &batch.header;
+        Self {
+            id: IdText(batch.id()),
+            number: header.number,
+            first_sequence: header.first_sequence,
+            last_sequence: header.last_sequence(),
+            action_count: header.count,
+            previous_head: HashText(header.previous_head),
+            head: HashText(header.head),
+            merkle_root: HashText(header.root),
+            history: HashText(header.history),
+            state: HashText(header.state),
+            sealed_at: Time(header.sealed_at_ms),
+            sealed_at_ms: header.sealed_at_ms,
+            signature: SignatureText(batch.signature),
+            status: BatchStatus::of(anchor),
+            anchor_id: anchor.map(|anchor| IdText(anchor.id)),
+        }
+    }
+}
+
+/// The leaves of a batch.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LeavesView {
+    /// The batch.
+    pub batch_id: IdText,
+    /// Its number.
+    pub number: u64,
+    /// The sequence of the first leaf.
+    pub first_sequence: u64,
+    /// The leaves, in order.
+    pub leaves: Vec<HashText>,
+}
+
+/// How far an anchor has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnchorState {
+    /// Stored, not sent.
+    Pending,
+    /// Sent.
+    Submitted,
+    /// In a block.
+    Confirmed,
+    /// In a block that cannot be undone.
+    Finalized,
+    /// Given up; a later one covers its batches.
+    Failed,
+}
+
+impl From<AnchorStatus> for AnchorState {
+    fn from(status: AnchorStatus) -> Self {
+        match status {
+            AnchorStatus::Pending => Self::Pending,
+            AnchorStatus::Submitted => Self::Submitted,
+            AnchorStatus::Confirmed => Self::Confirmed,
+            AnchorStatus::Finalized => Self::Finalized,
+            AnchorStatus::Failed => Self::Failed,
+        }
+    }
+}
+
+/// An anchor.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AnchorView {
+    /// Its id.
+    pub id: IdText,
+    /// Its number, from 0.
+    pub number: u64,
+    /// The root of the log tree that it anchors.
+    pub root: HashText,
+    /// How many batches the log held.
+    pub batches: u64,
+    /// The first batch that no earlier anchor covers.
+    pub first_batch: u64,
+    /// The last batch that it covers.
+    pub last_batch: Option<u64>,
+    /// The log's head.
+    pub head: HashText,
+    /// The last action's sequence.
+    pub sequence: u64,
+    /// Zero for now.
+    pub state: HashText,
+    /// When the checkpoint was issued.
+    pub issued_at: Time,
+    /// The same in milliseconds, as it is signed.
+    pub issued_at_ms: u64,
+    /// The sequencer's signature over the checkpoint.
+    pub signature: SignatureText,
+    /// How far it has come.
+    pub status: AnchorState,
+    /// The contract.
+    pub contract: AddressText,
+    /// The consistency proof from the last anchored history.
+    pub proof: Vec<HashText>,
+    /// The newest transaction.
+    pub tx_hash: Option<HashText>,
+    /// The block that holds it.
+    pub block_number: Option<u64>,
+    /// How many times it was sent.
+    pub attempts: u32,
+}
+
+impl From<AnchorRow> for AnchorView {
+    fn from(anchor: AnchorRow) -> Self {
+        let checkpoint = &anchor.checkpoint.checkpoint;
+        Self {
+            id: IdText(anchor.id),
+            number: anchor.number,
+            root: HashText(checkpoint.history),
+            batches: checkpoint.batches,
+            first_batch: anchor.first_batch,
+            last_batch: anchor.last_batch(),
+            head: HashText(checkpoint.head),
+            sequence: checkpoint.sequence,
+            state: HashText(checkpoint.state),
+            issued_at: Time(checkpoint.issued_at_ms),
+            issued_at_ms: checkpoint.issued_at_ms,
+            signature: SignatureText(anchor.checkpoint.signature),
+            status: anchor.status.into(),
+            contract: AddressText(anchor.contract),
+            proof: anchor.proof.iter().copied().map(HashText).collect(),
+            tx_hash: anchor.tx_hashes.last().copied().map(HashText),
+            block_number: anchor.block_number,
+            attempts: anchor.attempts,
+        }
+    }
+}
+
+/// The newest signed head.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CheckpointView {
+    /// What is signed.
+    #[schemars(with = "schema::Checkpoint")]
+    pub checkpoint: kedge_protocol::checkpoint::Checkpoint,
+    /// The sequencer's signature.
+    pub signature: SignatureText,
+    /// The log's domain.
+    #[schemars(with = "schema::Domain")]
+    pub domain: Domain,
+    /// The sequencer.
+    pub sequencer: AddressText,
+}
+
+impl CheckpointView {
+    /// A signed checkpoint of a log.
+    pub fn of(
+        signed: &SignedCheckpoint,
+        domain: &Domain,
+        sequencer: kedge_protocol::Address,
+    ) -> Self {
+        Self {
+            checkpoint: signed.checkpoint,
+            signature: SignatureText(signed.signature),
+            domain: *domain,
+            sequencer: AddressText(sequencer),
+        }
+    }
+}
+
+/// Proof that one size of the log extends another (RFC 9162, 2.1.4).
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConsistencyView {
+    /// The smaller size, in batches.
+    pub from: u64,
+    /// The larger size.
+    pub to: u64,
+    /// The root at the smaller size.
+    pub first_root: HashText,
+    /// The root at the larger size.
+    pub second_root: HashText,
+    /// The proof.
+    pub proof: Vec<HashText>,
+}

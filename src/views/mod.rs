@@ -1,0 +1,21 @@
+//! The JSON of answers. Each shape is one type, which writes it and documents it.
+
+pub mod action;
+pub mod log;
+pub mod resources;
+pub mod scalars;
+pub mod schema;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One page of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Page<T> {
+    /// The records.
+    pub items: Vec<T>,
+    /// Pass it to get the next page; null on the last one.
+    pub cursor: Option<String>,
+    /// True when more records follow.
+    pub has_more: bool,
+}

@@ -1,0 +1,169 @@
+//! Values as answers write them. Hashes and ids go through a buffer on the stack: an answer to a
+//! batch holds thousands of them.
+
+use std::borrow::Cow;
+
+use kedge_protocol::signature::Signature;
+use kedge_protocol::time::rfc3339;
+use kedge_protocol::{Address, Hash, Id};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+macro_rules! text_schema {
+    ($type:ty, $name:literal, $($schema:tt)+) => {
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", $($schema)+ })
+            }
+        }
+    };
+}
+
+/// `0x` and 64 digits.
+#[derive(Clone, Copy, Debug)]
+pub struct HashText(pub Hash);
+text_schema!(HashText, "Hash", "pattern": "^0x[0-9a-f]{64}$");
+
+impl Serialize for HashText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut text = [b'0'; 66];
+        text[1] = b'x';
+        hex::encode_to_slice(self.0.0, &mut text[2..]).map_err(S::Error::custom)?;
+        serializer.serialize_str(std::str::from_utf8(&text).map_err(S::Error::custom)?)
+    }
+}
+
+/// A resource's identifier.
+#[derive(Clone, Copy, Debug)]
+pub struct IdText(pub Id);
+text_schema!(IdText, "Id", "pattern": "^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$");
+
+impl Serialize for IdText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// An EIP-55 address.
+#[derive(Clone, Copy, Debug)]
+pub struct AddressText(pub Address);
+text_schema!(AddressText, "Address", "pattern": "^0x[0-9a-fA-F]{40}$");
+
+impl Serialize for AddressText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// 65 bytes r ‖ s ‖ v.
+#[derive(Clone, Copy, Debug)]
+pub struct SignatureText(pub Signature);
+text_schema!(SignatureText, "Signature", "pattern": "^0x[0-9a-f]{130}$");
+
+impl Serialize for SignatureText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// RFC 3339 UTC with milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Time(pub u64);
+text_schema!(Time, "Time", "format": "date-time");
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&rfc3339(self.0))
+    }
+}
+
+/// A number that can pass 2^53.
+#[derive(Clone, Copy, Debug)]
+pub struct Decimal(pub u64);
+text_schema!(Decimal, "Decimal", "pattern": "^(0|[1-9][0-9]{0,19})$");
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// JSON that is text already, written as it is. It came from an accepted body or the store.
+#[derive(Clone, Debug)]
+pub struct Raw<'a>(pub Cow<'a, str>);
+
+impl Serialize for Raw<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Raw<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Json".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "Any JSON value, as it was sent." })
+    }
+}
+
+/// A JSON object that is text already.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct RawObject<'a>(pub Raw<'a>);
+
+impl<'a> From<&'a str> for RawObject<'a> {
+    fn from(text: &'a str) -> Self {
+        Self(Raw(text.into()))
+    }
+}
+
+impl From<String> for RawObject<'_> {
+    fn from(text: String) -> Self {
+        Self(Raw(text.into()))
+    }
+}
+
+impl JsonSchema for RawObject<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Properties".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::Prefix;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_the_protocols_own() {
+        let hash = Hash([0xa5; 32]);
+        let id = Id {
+            prefix: Prefix::Object,
+            bytes: [0xff; 16],
+        };
+        let written = serde_json::to_string(&(HashText(hash), IdText(id), Decimal(u64::MAX)));
+        let expected = format!("[\"{hash}\",\"{id}\",\"18446744073709551615\"]");
+        assert_eq!(written.unwrap(), expected);
+    }
+
+    #[test]
+    fn raw_json_is_written_as_it_is() {
+        let raw = Raw(r#"{"a": 1.00}"#.into());
+        assert_eq!(serde_json::to_string(&raw).unwrap(), r#"{"a": 1.00}"#);
+        assert!(serde_json::to_string(&Raw("{".into())).is_err());
+    }
+}

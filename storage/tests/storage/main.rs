@@ -1,0 +1,10 @@
+//! The store's tests: a real RocksDB on a real disk, a log that is right in every signature.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod corruption;
+mod disk_full;
+mod opening;
+mod reading;
+mod support;
+mod verifying;
