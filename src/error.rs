@@ -285,28 +285,28 @@ mod tests {
     #[test]
     fn refusals_and_submit_errors_have_their_codes() {
         let invalid = Refusal::field("/name", "required", "is required");
-        let cases = [
-            (ApiError::from(&invalid), "VALIDATION_ERROR", 400),
-            (
-                ApiError::from(&Refusal::not_found("object", "obj_1")),
-                "RESOURCE_NOT_FOUND",
-                404,
-            ),
-            (ApiError::from(&Refusal::Forbidden("no".into())), "FORBIDDEN", 403),
-            (ApiError::from(&Refusal::State("locked".into())), "STATE_VIOLATION", 422),
-            (ApiError::from(&Refusal::ObjectTooLarge { bytes: 9 }), "OBJECT_TOO_LARGE", 413),
-            (ApiError::from(&Refusal::Conflict("name".into())), "CONFLICT", 409),
-            (ApiError::from(&Refusal::EmailTaken), "EMAIL_TAKEN", 409),
-            (ApiError::from(&Refusal::Unavailable), "UNAVAILABLE", 503),
-            (SubmitError::Replayed.into(), "NONCE_REUSED", 409),
-            (SubmitError::DeadlineExpired.into(), "DEADLINE_EXPIRED", 401),
-            (SubmitError::SignerNotOfWallet.into(), "FORBIDDEN", 403),
-            (SubmitError::NoSuchWallet.into(), "UNAUTHENTICATED", 401),
-            (SubmitError::Overloaded.into(), "UNAVAILABLE", 503),
+        let refused: [(&Refusal, &str, u16); 8] = [
+            (&invalid, "VALIDATION_ERROR", 400),
+            (&Refusal::not_found("object", "obj_1"), "RESOURCE_NOT_FOUND", 404),
+            (&Refusal::Forbidden("no".into()), "FORBIDDEN", 403),
+            (&Refusal::State("locked".into()), "STATE_VIOLATION", 422),
+            (&Refusal::ObjectTooLarge { bytes: 9 }, "OBJECT_TOO_LARGE", 413),
+            (&Refusal::Conflict("name".into()), "CONFLICT", 409),
+            (&Refusal::EmailTaken, "EMAIL_TAKEN", 409),
+            (&Refusal::Unavailable, "UNAVAILABLE", 503),
+        ];
+        let failed = [
+            (SubmitError::Replayed, "NONCE_REUSED", 409),
+            (SubmitError::DeadlineExpired, "DEADLINE_EXPIRED", 401),
+            (SubmitError::SignerNotOfWallet, "FORBIDDEN", 403),
+            (SubmitError::NoSuchWallet, "UNAUTHENTICATED", 401),
+            (SubmitError::Overloaded, "UNAVAILABLE", 503),
             (SubmitError::ReadOnly("old store".into()), "UNAVAILABLE", 503),
-            (SubmitError::Unavailable.into(), "UNAVAILABLE", 503),
-        ]
-        .map(|(error, code, status)| (error as ApiError, code, status));
+            (SubmitError::Unavailable, "UNAVAILABLE", 503),
+        ];
+        let refused = refused.map(|(refusal, code, status)| (ApiError::from(refusal), code, status));
+        let failed = failed.map(|(error, code, status)| (ApiError::from(error), code, status));
+        let cases = refused.into_iter().chain(failed);
         for (error, code, status) in cases {
             assert_eq!((error.code.text(), error.code.status()), (code, status));
             let retry = error.headers.iter().any(|(name, _)| name == hyper::header::RETRY_AFTER);

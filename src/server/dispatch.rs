@@ -36,7 +36,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 
 /// Answers requests.
-pub struct Dispatch {
+pub(super) struct Dispatch {
     app: Arc<App>,
     router: Router,
     metrics: HttpMetrics,
@@ -68,7 +68,7 @@ fn sane_request_id(value: &HeaderValue) -> Option<Arc<str>> {
 
 impl Dispatch {
     /// Answers with `app`; `tls` tells that callers come by TLS.
-    pub fn new(app: Arc<App>, tls: bool) -> Result<Self, secrets::SecretError> {
+    pub(super) fn new(app: Arc<App>, tls: bool) -> Result<Self, secrets::SecretError> {
         Ok(Self {
             app,
             router: Router::default(),
@@ -82,7 +82,7 @@ impl Dispatch {
     }
 
     /// Answers a request, whatever happens.
-    pub async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let begun = Instant::now();
         let _under_way = self.metrics.begin();
         let brought = request.headers().get(REQUEST_ID).and_then(sane_request_id);

@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep};
 const FIRST_BYTES: usize = 24;
 
 /// A stream with limits in time.
-pub struct Timed<S> {
+pub(super) struct Timed<S> {
     stream: S,
     first_bytes_missing: usize,
     first_bytes_by: Pin<Box<Sleep>>,
@@ -25,7 +25,7 @@ pub struct Timed<S> {
 
 impl<S> Timed<S> {
     /// Limits a stream.
-    pub fn new(stream: S, first_bytes_timeout: Duration, write_timeout: Duration) -> Self {
+    pub(super) fn new(stream: S, first_bytes_timeout: Duration, write_timeout: Duration) -> Self {
         Self {
             stream,
             first_bytes_missing: FIRST_BYTES,
@@ -140,7 +140,7 @@ mod tests {
         let mut bytes = [0; FIRST_BYTES];
         timed.read_exact(&mut bytes).await.unwrap();
         let late = tokio::spawn(async move {
-            tokio::time::sleep(3 * SHORT).await;
+            sleep(3 * SHORT).await;
             theirs.write_all(b"x").await.unwrap();
         });
         timed.read_exact(&mut bytes[..1]).await.unwrap();

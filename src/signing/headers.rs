@@ -9,15 +9,15 @@ use crate::error::{ApiError, Code};
 use crate::query::decimal;
 
 /// r ‖ s ‖ v, hexadecimal.
-pub const SIGNATURE: &str = "x-signature";
+const SIGNATURE: &str = "x-signature";
 /// The signer.
-pub const ADDRESS: &str = "x-signature-address";
+const ADDRESS: &str = "x-signature-address";
 /// The nonce, decimal.
-pub const NONCE: &str = "x-signature-nonce";
+const NONCE: &str = "x-signature-nonce";
 /// The deadline, Unix seconds.
-pub const DEADLINE: &str = "x-signature-deadline";
+const DEADLINE: &str = "x-signature-deadline";
 /// The seed of the salts.
-pub const SALT: &str = "x-signature-salt";
+const SALT: &str = "x-signature-salt";
 
 /// All of them.
 pub const ALL: [&str; 5] = [SIGNATURE, ADDRESS, NONCE, DEADLINE, SALT];

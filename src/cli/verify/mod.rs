@@ -1,6 +1,8 @@
 //! `kedge verify`: receipts and proof files, checked with nothing but the protocol and whom the
 //! caller trusts, and whole data directories.
 
+mod data;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +48,10 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Verify a data directory: replay the log, recompute every hash, signature and state.
+    ///
+    /// Names the first sequence that does not hold. Nothing in the directory is changed.
+    Data(data::Args),
 }
 
 pub(crate) async fn run(command: Command) -> Result<(), Failure> {
@@ -65,6 +71,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
             let rows = check_proof(&proof, &trust.resolve().await?).await?;
             report(&rows, json)
         }
+        Command::Data(args) => data::run(args).await,
     }
 }
 
@@ -204,7 +211,10 @@ fn proof_rows(proof: &ProofFile, shown: Shown, anchored: &str) -> Rows {
     let action = &proof.action;
     vec![
         ("valid", json!(true)),
-        ("action", json!(Id::of_hash(Prefix::Action, &proof.leaf.content))),
+        (
+            "action",
+            json!(Id::of_hash(Prefix::Action, &proof.leaf.content)),
+        ),
         ("kind", json!(action.kind)),
         ("target", json!(action.target)),
         ("signer", json!(action.signer)),

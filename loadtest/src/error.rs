@@ -1,0 +1,51 @@
+//! Why a load run could not be carried through. What the server refused during a measure is not
+//! here: that is counted, and told in the report.
+
+/// The result of a step.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// Why the harness gave up.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The command line asks for what cannot be.
+    #[error("{0}")]
+    Usage(String),
+    /// A call of the setup or of the checks failed.
+    #[error("{step}: {error}")]
+    Client {
+        /// What was being done.
+        step: &'static str,
+        /// What went wrong.
+        error: kedge_client::Error,
+    },
+    /// A connection could not be made or broke, or a file could not be written.
+    #[error("{what}: {error}")]
+    Io {
+        /// Whose.
+        what: String,
+        /// What went wrong.
+        error: std::io::Error,
+    },
+    /// HTTP went wrong below the answers.
+    #[error("HTTP: {0}")]
+    Http(#[from] hyper::Error),
+    /// The server's answer is not what the API says.
+    #[error("{0}")]
+    Answer(String),
+    /// A thread or task of the harness ended too early.
+    #[error("a part of the load harness failed: {0}")]
+    Broken(String),
+}
+
+impl Error {
+    /// Names the step that a call belongs to.
+    pub(crate) fn at(step: &'static str) -> impl FnOnce(kedge_client::Error) -> Self {
+        move |error| Self::Client { step, error }
+    }
+
+    /// Names what could not be read, written or reached.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |error| Self::Io { what, error }
+    }
+}

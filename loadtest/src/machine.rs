@@ -1,0 +1,164 @@
+//! The machine that a measure was made on, and who used its processors meanwhile (Linux, proc(5)).
+
+use std::fs;
+use std::time::Instant;
+
+use serde::Serialize;
+
+/// Clock ticks a second in /proc: fixed for user space on every architecture that we run on.
+const TICKS_A_SECOND: f64 = 100.0;
+
+/// What the machine is.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) cores: usize,
+    pub(crate) processor: String,
+    pub(crate) memory_mib: u64,
+    pub(crate) kernel: String,
+}
+
+impl Machine {
+    /// This one; what cannot be read is left empty.
+    pub(crate) fn here() -> Self {
+        Self {
+            cores: std::thread::available_parallelism().map_or(0, usize::from),
+            processor: field(&read("/proc/cpuinfo"), "model name"),
+            memory_mib: number(&field(&read("/proc/meminfo"), "MemTotal")) / 1024,
+            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        }
+    }
+}
+
+/// The load averages over 1, 5 and 15 minutes.
+pub(crate) fn load_average() -> String {
+    let text = read("/proc/loadavg");
+    text.split(' ').take(3).collect::<Vec<_>>().join(" ")
+}
+
+/// Resident memory of a process in MiB.
+pub(crate) fn resident_mib(pid: u32) -> u64 {
+    number(&field(&read(&format!("/proc/{pid}/status")), "VmRSS")) / 1024
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The value of the first `name: value` line.
+fn field(text: &str, name: &str) -> String {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    lines
+        .find(|(key, _)| key.trim() == name)
+        .map_or_else(String::new, |(_, value)| value.trim().to_owned())
+}
+
+fn number(text: &str) -> u64 {
+    let digits = text.split(' ').next().unwrap_or_default();
+    digits.parse().unwrap_or(0)
+}
+
+/// Processor time up to a moment, in ticks.
+pub(crate) struct Usage {
+    at: Instant,
+    all: u64,
+    stolen: u64,
+    own: u64,
+    server: Option<u64>,
+}
+
+/// How many cores were busy on average, and with what.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct CoresUsed {
+    /// The load generator.
+    pub(crate) generator: f64,
+    /// The server, if its process id is known.
+    pub(crate) server: Option<f64>,
+    /// All other processes, the server's too where its process id is not known; and the kernel's
+    /// work for nobody in particular, such as interrupts.
+    pub(crate) others: f64,
+    /// Taken away by the hypervisor.
+    pub(crate) stolen: f64,
+}
+
+impl Usage {
+    /// Up to now.
+    pub(crate) fn now(server_pid: Option<u32>) -> Self {
+        let (all, stolen) = machine_ticks(&read("/proc/stat"));
+        Self {
+            at: Instant::now(),
+            all,
+            stolen,
+            own: process_ticks(&read("/proc/self/stat")),
+            server: server_pid.map(|pid| process_ticks(&read(&format!("/proc/{pid}/stat")))),
+        }
+    }
+
+    /// What was used since an earlier moment.
+    pub(crate) fn since(&self, earlier: &Self) -> CoresUsed {
+        let seconds = (self.at - earlier.at).as_secs_f64();
+        let cores = |ticks: u64| ticks as f64 / TICKS_A_SECOND / seconds;
+        let generator = self.own.saturating_sub(earlier.own);
+        let server = self
+            .server
+            .zip(earlier.server)
+            .map(|(now, then)| now.saturating_sub(then));
+        let all = self.all.saturating_sub(earlier.all);
+        CoresUsed {
+            generator: cores(generator),
+            server: server.map(cores),
+            others: cores(all.saturating_sub(generator + server.unwrap_or(0))),
+            stolen: cores(self.stolen.saturating_sub(earlier.stolen)),
+        }
+    }
+}
+
+/// Busy ticks of all processors (user, nice, system, irq, softirq) and stolen ones.
+fn machine_ticks(stat: &str) -> (u64, u64) {
+    let first = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<u64> = first
+        .split_ascii_whitespace()
+        .skip(1)
+        .map(|text| text.parse().unwrap_or(0))
+        .collect();
+    let of = |column: usize| ticks.get(column).copied().unwrap_or(0);
+    (of(0) + of(1) + of(2) + of(5) + of(6), of(7))
+}
+
+/// utime and stime. The command's name comes before them, in brackets, and may hold spaces.
+fn process_ticks(stat: &str) -> u64 {
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let columns = after_name.split_ascii_whitespace().skip(11).take(2);
+    columns.map(|text| text.parse().unwrap_or(0)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proc_texts() {
+        let stat = "7 (a b) c) S 1 7 7 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 1 0 5 0 0";
+        assert_eq!(process_ticks(stat), 200);
+        assert_eq!(process_ticks(""), 0);
+        let machine = "cpu  1 2 4 8 16 32 64 128 0 0\ncpu0 1 1 1 1\n";
+        assert_eq!(machine_ticks(machine), (103, 128));
+        let memory = "MemTotal:       24000000 kB\nMemFree: 1 kB\n";
+        assert_eq!(number(&field(memory, "MemTotal")), 24_000_000);
+    }
+
+    #[test]
+    fn use_is_counted_between_two_moments() {
+        let at = Instant::now();
+        let usage = |seconds, all, own, server| Usage {
+            at: at + std::time::Duration::from_secs(seconds),
+            all,
+            stolen: 0,
+            own,
+            server: Some(server),
+        };
+        let used = usage(10, 2100, 600, 1100).since(&usage(0, 100, 100, 100));
+        assert!((used.generator - 0.5).abs() < 1e-9);
+        assert!((used.server.unwrap() - 1.0).abs() < 1e-9);
+        assert!((used.others - 0.5).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,21 @@
+//! Progress on standard error; nothing where that is no terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar over a known amount of work.
+pub(crate) fn bar(what: &str, length: usize) -> ProgressBar {
+    let bar = ProgressBar::new(length as u64).with_message(what.to_owned());
+    if let Ok(style) = ProgressStyle::with_template("{msg:24} {wide_bar} {human_pos}/{human_len}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// A line that says what is going on.
+pub(crate) fn spinner(what: String) -> ProgressBar {
+    let spinner = ProgressBar::new_spinner().with_message(what);
+    spinner.enable_steady_tick(Duration::from_millis(250));
+    spinner
+}
