@@ -20,6 +20,9 @@ pub enum ReceiptError {
     /// Written by a newer program.
     #[error("receipt version {0} is not known here; this program reads version {RECEIPT_VERSION}")]
     Version(u32),
+    /// The receipt names another log than it should.
+    #[error("the receipt is of another log: its domain is not the expected one")]
+    OtherDomain,
     /// The sequencer's signature does not recover.
     #[error("the batch header: {0}")]
     Signature(#[from] SignatureError),
@@ -121,6 +124,7 @@ impl Receipt {
     /// leaf at this place, and the leaf is made of these words.
     pub fn verify(&self, domain: &Domain, sequencer: &Address) -> Result<(), ReceiptError> {
         check_version(self.version)?;
+        check_domain(&self.domain, domain)?;
         check_header(&self.batch, domain, sequencer)?;
         check_place(
             &self.batch.header,
@@ -182,6 +186,7 @@ impl BatchReceipt {
         contents: &[Hash],
     ) -> Result<(), ReceiptError> {
         check_version(self.version)?;
+        check_domain(&self.domain, domain)?;
         check_header(&self.batch, domain, sequencer)?;
         if contents.len() != self.actions.len() {
             return Err(ReceiptError::ActionCount {
@@ -225,6 +230,14 @@ fn check_version(version: u32) -> Result<(), ReceiptError> {
         Ok(())
     } else {
         Err(ReceiptError::Version(version))
+    }
+}
+
+fn check_domain(named: &Domain, expected: &Domain) -> Result<(), ReceiptError> {
+    if named == expected {
+        Ok(())
+    } else {
+        Err(ReceiptError::OtherDomain)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Request bodies: read with a bound, in time, and as strict JSON whose errors say where.
 
+mod object;
 mod pointer;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{ApiError, Code};
 
+pub(crate) use object::Object;
 pub(crate) use pointer::escape;
 
 /// The bodies' memory is counted in pieces of this size.
@@ -165,7 +167,8 @@ pub fn check(text: &str) -> Result<(), ApiError> {
 /// Reads a body that [`check`] accepted into a type.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
     check(text)?;
-    serde_json::from_str(text).map_err(|error| of_serde(text, &error))
+    let read: Result<Object<T>, _> = serde_json::from_str(text);
+    read.map(|object| object.0).map_err(|error| of_serde(text, &error))
 }
 
 /// Turns serde's words into an error with a pointer. serde names members in backticks and says how
@@ -222,7 +225,8 @@ mod tests {
             (r#"{"items": [], "x": 1}"#, "/x", "unknown"),
             (r#"{"items": 7}"#, "/items", "type"),
             ("{}", "/items", "required"),
-            ("[]", "", "type"),
+            (r#"["a"]"#, "", "type"),
+            (" 5", "", "type"),
         ];
         for (text, pointer, code) in cases {
             let error = parse::<Outer>(text).unwrap_err();

@@ -30,7 +30,8 @@ pub(crate) fn escape(token: &str) -> String {
 }
 
 /// The place that a reader had reached when it had read `text[..end]`, where the text is JSON at
-/// least up to there. A bracket that was only just read is not entered.
+/// least up to there. A closing bracket that was only just read is not left: what is missing in an
+/// object is noticed there.
 pub(crate) fn place_at(text: &str, end: usize) -> Place {
     let bytes = &text.as_bytes()[..end.min(text.len())];
     let mut levels: Vec<Level> = Vec::new();
@@ -48,8 +49,8 @@ pub(crate) fn place_at(text: &str, end: usize) -> Place {
                 i = close;
                 continue;
             }
-            b'{' if !last => levels.push(Level::Object { key: None }),
-            b'[' if !last => levels.push(Level::Array { index: 0 }),
+            b'{' => levels.push(Level::Object { key: None }),
+            b'[' => levels.push(Level::Array { index: 0 }),
             b'}' | b']' if !last => drop(levels.pop()),
             b',' => {
                 if let Some(Level::Array { index }) = levels.last_mut() {

@@ -47,15 +47,30 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     if args.json {
         return print_json(&answer);
     }
-    let rows: Vec<(&str, String)> = answer
+    let mut rows = Vec::new();
+    for (member, value) in answer.iter().filter(|(member, _)| *member != "ok") {
+        push_rows(&mut rows, member, value);
+    }
+    let rows: Vec<(&str, String)> = rows
         .iter()
-        .filter(|(member, _)| *member != "ok")
-        .map(|(member, value)| (member.as_str(), text(value)))
+        .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
     if rows.is_empty() {
         return print("ok\n");
     }
     print(&columns(&rows))
+}
+
+/// One row for a value, or one for each member of an object.
+fn push_rows(rows: &mut Vec<(String, String)>, name: &str, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            for (member, value) in members {
+                push_rows(rows, &format!("{name}.{member}"), value);
+            }
+        }
+        other => rows.push((name.to_owned(), text(other))),
+    }
 }
 
 fn text(value: &Value) -> String {
@@ -137,6 +152,18 @@ mod tests {
         assert_eq!((refusal.code(), refusal.message()), (1, "status: not now"));
         assert_eq!(answered_with("").await.unwrap_err().code(), 1);
         assert_eq!(answered_with("hello\n").await.unwrap_err().code(), 1);
+    }
+
+    #[test]
+    fn members_of_members_are_rows() {
+        let mut rows = Vec::new();
+        push_rows(
+            &mut rows,
+            "a",
+            &json!({"b": 1, "c": {"d": null, "e": "text"}}),
+        );
+        let expected = [("a.b", "1"), ("a.c.d", "-"), ("a.c.e", "text")];
+        assert_eq!(rows, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
     }
 
     #[tokio::test]

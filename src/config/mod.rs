@@ -11,7 +11,8 @@ use figment::providers::{Env, Format, Serialized, Toml};
 pub use options::{ChainMode, Config, LogFormat, OPTIONS, OptionRow, commented_toml};
 
 /// Environment variables that are read elsewhere: secrets, and the file's own place.
-const ENVIRONMENT_ELSEWHERE: &[&str] = &["config", "sequencer_key", "anchor_key"];
+const ENVIRONMENT_ELSEWHERE: &[&str] =
+    &["bin", "config", "sequencer_key", "anchor_key", "signing_key"];
 
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::ActionText;
-use crate::body;
+use crate::body::{self, Object};
 use crate::error::{ApiError, Code};
 
 /// A JSON string, borrowed where it has no escapes.
@@ -35,7 +35,7 @@ struct Action<'a> {
 #[serde(deny_unknown_fields)]
 struct Batch<'a> {
     #[serde(borrow)]
-    actions: Vec<Action<'a>>,
+    actions: Vec<Object<Action<'a>>>,
     #[serde(default)]
     atomic: bool,
 }
@@ -147,7 +147,7 @@ impl Ranges<'_> {
 /// Reads the body of one action.
 pub fn single(text: String) -> Result<BusBody, ApiError> {
     body::check(&text)?;
-    let action: Action<'_> =
+    let Object(action): Object<Action<'_>> =
         serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
     let mut ranges = Ranges {
         text: &text,
@@ -166,7 +166,7 @@ pub fn single(text: String) -> Result<BusBody, ApiError> {
 /// Reads the body of a batch. That no payload has a key twice is checked with each action, so the
 /// text is read once here.
 pub fn batch(text: String) -> Result<BusBody, ApiError> {
-    let batch: Batch<'_> =
+    let Object(batch): Object<Batch<'_>> =
         serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
     match batch.actions.len() {
         0 => return Err(ApiError::field("/actions", "range", "must hold at least one action")),
@@ -184,7 +184,7 @@ pub fn batch(text: String) -> Result<BusBody, ApiError> {
         empty_object: None,
     };
     let mut actions = Vec::with_capacity(batch.actions.len());
-    for (i, action) in batch.actions.iter().enumerate() {
+    for (i, Object(action)) in batch.actions.iter().enumerate() {
         let read = ranges.action(action);
         actions.push(read.map_err(|error| error.under(&format!("/actions/{i}")))?);
     }
@@ -235,6 +235,7 @@ mod tests {
             (r#"{"action_type": "lock"}"#, "/actions/0/object_id"),
             (r#"{"action_type": "lock", "object_id": 5}"#, "/actions/0/object_id"),
             (r#"{"action_type": "lock", "object_id": "o", "salt": 1}"#, "/actions/0/salt"),
+            (r#"["lock", "o"]"#, "/actions/0"),
         ];
         for (action, pointer) in cases {
             let error = batch(format!(r#"{{"actions": [{action}]}}"#)).unwrap_err();

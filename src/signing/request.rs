@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::bus::{self, Text};
 use super::{ActionText, Request, SignatureHeaders, registration};
 use crate::auth::Session;
-use crate::body;
+use crate::body::{self, Object};
 use crate::endpoint::{Signs, Target};
 use crate::error::{ApiError, Code};
 
@@ -78,7 +78,7 @@ fn resource(
         Target::Empty => String::new(),
         Target::Path => path_id.to_owned(),
         Target::TemplateMember => {
-            let target: MintTarget<'_> =
+            let Object(target): Object<MintTarget<'_>> =
                 serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
             let value = target
                 .template_id

@@ -77,13 +77,13 @@ fn check_offline(proof: &ProofFile, client: &Client, report: &mut Report) -> Res
     report.proven(
         "offline",
         format!(
-            "{} of {}: leaf {} of the {} in batch {}, signed by {}",
+            "{} of {}, which {} signed: leaf {} of the {} in batch {}",
             proof.action.kind,
             proof.action.target,
+            proof.action.signer,
             proof.inclusion.leaf_index,
             header.count,
-            header.number,
-            proof.action.signer
+            header.number
         ),
     );
     Ok(())
