@@ -41,6 +41,8 @@ pub(crate) struct Organization {
 pub(crate) struct Session {
     /// `Bearer …`.
     pub(crate) authorization: HeaderValue,
+    /// The signer's address as a header's value.
+    pub(crate) address: HeaderValue,
     /// The first nonce that is not spent.
     pub(crate) first_nonce: u64,
 }
@@ -180,7 +182,10 @@ impl Organization {
             .iter()
             .find(|nonce| nonce.address == self.key.address())
             .ok_or_else(|| Error::Answer("the wallet does not list its own key".to_owned()))?;
+        let address = HeaderValue::try_from(self.key.address().to_string())
+            .map_err(|error| Error::Broken(error.to_string()))?;
         Ok(Session {
+            address,
             authorization: self.log_in(authority).await?,
             first_nonce: own.highest + 1,
         })

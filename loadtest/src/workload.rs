@@ -2,6 +2,7 @@
 //! request to request is nonce, salts and signature, and those stand in the headers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -11,7 +12,6 @@ use kedge_client::sign::deadline_in;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
-use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::options::{Options, Scenario};
@@ -19,6 +19,8 @@ use crate::setup::{Organization, Session};
 
 /// Payloads that take turns, so that every update changes something.
 const VARIANTS: usize = 2;
+/// `obj_` and 26 digits.
+const OBJECT_ID_BYTES: usize = 30;
 /// How long a signature is good: longer than any run.
 const DEADLINE_AHEAD: Duration = Duration::from_hours(1);
 
@@ -125,14 +127,14 @@ impl Workload {
 }
 
 /// A workload with what holds for one run: tokens, nonces, deadline.
-pub(crate) struct Turn<'a> {
-    pub(crate) workload: &'a Workload,
+pub(crate) struct Turn {
+    pub(crate) workload: Arc<Workload>,
     sessions: Vec<Session>,
     deadline_s: u64,
 }
 
-impl<'a> Turn<'a> {
-    pub(crate) fn new(workload: &'a Workload, sessions: Vec<Session>) -> Self {
+impl Turn {
+    pub(crate) fn new(workload: Arc<Workload>, sessions: Vec<Session>) -> Self {
         Self {
             workload,
             sessions,
@@ -171,7 +173,7 @@ impl<'a> Turn<'a> {
 
     /// The request as it is sent.
     pub(crate) fn request(&self, index: usize, signed: &Signed) -> Result<Request<Full<Bytes>>> {
-        let workload = self.workload;
+        let workload = &self.workload;
         let head = self.head(index);
         let session = &self.sessions[workload.place(index).0];
         let mut request = Request::post(workload.path)
@@ -179,7 +181,7 @@ impl<'a> Turn<'a> {
             .header("authorization", session.authorization.clone())
             .header("content-type", "application/json")
             .header("x-signature", signed.signature.to_string())
-            .header("x-signature-address", head.signer.to_string())
+            .header("x-signature-address", session.address.clone())
             .header("x-signature-nonce", head.nonce)
             .header("x-signature-deadline", head.deadline_s)
             .header("x-signature-salt", signed.seed.to_string());
@@ -201,7 +203,7 @@ fn payload(variant: usize, action_bytes: usize) -> String {
             r#"{{"properties":{{"state":"{state}","step":{variant},"place":{place},"note":"{note}"}}}}"#
         )
     };
-    let filled = Id::TEXT_BYTES + text("").len();
+    let filled = OBJECT_ID_BYTES + text("").len();
     text(&"n".repeat(action_bytes.saturating_sub(filled)))
 }
 

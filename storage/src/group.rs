@@ -20,6 +20,10 @@ use crate::tables::{self, Table, list_key, log, lookup, name_key};
 
 /// A write that is not part of the chain: it travels in a group and is durable with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "side writes are few and are moved once; a box would only be in the way"
+)]
 pub enum SideWrite {
     /// Sets a wallet's password hash.
     Password {

@@ -1,5 +1,17 @@
 //! The store: RocksDB behind typed tables, one write a commit group, snapshots for readers, and an
 //! opening that trusts nothing it has not recomputed.
+//!
+//! - [`Store::open`] recomputes the last batches, holds them against the head and against the
+//!   high-water mark of released headers, and says what is wrong and what to do.
+//! - A [`Group`] gathers what one commit writes; [`Store::commit`] makes it durable with one write
+//!   and one sync and gives a [`Snapshot`] of the store with it. It takes the group by value or by
+//!   reference, so that one refused by a full disk can be tried again.
+//! - [`Store::release`] moves the mark on, after the commit and before headers leave. Without a
+//!   path for it the mark lies in the data directory: there it shows writes that were lost, but
+//!   not that the whole directory is an old copy.
+//! - [`verify`](mod@verify) walks a whole store; whoever knows the rules replays on the way.
+//!
+//! RocksDB's types stay inside, and so does the row layout: other crates see protocol types.
 
 mod check;
 mod codec;

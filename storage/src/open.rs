@@ -284,7 +284,7 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
         out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
     });
     row(DOMAIN_KEY, &|out| {
-        encode_into(out, &DomainRow::from(domain))
+        encode_into(out, &DomainRow::from(domain));
     });
     row(HEAD_KEY, &|out| {
         encode_into(out, &HeadRow::from(&LogHead::empty(domain)));

@@ -29,8 +29,8 @@ pub struct Options {
     /// The address whose key signs batch headers.
     pub sequencer: Address,
     /// The high-water mark of released headers; outside the data directory, so that a restored
-    /// directory does not bring an old mark along. Without it a store that lost released batches
-    /// is not recognised.
+    /// directory does not bring an old mark along. `None`: inside it, where the mark shows writes
+    /// that were lost but not that the whole directory is an old copy.
     pub high_water_path: Option<PathBuf>,
     /// Memory for blocks read from files.
     pub block_cache_bytes: usize,
@@ -126,7 +126,8 @@ impl Store {
         let batch_bytes = batch.size_in_bytes();
         let mut durable = WriteOptions::default();
         durable.set_sync(true);
-        set_perf_stats(PerfStatsLevel::EnableTimeExceptForMutex);
+        // RocksDB has one level more than the binding knows; this is its "time, except for mutexes".
+        set_perf_stats(PerfStatsLevel::EnableTimeAndCPUTimeExceptForMutex);
         let mut perf = PerfContext::default();
         perf.reset();
         self.database

@@ -77,12 +77,11 @@ impl<'a> Packer<'a> {
 
     fn push_action(&mut self, out: &mut Vec<u8>, action: &'a ActionRecord<'_>) {
         out.extend_from_slice(&action.index.to_be_bytes());
-        match action.kind.number() {
-            Some(number) => out.push(number),
-            None => {
-                out.push(CUSTOM_KIND);
-                push_text(out, action.kind.text());
-            }
+        if let Some(number) = action.kind.number() {
+            out.push(number);
+        } else {
+            out.push(CUSTOM_KIND);
+            push_text(out, action.kind.text());
         }
         let flags_at = out.len();
         out.push(0);

@@ -1,6 +1,8 @@
 //! Rows and packed records: what is written reads back, and damaged bytes are an error or another
 //! value, never a panic and never the same value.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::borrow::Cow;
 use std::fmt::Debug;
 

@@ -1,6 +1,10 @@
 //! The store's tests: a real RocksDB on a real disk, a log that is right in every signature.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "RocksDB names its files in lower case"
+)]
 
 mod corruption;
 mod disk_full;

@@ -276,7 +276,7 @@ fn accounts_and_templates_read_back() {
     );
     assert_eq!(
         snapshot.wallets(organization.id, ALL).unwrap(),
-        [wallet.clone()]
+        std::slice::from_ref(&wallet)
     );
     assert_eq!(
         snapshot.template(template.id).unwrap(),
@@ -288,7 +288,7 @@ fn accounts_and_templates_read_back() {
     assert_eq!(by_name, Some(template.clone()));
     assert_eq!(
         snapshot.templates(organization.id, ALL).unwrap(),
-        [template.clone()]
+        std::slice::from_ref(&template)
     );
     let page = Page {
         descending: true,

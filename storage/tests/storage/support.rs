@@ -66,6 +66,9 @@ pub(crate) enum Step {
     Transfer { object: usize, owner: u64 },
 }
 
+/// Objects after an action, with the owner before where it changed.
+type Touched = Vec<(Object, Option<Id>)>;
+
 /// The log so far, and the objects in it.
 pub(crate) struct Log {
     pub(crate) head: LogHead,
@@ -103,7 +106,7 @@ impl Log {
         &mut self,
         steps: &[Step],
         first_leaf_index: u32,
-    ) -> (RequestRecord<'static>, Vec<Hash>, Vec<(Object, Option<Id>)>) {
+    ) -> (RequestRecord<'static>, Vec<Hash>, Touched) {
         self.nonce += 1;
         let timestamp_ms = START_MS + self.head.batches * 10;
         let first_sequence = self.head.sequence + 1 + u64::from(first_leaf_index);
@@ -299,11 +302,17 @@ pub(crate) fn tamper(path: &Path, table: &str, key: &[u8], change: impl FnOnce(&
     db.put_cf(family, key, value).unwrap();
 }
 
-/// Copies a directory of plain files.
+/// Copies a directory of plain files. A file that goes meanwhile is one that a living store has
+/// no use for any more.
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        match std::fs::copy(entry.path(), to.join(entry.file_name())) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            copied => {
+                copied.unwrap();
+            }
+        }
     }
 }
