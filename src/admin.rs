@@ -17,7 +17,7 @@ use crate::start::Anchoring;
 /// The longest command.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// How long a connection may stay silent.
-const LINE_TIMEOUT: Duration = Duration::from_secs(60);
+const LINE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
@@ -61,11 +61,7 @@ impl Drop for Socket {
 }
 
 /// Opens the socket and serves it until the process ends or the socket is dropped.
-pub async fn serve(
-    path: &Path,
-    app: Arc<App>,
-    anchoring: Anchoring,
-) -> Result<Socket, AdminError> {
+pub async fn serve(path: &Path, app: Arc<App>, anchoring: Anchoring) -> Result<Socket, AdminError> {
     let failed = |source| AdminError::Socket {
         path: path.to_owned(),
         source,
@@ -137,7 +133,11 @@ impl Operator {
                 Ok(members)
             }
             Command::RotateTokenKey => {
-                let path = self.app.access.rotate().map_err(|error| error.to_string())?;
+                let path = self
+                    .app
+                    .access
+                    .rotate()
+                    .map_err(|error| error.to_string())?;
                 Ok(members(json!({ "file": path.display().to_string() })))
             }
         }

@@ -119,7 +119,7 @@ impl App {
 
     /// Submits a checked request; an error that came from the signer's organization tells the
     /// signer's highest nonce.
-    pub async fn submit(&self, submission: Submission) -> Result<Outcome, ApiError> {
+    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
         let signer = submission.head.signer;
         self.engine.submit(submission).await.map_err(|error| {
             let error = ApiError::from(error);

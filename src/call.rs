@@ -8,8 +8,8 @@ use kedge_actors::Published;
 use kedge_actors::api::Submission;
 use kedge_machine::Caller;
 use kedge_protocol::hash::keccak;
-use kedge_protocol::{Address, Id, Prefix};
 use kedge_protocol::resource::Role;
+use kedge_protocol::{Address, Id, Prefix};
 use kedge_storage::ReadError;
 use serde::Serialize;
 
@@ -52,9 +52,9 @@ impl Call {
 
     /// Takes the signed request out.
     pub fn take_submission(&mut self) -> Result<Submission, ApiError> {
-        self.submission.take().ok_or_else(|| {
-            ApiError::internal(&"a signed endpoint was called without a submission")
-        })
+        self.submission
+            .take()
+            .ok_or_else(|| ApiError::internal(&"a signed endpoint was called without a submission"))
     }
 
     /// The store as it stands now.
@@ -123,7 +123,12 @@ impl Reply {
     }
 
     /// An answer of any type.
-    pub fn bytes(status: StatusCode, sequence: u64, media_type: HeaderValue, body: Vec<u8>) -> Self {
+    pub fn bytes(
+        status: StatusCode,
+        sequence: u64,
+        media_type: HeaderValue,
+        body: Vec<u8>,
+    ) -> Self {
         let mut headers = HeaderMap::with_capacity(4);
         headers.insert(CONTENT_TYPE, media_type);
         headers.insert(CACHE_CONTROL, NO_STORE);
@@ -159,7 +164,8 @@ impl Reply {
             .flat_map(|value| value.split(','))
             .map(|known| known.trim().trim_start_matches("W/"))
             .any(|known| known == "*" || known == tag);
-        self.headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+        self.headers
+            .insert(CACHE_CONTROL, HeaderValue::from_static(cache));
         if is_known {
             self.status = StatusCode::NOT_MODIFIED;
             self.body.clear();

@@ -90,7 +90,10 @@ mod tests {
             Scope::of(&["/objects", "org_1tpl_1", ""]),
         ];
         for other in foreign {
-            assert_eq!(cursors.open(&other, &cursor).unwrap_err().code, Code::CursorInvalid);
+            assert_eq!(
+                cursors.open(&other, &cursor).unwrap_err().code,
+                Code::CursorInvalid
+            );
         }
         let mut forged = URL_SAFE_NO_PAD.decode(&cursor).unwrap();
         forged[7] ^= 1;

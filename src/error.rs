@@ -287,10 +287,18 @@ mod tests {
         let invalid = Refusal::field("/name", "required", "is required");
         let refused: [(&Refusal, &str, u16); 8] = [
             (&invalid, "VALIDATION_ERROR", 400),
-            (&Refusal::not_found("object", "obj_1"), "RESOURCE_NOT_FOUND", 404),
+            (
+                &Refusal::not_found("object", "obj_1"),
+                "RESOURCE_NOT_FOUND",
+                404,
+            ),
             (&Refusal::Forbidden("no".into()), "FORBIDDEN", 403),
             (&Refusal::State("locked".into()), "STATE_VIOLATION", 422),
-            (&Refusal::ObjectTooLarge { bytes: 9 }, "OBJECT_TOO_LARGE", 413),
+            (
+                &Refusal::ObjectTooLarge { bytes: 9 },
+                "OBJECT_TOO_LARGE",
+                413,
+            ),
             (&Refusal::Conflict("name".into()), "CONFLICT", 409),
             (&Refusal::EmailTaken, "EMAIL_TAKEN", 409),
             (&Refusal::Unavailable, "UNAVAILABLE", 503),
@@ -301,22 +309,33 @@ mod tests {
             (SubmitError::SignerNotOfWallet, "FORBIDDEN", 403),
             (SubmitError::NoSuchWallet, "UNAUTHENTICATED", 401),
             (SubmitError::Overloaded, "UNAVAILABLE", 503),
-            (SubmitError::ReadOnly("old store".into()), "UNAVAILABLE", 503),
+            (
+                SubmitError::ReadOnly("old store".into()),
+                "UNAVAILABLE",
+                503,
+            ),
             (SubmitError::Unavailable, "UNAVAILABLE", 503),
         ];
-        let refused = refused.map(|(refusal, code, status)| (ApiError::from(refusal), code, status));
+        let refused =
+            refused.map(|(refusal, code, status)| (ApiError::from(refusal), code, status));
         let failed = failed.map(|(error, code, status)| (ApiError::from(error), code, status));
         let cases = refused.into_iter().chain(failed);
         for (error, code, status) in cases {
             assert_eq!((error.code.text(), error.code.status()), (code, status));
-            let retry = error.headers.iter().any(|(name, _)| name == hyper::header::RETRY_AFTER);
+            let retry = error
+                .headers
+                .iter()
+                .any(|(name, _)| name == hyper::header::RETRY_AFTER);
             assert_eq!(retry, status == 503, "{code}");
         }
     }
 
     #[test]
     fn a_nonce_error_tells_the_highest() {
-        let error = NonceError::Used { nonce: 3, highest: 7 };
+        let error = NonceError::Used {
+            nonce: 3,
+            highest: 7,
+        };
         let error = ApiError::from(SubmitError::Nonce { error, highest: 7 });
         assert_eq!(error.code, Code::NonceReused);
         assert_eq!(error.headers, [(NONCE_HIGHEST, "7".to_owned())]);
@@ -330,6 +349,10 @@ mod tests {
             panic!("fields")
         };
         assert_eq!(fields[0].pointer, "/actions/3/payload/properties");
-        assert!(error.message.starts_with("/actions/3/payload/properties must"));
+        assert!(
+            error
+                .message
+                .starts_with("/actions/3/payload/properties must")
+        );
     }
 }

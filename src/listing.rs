@@ -82,11 +82,18 @@ impl Listing {
             return Err(ApiError::parameter("offset", message));
         }
         if offset.is_some() && query.get("cursor").is_some() {
-            return Err(ApiError::parameter("offset", "and cursor exclude each other"));
+            return Err(ApiError::parameter(
+                "offset",
+                "and cursor exclude each other",
+            ));
         }
         let caller = call.session.map(|session| session.wallet_id.to_string());
         let order = if descending { "desc" } else { "asc" };
-        let mut parts = vec![call.endpoint.path, caller.as_deref().unwrap_or_default(), order];
+        let mut parts = vec![
+            call.endpoint.path,
+            caller.as_deref().unwrap_or_default(),
+            order,
+        ];
         parts.extend(filters);
         let scope = Scope::of(&parts);
         let after = query
@@ -113,7 +120,11 @@ impl Listing {
     }
 
     /// Reads the page.
-    pub fn page<T, F, P, K>(&self, call: &Call, source: Source<F, P, K>) -> Result<Page<T>, ApiError>
+    pub fn page<T, F, P, K>(
+        &self,
+        call: &Call,
+        source: Source<F, P, K>,
+    ) -> Result<Page<T>, ApiError>
     where
         F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
         P: Fn(&T) -> u64,
@@ -138,7 +149,8 @@ impl Listing {
             let piece = fetch(rows)?;
             let ended = piece.len() < rows.limit;
             for item in piece {
-                if items.len() == self.limit || bytes > PAGE_BYTES_MAX || rows_read > PAGE_ROWS_MAX {
+                if items.len() == self.limit || bytes > PAGE_BYTES_MAX || rows_read > PAGE_ROWS_MAX
+                {
                     break 'pieces true;
                 }
                 rows_read += 1;

@@ -9,7 +9,10 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use metrics::{Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{
+    Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::net::TcpListener;
 
@@ -38,7 +41,14 @@ const COUNTS: [f64; 12] = [
 ];
 /// Bounds of the histograms of sizes, in bytes.
 const BYTES: [f64; 8] = [
-    256.0, 1_024.0, 4_096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 16_777_216.0,
+    256.0,
+    1_024.0,
+    4_096.0,
+    16_384.0,
+    65_536.0,
+    262_144.0,
+    1_048_576.0,
+    16_777_216.0,
 ];
 /// How often old samples of histograms are folded together.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -73,7 +83,11 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
         .build_recorder();
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).map_err(|error| MetricsError::Set(error.to_string()))?;
-    describe_counter!(REQUESTS, Unit::Count, "Requests by route, method and status");
+    describe_counter!(
+        REQUESTS,
+        Unit::Count,
+        "Requests by route, method and status"
+    );
     describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "Time to answer a request");
     describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests under way");
     describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
@@ -82,7 +96,10 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
 }
 
 /// Serves `/metrics` until the process ends; gives the address that was bound.
-pub async fn serve(address: SocketAddr, handle: PrometheusHandle) -> Result<SocketAddr, MetricsError> {
+pub async fn serve(
+    address: SocketAddr,
+    handle: PrometheusHandle,
+) -> Result<SocketAddr, MetricsError> {
     let failed = |source| MetricsError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
@@ -116,7 +133,10 @@ pub async fn serve(address: SocketAddr, handle: PrometheusHandle) -> Result<Sock
     Ok(bound)
 }
 
-fn page(request: &Request<hyper::body::Incoming>, handle: &PrometheusHandle) -> Response<Full<Bytes>> {
+fn page(
+    request: &Request<hyper::body::Incoming>,
+    handle: &PrometheusHandle,
+) -> Response<Full<Bytes>> {
     let (status, text) = if request.uri().path() == "/metrics" {
         (StatusCode::OK, handle.render())
     } else {
@@ -147,9 +167,11 @@ impl Drop for UnderWay<'_> {
 
 /// The labels of a route; unknown paths share one, or callers could make endless ones.
 fn labels(index: Option<usize>) -> (&'static str, &'static str) {
-    index.and_then(|index| TABLE.get(index)).map_or(("none", "none"), |endpoint| {
-        (endpoint.path, method_label(endpoint.method.as_str()))
-    })
+    index
+        .and_then(|index| TABLE.get(index))
+        .map_or(("none", "none"), |endpoint| {
+            (endpoint.path, method_label(endpoint.method.as_str()))
+        })
 }
 
 fn method_label(method: &str) -> &'static str {
@@ -183,7 +205,13 @@ impl HttpMetrics {
     }
 
     /// Counts an answered request.
-    pub fn end(&self, index: Option<usize>, status: StatusCode, code: Option<Code>, took: Duration) {
+    pub fn end(
+        &self,
+        index: Option<usize>,
+        status: StatusCode,
+        code: Option<Code>,
+        took: Duration,
+    ) {
         let (route, method) = labels(index);
         if let Some(seconds) = self.seconds.get(index.unwrap_or(TABLE.len())) {
             seconds.record(took.as_secs_f64());

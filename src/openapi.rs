@@ -65,7 +65,9 @@ pub fn document() -> Value {
 }
 
 fn codes() -> String {
-    let codes = Code::ALL.iter().map(|code| format!("{} {}", code.text(), code.status()));
+    let codes = Code::ALL
+        .iter()
+        .map(|code| format!("{} {}", code.text(), code.status()));
     format!("An error. Codes: {}.", codes.collect::<Vec<_>>().join(", "))
 }
 
@@ -106,14 +108,21 @@ fn operation(
             "name": "id", "in": "path", "required": true, "schema": { "type": "string" },
         }));
     }
-    parameters.extend(endpoint.query.iter().copied().flatten().map(query_parameter));
+    parameters.extend(
+        endpoint
+            .query
+            .iter()
+            .copied()
+            .flatten()
+            .map(query_parameter),
+    );
     if endpoint.reads_log() {
         parameters.push(query_parameter(&crate::endpoint::MIN_SEQUENCE));
     }
     if endpoint.signs != Signs::Nothing {
-        parameters.extend(signing::HEADERS.iter().map(|header| {
-            json!({ "$ref": format!("#/components/parameters/{}", component(header)) })
-        }));
+        parameters.extend(signing::HEADERS.iter().map(
+            |header| json!({ "$ref": format!("#/components/parameters/{}", component(header)) }),
+        ));
     }
     let mut operation = json!({
         "operationId": operation_id(endpoint),
@@ -195,7 +204,11 @@ mod tests {
         for endpoint in TABLE.iter() {
             let method = endpoint.method.as_str().to_ascii_lowercase();
             let operation = &document["paths"][endpoint.path][&method];
-            assert!(ids.insert(operation["operationId"].to_string()), "{}", endpoint.path);
+            assert!(
+                ids.insert(operation["operationId"].to_string()),
+                "{}",
+                endpoint.path
+            );
             assert!(operation["responses"][endpoint.status.to_string()].is_object());
         }
         let text = document.to_string();

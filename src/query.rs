@@ -10,7 +10,11 @@ impl Query {
     /// Reads a query; every name must be among `known`.
     pub fn parse(query: Option<&str>, known: &[&[&str]]) -> Result<Self, ApiError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
-        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        for pair in query
+            .unwrap_or_default()
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+        {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decode(name)?, decode(value)?);
             if !known.iter().any(|names| names.contains(&name.as_str())) {
@@ -38,7 +42,9 @@ impl Query {
     /// A parameter that is a whole number.
     pub fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
         self.get(name)
-            .map(|value| decimal(value).ok_or_else(|| ApiError::parameter(name, "must be a whole number")))
+            .map(|value| {
+                decimal(value).ok_or_else(|| ApiError::parameter(name, "must be a whole number"))
+            })
             .transpose()
     }
 }
@@ -86,7 +92,13 @@ mod tests {
         assert_eq!(query.number("limit").unwrap(), Some(20));
         assert_eq!(query.get("cursor"), Some("a+b c"));
         assert_eq!(query.get("owner_id"), None);
-        for bad in ["limt=1", "limit=1&limit=2", "cursor=%zz", "cursor=%ff", "cursor=%2"] {
+        for bad in [
+            "limt=1",
+            "limit=1&limit=2",
+            "cursor=%zz",
+            "cursor=%ff",
+            "cursor=%2",
+        ] {
             assert!(Query::parse(Some(bad), known).is_err(), "{bad}");
         }
         for bad in ["-1", "+1", "1.5", "", " 1", "18446744073709551616"] {

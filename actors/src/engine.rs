@@ -261,7 +261,11 @@ impl Engine {
     /// Carries out a request. What it returns is durable; an error means that nothing was done,
     /// but for [`SubmitError::Unavailable`], after which the request may still come to be: its
     /// nonce tells.
-    pub async fn submit(&self, submission: Submission) -> Result<Outcome, SubmitError> {
+    pub async fn submit(
+        &self,
+        submission: impl Into<Arc<Submission>>,
+    ) -> Result<Outcome, SubmitError> {
+        let submission = submission.into();
         let inner = &self.inner;
         self.check_writable()?;
         let count = submission.actions.len() as u32;

@@ -156,7 +156,7 @@ struct Gathered {
 /// A submission under way.
 pub(crate) struct Unit {
     /// What was asked.
-    pub(crate) submission: Submission,
+    pub(crate) submission: Arc<Submission>,
     /// The actions of each shard: index in the list of shards, then indices in the request.
     pub(crate) parts: Vec<(usize, Vec<u16>)>,
     /// Who asks, once admitted.
@@ -204,7 +204,7 @@ pub(crate) struct Settlement {
 
 impl Unit {
     pub(crate) fn new(
-        submission: Submission,
+        submission: Arc<Submission>,
         parts: Vec<(usize, Vec<u16>)>,
         permits: [OwnedSemaphorePermit; 2],
         reply: oneshot::Sender<Result<Outcome, SubmitError>>,

@@ -89,7 +89,12 @@ impl AccessTokens {
     }
 
     /// Makes a token.
-    pub fn issue(&self, wallet_id: Id, organization_id: Id, now_s: u64) -> Result<String, IssueError> {
+    pub fn issue(
+        &self,
+        wallet_id: Id,
+        organization_id: Id,
+        now_s: u64,
+    ) -> Result<String, IssueError> {
         let keys = self.keys.load();
         let claims = Claims {
             iss: self.issuer.clone(),
@@ -171,8 +176,7 @@ impl AccessTokens {
 }
 
 fn unauthenticated(message: &'static str) -> ApiError {
-    ApiError::new(Code::Unauthenticated, message)
-        .with_header(WWW_AUTHENTICATE, "Bearer".to_owned())
+    ApiError::new(Code::Unauthenticated, message).with_header(WWW_AUTHENTICATE, "Bearer".to_owned())
 }
 
 /// RFC 6750, 3.1.
@@ -181,7 +185,10 @@ fn expired() -> ApiError {
         Code::TokenExpired,
         "the access token's time is over; get a new one at POST /wallets/token/refresh",
     )
-    .with_header(WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())
+    .with_header(
+        WWW_AUTHENTICATE,
+        "Bearer error=\"invalid_token\"".to_owned(),
+    )
 }
 
 /// Why no token could be made.
@@ -203,7 +210,10 @@ mod tests {
     use crate::clock::now_s;
 
     fn id(prefix: Prefix) -> Id {
-        Id { prefix, bytes: [3; 16] }
+        Id {
+            prefix,
+            bytes: [3; 16],
+        }
     }
 
     fn headers(token: &str) -> HeaderMap {
@@ -222,14 +232,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let tokens = open(&dir, "https://a");
         let now = now_s();
-        let token = tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now).unwrap();
+        let token = tokens
+            .issue(id(Prefix::Wallet), id(Prefix::Organization), now)
+            .unwrap();
         for _ in 0..2 {
             let session = tokens.authenticate(&headers(&token), now).unwrap();
             assert_eq!(session.wallet_id, id(Prefix::Wallet));
         }
-        let late = tokens.authenticate(&headers(&token), now + 900).unwrap_err();
+        let late = tokens
+            .authenticate(&headers(&token), now + 900)
+            .unwrap_err();
         assert_eq!(late.code, Code::TokenExpired);
-        let old = tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now - 901).unwrap();
+        let old = tokens
+            .issue(id(Prefix::Wallet), id(Prefix::Organization), now - 901)
+            .unwrap();
         let late = tokens.authenticate(&headers(&old), now).unwrap_err();
         assert_eq!(late.code, Code::TokenExpired);
     }
@@ -240,7 +256,9 @@ mod tests {
         let tokens = open(&dir, "https://a");
         let now = now_s();
         let issue = |tokens: &AccessTokens| {
-            tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now).unwrap()
+            tokens
+                .issue(id(Prefix::Wallet), id(Prefix::Organization), now)
+                .unwrap()
         };
         let good = issue(&tokens);
         let mut changed = good.clone().into_bytes();
@@ -258,7 +276,10 @@ mod tests {
             assert_eq!(error.code, Code::Unauthenticated, "{token}");
         }
         assert_eq!(
-            tokens.authenticate(&HeaderMap::new(), now).unwrap_err().code,
+            tokens
+                .authenticate(&HeaderMap::new(), now)
+                .unwrap_err()
+                .code,
             Code::Unauthenticated
         );
     }
@@ -268,9 +289,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let tokens = open(&dir, "https://a");
         let now = now_s();
-        let old = tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now).unwrap();
+        let old = tokens
+            .issue(id(Prefix::Wallet), id(Prefix::Organization), now)
+            .unwrap();
         tokens.rotate().unwrap();
-        let new = tokens.issue(id(Prefix::Wallet), id(Prefix::Organization), now).unwrap();
+        let new = tokens
+            .issue(id(Prefix::Wallet), id(Prefix::Organization), now)
+            .unwrap();
         let kid = |token: &str| jsonwebtoken::decode_header(token).unwrap().kid;
         assert_ne!(kid(&old), kid(&new));
         assert_eq!(tokens.public_keys().keys.len(), 2);

@@ -48,7 +48,10 @@ pub struct TokenKeys {
 
 fn number_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
-    name.strip_prefix("token-")?.strip_suffix(".key")?.parse().ok()
+    name.strip_prefix("token-")?
+        .strip_suffix(".key")?
+        .parse()
+        .ok()
 }
 
 /// The key files of a directory, lowest number first.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::Argon2;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use kedge_protocol::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 use tokio::sync::Semaphore;
 
@@ -105,10 +105,17 @@ mod tests {
     #[tokio::test]
     async fn only_the_right_password_passes() {
         let passwords = Passwords::new(1).unwrap();
-        let phc = passwords.hash("correct horse battery".into()).await.unwrap();
+        let phc = passwords
+            .hash("correct horse battery".into())
+            .await
+            .unwrap();
         assert!(phc.starts_with("$argon2id$"));
         let verify = |password: &str, phc: Option<String>| passwords.verify(password.into(), phc);
-        assert!(verify("correct horse battery", Some(phc.clone())).await.unwrap());
+        assert!(
+            verify("correct horse battery", Some(phc.clone()))
+                .await
+                .unwrap()
+        );
         assert!(!verify("correct horse batterx", Some(phc)).await.unwrap());
         assert!(!verify("nobody's password", None).await.unwrap());
     }

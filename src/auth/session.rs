@@ -65,7 +65,9 @@ impl Sessions {
     }
 
     fn exchanging(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
-        self.exchanging.lock().unwrap_or_else(PoisonError::into_inner)
+        self.exchanging
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tokens of a new login.
@@ -134,7 +136,9 @@ impl Sessions {
             .ok_or_else(|| invalid("the refresh token is not known; log in again"))?;
         if row.used || exchange.is_none() {
             let family = row.family;
-            engine.side_write(SideWrite::RevokeFamily { family }).await?;
+            engine
+                .side_write(SideWrite::RevokeFamily { family })
+                .await?;
             return Err(invalid(
                 "the refresh token was used before; all tokens of its login are ended, log in again",
             ));
@@ -157,8 +161,7 @@ impl Sessions {
             token_hash,
             row: SessionRow { used: true, ..row },
         };
-        let (tokens, fresh) =
-            self.issue(access, wallet.id, wallet.organization_id, row.family)?;
+        let (tokens, fresh) = self.issue(access, wallet.id, wallet.organization_id, row.family)?;
         engine.side_writes(vec![used, fresh]).await?;
         Ok((wallet.id, tokens))
     }

@@ -62,7 +62,10 @@ impl Reader {
             .map_err(|_| {
                 ApiError::new(
                     Code::ValidationError,
-                    format!("the body did not arrive within {} s", self.timeout.as_secs()),
+                    format!(
+                        "the body did not arrive within {} s",
+                        self.timeout.as_secs()
+                    ),
                 )
                 .with_header(hyper::header::CONNECTION, "close".to_owned())
             })?
@@ -75,12 +78,16 @@ impl Reader {
         self.reserve(&mut memory, &mut reserved, announced)?;
         bytes.reserve_exact(announced);
         while !body.is_end_stream() {
-            let Some(frame) = body.frame().await else { break };
+            let Some(frame) = body.frame().await else {
+                break;
+            };
             let frame = frame.map_err(|_| {
                 ApiError::new(Code::ValidationError, "the body broke off before its end")
             })?;
             // Trailers say nothing here.
-            let Ok(data) = frame.into_data() else { continue };
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
             if bytes.len() + data.len() > self.bytes_max {
                 return Err(self.too_large());
             }
@@ -89,7 +96,10 @@ impl Reader {
         }
         let text = String::from_utf8(bytes)
             .map_err(|_| ApiError::new(Code::MalformedJson, "the body is not UTF-8"))?;
-        Ok(Text { text, _memory: memory })
+        Ok(Text {
+            text,
+            _memory: memory,
+        })
     }
 
     /// Never waits: bodies that wait for each other's memory would wait for ever.
@@ -138,11 +148,13 @@ fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
     }
     let content_type = text(CONTENT_TYPE).unwrap_or_default();
     let mut parts = content_type.split(';').map(str::trim);
-    let is_json = parts.next().is_some_and(|media| media.eq_ignore_ascii_case("application/json"));
+    let is_json = parts
+        .next()
+        .is_some_and(|media| media.eq_ignore_ascii_case("application/json"));
     let is_utf8 = parts.all(|parameter| {
-        parameter
-            .split_once('=')
-            .is_none_or(|(name, value)| !name.eq_ignore_ascii_case("charset") || is_utf8_name(value))
+        parameter.split_once('=').is_none_or(|(name, value)| {
+            !name.eq_ignore_ascii_case("charset") || is_utf8_name(value)
+        })
     });
     if is_json && is_utf8 {
         return Ok(());
@@ -168,7 +180,8 @@ pub fn check(text: &str) -> Result<(), ApiError> {
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
     check(text)?;
     let read: Result<Object<T>, _> = serde_json::from_str(text);
-    read.map(|object| object.0).map_err(|error| of_serde(text, &error))
+    read.map(|object| object.0)
+        .map_err(|error| of_serde(text, &error))
 }
 
 /// Turns serde's words into an error with a pointer. serde names members in backticks and says how
@@ -178,14 +191,19 @@ pub fn of_serde(text: &str, error: &serde_json::Error) -> ApiError {
     if !error.is_data() {
         return ApiError::new(Code::MalformedJson, format!("the body: {said}"));
     }
-    let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
+    let said = said
+        .rsplit_once(" at line ")
+        .map_or(said.as_str(), |(said, _)| said);
     let place = pointer::place_at(text, pointer::offset_of(text, error.line(), error.column()));
     let member = said.split('`').nth(1).unwrap_or_default();
     let of_member = || format!("{}/{}", place.container, escape(member));
     if said.starts_with("unknown field") {
         ApiError::field(&of_member(), "unknown", "is not known here; remove it")
     } else if said.starts_with("duplicate field") {
-        ApiError::new(Code::MalformedJson, format!("the body: key {member:?} stands twice"))
+        ApiError::new(
+            Code::MalformedJson,
+            format!("the body: key {member:?} stands twice"),
+        )
     } else if said.starts_with("missing field") {
         ApiError::field(&of_member(), "required", "is required")
     } else {
@@ -218,9 +236,21 @@ mod tests {
     #[test]
     fn errors_say_where() {
         let cases = [
-            (r#"{"items": [{"name": "a"}, {"name": 5}]}"#, "/items/1/name", "type"),
-            (r#"{"items": [{"name": "a"}, {"nam": 5}]}"#, "/items/1/nam", "unknown"),
-            (r#"{"items": [{"name": "a"}, {}]}"#, "/items/1/name", "required"),
+            (
+                r#"{"items": [{"name": "a"}, {"name": 5}]}"#,
+                "/items/1/name",
+                "type",
+            ),
+            (
+                r#"{"items": [{"name": "a"}, {"nam": 5}]}"#,
+                "/items/1/nam",
+                "unknown",
+            ),
+            (
+                r#"{"items": [{"name": "a"}, {}]}"#,
+                "/items/1/name",
+                "required",
+            ),
             (r#"{"items": [{"name": ["a"]}]}"#, "/items/0/name", "type"),
             (r#"{"items": [], "x": 1}"#, "/x", "unknown"),
             (r#"{"items": 7}"#, "/items", "type"),
@@ -233,15 +263,30 @@ mod tests {
             let Detail::Fields(fields) = &error.detail else {
                 panic!("{text}: {error:?}")
             };
-            assert_eq!((fields[0].pointer.as_str(), fields[0].code), (pointer, code), "{text}");
+            assert_eq!(
+                (fields[0].pointer.as_str(), fields[0].code),
+                (pointer, code),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_json_is_malformed() {
         let deep = format!(r#"{{"items": {}1{}}}"#, "[".repeat(80), "]".repeat(80));
-        for text in ["", "{", "{]", r#"{"items": [], "items": []}"#, "{} {}", deep.as_str()] {
-            assert_eq!(parse::<Outer>(text).unwrap_err().code, Code::MalformedJson, "{text}");
+        for text in [
+            "",
+            "{",
+            "{]",
+            r#"{"items": [], "items": []}"#,
+            "{} {}",
+            deep.as_str(),
+        ] {
+            assert_eq!(
+                parse::<Outer>(text).unwrap_err().code,
+                Code::MalformedJson,
+                "{text}"
+            );
         }
     }
 
@@ -255,12 +300,20 @@ mod tests {
         for good in ["application/json", "Application/JSON; charset=\"UTF-8\""] {
             assert!(check_type(&of(good)).is_ok(), "{good}");
         }
-        for bad in ["text/json", "application/json; charset=latin1", "", "application/x-www-form-urlencoded"] {
+        for bad in [
+            "text/json",
+            "application/json; charset=latin1",
+            "",
+            "application/x-www-form-urlencoded",
+        ] {
             let error = check_type(&of(bad)).unwrap_err();
             assert_eq!(error.code, Code::UnsupportedMediaType, "{bad}");
         }
         let mut zipped = of("application/json");
         zipped.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        assert_eq!(check_type(&zipped).unwrap_err().code, Code::UnsupportedMediaType);
+        assert_eq!(
+            check_type(&zipped).unwrap_err().code,
+            Code::UnsupportedMediaType
+        );
     }
 }

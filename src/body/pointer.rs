@@ -62,7 +62,11 @@ pub(crate) fn place_at(text: &str, end: usize) -> Place {
         i += 1;
     }
     let steps: Vec<String> = levels.iter().map_while(Level::step).collect();
-    let pointer = |steps: &[String]| steps.iter().fold(String::new(), |out, step| out + "/" + step);
+    let pointer = |steps: &[String]| {
+        steps
+            .iter()
+            .fold(String::new(), |out, step| out + "/" + step)
+    };
     let depth = levels.len().saturating_sub(1).min(steps.len());
     Place {
         container: pointer(&steps[..depth]),
@@ -85,7 +89,10 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 
 /// In an object a string is a key when it follows the bracket or a comma.
 fn expects_key(bytes: &[u8], start: usize) -> bool {
-    let before = bytes[..start].iter().rev().find(|byte| !byte.is_ascii_whitespace());
+    let before = bytes[..start]
+        .iter()
+        .rev()
+        .find(|byte| !byte.is_ascii_whitespace());
     matches!(before, Some(b'{' | b','))
 }
 

@@ -48,9 +48,19 @@ pub(crate) async fn run(args: Args) -> Result<(), ServeError> {
         overrides.extend(value.map(|value| (name.to_owned(), value)));
     };
     add("dev", args.dev.then(|| "true".to_owned()));
-    add("data_dir", args.data.map(|path| format!("{:?}", path.display().to_string())));
-    add("listen", args.listen.map(|address| format!("\"{address}\"")));
-    add("metrics_listen", args.metrics_listen.map(|address| format!("\"{address}\"")));
+    add(
+        "data_dir",
+        args.data
+            .map(|path| format!("{:?}", path.display().to_string())),
+    );
+    add(
+        "listen",
+        args.listen.map(|address| format!("\"{address}\"")),
+    );
+    add(
+        "metrics_listen",
+        args.metrics_listen.map(|address| format!("\"{address}\"")),
+    );
     let config = config::load(&Sources {
         file: args.config.as_deref(),
         overrides,

@@ -11,8 +11,13 @@ use figment::providers::{Env, Format, Serialized, Toml};
 pub use options::{ChainMode, Config, LogFormat, OPTIONS, OptionRow, commented_toml};
 
 /// Environment variables that are read elsewhere: secrets, and the file's own place.
-const ENVIRONMENT_ELSEWHERE: &[&str] =
-    &["bin", "config", "sequencer_key", "anchor_key", "signing_key"];
+const ENVIRONMENT_ELSEWHERE: &[&str] = &[
+    "bin",
+    "config",
+    "sequencer_key",
+    "anchor_key",
+    "signing_key",
+];
 
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +86,10 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
         } else {
             "tls_certificate_file"
         };
-        return Err(wrong(missing, "certificate and key are set together or not at all"));
+        return Err(wrong(
+            missing,
+            "certificate and key are set together or not at all",
+        ));
     }
     if let Some(url) = &config.public_url
         && !(url.starts_with("http://") || url.starts_with("https://"))
@@ -95,7 +103,10 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
         ));
     }
     if tracing_subscriber::EnvFilter::try_new(&config.log_filter).is_err() {
-        return Err(wrong("log_filter", "must be a level or a list such as info,kedge=debug"));
+        return Err(wrong(
+            "log_filter",
+            "must be a level or a list such as info,kedge=debug",
+        ));
     }
     ranges(config)?;
     chain(config)
@@ -106,32 +117,70 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
     let ranges: [(&'static str, u64, u64, u64); 19] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
-        ("body_bytes_max", config.body_bytes_max as u64, 1_024, body_bytes_max),
+        (
+            "body_bytes_max",
+            config.body_bytes_max as u64,
+            1_024,
+            body_bytes_max,
+        ),
         (
             "body_bytes_total_max",
             config.body_bytes_total_max as u64,
             config.body_bytes_max as u64,
             1 << 40,
         ),
-        ("header_bytes_max", config.header_bytes_max as u64, 8_192, 1 << 20),
+        (
+            "header_bytes_max",
+            config.header_bytes_max as u64,
+            8_192,
+            1 << 20,
+        ),
         ("header_timeout_s", config.header_timeout_s, 1, 3_600),
         ("body_timeout_s", config.body_timeout_s, 1, 3_600),
         ("write_timeout_s", config.write_timeout_s, 1, 3_600),
         ("request_timeout_s", config.request_timeout_s, 1, 3_600),
         ("drain_timeout_s", config.drain_timeout_s, 0, 3_600),
         ("access_token_s", config.access_token_s, 30, 24 * 60 * 60),
-        ("refresh_token_s", config.refresh_token_s, 60, 366 * 24 * 60 * 60),
-        ("token_cache_entries", config.token_cache_entries as u64, 1, 1 << 24),
-        ("password_hashes_max", config.password_hashes_max as u64, 1, 1_024),
+        (
+            "refresh_token_s",
+            config.refresh_token_s,
+            60,
+            366 * 24 * 60 * 60,
+        ),
+        (
+            "token_cache_entries",
+            config.token_cache_entries as u64,
+            1,
+            1 << 24,
+        ),
+        (
+            "password_hashes_max",
+            config.password_hashes_max as u64,
+            1,
+            1_024,
+        ),
         ("actions_max", config.actions_max as u64, 500, 1 << 24),
         ("shards", config.shards as u64, 0, 1_024),
-        ("objects_live_max", config.objects_live_max as u64, 1_024, 1 << 32),
+        (
+            "objects_live_max",
+            config.objects_live_max as u64,
+            1_024,
+            1 << 32,
+        ),
         ("wal_bytes_max", config.wal_bytes_max, 1 << 20, 1 << 40),
-        ("anchor_interval_s", config.anchor_interval_s, 1, 7 * 24 * 60 * 60),
+        (
+            "anchor_interval_s",
+            config.anchor_interval_s,
+            1,
+            7 * 24 * 60 * 60,
+        ),
     ];
     for (option, value, least, most) in ranges {
         if value < least || value > most {
-            return Err(wrong(option, format!("must be {least} to {most}, not {value}")));
+            return Err(wrong(
+                option,
+                format!("must be {least} to {most}, not {value}"),
+            ));
         }
     }
     Ok(())
@@ -188,15 +237,30 @@ mod tests {
     fn errors_name_the_option() {
         assert!(validate(&dev()).is_ok());
         assert_eq!(option_of(&Config::default()), "chain_rpc_url");
-        let config = Config { dev: false, ..dev() };
+        let config = Config {
+            dev: false,
+            ..dev()
+        };
         assert_eq!(option_of(&config), "chain");
-        let config = Config { body_bytes_max: 10, ..dev() };
+        let config = Config {
+            body_bytes_max: 10,
+            ..dev()
+        };
         assert_eq!(option_of(&config), "body_bytes_max");
-        let config = Config { tls_key_file: Some("key.pem".into()), ..dev() };
+        let config = Config {
+            tls_key_file: Some("key.pem".into()),
+            ..dev()
+        };
         assert_eq!(option_of(&config), "tls_certificate_file");
-        let config = Config { high_water_path: Some("data/mark".into()), ..dev() };
+        let config = Config {
+            high_water_path: Some("data/mark".into()),
+            ..dev()
+        };
         assert_eq!(option_of(&config), "high_water_path");
-        let config = Config { log_filter: "kedge=loud".into(), ..dev() };
+        let config = Config {
+            log_filter: "kedge=loud".into(),
+            ..dev()
+        };
         assert_eq!(option_of(&config), "log_filter");
     }
 
@@ -207,7 +271,10 @@ mod tests {
         std::fs::write(&file, "dev = true\nrequests_max = 7\nactions_max = 900\n").unwrap();
         let mut sources = Sources {
             file: Some(&file),
-            overrides: vec![("requests_max".into(), "9".into()), ("data_dir".into(), "/srv/x".into())],
+            overrides: vec![
+                ("requests_max".into(), "9".into()),
+                ("data_dir".into(), "/srv/x".into()),
+            ],
         };
         let config = load(&sources).unwrap();
         assert_eq!((config.requests_max, config.actions_max), (9, 900));

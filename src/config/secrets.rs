@@ -69,7 +69,11 @@ pub fn make_private_dir(path: &Path) -> Result<(), SecretError> {
 /// Reads 32 bytes of `0x…` from a file that only its owner may read.
 pub fn read_32(path: &Path) -> Result<[u8; 32], SecretError> {
     let mut file = File::open(path).map_err(file_error(path))?;
-    let mode = file.metadata().map_err(file_error(path))?.permissions().mode();
+    let mode = file
+        .metadata()
+        .map_err(file_error(path))?
+        .permissions()
+        .mode();
     if mode & 0o077 != 0 {
         return Err(SecretError::Open(path.to_owned()));
     }
@@ -121,7 +125,10 @@ pub fn signing_key(
 ) -> Result<SigningKey, SecretError> {
     let (bytes, from) = match (file, std::env::var(variable)) {
         (Some(file), _) => (read_32(file)?, file.display().to_string()),
-        (None, Ok(text)) => (parse_32(&text, || variable.to_owned())?, variable.to_owned()),
+        (None, Ok(text)) => (
+            parse_32(&text, || variable.to_owned())?,
+            variable.to_owned(),
+        ),
         (None, Err(_)) => return Err(SecretError::Missing { option, variable }),
     };
     SigningKey::from_bytes(&bytes).map_err(|_| SecretError::Form { from })

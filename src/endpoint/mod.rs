@@ -127,7 +127,12 @@ impl Endpoint {
 
     /// The names of its query parameters.
     pub fn parameter_names(&self) -> Vec<&'static str> {
-        let own = self.query.iter().copied().flatten().map(|parameter| parameter.name);
+        let own = self
+            .query
+            .iter()
+            .copied()
+            .flatten()
+            .map(|parameter| parameter.name);
         let common = self.reads_log().then_some(MIN_SEQUENCE.name);
         own.chain(common).collect()
     }
@@ -167,8 +172,15 @@ impl Default for Router {
 impl Router {
     /// The endpoint for a method and a path; HEAD goes where GET goes.
     pub fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
-        let matched = self.paths.at(path).map_err(|_| ApiError::not_found("path", path))?;
-        let wanted = if *method == Method::HEAD { "GET" } else { method.as_str() };
+        let matched = self
+            .paths
+            .at(path)
+            .map_err(|_| ApiError::not_found("path", path))?;
+        let wanted = if *method == Method::HEAD {
+            "GET"
+        } else {
+            method.as_str()
+        };
         if let Some(&index) = matched.value.get(wanted) {
             let id = matched.params.get("id").unwrap_or_default().to_owned();
             return Ok(Found { index, id });
@@ -200,7 +212,10 @@ mod tests {
         assert_eq!(error.code, Code::MethodNotAllowed);
         assert_eq!(error.headers[0].1, "GET, PATCH, HEAD");
         for path in ["/nothing", "/objects/", "/objects/a/b", ""] {
-            assert_eq!(router.find(&Method::GET, path).unwrap_err().code, Code::ResourceNotFound);
+            assert_eq!(
+                router.find(&Method::GET, path).unwrap_err().code,
+                Code::ResourceNotFound
+            );
         }
     }
 
@@ -209,7 +224,12 @@ mod tests {
         let unsigned = ["/wallets/login", "/wallets/token/refresh"];
         for endpoint in TABLE.iter() {
             let changes = endpoint.method != Method::GET && !unsigned.contains(&endpoint.path);
-            assert_eq!(endpoint.signs != Signs::Nothing, changes, "{}", endpoint.path);
+            assert_eq!(
+                endpoint.signs != Signs::Nothing,
+                changes,
+                "{}",
+                endpoint.path
+            );
             assert_eq!(endpoint.request.is_some(), endpoint.method != Method::GET);
         }
     }

@@ -120,237 +120,374 @@ fn row(method: Method, path: &'static str, tag: &'static str, summary: &'static 
 }
 
 /// Every route.
-pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| vec![
-    Endpoint {
-        auth: Public,
-        signs: Signs::Registration,
-        request: Some(schema::<RegisterBody>),
-        status: 201,
-        response: schema::<Changed<wallets::LoggedIn>>,
-        handler: handler!(wallets::register),
-        ..row(Method::POST, "/wallets/register", "Accounts", "Register a wallet, and its organization")
-    },
-    Endpoint {
-        auth: Public,
-        request: Some(schema::<wallets::LoginBody>),
-        response: schema::<wallets::LoggedIn>,
-        handler: handler!(wallets::login),
-        ..row(Method::POST, "/wallets/login", "Accounts", "Log in")
-    },
-    Endpoint {
-        auth: Public,
-        request: Some(schema::<wallets::RefreshBody>),
-        response: schema::<wallets::LoggedIn>,
-        handler: handler!(wallets::refresh),
-        ..row(Method::POST, "/wallets/token/refresh", "Accounts", "Exchange a refresh token for new tokens")
-    },
-    Endpoint {
-        response: schema::<OwnWallet>,
-        handler: handler!(wallets::me),
-        ..row(Method::GET, "/wallets/me", "Accounts", "Read the caller's wallet")
-    },
-    Endpoint {
-        signs: Signs::Body(Kind::TemplateCreate, Target::Empty),
-        limit: TemplateWrites,
-        request: Some(schema::<TemplateBody>),
-        status: 201,
-        response: schema::<Changed<TemplateView>>,
-        handler: handler!(templates::create),
-        ..row(Method::POST, "/templates", "Templates", "Make a template")
-    },
-    Endpoint {
-        limit: Lists,
-        query: &[LIST],
-        response: schema::<Page<TemplateView>>,
-        handler: handler!(templates::list),
-        ..row(Method::GET, "/templates", "Templates", "List the organization's templates")
-    },
-    Endpoint {
-        response: schema::<TemplateView>,
-        handler: handler!(templates::get),
-        ..row(Method::GET, "/templates/{id}", "Templates", "Read a template")
-    },
-    Endpoint {
-        signs: Signs::Body(Kind::TemplateVariations, Target::Path),
-        request: Some(schema::<VariationsBody>),
-        status: 201,
-        response: schema::<VariationsMade>,
-        handler: handler!(templates::add_variations),
-        ..row(Method::POST, "/templates/{id}/variations", "Templates", "Make variations, all or none")
-    },
-    Endpoint {
-        query: &[LIST],
-        response: schema::<Page<VariationView>>,
-        handler: handler!(templates::list_variations),
-        ..row(Method::GET, "/templates/{id}/variations", "Templates", "List a template's variations")
-    },
-    Endpoint {
-        signs: Signs::Body(Kind::Mint, Target::TemplateMember),
-        limit: ObjectWrites,
-        request: Some(schema::<ObjectBody>),
-        status: 201,
-        response: schema::<Changed<ObjectView>>,
-        handler: handler!(objects::create),
-        ..row(Method::POST, "/objects", "Objects", "Mint an object")
-    },
-    Endpoint {
-        limit: Lists,
-        query: &[LIST, objects::FILTERS],
-        response: schema::<Page<ObjectView>>,
-        handler: handler!(objects::list),
-        ..row(Method::GET, "/objects", "Objects", "List objects: the organization's, or by template or owner")
-    },
-    Endpoint {
-        response: schema::<ObjectView>,
-        handler: handler!(objects::get),
-        ..row(Method::GET, "/objects/{id}", "Objects", "Read an object")
-    },
-    Endpoint {
-        signs: Signs::Body(Kind::Update, Target::Path),
-        limit: ObjectWrites,
-        request: Some(schema::<ObjectPatch>),
-        response: schema::<Changed<ObjectView>>,
-        handler: handler!(objects::update),
-        ..row(Method::PATCH, "/objects/{id}", "Objects", "Merge a patch into an object's properties")
-    },
-    Endpoint {
-        signs: Signs::Body(Kind::Transfer, Target::Path),
-        request: Some(schema::<TransferBody>),
-        response: schema::<Changed<ObjectView>>,
-        handler: handler!(objects::update),
-        ..row(Method::POST, "/objects/{id}/transfer", "Objects", "Give an object to another wallet")
-    },
-    Endpoint {
-        query: &[LIST],
-        response: schema::<HistoryPage>,
-        handler: handler!(objects::history),
-        ..row(Method::GET, "/objects/{id}/history", "Objects", "List an object's last 1,000 actions, newest first")
-    },
-    Endpoint {
-        signs: Signs::Action,
-        request: Some(schema::<bus::ActionBody>),
-        status: 201,
-        response: schema::<ActionView<'static>>,
-        handler: handler!(bus::submit),
-        ..row(Method::POST, "/ebus/actions", "Action bus", "Submit one action")
-    },
-    Endpoint {
-        signs: Signs::Batch,
-        limit: ActionBatches,
-        request: Some(schema::<bus::BatchBody>),
-        response: schema::<BatchAnswer<'static>>,
-        handler: handler!(bus::submit_batch),
-        ..row(Method::POST, "/ebus/actions/batch", "Action bus", "Submit up to 500 actions under one signature")
-    },
-    Endpoint {
-        query: &[LIST],
-        response: schema::<Page<ActionView<'static>>>,
-        handler: handler!(actions::list),
-        ..row(Method::GET, "/ebus/actions", "Action bus", "List the organization's actions")
-    },
-    Endpoint {
-        response: schema::<ActionView<'static>>,
-        handler: handler!(actions::get),
-        ..row(Method::GET, "/ebus/actions/{id}", "Action bus", "Read an action, by id or sequence")
-    },
-    Endpoint {
-        query: &[actions::FORM],
-        response: schema::<ProofFile>,
-        handler: handler!(actions::proof),
-        ..row(Method::GET, "/ebus/actions/{id}/proof", "Action bus", "Get an action's proof file")
-    },
-    Endpoint {
-        auth: Public,
-        limit: Lists,
-        query: &[LIST],
-        response: schema::<Page<BatchView>>,
-        handler: handler!(batches::list),
-        ..row(Method::GET, "/batches", "Log", "List batches")
-    },
-    Endpoint {
-        auth: Public,
-        response: schema::<BatchView>,
-        handler: handler!(batches::get),
-        ..row(Method::GET, "/batches/{id}", "Log", "Read a batch, by id or number")
-    },
-    Endpoint {
-        auth: Public,
-        response: schema::<LeavesView>,
-        handler: handler!(batches::leaves),
-        ..row(Method::GET, "/batches/{id}/leaves", "Log", "Read a batch's leaves")
-    },
-    Endpoint {
-        query: &[LIST],
-        response: schema::<Page<BatchAction>>,
-        handler: handler!(batches::actions),
-        ..row(Method::GET, "/batches/{id}/actions", "Log", "List a batch's actions; others' as leaves alone")
-    },
-    Endpoint {
-        auth: Public,
-        query: &[LIST],
-        response: schema::<Page<AnchorView>>,
-        handler: handler!(anchors::list),
-        ..row(Method::GET, "/anchors", "Log", "List anchors")
-    },
-    Endpoint {
-        auth: Public,
-        response: schema::<AnchorView>,
-        handler: handler!(anchors::get),
-        ..row(Method::GET, "/anchors/{id}", "Log", "Read an anchor, by id or number")
-    },
-    Endpoint {
-        auth: Public,
-        response: schema::<CheckpointView>,
-        handler: handler!(anchors::checkpoint),
-        ..row(Method::GET, "/checkpoint", "Log", "Read the newest signed head")
-    },
-    Endpoint {
-        auth: Public,
-        query: &[anchors::SIZES],
-        response: schema::<ConsistencyView>,
-        handler: handler!(anchors::consistency),
-        ..row(Method::GET, "/consistency", "Log", "Get the proof that the log of one size extends another")
-    },
-    Endpoint {
-        auth: Public,
-        limit: Free,
-        response: schema::<service::DomainView>,
-        handler: handler!(service::domain),
-        ..row(Method::GET, "/.well-known/eip712-domain.json", "Service", "Read the domain of every signature")
-    },
-    Endpoint {
-        auth: Public,
-        limit: Free,
-        response: schema::<service::KeysView>,
-        handler: handler!(service::keys),
-        ..row(Method::GET, "/.well-known/jwks.json", "Service", "Read the public keys of access tokens")
-    },
-    Endpoint {
-        auth: Public,
-        limit: Free,
-        response: schema::<service::HealthView>,
-        handler: handler!(service::health),
-        ..row(Method::GET, "/healthz", "Service", "Tell that the process answers")
-    },
-    Endpoint {
-        auth: Public,
-        limit: Free,
-        response: schema::<service::ReadyView>,
-        handler: handler!(service::ready),
-        ..row(Method::GET, "/readyz", "Service", "Tell whether the server takes changes; 503 if not")
-    },
-    Endpoint {
-        auth: Public,
-        limit: Free,
-        response: schema::<service::VersionView>,
-        handler: handler!(service::version),
-        ..row(Method::GET, "/version", "Service", "Tell what runs")
-    },
-    Endpoint {
-        auth: Public,
-        limit: Free,
-        response: schema::<serde_json::Map<String, serde_json::Value>>,
-        handler: handler!(service::document),
-        ..row(Method::GET, "/openapi.json", "Service", "Read this document")
-    },
-]);
+pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
+    vec![
+        Endpoint {
+            auth: Public,
+            signs: Signs::Registration,
+            request: Some(schema::<RegisterBody>),
+            status: 201,
+            response: schema::<Changed<wallets::LoggedIn>>,
+            handler: handler!(wallets::register),
+            ..row(
+                Method::POST,
+                "/wallets/register",
+                "Accounts",
+                "Register a wallet, and its organization",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            request: Some(schema::<wallets::LoginBody>),
+            response: schema::<wallets::LoggedIn>,
+            handler: handler!(wallets::login),
+            ..row(Method::POST, "/wallets/login", "Accounts", "Log in")
+        },
+        Endpoint {
+            auth: Public,
+            request: Some(schema::<wallets::RefreshBody>),
+            response: schema::<wallets::LoggedIn>,
+            handler: handler!(wallets::refresh),
+            ..row(
+                Method::POST,
+                "/wallets/token/refresh",
+                "Accounts",
+                "Exchange a refresh token for new tokens",
+            )
+        },
+        Endpoint {
+            response: schema::<OwnWallet>,
+            handler: handler!(wallets::me),
+            ..row(
+                Method::GET,
+                "/wallets/me",
+                "Accounts",
+                "Read the caller's wallet",
+            )
+        },
+        Endpoint {
+            signs: Signs::Body(Kind::TemplateCreate, Target::Empty),
+            limit: TemplateWrites,
+            request: Some(schema::<TemplateBody>),
+            status: 201,
+            response: schema::<Changed<TemplateView>>,
+            handler: handler!(templates::create),
+            ..row(Method::POST, "/templates", "Templates", "Make a template")
+        },
+        Endpoint {
+            limit: Lists,
+            query: &[LIST],
+            response: schema::<Page<TemplateView>>,
+            handler: handler!(templates::list),
+            ..row(
+                Method::GET,
+                "/templates",
+                "Templates",
+                "List the organization's templates",
+            )
+        },
+        Endpoint {
+            response: schema::<TemplateView>,
+            handler: handler!(templates::get),
+            ..row(
+                Method::GET,
+                "/templates/{id}",
+                "Templates",
+                "Read a template",
+            )
+        },
+        Endpoint {
+            signs: Signs::Body(Kind::TemplateVariations, Target::Path),
+            request: Some(schema::<VariationsBody>),
+            status: 201,
+            response: schema::<VariationsMade>,
+            handler: handler!(templates::add_variations),
+            ..row(
+                Method::POST,
+                "/templates/{id}/variations",
+                "Templates",
+                "Make variations, all or none",
+            )
+        },
+        Endpoint {
+            query: &[LIST],
+            response: schema::<Page<VariationView>>,
+            handler: handler!(templates::list_variations),
+            ..row(
+                Method::GET,
+                "/templates/{id}/variations",
+                "Templates",
+                "List a template's variations",
+            )
+        },
+        Endpoint {
+            signs: Signs::Body(Kind::Mint, Target::TemplateMember),
+            limit: ObjectWrites,
+            request: Some(schema::<ObjectBody>),
+            status: 201,
+            response: schema::<Changed<ObjectView>>,
+            handler: handler!(objects::create),
+            ..row(Method::POST, "/objects", "Objects", "Mint an object")
+        },
+        Endpoint {
+            limit: Lists,
+            query: &[LIST, objects::FILTERS],
+            response: schema::<Page<ObjectView>>,
+            handler: handler!(objects::list),
+            ..row(
+                Method::GET,
+                "/objects",
+                "Objects",
+                "List objects: the organization's, or by template or owner",
+            )
+        },
+        Endpoint {
+            response: schema::<ObjectView>,
+            handler: handler!(objects::get),
+            ..row(Method::GET, "/objects/{id}", "Objects", "Read an object")
+        },
+        Endpoint {
+            signs: Signs::Body(Kind::Update, Target::Path),
+            limit: ObjectWrites,
+            request: Some(schema::<ObjectPatch>),
+            response: schema::<Changed<ObjectView>>,
+            handler: handler!(objects::update),
+            ..row(
+                Method::PATCH,
+                "/objects/{id}",
+                "Objects",
+                "Merge a patch into an object's properties",
+            )
+        },
+        Endpoint {
+            signs: Signs::Body(Kind::Transfer, Target::Path),
+            request: Some(schema::<TransferBody>),
+            response: schema::<Changed<ObjectView>>,
+            handler: handler!(objects::update),
+            ..row(
+                Method::POST,
+                "/objects/{id}/transfer",
+                "Objects",
+                "Give an object to another wallet",
+            )
+        },
+        Endpoint {
+            query: &[LIST],
+            response: schema::<HistoryPage>,
+            handler: handler!(objects::history),
+            ..row(
+                Method::GET,
+                "/objects/{id}/history",
+                "Objects",
+                "List an object's last 1,000 actions, newest first",
+            )
+        },
+        Endpoint {
+            signs: Signs::Action,
+            request: Some(schema::<bus::ActionBody>),
+            status: 201,
+            response: schema::<ActionView<'static>>,
+            handler: handler!(bus::submit),
+            ..row(
+                Method::POST,
+                "/ebus/actions",
+                "Action bus",
+                "Submit one action",
+            )
+        },
+        Endpoint {
+            signs: Signs::Batch,
+            limit: ActionBatches,
+            request: Some(schema::<bus::BatchBody>),
+            response: schema::<BatchAnswer<'static>>,
+            handler: handler!(bus::submit_batch),
+            ..row(
+                Method::POST,
+                "/ebus/actions/batch",
+                "Action bus",
+                "Submit up to 500 actions under one signature",
+            )
+        },
+        Endpoint {
+            query: &[LIST],
+            response: schema::<Page<ActionView<'static>>>,
+            handler: handler!(actions::list),
+            ..row(
+                Method::GET,
+                "/ebus/actions",
+                "Action bus",
+                "List the organization's actions",
+            )
+        },
+        Endpoint {
+            response: schema::<ActionView<'static>>,
+            handler: handler!(actions::get),
+            ..row(
+                Method::GET,
+                "/ebus/actions/{id}",
+                "Action bus",
+                "Read an action, by id or sequence",
+            )
+        },
+        Endpoint {
+            query: &[actions::FORM],
+            response: schema::<ProofFile>,
+            handler: handler!(actions::proof),
+            ..row(
+                Method::GET,
+                "/ebus/actions/{id}/proof",
+                "Action bus",
+                "Get an action's proof file",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            limit: Lists,
+            query: &[LIST],
+            response: schema::<Page<BatchView>>,
+            handler: handler!(batches::list),
+            ..row(Method::GET, "/batches", "Log", "List batches")
+        },
+        Endpoint {
+            auth: Public,
+            response: schema::<BatchView>,
+            handler: handler!(batches::get),
+            ..row(
+                Method::GET,
+                "/batches/{id}",
+                "Log",
+                "Read a batch, by id or number",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            response: schema::<LeavesView>,
+            handler: handler!(batches::leaves),
+            ..row(
+                Method::GET,
+                "/batches/{id}/leaves",
+                "Log",
+                "Read a batch's leaves",
+            )
+        },
+        Endpoint {
+            query: &[LIST],
+            response: schema::<Page<BatchAction>>,
+            handler: handler!(batches::actions),
+            ..row(
+                Method::GET,
+                "/batches/{id}/actions",
+                "Log",
+                "List a batch's actions; others' as leaves alone",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            query: &[LIST],
+            response: schema::<Page<AnchorView>>,
+            handler: handler!(anchors::list),
+            ..row(Method::GET, "/anchors", "Log", "List anchors")
+        },
+        Endpoint {
+            auth: Public,
+            response: schema::<AnchorView>,
+            handler: handler!(anchors::get),
+            ..row(
+                Method::GET,
+                "/anchors/{id}",
+                "Log",
+                "Read an anchor, by id or number",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            response: schema::<CheckpointView>,
+            handler: handler!(anchors::checkpoint),
+            ..row(
+                Method::GET,
+                "/checkpoint",
+                "Log",
+                "Read the newest signed head",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            query: &[anchors::SIZES],
+            response: schema::<ConsistencyView>,
+            handler: handler!(anchors::consistency),
+            ..row(
+                Method::GET,
+                "/consistency",
+                "Log",
+                "Get the proof that the log of one size extends another",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<service::DomainView>,
+            handler: handler!(service::domain),
+            ..row(
+                Method::GET,
+                "/.well-known/eip712-domain.json",
+                "Service",
+                "Read the domain of every signature",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<service::KeysView>,
+            handler: handler!(service::keys),
+            ..row(
+                Method::GET,
+                "/.well-known/jwks.json",
+                "Service",
+                "Read the public keys of access tokens",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<service::HealthView>,
+            handler: handler!(service::health),
+            ..row(
+                Method::GET,
+                "/healthz",
+                "Service",
+                "Tell that the process answers",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<service::ReadyView>,
+            handler: handler!(service::ready),
+            ..row(
+                Method::GET,
+                "/readyz",
+                "Service",
+                "Tell whether the server takes changes; 503 if not",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<service::VersionView>,
+            handler: handler!(service::version),
+            ..row(Method::GET, "/version", "Service", "Tell what runs")
+        },
+        Endpoint {
+            auth: Public,
+            limit: Free,
+            response: schema::<serde_json::Map<String, serde_json::Value>>,
+            handler: handler!(service::document),
+            ..row(
+                Method::GET,
+                "/openapi.json",
+                "Service",
+                "Read this document",
+            )
+        },
+    ]
+});

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::next_head;
 use kedge_protocol::log_tree;
 use kedge_protocol::merkle::BatchTree;
@@ -10,7 +11,6 @@ use kedge_protocol::proof::{
 };
 use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
 use kedge_protocol::{Hash, Id, Prefix};
-use kedge_protocol::batch::SignedBatch;
 use kedge_storage::{AnchorStatus, PlacedAction, Snapshot};
 
 use super::objects::sees;
@@ -36,6 +36,7 @@ pub(super) fn place(placed: &PlacedAction) -> u64 {
 }
 
 /// Every action of one's own organization is shown.
+#[expect(clippy::unnecessary_wraps, reason = "the shape that a list's source has")]
 pub(super) fn keep_all(placed: &PlacedAction) -> Result<Option<usize>, ApiError> {
     Ok(Some(placed.action.payload.len()))
 }
@@ -104,12 +105,9 @@ fn load(snapshot: &Snapshot, number: u64) -> Result<Loaded, ApiError> {
 /// or it acted on an object that he sees.
 fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiError> {
     let missing = || ApiError::not_found("action", call.id.as_str());
-    let sequence = match decimal(&call.id) {
-        Some(sequence) => sequence,
-        None => {
-            let id = call.id_of(Prefix::Action, "action")?;
-            snapshot.action_sequence(id)?.ok_or_else(missing)?
-        }
+    let sequence = if let Some(sequence) = decimal(&call.id) { sequence } else {
+        let id = call.id_of(Prefix::Action, "action")?;
+        snapshot.action_sequence(id)?.ok_or_else(missing)?
     };
     let placed = snapshot.action_at(sequence)?.ok_or_else(missing)?;
     if placed.organization_id == call.session()?.organization_id {
@@ -128,14 +126,20 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(&call, Source {
-        fetch: |rows| Ok(snapshot.actions_of_organization(organization_id, rows)?),
-        place,
-        keep: keep_all,
-    })?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(snapshot.actions_of_organization(organization_id, rows)?),
+            place,
+            keep: keep_all,
+        },
+    )?;
     let mut heads = Heads::new(snapshot);
-    let items: Result<Vec<ActionView<'static>>, ApiError> =
-        page.items.into_iter().map(|placed| heads.view(placed)).collect();
+    let items: Result<Vec<ActionView<'static>>, ApiError> = page
+        .items
+        .into_iter()
+        .map(|placed| heads.view(placed))
+        .collect();
     let page = Page {
         items: items?,
         cursor: page.cursor,
@@ -181,7 +185,12 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
     let with_authorship = match call.query.get("form") {
         None | Some("inclusion") => false,
         Some("authorship") => true,
-        Some(_) => return Err(ApiError::parameter("form", "must be inclusion or authorship")),
+        Some(_) => {
+            return Err(ApiError::parameter(
+                "form",
+                "must be inclusion or authorship",
+            ));
+        }
     };
     let published = call.published();
     let snapshot = &published.snapshot;

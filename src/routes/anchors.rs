@@ -32,11 +32,14 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(&call, Source {
-        fetch: |rows| Ok(snapshot.anchors(rows)?),
-        place: |anchor: &AnchorRow| anchor.number,
-        keep: |_: &AnchorRow| Ok(Some(0)),
-    })?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(snapshot.anchors(rows)?),
+            place: |anchor: &AnchorRow| anchor.number,
+            keep: |_: &AnchorRow| Ok(Some(0)),
+        },
+    )?;
     let page = Page {
         items: page.items.into_iter().map(AnchorView::from).collect(),
         cursor: page.cursor,
@@ -50,12 +53,9 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let missing = || ApiError::not_found("anchor", call.id.as_str());
-    let number = match decimal(&call.id) {
-        Some(number) => number,
-        None => {
-            let id = call.id_of(Prefix::Anchor, "anchor")?;
-            snapshot.anchor_number(id)?.ok_or_else(missing)?
-        }
+    let number = if let Some(number) = decimal(&call.id) { number } else {
+        let id = call.id_of(Prefix::Anchor, "anchor")?;
+        snapshot.anchor_number(id)?.ok_or_else(missing)?
     };
     let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
     let reply = Reply::ok(published.head.sequence, &AnchorView::from(anchor))?;

@@ -18,12 +18,9 @@ use crate::views::scalars::{HashText, IdText};
 /// The batch of the path, by id or number.
 fn found_batch(call: &Call, snapshot: &Snapshot) -> Result<SignedBatch, ApiError> {
     let missing = || ApiError::not_found("batch", call.id.as_str());
-    let number = match decimal(&call.id) {
-        Some(number) => number,
-        None => {
-            let id = call.id_of(Prefix::Batch, "batch")?;
-            snapshot.batch_number(id)?.ok_or_else(missing)?
-        }
+    let number = if let Some(number) = decimal(&call.id) { number } else {
+        let id = call.id_of(Prefix::Batch, "batch")?;
+        snapshot.batch_number(id)?.ok_or_else(missing)?
     };
     snapshot.batch(number)?.ok_or_else(missing)
 }
@@ -42,11 +39,14 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(&call, Source {
-        fetch: |rows| Ok(snapshot.batches(rows)?),
-        place: |batch: &SignedBatch| batch.header.number,
-        keep: |_: &SignedBatch| Ok(Some(0)),
-    })?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(snapshot.batches(rows)?),
+            place: |batch: &SignedBatch| batch.header.number,
+            keep: |_: &SignedBatch| Ok(Some(0)),
+        },
+    )?;
     // Neighbours mostly share an anchor.
     let mut anchor: Option<AnchorRow> = None;
     let mut items = Vec::with_capacity(page.items.len());
@@ -90,24 +90,28 @@ pub async fn actions(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let batch = found_batch(&call, snapshot)?;
     let listing = Listing::of(&call, &[&batch.header.number.to_string()])?;
-    let all = snapshot.actions_between(batch.header.first_sequence, batch.header.last_sequence())?;
-    let page = listing.page(&call, Source {
-        fetch: |rows: Rows| {
-            let behind = |placed: &&PlacedAction| match (rows.after, rows.descending) {
-                (None, _) => true,
-                (Some(after), false) => placed.sequence > after,
-                (Some(after), true) => placed.sequence < after,
-            };
-            let matching: Vec<&PlacedAction> = if rows.descending {
-                all.iter().rev().filter(behind).collect()
-            } else {
-                all.iter().filter(behind).collect()
-            };
-            Ok(matching.into_iter().take(rows.limit).cloned().collect())
+    let all =
+        snapshot.actions_between(batch.header.first_sequence, batch.header.last_sequence())?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows: Rows| {
+                let behind = |placed: &&PlacedAction| match (rows.after, rows.descending) {
+                    (None, _) => true,
+                    (Some(after), false) => placed.sequence > after,
+                    (Some(after), true) => placed.sequence < after,
+                };
+                let matching: Vec<&PlacedAction> = if rows.descending {
+                    all.iter().rev().filter(behind).collect()
+                } else {
+                    all.iter().filter(behind).collect()
+                };
+                Ok(matching.into_iter().take(rows.limit).cloned().collect())
+            },
+            place,
+            keep: keep_all,
         },
-        place,
-        keep: keep_all,
-    })?;
+    )?;
     let own = call.session()?.organization_id;
     let mut heads = Heads::new(snapshot);
     let mut items = Vec::with_capacity(page.items.len());

@@ -1,5 +1,7 @@
 //! The action bus: one action, or a batch of them under one signature.
 
+use std::sync::Arc;
+
 use hyper::StatusCode;
 use hyper::header::HeaderName;
 use kedge_actors::api::{ActionOutcome, Outcome, Submission};
@@ -9,9 +11,7 @@ use schemars::JsonSchema;
 use crate::call::{Call, Reply};
 use crate::envelope::Envelope;
 use crate::error::{ApiError, Code, Detail, NONCE_HIGHEST};
-use crate::views::action::{
-    BatchAnswer, BatchResult, MinimalAction, Position, RefusedAction,
-};
+use crate::views::action::{BatchAnswer, BatchResult, MinimalAction, Position, RefusedAction};
 
 /// What one action takes; `object_id`, or for a mint `template_id`, is its target.
 #[derive(JsonSchema)]
@@ -46,8 +46,8 @@ const PAYLOAD: &str = "/payload";
 
 /// `POST /ebus/actions`
 pub async fn submit(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = call.take_submission()?;
-    let outcome = call.app.submit(submission.clone()).await?;
+    let submission = Arc::new(call.take_submission()?);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let highest = outcome.nonce_highest.to_string();
     let (Some(action), Some(result)) = (submission.actions.first(), outcome.actions.first()) else {
         return Err(ApiError::internal(&"an outcome without its action"));
@@ -55,7 +55,9 @@ pub async fn submit(mut call: Call) -> Result<Reply, ApiError> {
     let (done, placement) = match (result, &outcome.placement) {
         (ActionOutcome::Done(done), Some(placement)) => (done, placement),
         (ActionOutcome::Refused(refusal), _) => {
-            return Err(ApiError::from(refusal).under(PAYLOAD).with_header(NONCE_HIGHEST, highest));
+            return Err(ApiError::from(refusal)
+                .under(PAYLOAD)
+                .with_header(NONCE_HIGHEST, highest));
         }
         (ActionOutcome::Done(_), None) => {
             return Err(ApiError::internal(&"a done action without its place"));
@@ -74,14 +76,17 @@ pub async fn submit(mut call: Call) -> Result<Reply, ApiError> {
 
 /// `POST /ebus/actions/batch`
 pub async fn submit_batch(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = call.take_submission()?;
-    let outcome = call.app.submit(submission.clone()).await?;
+    let submission = Arc::new(call.take_submission()?);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let highest = outcome.nonce_highest.to_string();
     if submission.head.atomic
         && let Some((index, refusal)) = outcome.first_refusal()
     {
         let error = ApiError::from(refusal).under(&format!("/actions/{index}{PAYLOAD}"));
-        let message = format!("action {index} was refused, so none was done: {}", error.message);
+        let message = format!(
+            "action {index} was refused, so none was done: {}",
+            error.message
+        );
         let failed = ApiError {
             detail: Detail::Action {
                 index,
@@ -100,7 +105,10 @@ pub async fn submit_batch(mut call: Call) -> Result<Reply, ApiError> {
     );
     let reply = Reply::ok(sequence, &answer)?.with(NONCE_HIGHEST, &highest);
     Ok(if minimal {
-        reply.with(HeaderName::from_static("preference-applied"), "return=minimal")
+        reply.with(
+            HeaderName::from_static("preference-applied"),
+            "return=minimal",
+        )
     } else {
         reply
     })

@@ -74,14 +74,17 @@ impl Single {
     /// The object that the action made or changed, with its place in the log.
     fn object(&self, call: &Call) -> Result<Object, ApiError> {
         let Made::Object(made) = &self.made else {
-            return Err(ApiError::internal(&"an action on an object made something else"));
+            return Err(ApiError::internal(
+                &"an action on an object made something else",
+            ));
         };
         let mut object: Object = Object::clone(made);
         object.trace.place(self.sequence, self.timestamp_ms);
         if object.trace.created_sequence == 0 {
             // Decided on a version whose own place was not known then; it is stored now.
             let stored = call.published().snapshot.object(object.id)?;
-            let stored = stored.ok_or_else(|| ApiError::internal(&"a committed object is missing"))?;
+            let stored =
+                stored.ok_or_else(|| ApiError::internal(&"a committed object is missing"))?;
             object.trace.created_sequence = stored.trace.created_sequence;
             object.trace.created_at_ms = stored.trace.created_at_ms;
         }

@@ -1,5 +1,7 @@
 //! Objects.
 
+use std::sync::Arc;
+
 use hyper::StatusCode;
 use kedge_machine::rights::sees_object;
 use kedge_protocol::Prefix;
@@ -49,8 +51,8 @@ pub async fn update(call: Call) -> Result<Reply, ApiError> {
 }
 
 async fn change(mut call: Call, status: StatusCode) -> Result<Reply, ApiError> {
-    let submission = call.take_submission()?;
-    let outcome = call.app.submit(submission.clone()).await?;
+    let submission = Arc::new(call.take_submission()?);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
     let answer = Changed {
         resource: ObjectView::from(single.object(&call)?),
@@ -80,14 +82,20 @@ pub(super) fn sees(
     template: &mut Option<Template>,
 ) -> Result<bool, ApiError> {
     let viewer = call.viewer()?;
-    let own = object.organization_id == viewer.organization_id || object.owner_id == viewer.wallet_id;
+    let own =
+        object.organization_id == viewer.organization_id || object.owner_id == viewer.wallet_id;
     if own {
         return Ok(true);
     }
-    if template.as_ref().is_none_or(|known| known.id != object.template_id) {
+    if template
+        .as_ref()
+        .is_none_or(|known| known.id != object.template_id)
+    {
         *template = snapshot.template(object.template_id)?;
     }
-    Ok(template.as_ref().is_some_and(|template| sees_object(object, template, &viewer)))
+    Ok(template
+        .as_ref()
+        .is_some_and(|template| sees_object(object, template, &viewer)))
 }
 
 /// `GET /objects/{id}`
@@ -104,7 +112,10 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let template = call.query.get("template_id");
     let owner = call.query.get("owner_id");
-    let listing = Listing::of(&call, &[template.unwrap_or_default(), owner.unwrap_or_default()])?;
+    let listing = Listing::of(
+        &call,
+        &[template.unwrap_or_default(), owner.unwrap_or_default()],
+    )?;
     let template_id = match template {
         Some(text) => Some(seen_template(&call, snapshot, text)?.id),
         None => None,
@@ -122,15 +133,18 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
         (None, None) => ObjectIndex::Organization(call.session()?.organization_id),
     };
     let mut known = None;
-    let page = listing.page(&call, Source {
-        fetch: |rows| Ok(snapshot.objects(index, rows)?),
-        place: |object: &Object| object.trace.created_sequence,
-        keep: |object: &Object| {
-            let wanted = template_id.is_none_or(|id| id == object.template_id)
-                && sees(&call, snapshot, object, &mut known)?;
-            Ok(wanted.then_some(object.properties.len()))
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(snapshot.objects(index, rows)?),
+            place: |object: &Object| object.trace.created_sequence,
+            keep: |object: &Object| {
+                let wanted = template_id.is_none_or(|id| id == object.template_id)
+                    && sees(&call, snapshot, object, &mut known)?;
+                Ok(wanted.then_some(object.properties.len()))
+            },
         },
-    })?;
+    )?;
     let page = Page {
         items: page.items.into_iter().map(ObjectView::from).collect(),
         cursor: page.cursor,
@@ -146,18 +160,24 @@ pub async fn history(call: Call) -> Result<Reply, ApiError> {
     let object = seen_object(&call, snapshot)?;
     let listing = Listing::of(&call, &[&call.id])?.newest_first();
     let first_listed = object.trace.version.saturating_sub(OBJECT_HISTORY_MAX) + 1;
-    let page = listing.page(&call, Source {
-        fetch: |rows: Rows| {
-            let mut placed = snapshot.history(&object, rows.after, rows.limit)?;
-            placed.retain(|placed| placed.action.version >= first_listed);
-            Ok(placed)
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows: Rows| {
+                let mut placed = snapshot.history(&object, rows.after, rows.limit)?;
+                placed.retain(|placed| placed.action.version >= first_listed);
+                Ok(placed)
+            },
+            place: actions::place,
+            keep: actions::keep_all,
         },
-        place: actions::place,
-        keep: actions::keep_all,
-    })?;
+    )?;
     let mut heads = Heads::new(snapshot);
-    let items: Result<Vec<ActionView<'static>>, ApiError> =
-        page.items.into_iter().map(|placed| heads.view(placed)).collect();
+    let items: Result<Vec<ActionView<'static>>, ApiError> = page
+        .items
+        .into_iter()
+        .map(|placed| heads.view(placed))
+        .collect();
     let answer = HistoryPage {
         items: items?,
         cursor: page.cursor,

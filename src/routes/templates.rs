@@ -1,5 +1,7 @@
 //! Templates and their variations.
 
+use std::sync::Arc;
+
 use hyper::StatusCode;
 use kedge_machine::image::Image;
 use kedge_machine::rights::sees_template;
@@ -19,8 +21,8 @@ const CACHE: &str = "private, max-age=30";
 
 /// `POST /templates`
 pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = call.take_submission()?;
-    let outcome = call.app.submit(submission.clone()).await?;
+    let submission = Arc::new(call.take_submission()?);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
     let (template, _) = split(single.images()?)?;
     let answer = Changed {
@@ -33,15 +35,16 @@ pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
 
 /// `POST /templates/{id}/variations`
 pub async fn add_variations(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = call.take_submission()?;
-    let outcome = call.app.submit(submission.clone()).await?;
+    let submission = Arc::new(call.take_submission()?);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
     let (mut template, variations) = split(single.images()?)?;
     let published = call.published();
     if template.trace.created_sequence == 0 {
         // Decided on a version whose own place was not known then; it is stored now.
         let stored = published.snapshot.template(template.id)?;
-        let stored = stored.ok_or_else(|| ApiError::internal(&"a committed template is missing"))?;
+        let stored =
+            stored.ok_or_else(|| ApiError::internal(&"a committed template is missing"))?;
         template.trace.created_sequence = stored.trace.created_sequence;
         template.trace.created_at_ms = stored.trace.created_at_ms;
     }
@@ -100,11 +103,14 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
     let listing = Listing::of(&call, &[])?;
-    let page = listing.page(&call, Source {
-        fetch: |rows| Ok(snapshot.templates(organization_id, rows)?),
-        place: |template: &Template| template.trace.created_sequence,
-        keep: |template: &Template| Ok(Some(template.properties.len())),
-    })?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(snapshot.templates(organization_id, rows)?),
+            place: |template: &Template| template.trace.created_sequence,
+            keep: |template: &Template| Ok(Some(template.properties.len())),
+        },
+    )?;
     let view = |template: Template| {
         let minted = snapshot.minted(template.id)?;
         Ok(TemplateView::of(template, minted))
@@ -125,11 +131,14 @@ pub async fn list_variations(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let template = seen_template(&call, snapshot, &call.id)?;
     let listing = Listing::of(&call, &[&call.id])?;
-    let page = listing.page(&call, Source {
-        fetch: |rows| Ok(snapshot.variations(template.id, rows)?),
-        place: |variation: &Variation| variation.index,
-        keep: |variation: &Variation| Ok(Some(variation.properties.len())),
-    })?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(snapshot.variations(template.id, rows)?),
+            place: |variation: &Variation| variation.index,
+            keep: |variation: &Variation| Ok(Some(variation.properties.len())),
+        },
+    )?;
     let page = Page {
         items: page.items.into_iter().map(VariationView::from).collect(),
         cursor: page.cursor,

@@ -1,5 +1,7 @@
 //! Accounts: registering, logging in, new tokens, the caller's own wallet.
 
+use std::sync::Arc;
+
 use hyper::StatusCode;
 use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
@@ -49,7 +51,8 @@ pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
     // Hashing a password is dear: only for those who have signed.
     let phc = call.app.passwords.hash(registration.password).await?;
     submission.password_hash = Some(phc);
-    let outcome = call.app.submit(submission.clone()).await?;
+    let submission = Arc::new(submission);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
     let wallet = single.images()?.into_iter().find_map(|image| match image {
         Image::Wallet(wallet) => Some(wallet),
@@ -79,14 +82,19 @@ async fn begin(call: &Call, wallet: &Wallet) -> Result<Tokens, ApiError> {
 pub async fn login(call: Call) -> Result<Reply, ApiError> {
     let login: LoginBody = body::parse(&call.body.text)?;
     let published = call.published();
-    let wallet = published.snapshot.wallet_by_email(&normal_email(&login.email))?;
+    let wallet = published
+        .snapshot
+        .wallet_by_email(&normal_email(&login.email))?;
     let phc = match &wallet {
         Some(wallet) => published.snapshot.password_hash(wallet.id)?,
         None => None,
     };
     let right = call.app.passwords.verify(login.password, phc).await?;
     let wallet = wallet.filter(|_| right).ok_or_else(|| {
-        ApiError::new(Code::CredentialsInvalid, "e-mail address or password are not right")
+        ApiError::new(
+            Code::CredentialsInvalid,
+            "e-mail address or password are not right",
+        )
     })?;
     let tokens = begin(&call, &wallet).await?;
     let answer = LoggedIn {
@@ -100,7 +108,9 @@ pub async fn login(call: Call) -> Result<Reply, ApiError> {
 pub async fn refresh(call: Call) -> Result<Reply, ApiError> {
     let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
     let app = &call.app;
-    let refreshed = app.sessions.refresh(&app.engine, &app.access, &refresh_token);
+    let refreshed = app
+        .sessions
+        .refresh(&app.engine, &app.access, &refresh_token);
     let (wallet_id, tokens) = refreshed.await?;
     let published = call.published();
     let answer = LoggedIn {

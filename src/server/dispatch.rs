@@ -62,7 +62,9 @@ fn sane_request_id(value: &HeaderValue) -> Option<Arc<str>> {
     let text = value.to_str().ok()?;
     let is_sane = !text.is_empty()
         && text.len() <= REQUEST_ID_BYTES_MAX
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     is_sane.then(|| text.into())
 }
 
@@ -95,7 +97,13 @@ impl Dispatch {
         let span = tracing::info_span!("request", id = %request_id);
         let handled = async {
             let found = found?;
-            self.handle(&TABLE[found.index], found.id, request, Arc::clone(&request_id)).await
+            self.handle(
+                &TABLE[found.index],
+                found.id,
+                request,
+                Arc::clone(&request_id),
+            )
+            .await
         };
         let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
         let (reply, code) = match result {
@@ -121,7 +129,11 @@ impl Dispatch {
         let app = &self.app;
         let permit = match endpoint.limit {
             LimitClass::Free => None,
-            _ => Some(app.requests.try_acquire().map_err(|_| ApiError::overloaded())?),
+            _ => Some(
+                app.requests
+                    .try_acquire()
+                    .map_err(|_| ApiError::overloaded())?,
+            ),
         };
         let (parts, incoming) = request.into_parts();
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
@@ -140,10 +152,12 @@ impl Dispatch {
         };
         let submission = match signature {
             None => None,
-            Some(headers) => match request::read(&endpoint.signs, headers, session, &id, &mut body)? {
-                None => None,
-                Some(signed) => Some(app.check(signed).await?),
-            },
+            Some(headers) => {
+                match request::read(&endpoint.signs, headers, session, &id, &mut body)? {
+                    None => None,
+                    Some(signed) => Some(app.check(signed).await?),
+                }
+            }
         };
         self.wait_for_sequence(&query).await?;
         let call = Call {
@@ -198,13 +212,19 @@ impl Dispatch {
         let headers = response.headers_mut();
         headers.insert(SEQUENCE, HeaderValue::from(reply.sequence));
         for (name, value) in SECURITY_HEADERS {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            headers.insert(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
         }
         if self.tls {
             let year = HeaderValue::from_static("max-age=31536000");
             headers.insert(hyper::header::STRICT_TRANSPORT_SECURITY, year);
         }
-        debug_assert!(headers.contains_key(CACHE_CONTROL), "every answer says how it may be kept");
+        debug_assert!(
+            headers.contains_key(CACHE_CONTROL),
+            "every answer says how it may be kept"
+        );
         debug_assert!(
             headers.contains_key(CONTENT_TYPE) || response.status().as_u16() == 304,
             "every body has a type"
@@ -216,7 +236,10 @@ impl Dispatch {
 /// An API's answers are data: nothing in them is to be run, framed or guessed at.
 const SECURITY_HEADERS: [(&str, &str); 3] = [
     ("x-content-type-options", "nosniff"),
-    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    (
+        "content-security-policy",
+        "default-src 'none'; frame-ancestors 'none'",
+    ),
     ("referrer-policy", "no-referrer"),
 ];
 

@@ -48,7 +48,9 @@ impl<S> Timed<S> {
         }
         if !self.writing {
             self.writing = true;
-            self.write_by.as_mut().reset(Instant::now() + self.write_timeout);
+            self.write_by
+                .as_mut()
+                .reset(Instant::now() + self.write_timeout);
         }
         ready!(self.write_by.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))

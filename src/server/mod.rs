@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -145,7 +145,10 @@ impl Bound {
         }
         drop(self.listener);
         let drain = Duration::from_secs(config.drain_timeout_s);
-        if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
+        if tokio::time::timeout(drain, graceful.shutdown())
+            .await
+            .is_err()
+        {
             tracing::warn!("requests were still under way at the end of drain_timeout_s");
         }
         Ok(())

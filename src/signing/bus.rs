@@ -116,9 +116,17 @@ impl Ranges<'_> {
                 )
             })?;
         let (wanted, other, names) = if kind == Kind::Mint {
-            (&action.template_id, &action.object_id, ["/template_id", "/object_id"])
+            (
+                &action.template_id,
+                &action.object_id,
+                ["/template_id", "/object_id"],
+            )
         } else {
-            (&action.object_id, &action.template_id, ["/object_id", "/template_id"])
+            (
+                &action.object_id,
+                &action.template_id,
+                ["/object_id", "/template_id"],
+            )
         };
         if other.is_some() {
             let message = format!("does not belong to {}; remove it", kind.text());
@@ -169,7 +177,13 @@ pub fn batch(text: String) -> Result<BusBody, ApiError> {
     let Object(batch): Object<Batch<'_>> =
         serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
     match batch.actions.len() {
-        0 => return Err(ApiError::field("/actions", "range", "must hold at least one action")),
+        0 => {
+            return Err(ApiError::field(
+                "/actions",
+                "range",
+                "must hold at least one action",
+            ));
+        }
         1..=BATCH_ACTIONS_MAX => {}
         count => {
             return Err(ApiError::new(
@@ -204,7 +218,7 @@ mod tests {
     fn texts(body: &BusBody) -> Vec<(&str, &str)> {
         let part = |range: &Range<usize>| &body.text[range.clone()];
         let of = |action: &ActionText| (part(&action.target), part(&action.payload)).to_owned();
-        body.actions.iter().map(|action| of(action)).collect()
+        body.actions.iter().map(of).collect()
     }
 
     #[test]
@@ -229,12 +243,27 @@ mod tests {
     #[test]
     fn wrong_members_are_named() {
         let cases = [
-            (r#"{"action_type": "explode", "object_id": "o"}"#, "/actions/0/action_type"),
-            (r#"{"action_type": "template.create", "object_id": "o"}"#, "/actions/0/action_type"),
-            (r#"{"action_type": "mint", "object_id": "o"}"#, "/actions/0/object_id"),
+            (
+                r#"{"action_type": "explode", "object_id": "o"}"#,
+                "/actions/0/action_type",
+            ),
+            (
+                r#"{"action_type": "template.create", "object_id": "o"}"#,
+                "/actions/0/action_type",
+            ),
+            (
+                r#"{"action_type": "mint", "object_id": "o"}"#,
+                "/actions/0/object_id",
+            ),
             (r#"{"action_type": "lock"}"#, "/actions/0/object_id"),
-            (r#"{"action_type": "lock", "object_id": 5}"#, "/actions/0/object_id"),
-            (r#"{"action_type": "lock", "object_id": "o", "salt": 1}"#, "/actions/0/salt"),
+            (
+                r#"{"action_type": "lock", "object_id": 5}"#,
+                "/actions/0/object_id",
+            ),
+            (
+                r#"{"action_type": "lock", "object_id": "o", "salt": 1}"#,
+                "/actions/0/salt",
+            ),
             (r#"["lock", "o"]"#, "/actions/0"),
         ];
         for (action, pointer) in cases {
@@ -250,7 +279,10 @@ mod tests {
     fn a_batch_has_1_to_500_actions() {
         let of = |count: usize| {
             let action = r#"{"action_type":"lock","object_id":"o"}"#;
-            batch(format!(r#"{{"actions":[{}]}}"#, vec![action; count].join(",")))
+            batch(format!(
+                r#"{{"actions":[{}]}}"#,
+                vec![action; count].join(",")
+            ))
         };
         assert_eq!(of(0).unwrap_err().code, Code::ValidationError);
         assert_eq!(of(500).unwrap().actions.len(), 500);

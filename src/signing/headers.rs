@@ -57,7 +57,8 @@ impl SignatureHeaders {
         }
         let read = Self {
             signature: parsed(headers, SIGNATURE, |text| {
-                text.parse().map_err(|error: SignatureError| error.to_string())
+                text.parse()
+                    .map_err(|error: SignatureError| error.to_string())
             })?,
             signer: parsed(headers, ADDRESS, |text| {
                 text.parse::<Address>().map_err(|error| error.to_string())
@@ -143,7 +144,11 @@ mod tests {
             (SIGNATURE, "", Code::SignatureInvalid),
             (SIGNATURE, "0x1234", Code::SignatureInvalid),
             (SIGNATURE, &high_s, Code::SignatureInvalid),
-            (ADDRESS, "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", Code::SignatureInvalid),
+            (
+                ADDRESS,
+                "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                Code::SignatureInvalid,
+            ),
             (NONCE, "-1", Code::SignatureInvalid),
             (NONCE, "18446744073709551616", Code::SignatureInvalid),
             (DEADLINE, "soon", Code::SignatureInvalid),

@@ -196,8 +196,14 @@ mod tests {
         let content = chain::content(&words, &good.head.signer, &authority);
         assert_eq!(good.actions[0].content, content);
 
-        let other_chain = Domain { chain_id: 1, ..DOMAIN };
-        for bad in [request(DOMAIN, "{}", "{ }"), request(other_chain, "{}", "{}")] {
+        let other_chain = Domain {
+            chain_id: 1,
+            ..DOMAIN
+        };
+        for bad in [
+            request(DOMAIN, "{}", "{ }"),
+            request(other_chain, "{}", "{}"),
+        ] {
             let error = check(bad).unwrap_err();
             assert_eq!(error.code, Code::SignatureInvalid);
             assert!(error.message.contains("chainId 31337"), "{}", error.message);

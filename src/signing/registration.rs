@@ -40,9 +40,9 @@ pub struct RegisterBody {
 /// The text and action of a registration: the digest of its body, and what may be told of it.
 pub(super) fn read(raw: &str) -> Result<(String, ActionText), ApiError> {
     let registration: RegisterBody = body::parse(raw)?;
-    let blind = registration
-        .blind
-        .ok_or_else(|| ApiError::field("/blind", "required", "is required: base64 of random bytes"))?;
+    let blind = registration.blind.ok_or_else(|| {
+        ApiError::field("/blind", "required", "is required: base64 of random bytes")
+    })?;
     let blind_bytes = STANDARD.decode(blind).map_or(0, |bytes| bytes.len());
     if blind_bytes < BLIND_BYTES_MIN {
         let message = format!("must be base64 of at least {BLIND_BYTES_MIN} random bytes");
@@ -63,7 +63,8 @@ pub(super) fn read(raw: &str) -> Result<(String, ActionText), ApiError> {
     };
     let mut text = digest_text(&sha256(raw.as_bytes()));
     let payload = 0..text.len();
-    let disclosed = serde_json::to_string(&disclosed).map_err(|error| ApiError::internal(&error))?;
+    let disclosed =
+        serde_json::to_string(&disclosed).map_err(|error| ApiError::internal(&error))?;
     text.push_str(&disclosed);
     let action = ActionText {
         kind: Kind::WalletRegister,
@@ -106,7 +107,10 @@ mod tests {
             (body("a long enough secret", ""), "/blind"),
             (body("a long enough secret", &short), "/blind"),
             (body("too short", &blind), "/password"),
-            (body("a long enough secret", &format!(r#"{blind}, "role": 1"#)), "/role"),
+            (
+                body("a long enough secret", &format!(r#"{blind}, "role": 1"#)),
+                "/role",
+            ),
         ];
         for (raw, pointer) in cases {
             let error = read(&raw).unwrap_err();

@@ -29,8 +29,7 @@ impl Anchoring {
         engine: &Engine,
     ) -> Result<Self, kedge_chain::sender::OpenError> {
         let domain = chain.domain();
-        let mut sender =
-            SenderOptions::new(domain.chain_id, chain.contract(), domain.separator());
+        let mut sender = SenderOptions::new(domain.chain_id, chain.contract(), domain.separator());
         sender.confirmations = config.chain_confirmations;
         let mut poll_ms = POLL_MS;
         if chain.url().is_some() {
@@ -71,7 +70,10 @@ impl Anchoring {
             None
         });
         let lag = last.as_ref().map_or(published.head.batches, |anchor| {
-            published.head.batches.saturating_sub(anchor.checkpoint.checkpoint.batches)
+            published
+                .head
+                .batches
+                .saturating_sub(anchor.checkpoint.checkpoint.batches)
         });
         let mut members = Map::new();
         members.insert("anchor_interval_s".to_owned(), json!(self.interval_s));

@@ -68,7 +68,9 @@ impl Chain {
     fn node(config: &Config) -> Result<Self, ChainError> {
         let url = config.chain_rpc_url.as_deref();
         let endpoint: Endpoint = url.ok_or(ChainError::Missing("chain_rpc_url"))?.parse()?;
-        let contract = config.chain_contract.ok_or(ChainError::Missing("chain_contract"))?;
+        let contract = config
+            .chain_contract
+            .ok_or(ChainError::Missing("chain_contract"))?;
         let anchor_key = secrets::signing_key(
             config.anchor_key_file.as_deref(),
             "anchor_key_file",
@@ -108,7 +110,9 @@ impl Chain {
             patience_ms: DEPLOY_PATIENCE_MS,
         };
         let stored = read_address(&remembered)?;
-        let contract = ensure_deployed(&rpc, &anchor_key, stored, &options).await?.address();
+        let contract = ensure_deployed(&rpc, &anchor_key, stored, &options)
+            .await?
+            .address();
         if stored != Some(contract) {
             write_address(&remembered, contract)?;
         }
@@ -157,7 +161,7 @@ impl Chain {
     }
 }
 
-fn file_error(path: &Path, message: impl ToString) -> ChainError {
+fn file_error(path: &Path, message: &impl ToString) -> ChainError {
     ChainError::ContractFile {
         path: path.display().to_string(),
         message: message.to_string(),
@@ -168,13 +172,13 @@ fn read_address(path: &Path) -> Result<Option<Address>, ChainError> {
     match std::fs::read_to_string(path) {
         Ok(text) => match text.trim().parse() {
             Ok(address) => Ok(Some(address)),
-            Err(error) => Err(file_error(path, error)),
+            Err(error) => Err(file_error(path, &error)),
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(file_error(path, error)),
+        Err(error) => Err(file_error(path, &error)),
     }
 }
 
 fn write_address(path: &Path, address: Address) -> Result<(), ChainError> {
-    std::fs::write(path, format!("{address}\n")).map_err(|error| file_error(path, error))
+    std::fs::write(path, format!("{address}\n")).map_err(|error| file_error(path, &error))
 }

@@ -106,7 +106,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     tracing::info!("stopping");
     drop(socket);
     drop(anchoring);
-    engine.shutdown(Duration::from_secs(config.drain_timeout_s)).await;
+    engine
+        .shutdown(Duration::from_secs(config.drain_timeout_s))
+        .await;
     chain.shutdown().await;
     match failure.await {
         Ok(why) => Err(RunError::EngineFailed(why)),
@@ -154,7 +156,11 @@ async fn start_engine(
         domain: chain.domain(),
         key: Arc::new(key),
         clock: kedge_actors::system_clock(),
-        shards: if config.shards == 0 { cores } else { config.shards },
+        shards: if config.shards == 0 {
+            cores
+        } else {
+            config.shards
+        },
         objects_live_max: config.objects_live_max,
         organizations_live_max: ORGANIZATIONS_LIVE_MAX,
         requests_max: config.requests_max,

@@ -5,9 +5,7 @@ use std::borrow::Cow;
 use kedge_actors::api::{Done, Placement, Submission, SubmittedAction};
 use kedge_protocol::action::Kind;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::receipt::{
-    BatchReceipt, RECEIPT_VERSION, Receipt, ReceiptAction, ReceiptLeaf,
-};
+use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, Receipt, ReceiptAction, ReceiptLeaf};
 use kedge_protocol::{Hash, Id, Prefix};
 use kedge_storage::PlacedAction;
 use schemars::JsonSchema;
@@ -97,7 +95,8 @@ pub struct Position<'a> {
 impl Position<'_> {
     /// Its place among the batch's leaves.
     pub fn leaf_index(&self) -> u32 {
-        self.placement.first_leaf_index + (self.done.sequence - self.placement.first_sequence) as u32
+        self.placement.first_leaf_index
+            + (self.done.sequence - self.placement.first_sequence) as u32
     }
 
     /// The action's id.
