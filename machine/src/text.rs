@@ -64,6 +64,11 @@ impl Problems {
 /// Reads a payload into a type that refuses unknown fields.
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T, Refusal> {
     json::check(payload).map_err(|error| Refusal::field("", "syntax", error.to_string()))?;
+    // serde reads a structure from an array of its members too; here that would be another text
+    // with the same meaning.
+    if !payload.trim_start().starts_with('{') {
+        return Err(Refusal::field("", "type", "must be a JSON object"));
+    }
     serde_json::from_str(payload).map_err(|error| of_serde(&error))
 }
 

@@ -124,8 +124,10 @@ impl Sessions {
         refresh_token: &str,
     ) -> Result<(Id, Tokens), ApiError> {
         let token_hash = sha256(refresh_token.as_bytes()).0;
-        // Only the exchange that took the place gives it back.
-        let exchange = self.exchanging().insert(token_hash).then_some(Exchange {
+        // The lock is let go before the place is held: giving it back takes the lock again. Only
+        // the exchange that took the place gives it back.
+        let fresh = self.exchanging().insert(token_hash);
+        let exchange = fresh.then(|| Exchange {
             sessions: self,
             hash: token_hash,
         });

@@ -6,6 +6,7 @@ mod pointer;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::{Body, Incoming};
@@ -49,15 +50,22 @@ impl Reader {
     }
 
     /// Reads a body of JSON; what its headers say is checked before a byte of it is taken.
-    pub async fn read(&self, headers: &HeaderMap, body: Incoming) -> Result<Text, ApiError> {
+    pub async fn read(&self, headers: &HeaderMap, mut body: Incoming) -> Result<Text, ApiError> {
         check_type(headers)?;
         let announced = headers
             .get(CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        if announced.is_some_and(|bytes| bytes > self.bytes_max) {
-            return Err(self.too_large());
-        }
-        tokio::time::timeout(self.timeout, self.collect(body, announced.unwrap_or(0)))
+        let reading = async {
+            let read = match announced {
+                Some(bytes) if bytes > self.bytes_max => Err(self.too_large()),
+                _ => self.collect(&mut body, announced.unwrap_or(0)).await,
+            };
+            if read.is_err() {
+                self.discard(&mut body).await;
+            }
+            read
+        };
+        tokio::time::timeout(self.timeout, reading)
             .await
             .map_err(|_| {
                 ApiError::new(
@@ -71,7 +79,20 @@ impl Reader {
             })?
     }
 
-    async fn collect(&self, mut body: Incoming, announced: usize) -> Result<Text, ApiError> {
+    /// Reads on without keeping anything, for as much as an allowed body has: many callers look at
+    /// no answer before they have sent everything.
+    async fn discard(&self, body: &mut Incoming) {
+        let mut left = self.bytes_max;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            left = match left.checked_sub(bytes) {
+                Some(left) => left,
+                None => return,
+            };
+        }
+    }
+
+    async fn collect(&self, body: &mut Incoming, announced: usize) -> Result<Text, ApiError> {
         let mut bytes = Vec::new();
         let mut memory: Option<OwnedSemaphorePermit> = None;
         let mut reserved = 0;
@@ -127,7 +148,7 @@ impl Reader {
 
     fn too_large(&self) -> ApiError {
         let message = format!("the body is larger than {} bytes", self.bytes_max);
-        // What is left of the body is not read, so nothing can follow it.
+        // What is left of the body may stay unread, so nothing can follow it.
         ApiError::new(Code::PayloadTooLarge, message)
             .with_header(hyper::header::CONNECTION, "close".to_owned())
     }

@@ -224,14 +224,13 @@ mod tests {
     #[test]
     fn the_commented_file_is_the_defaults() {
         let text = commented_toml();
-        let set: String = text
+        let set: Vec<&str> = text
             .lines()
             .filter(|line| !line.starts_with("# ") && !line.starts_with("##"))
             .filter_map(|line| line.strip_prefix('#'))
             .filter(|line| !line.ends_with('='))
-            .map(|line| format!("{line}\n"))
             .collect();
-        let read: Config = toml::from_str(&set).unwrap();
+        let read: Config = toml::from_str(&set.join("\n")).unwrap();
         assert_eq!(read, Config::default());
         for row in OPTIONS {
             assert!(text.contains(&format!("\n#{} =", row.name)), "{}", row.name);

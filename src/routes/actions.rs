@@ -36,7 +36,10 @@ pub(super) fn place(placed: &PlacedAction) -> u64 {
 }
 
 /// Every action of one's own organization is shown.
-#[expect(clippy::unnecessary_wraps, reason = "the shape that a list's source has")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the shape that a list's source has"
+)]
 pub(super) fn keep_all(placed: &PlacedAction) -> Result<Option<usize>, ApiError> {
     Ok(Some(placed.action.payload.len()))
 }
@@ -105,7 +108,9 @@ fn load(snapshot: &Snapshot, number: u64) -> Result<Loaded, ApiError> {
 /// or it acted on an object that he sees.
 fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiError> {
     let missing = || ApiError::not_found("action", call.id.as_str());
-    let sequence = if let Some(sequence) = decimal(&call.id) { sequence } else {
+    let sequence = if let Some(sequence) = decimal(&call.id) {
+        sequence
+    } else {
         let id = call.id_of(Prefix::Action, "action")?;
         snapshot.action_sequence(id)?.ok_or_else(missing)?
     };

@@ -53,7 +53,9 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let missing = || ApiError::not_found("anchor", call.id.as_str());
-    let number = if let Some(number) = decimal(&call.id) { number } else {
+    let number = if let Some(number) = decimal(&call.id) {
+        number
+    } else {
         let id = call.id_of(Prefix::Anchor, "anchor")?;
         snapshot.anchor_number(id)?.ok_or_else(missing)?
     };

@@ -18,7 +18,9 @@ use crate::views::scalars::{HashText, IdText};
 /// The batch of the path, by id or number.
 fn found_batch(call: &Call, snapshot: &Snapshot) -> Result<SignedBatch, ApiError> {
     let missing = || ApiError::not_found("batch", call.id.as_str());
-    let number = if let Some(number) = decimal(&call.id) { number } else {
+    let number = if let Some(number) = decimal(&call.id) {
+        number
+    } else {
         let id = call.id_of(Prefix::Batch, "batch")?;
         snapshot.batch_number(id)?.ok_or_else(missing)?
     };

@@ -1,0 +1,287 @@
+//! Everything that is not right is refused with its own code, and changes nothing.
+
+use kedge_client::sign::unix_now_s;
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use serde_json::json;
+
+use crate::harness::{Caller, Server, Signed, Terms, bus_members, signature};
+
+#[tokio::test]
+async fn signatures_that_are_not_right() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    let object_id = ann.new_object(&server, &template_id).await;
+    let before = server.sequence().await;
+
+    let path = format!("/objects/{object_id}");
+    let body = r#"{"properties": {"a": 1}}"#;
+    let send = |key: &Caller, terms: Terms, sent: &'static str| {
+        let mut headers = signature(&key.key, &terms, &[("update", &object_id, body)]);
+        headers.push(ann.bearer());
+        let (server, path) = (&server, &path);
+        async move { server.call("PATCH", path, &headers, sent).await }
+    };
+    let good = || ann.terms(&server);
+    let other_chain = Domain {
+        chain_id: 1,
+        ..server.domain
+    };
+    let other_contract = Domain {
+        verifying_contract: Address([7; 20]),
+        ..server.domain
+    };
+    let now_s = unix_now_s();
+    let cases = [
+        (
+            Terms {
+                domain: other_chain,
+                ..good()
+            },
+            body,
+            401,
+            "SIGNATURE_INVALID",
+        ),
+        (
+            Terms {
+                domain: other_contract,
+                ..good()
+            },
+            body,
+            401,
+            "SIGNATURE_INVALID",
+        ),
+        (
+            Terms {
+                atomic: true,
+                ..good()
+            },
+            body,
+            401,
+            "SIGNATURE_INVALID",
+        ),
+        (
+            good(),
+            r#"{"properties": {"a": 2}}"#,
+            401,
+            "SIGNATURE_INVALID",
+        ),
+        (
+            Terms {
+                deadline_s: now_s - 1,
+                ..good()
+            },
+            body,
+            401,
+            "DEADLINE_EXPIRED",
+        ),
+        (
+            Terms {
+                deadline_s: now_s + 90_000,
+                ..good()
+            },
+            body,
+            400,
+            "VALIDATION_ERROR",
+        ),
+        (Terms { nonce: 1, ..good() }, body, 409, "NONCE_REUSED"),
+        (
+            Terms {
+                nonce: 1 << 40,
+                ..good()
+            },
+            body,
+            409,
+            "NONCE_REUSED",
+        ),
+    ];
+    for (terms, sent, status, code) in cases {
+        let answer = send(&ann, terms, sent).await;
+        answer.refused(status, code);
+        if code == "NONCE_REUSED" {
+            assert_eq!(answer.header("x-nonce-highest"), "3");
+        }
+    }
+    // Bob's key signs well, but not for Ann's wallet.
+    send(&bob, bob.terms(&server), body)
+        .await
+        .refused(403, "FORBIDDEN");
+    let unsigned = server.call("PATCH", &path, &[ann.bearer()], body).await;
+    unsigned.refused(401, "SIGNATURE_REQUIRED");
+    let headers = signature(&ann.key, &good(), &[("update", &object_id, body)]);
+    server
+        .call("PATCH", &path, &headers, body)
+        .await
+        .refused(401, "UNAUTHENTICATED");
+    assert_eq!(server.sequence().await, before);
+
+    // A replay of what was done, and of what was refused as a whole.
+    let terms = good();
+    send(&ann, terms, body).await.expect(200);
+    send(&ann, terms, body).await.refused(409, "NONCE_REUSED");
+    let lock: [Signed<'_>; 1] = [("unlock", &object_id, "{}")];
+    let mut headers = signature(&ann.key, &good(), &lock);
+    headers.push(ann.bearer());
+    let action = bus_members(&lock);
+    let first = server
+        .call("POST", "/ebus/actions", &headers, &action)
+        .await;
+    first.refused(422, "STATE_VIOLATION");
+    let again = server
+        .call("POST", "/ebus/actions", &headers, &action)
+        .await;
+    again.refused(409, "NONCE_REUSED");
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_right() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    let object_id = ann.new_object(&server, &template_id).await;
+    let before = server.sequence().await;
+
+    let deep = format!(
+        r#"{{"properties": {{"a": {}1{}}}}}"#,
+        "[".repeat(70),
+        "]".repeat(70)
+    );
+    let cases = [
+        ("{", 400, "MALFORMED_JSON"),
+        (r#"{"properties": {"a": 1, "a": 2}}"#, 400, "MALFORMED_JSON"),
+        (deep.as_str(), 400, "MALFORMED_JSON"),
+        (r#"{"properties": {}} x"#, 400, "MALFORMED_JSON"),
+        (r#"{"properties": 5}"#, 400, "VALIDATION_ERROR"),
+        (r#"{"propertys": {}}"#, 400, "VALIDATION_ERROR"),
+        ("[]", 400, "VALIDATION_ERROR"),
+    ];
+    let path = format!("/objects/{object_id}");
+    for (body, status, code) in cases {
+        let answer = ann
+            .change(&server, ("PATCH", &path), ("update", &object_id), body)
+            .await;
+        answer.refused(status, code);
+    }
+    let unknown = r#"{"propertys": {}}"#;
+    let answer = ann
+        .change(&server, ("PATCH", &path), ("update", &object_id), unknown)
+        .await;
+    assert_eq!(answer.body["body"]["errors"][0]["pointer"], "/propertys");
+
+    let mut headers = signature(
+        &ann.key,
+        &ann.terms(&server),
+        &[("update", &object_id, "{}")],
+    );
+    headers.extend([ann.bearer(), ("content-type", "text/plain".to_owned())]);
+    let answer = server.call("PATCH", &path, &headers, "").await;
+    answer.refused(415, "UNSUPPORTED_MEDIA_TYPE");
+
+    let missing = json!({ "properties": {} });
+    ann.mint(&server, &missing)
+        .await
+        .refused(400, "VALIDATION_ERROR");
+    let nowhere = json!({ "template_id": "tpl_00000000000000000000000000" });
+    ann.mint(&server, &nowhere)
+        .await
+        .refused(404, "RESOURCE_NOT_FOUND");
+    assert_eq!(server.sequence().await, before);
+}
+
+#[tokio::test]
+async fn sizes_that_are_not_right() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    let object_id = ann.new_object(&server, &template_id).await;
+    let path = format!("/objects/{object_id}");
+    let patch = |bytes: usize| {
+        // {"a":"…"} has eight bytes around its text.
+        let text = "x".repeat(bytes - 8);
+        let (server, ann, path, object_id) = (&server, &ann, &path, &object_id);
+        async move {
+            let body = format!(r#"{{"properties":{{"a":"{text}"}}}}"#);
+            ann.change(server, ("PATCH", path), ("update", object_id), &body)
+                .await
+        }
+    };
+    let before = server.sequence().await;
+    patch(1_048_577).await.refused(413, "OBJECT_TOO_LARGE");
+    assert_eq!(server.sequence().await, before);
+    patch(1_048_576).await.expect(200);
+    let before = server.sequence().await;
+
+    let lock: [Signed<'_>; 1] = [("lock", &object_id, "{}")];
+    let batch = |count: usize| {
+        let mut headers = signature(&ann.key, &ann.terms(&server), &lock);
+        headers.push(ann.bearer());
+        let members = vec![bus_members(&lock); count].join(",");
+        let server = &server;
+        async move {
+            let body = format!(r#"{{"actions":[{members}]}}"#);
+            server
+                .call("POST", "/ebus/actions/batch", &headers, &body)
+                .await
+        }
+    };
+    let empty = batch(0).await;
+    empty.refused(400, "VALIDATION_ERROR");
+    assert_eq!(empty.body["body"]["errors"][0]["pointer"], "/actions");
+    batch(501).await.refused(413, "BATCH_TOO_LARGE");
+
+    let mut headers = signature(&ann.key, &ann.terms(&server), &lock);
+    headers.push(ann.bearer());
+    let huge = " ".repeat(16 * 1024 * 1024 + 1);
+    let answer = server
+        .call("POST", "/ebus/actions/batch", &headers, &huge)
+        .await;
+    answer.refused(413, "PAYLOAD_TOO_LARGE");
+    assert_eq!(server.sequence().await, before);
+}
+
+#[tokio::test]
+async fn bus_bodies_that_are_not_right() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    let object_id = ann.new_object(&server, &template_id).await;
+    let before = server.sequence().await;
+    let cases = [
+        (
+            r#"{"action_type": "explode", "object_id": "o"}"#,
+            "/action_type",
+        ),
+        (
+            r#"{"action_type": "template.create", "object_id": "o"}"#,
+            "/action_type",
+        ),
+        (r#"{"action_type": 5, "object_id": "o"}"#, "/action_type"),
+        (r#"{"action_type": "lock"}"#, "/object_id"),
+        (r#"{"action_type": "mint", "object_id": "o"}"#, "/object_id"),
+        (
+            r#"{"action_type": "lock", "object_id": "o", "colour": 1}"#,
+            "/colour",
+        ),
+    ];
+    for (body, pointer) in cases {
+        let action: [Signed<'_>; 1] = [("lock", &object_id, "{}")];
+        let mut headers = signature(&ann.key, &ann.terms(&server), &action);
+        headers.push(ann.bearer());
+        let answer = server.call("POST", "/ebus/actions", &headers, body).await;
+        answer.refused(400, "VALIDATION_ERROR");
+        assert_eq!(
+            answer.body["body"]["errors"][0]["pointer"], pointer,
+            "{body}"
+        );
+    }
+    let payload = ann
+        .action(&server, ("lock", &object_id, r#"{"why": 1}"#))
+        .await;
+    payload.refused(400, "VALIDATION_ERROR");
+    assert_eq!(payload.body["body"]["errors"][0]["pointer"], "/payload/why");
+    let custom = ann.action(&server, ("x.redeem", &object_id, "{}")).await;
+    custom.refused(403, "FORBIDDEN");
+    assert_eq!(server.sequence().await, before);
+}

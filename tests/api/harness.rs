@@ -1,0 +1,421 @@
+//! A running server and a caller that can sign, rightly or wrongly.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{HeaderMap, Request};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kedge_client::sign::{ActionText, RequestTerms, sign, unix_now_s};
+use kedge_protocol::action::Kind;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::hash::sha256;
+use kedge_protocol::payload::digest_text;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash};
+use serde_json::{Value, json};
+
+/// A server of its own, in a directory of its own; both go when it drops.
+pub(crate) struct Server {
+    child: Child,
+    /// Kept open: the server must not find that nobody listens to what it prints.
+    _stdout: BufReader<ChildStdout>,
+    pub(crate) url: String,
+    pub(crate) domain: Domain,
+    pub(crate) sequencer: Address,
+    pub(crate) dir: tempfile::TempDir,
+    http: Client<HttpConnector, Full<Bytes>>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// An answer.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn code(&self) -> &str {
+        self.body["code"].as_str().unwrap_or("")
+    }
+
+    /// The answer, which must have this status.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.body);
+        self
+    }
+
+    /// Checks that this is an error of the service's form with this code.
+    #[track_caller]
+    pub(crate) fn refused(&self, status: u16, code: &str) {
+        assert_eq!((self.status, self.code()), (status, code), "{}", self.body);
+        assert_eq!(self.body["status"], status);
+        assert!(self.body["body"]["message"].is_string(), "{}", self.body);
+        assert_eq!(self.body["body"]["request_id"], self.header("x-request-id"));
+    }
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    pub(crate) async fn start_with(options: &[&str]) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), options).await
+    }
+
+    /// Starts a server again on the directory of one that has ended.
+    pub(crate) async fn restart(mut self) -> Self {
+        let other = tempfile::tempdir().unwrap();
+        let dir = std::mem::replace(&mut self.dir, other);
+        // Tokens name their issuer, which is the URL: the port is another one now.
+        let issuer = format!("public_url=\"{}\"", self.url);
+        Self::start_in(dir, &[&issuer]).await
+    }
+
+    async fn start_in(dir: tempfile::TempDir, options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
+        command
+            .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
+            .arg(dir.path().join("data"))
+            .args(["--set", "embedded_chain_listen=\"127.0.0.1:0\""])
+            .args(["--set", "log_filter=warn"])
+            .stdout(Stdio::piped());
+        for option in options {
+            command.args(["--set", option]);
+        }
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let url = (&mut stdout).lines().find_map(|line| {
+            line.unwrap()
+                .strip_prefix("listening on ")
+                .map(str::to_owned)
+        });
+        let mut server = Self {
+            child,
+            _stdout: stdout,
+            url: url.expect("the server says where it listens"),
+            domain: Domain {
+                chain_id: 0,
+                verifying_contract: Address::ZERO,
+            },
+            sequencer: Address::ZERO,
+            dir,
+            http: Client::builder(TokioExecutor::new()).build_http(),
+        };
+        let domain = server
+            .get("/.well-known/eip712-domain.json", None)
+            .await
+            .expect(200)
+            .body;
+        server.domain = Domain {
+            chain_id: domain["chainId"].as_u64().unwrap(),
+            verifying_contract: domain["verifyingContract"]
+                .as_str()
+                .unwrap()
+                .parse()
+                .unwrap(),
+        };
+        server.sequencer = domain["sequencer"].as_str().unwrap().parse().unwrap();
+        server
+    }
+
+    /// Asks the process to end, and gives its exit code.
+    pub(crate) fn terminate(&mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+        self.child.wait().unwrap().code()
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        self.url.strip_prefix("http://").unwrap()
+    }
+
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+        let response = self.http.request(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let body = if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).unwrap()
+        };
+        Answer {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body,
+        }
+    }
+
+    pub(crate) async fn call(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, String)],
+        body: &str,
+    ) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url));
+        if !body.is_empty() {
+            request = request.header("content-type", "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let body = Full::new(Bytes::copy_from_slice(body.as_bytes()));
+        self.send(request.body(body).unwrap()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str, token: Option<&str>) -> Answer {
+        let bearer = token.map(|token| ("authorization", format!("Bearer {token}")));
+        self.call("GET", path, bearer.as_slice(), "").await
+    }
+
+    /// The log's last sequence.
+    pub(crate) async fn sequence(&self) -> u64 {
+        self.get("/checkpoint", None).await.body["checkpoint"]["sequence"]
+            .as_u64()
+            .unwrap()
+    }
+}
+
+/// How a request is signed; [`Caller::terms`] gives the right way, tests bend it.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) domain: Domain,
+    pub(crate) nonce: u64,
+    pub(crate) deadline_s: u64,
+    pub(crate) atomic: bool,
+    pub(crate) seed: Hash,
+}
+
+/// A key, with the token of its wallet.
+pub(crate) struct Caller {
+    pub(crate) key: SigningKey,
+    pub(crate) token: String,
+    pub(crate) wallet_id: String,
+    nonce: AtomicU64,
+}
+
+/// One action as it is signed: kind, target, payload.
+pub(crate) type Signed<'a> = (&'a str, &'a str, &'a str);
+
+/// The headers of a signature.
+pub(crate) fn signature(
+    key: &SigningKey,
+    terms: &Terms,
+    actions: &[Signed<'_>],
+) -> Vec<(&'static str, String)> {
+    let kinds: Vec<Kind> = actions
+        .iter()
+        .map(|(kind, ..)| Kind::of_text(kind).unwrap())
+        .collect();
+    let texts: Vec<ActionText<'_>> = actions
+        .iter()
+        .zip(&kinds)
+        .map(|((_, target, payload), kind)| ActionText {
+            kind,
+            target,
+            payload: payload.as_bytes(),
+        })
+        .collect();
+    let request_terms = RequestTerms {
+        key,
+        domain_separator: &terms.domain.separator(),
+        nonce: terms.nonce,
+        deadline_s: terms.deadline_s,
+        atomic: terms.atomic,
+        seed: terms.seed,
+    };
+    sign(&request_terms, &texts).unwrap().headers().to_vec()
+}
+
+static CALLERS: AtomicU64 = AtomicU64::new(1);
+
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
+impl Caller {
+    /// A key that belongs to nobody yet.
+    pub(crate) fn nobody() -> Self {
+        let number = CALLERS.fetch_add(1, Ordering::Relaxed);
+        let key = SigningKey::from_bytes(&sha256(&number.to_be_bytes()).0).unwrap();
+        Self {
+            key,
+            token: String::new(),
+            wallet_id: String::new(),
+            nonce: AtomicU64::new(0),
+        }
+    }
+
+    /// A registered wallet.
+    pub(crate) async fn register(server: &Server, email: &str) -> Self {
+        let mut caller = Self::nobody();
+        let body = caller.registration(email).to_string();
+        let answer = caller.send_registration(server, &body).await.expect(201);
+        let text = |name: &str, of: &Value| of[name].as_str().unwrap().to_owned();
+        caller.token = text("access_token", &answer.body);
+        caller.wallet_id = text("id", &answer.body["wallet"]);
+        caller
+    }
+
+    pub(crate) fn registration(&self, email: &str) -> Value {
+        json!({
+            "email": email,
+            "password": PASSWORD,
+            "address": self.key.address(),
+            "blind": "MDEyMzQ1Njc4OWFiY2RlZg==",
+        })
+    }
+
+    pub(crate) async fn send_registration(&self, server: &Server, body: &str) -> Answer {
+        let payload = digest_text(&sha256(body.as_bytes()));
+        let terms = self.terms(server);
+        let headers = signature(&self.key, &terms, &[("wallet.register", "", &payload)]);
+        server
+            .call("POST", "/wallets/register", &headers, body)
+            .await
+    }
+
+    pub(crate) fn terms(&self, server: &Server) -> Terms {
+        let nonce = self.nonce.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut preimage = self.key.address().0.to_vec();
+        preimage.extend_from_slice(&nonce.to_be_bytes());
+        Terms {
+            domain: server.domain,
+            nonce,
+            deadline_s: unix_now_s() + 60,
+            atomic: false,
+            seed: sha256(&preimage),
+        }
+    }
+
+    pub(crate) fn bearer(&self) -> (&'static str, String) {
+        ("authorization", format!("Bearer {}", self.token))
+    }
+
+    /// Sends a resource's request whose payload is its body.
+    pub(crate) async fn change(
+        &self,
+        server: &Server,
+        (method, path): (&str, &str),
+        (kind, target): (&str, &str),
+        body: &str,
+    ) -> Answer {
+        let mut headers = signature(&self.key, &self.terms(server), &[(kind, target, body)]);
+        headers.push(self.bearer());
+        server.call(method, path, &headers, body).await
+    }
+
+    pub(crate) async fn template(&self, server: &Server, body: &Value) -> Answer {
+        let request = ("POST", "/templates");
+        self.change(server, request, ("template.create", ""), &body.to_string())
+            .await
+    }
+
+    /// Makes a template and gives its id.
+    pub(crate) async fn new_template(&self, server: &Server, name: &str) -> String {
+        let made = self
+            .template(server, &json!({ "name": name }))
+            .await
+            .expect(201);
+        made.body["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn mint(&self, server: &Server, body: &Value) -> Answer {
+        let target = body["template_id"].as_str().unwrap_or_default();
+        self.change(
+            server,
+            ("POST", "/objects"),
+            ("mint", target),
+            &body.to_string(),
+        )
+        .await
+    }
+
+    /// Mints an object and gives its id.
+    pub(crate) async fn new_object(&self, server: &Server, template_id: &str) -> String {
+        let made = self
+            .mint(server, &json!({ "template_id": template_id }))
+            .await
+            .expect(201);
+        made.body["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Sends actions of the bus: a batch, or with `single` one by itself.
+    pub(crate) async fn bus(
+        &self,
+        server: &Server,
+        actions: &[Signed<'_>],
+        atomic: bool,
+    ) -> Answer {
+        self.bus_with(server, actions, atomic, &[]).await
+    }
+
+    pub(crate) async fn bus_with(
+        &self,
+        server: &Server,
+        actions: &[Signed<'_>],
+        atomic: bool,
+        more: &[(&'static str, String)],
+    ) -> Answer {
+        let terms = Terms {
+            atomic,
+            ..self.terms(server)
+        };
+        let mut headers = signature(&self.key, &terms, actions);
+        headers.push(self.bearer());
+        headers.extend_from_slice(more);
+        let body = format!(
+            r#"{{"actions":[{}],"atomic":{atomic}}}"#,
+            bus_members(actions)
+        );
+        server
+            .call("POST", "/ebus/actions/batch", &headers, &body)
+            .await
+    }
+
+    pub(crate) async fn action(&self, server: &Server, action: Signed<'_>) -> Answer {
+        let mut headers = signature(&self.key, &self.terms(server), &[action]);
+        headers.push(self.bearer());
+        let body = bus_members(&[action]);
+        server.call("POST", "/ebus/actions", &headers, &body).await
+    }
+}
+
+/// The JSON of actions, with their payloads' exact text.
+pub(crate) fn bus_members(actions: &[Signed<'_>]) -> String {
+    let member = |(kind, target, payload): &Signed<'_>| {
+        let name = if *kind == "mint" {
+            "template_id"
+        } else {
+            "object_id"
+        };
+        format!(r#"{{"action_type":"{kind}","{name}":"{target}","payload":{payload}}}"#)
+    };
+    actions.iter().map(member).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,133 @@
+//! Pages, cursors, orders, filters.
+
+use serde_json::Value;
+
+use crate::harness::{Caller, Server, Signed};
+
+fn ids(page: &Value) -> Vec<String> {
+    let items = page["items"].as_array().unwrap();
+    items
+        .iter()
+        .map(|item| item["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_while_records_are_added() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    let mints: Vec<Signed<'_>> = vec![("mint", &template_id, "{}"); 150];
+    ann.bus(&server, &mints, true).await.expect(200);
+
+    let first = server.get("/objects", Some(&ann.token)).await.expect(200);
+    assert_eq!(ids(&first.body).len(), 100);
+    assert_eq!(first.body["has_more"], true);
+    ann.bus(&server, &mints[..10], true).await.expect(200);
+    let cursor = first.body["cursor"].as_str().unwrap();
+    let second = server
+        .get(&format!("/objects?cursor={cursor}"), Some(&ann.token))
+        .await
+        .expect(200);
+    assert_eq!(second.body["has_more"], false);
+    assert_eq!(second.body["cursor"], Value::Null);
+    let mut all = ids(&first.body);
+    all.extend(ids(&second.body));
+    assert_eq!(all.len(), 160);
+    let mut unique = all.clone();
+    unique.sort();
+    unique.dedup();
+    assert_eq!(unique.len(), 160, "no record stands on two pages");
+
+    let path = format!("/objects?template_id={template_id}&order=desc&limit=1000");
+    let mut newest = ids(&server.get(&path, Some(&ann.token)).await.expect(200).body);
+    newest.reverse();
+    assert_eq!(newest, all);
+    let path = format!("/objects?owner_id={}&limit=7", ann.wallet_id);
+    let owned = server.get(&path, Some(&ann.token)).await.expect(200);
+    assert_eq!(ids(&owned.body), all[..7]);
+
+    let offset = server
+        .get("/objects?offset=155", Some(&ann.token))
+        .await
+        .expect(200);
+    assert_eq!(ids(&offset.body), all[155..]);
+    assert!(offset.header("deprecation").starts_with('@'));
+    assert!(offset.header("link").contains("successor-version"));
+}
+
+#[tokio::test]
+async fn parameters_and_cursors_that_are_not_right_are_refused() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    ann.bus(
+        &server,
+        &[("mint", &template_id, "{}"), ("mint", &template_id, "{}")],
+        true,
+    )
+    .await;
+    let page = server
+        .get("/objects?limit=1", Some(&ann.token))
+        .await
+        .expect(200);
+    let cursor = page.body["cursor"].as_str().unwrap().to_owned();
+    let forged = format!(
+        "{}{}",
+        if cursor.starts_with('A') { "B" } else { "A" },
+        &cursor[1..]
+    );
+
+    let cases = [
+        (format!("/objects?cursor={forged}"), "CURSOR_INVALID"),
+        ("/objects?cursor=x".to_owned(), "CURSOR_INVALID"),
+        (format!("/templates?cursor={cursor}"), "CURSOR_INVALID"),
+        (
+            format!("/objects?template_id={template_id}&cursor={cursor}"),
+            "CURSOR_INVALID",
+        ),
+        (
+            format!("/objects?order=desc&cursor={cursor}"),
+            "CURSOR_INVALID",
+        ),
+        ("/objects?limit=0".to_owned(), "VALIDATION_ERROR"),
+        ("/objects?limit=1001".to_owned(), "VALIDATION_ERROR"),
+        ("/objects?limit=ten".to_owned(), "VALIDATION_ERROR"),
+        ("/objects?offset=10001".to_owned(), "VALIDATION_ERROR"),
+        ("/objects?order=up".to_owned(), "VALIDATION_ERROR"),
+        ("/objects?colour=red".to_owned(), "VALIDATION_ERROR"),
+        ("/objects?owner_id=obj_x".to_owned(), "VALIDATION_ERROR"),
+    ];
+    for (path, code) in cases {
+        server.get(&path, Some(&ann.token)).await.refused(400, code);
+    }
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let foreign = server
+        .get(&format!("/objects?cursor={cursor}"), Some(&bob.token))
+        .await;
+    foreign.refused(400, "CURSOR_INVALID");
+}
+
+#[tokio::test]
+async fn actions_are_listed_with_their_heads() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    let mints: [Signed<'_>; 5] = [("mint", &template_id, "{}"); 5];
+    let done = ann.bus(&server, &mints, false).await.expect(200);
+    let _bob = Caller::register(&server, "bob@example.com").await;
+    let listed = server
+        .get("/ebus/actions?order=desc&limit=5", Some(&ann.token))
+        .await
+        .expect(200);
+    let mut listed = listed.body["items"].as_array().unwrap().clone();
+    listed.reverse();
+    assert_eq!(&listed, done.body["results"].as_array().unwrap());
+
+    let ahead = server.sequence().await + 1;
+    let path = format!("/ebus/actions?min_sequence={ahead}");
+    server
+        .get(&path, Some(&ann.token))
+        .await
+        .refused(409, "SEQUENCE_NOT_REACHED");
+}

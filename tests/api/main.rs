@@ -1,0 +1,11 @@
+//! The whole server over HTTP: the real binary, its own store and chain, real signatures.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod accounts;
+mod bad_input;
+mod harness;
+mod lists;
+mod objects;
+mod public_log;
+mod transport;
