@@ -20,7 +20,11 @@ pub enum LoggingError {
 /// Sets the process's log up.
 pub fn init(config: &Config) -> Result<(), LoggingError> {
     let filter = EnvFilter::try_new(&config.log_filter)?;
-    let builder = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        // Telling that the log cannot be written would be written to the log, and panic.
+        .log_internal_errors(false);
     let set = match config.log_format {
         LogFormat::Human => builder.try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),

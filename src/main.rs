@@ -4,6 +4,10 @@ mod cli;
 
 use std::process::ExitCode;
 
+/// A request allocates and frees on several threads; the C library's allocator contends there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     cli::main()
 }

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use hyper::header::HeaderValue;
 use http_body_util::Full;
 use hyper::Request;
+use hyper::header::HeaderValue;
 use indicatif::ProgressBar;
 use kedge_client::{
     Account, BatchMode, Client, NewAction, NewObject, NewTemplate, Properties, Registration,
@@ -51,7 +51,10 @@ pub(crate) struct Session {
 pub(crate) async fn organizations(client: &Client, options: &Options) -> Result<Vec<Organization>> {
     let tag: [u8; 6] = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
     let tag = to_hex(&tag)[2..].to_owned();
-    let bar = progress::bar("objects minted", options.objects_each() * options.organizations);
+    let bar = progress::bar(
+        "objects minted",
+        options.objects_each() * options.organizations,
+    );
     let made = each(options.organizations, |number| {
         let (client, bar, tag) = (client.clone(), bar.clone(), tag.clone());
         let (count, cold) = (options.objects_each(), options.cold);

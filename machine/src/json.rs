@@ -149,6 +149,10 @@ pub struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>);
 impl<'a> Members<'a> {
     /// Reads the members of a text that [`check`] accepted; `None` if it is no object.
     pub fn of(text: &'a str) -> Option<Self> {
+        // Most values of a merge are no objects, and an error costs more than a look.
+        if !text.trim_start().starts_with('{') {
+            return None;
+        }
         let mut deserializer = serde_json::Deserializer::from_str(text);
         deserializer.deserialize_map(MembersVisitor).ok()
     }

@@ -153,12 +153,16 @@ impl fmt::Debug for Id {
     }
 }
 
-fn digit_value(digit: u8) -> Option<u128> {
-    ALPHABET
-        .iter()
-        .position(|&known| known == digit)
-        .map(|value| value as u128)
-}
+/// The value of each ASCII digit; 255 for what is none.
+const DIGIT_VALUES: [u8; 256] = {
+    let mut values = [255; 256];
+    let mut value = 0;
+    while value < ALPHABET.len() {
+        values[ALPHABET[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
 
 impl FromStr for Id {
     type Err = IdError;
@@ -172,7 +176,11 @@ impl FromStr for Id {
         }
         let mut number: u128 = 0;
         for digit in digits.bytes() {
-            number = number << 5 | digit_value(digit).ok_or(IdError::Digits)?;
+            let value = DIGIT_VALUES[usize::from(digit)];
+            if value == 255 {
+                return Err(IdError::Digits);
+            }
+            number = number << 5 | u128::from(value);
         }
         Ok(Self {
             prefix,
