@@ -92,6 +92,9 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests under way");
     describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
     describe_counter!(ERRORS, Unit::Count, "Errors by code");
+    kedge_actors::metric_definitions::describe();
+    kedge_storage::metric_definitions::describe();
+    kedge_chain::metric_definitions::describe();
     Ok(handle)
 }
 

@@ -1,5 +1,7 @@
 //! What an account does when requests are refused, and what it refuses itself.
 
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
 mod support;
 
 use std::collections::HashSet;

@@ -79,6 +79,7 @@ pub(crate) struct Options {
     pub(crate) server_pid: Option<u32>,
     /// File for the report in JSON.
     #[arg(long)]
+    #[serde(skip)]
     pub(crate) json: Option<PathBuf>,
 }
 

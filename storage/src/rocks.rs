@@ -133,7 +133,11 @@ fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
     options.set_block_based_table_factory(&blocks);
     if shape.text {
         options.set_compression_type(DBCompressionType::Lz4);
-        options.set_bottommost_compression_type(DBCompressionType::Zstd);
+        // The log is compacted once and then lies still. Rows that change are compacted over and
+        // over, where the stronger compression costs more time than it saves room.
+        if matches!(table, Table::Log) {
+            options.set_bottommost_compression_type(DBCompressionType::Zstd);
+        }
     } else {
         options.set_compression_type(DBCompressionType::None);
     }

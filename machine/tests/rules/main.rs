@@ -1,0 +1,11 @@
+//! The rules as a whole: random histories against a small model that was written for nothing else,
+//! the table of rights, and the sizes to the byte.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod attempts;
+mod history;
+mod limits;
+mod model;
+mod rights;
+mod world;

@@ -1,0 +1,227 @@
+//! The table of rights: every kind, every rule, every place that a caller may have.
+
+use kedge_machine::fold::State;
+use kedge_machine::world::{Caller, Input};
+use kedge_machine::{Refusal, object, template};
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::{ActionRule, Object, ObjectStatus, Role, Template, Trace, Who};
+use kedge_protocol::{Address, Hash, Id, Prefix};
+
+use crate::attempts::{KINDS, kind};
+
+const CONTENT: Hash = Hash([0x77; 32]);
+
+fn id(prefix: Prefix, number: u32) -> Id {
+    Id::made_by(prefix, &Hash::ZERO, number)
+}
+
+fn made(rule: Option<(&Kind, Who)>, public_access: bool) -> Template {
+    Template {
+        id: id(Prefix::Template, 1),
+        organization_id: id(Prefix::Organization, 1),
+        name: "table".to_owned(),
+        description: String::new(),
+        properties: "{}".to_owned(),
+        max_supply: None,
+        actions: rule
+            .map(|(kind, who)| ActionRule {
+                kind: kind.clone(),
+                who,
+            })
+            .into_iter()
+            .collect(),
+        public_access,
+        variation_count: 0,
+        trace: Trace::NEW.next(&CONTENT),
+    }
+}
+
+fn owned_by(owner: &Caller, status: ObjectStatus) -> Object {
+    Object {
+        id: id(Prefix::Object, 1),
+        organization_id: id(Prefix::Organization, 1),
+        template_id: id(Prefix::Template, 1),
+        variation_id: None,
+        owner_id: owner.wallet_id,
+        owner_address: owner.address,
+        properties: "{}".to_owned(),
+        status,
+        trace: Trace::NEW.next(&CONTENT),
+    }
+}
+
+fn caller(number: u32, of_issuer: bool, role: Role) -> Caller {
+    Caller {
+        wallet_id: id(Prefix::Wallet, number),
+        organization_id: id(Prefix::Organization, if of_issuer { 1 } else { 2 }),
+        role,
+        address: Address([number as u8; 20]),
+    }
+}
+
+/// What the kind takes, so that nothing but the rights decides.
+fn payload(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::SetAttributes => r#"{"attributes":{"a":1}}"#,
+        Kind::DeleteAttributes => r#"{"attributes":["a"]}"#,
+        _ => "{}",
+    }
+}
+
+/// The table itself: `None` for nobody, else who.
+fn expected(kind: &Kind, rule: Option<Who>) -> Option<Who> {
+    rule.or(match kind {
+        Kind::Mint => Some(Who::Issuer),
+        Kind::Custom(_) => None,
+        _ => Some(Who::Owner),
+    })
+}
+
+#[test]
+fn who_may_do_what() {
+    let world = State::default();
+    let mut cases = 0;
+    for number in 0..KINDS.len() as u8 {
+        let kind = kind(number);
+        // A transfer needs somebody to give to; it has a case of its own below.
+        if kind == Kind::Transfer {
+            continue;
+        }
+        for rule in [None, Some(Who::Owner), Some(Who::Issuer), Some(Who::Anyone)] {
+            for bits in 0..8u8 {
+                let (owns, of_issuer, public) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+                for role in [Role::Owner, Role::Admin, Role::Member] {
+                    let template = made(rule.map(|who| (&kind, who)), public);
+                    let asks = caller(1, of_issuer, role);
+                    let owner = if owns {
+                        asks
+                    } else {
+                        caller(2, false, Role::Owner)
+                    };
+                    let status = if kind == Kind::Unlock {
+                        ObjectStatus::Locked
+                    } else {
+                        ObjectStatus::Active
+                    };
+                    let target = if kind == Kind::Mint {
+                        template.id
+                    } else {
+                        id(Prefix::Object, 1)
+                    };
+                    let target = target.to_string();
+                    let input = Input {
+                        kind: &kind,
+                        target: &target,
+                        payload: payload(&kind),
+                        content: &CONTENT,
+                    };
+                    let mints = kind == Kind::Mint;
+                    let done = if mints {
+                        let mut world = State::default();
+                        world.templates.insert(template.id, template.clone().into());
+                        object::mint(&world, &asks, &input)
+                    } else {
+                        object::act(&world, &asks, &owned_by(&owner, status), &template, &input)
+                    };
+                    let sees = of_issuer || public || (owns && !mints);
+                    let manages = of_issuer && role != Role::Member;
+                    let may = match expected(&kind, rule) {
+                        None => false,
+                        Some(Who::Anyone) => true,
+                        Some(Who::Owner) => owns && !mints,
+                        Some(Who::Issuer) => manages,
+                    };
+                    let told = format!(
+                        "{kind:?} {rule:?} owns {owns} issuer's {of_issuer} {role:?} public {public}: {done:?}"
+                    );
+                    match done {
+                        Ok(next) => {
+                            assert!(sees && may, "{told}");
+                            assert_eq!(next.trace.version, if mints { 1 } else { 2 }, "{told}");
+                        }
+                        Err(Refusal::NotFound { .. }) => assert!(!sees, "{told}"),
+                        Err(Refusal::Forbidden(_)) => assert!(sees && !may, "{told}"),
+                        Err(other) => panic!("{other:?}: {told}"),
+                    }
+                    cases += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(cases, 9 * 4 * 8 * 3);
+}
+
+#[test]
+fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
+    let world = State::default();
+    for role in [Role::Owner, Role::Admin, Role::Member] {
+        let create = Input {
+            kind: &Kind::TemplateCreate,
+            target: "",
+            payload: r#"{"name":"new"}"#,
+            content: &CONTENT,
+        };
+        let created = template::create(&world, &caller(1, true, role), &create);
+        assert_eq!(
+            created.is_ok(),
+            role != Role::Member,
+            "{role:?}: {created:?}"
+        );
+        for (of_issuer, public) in [(true, false), (true, true), (false, false), (false, true)] {
+            let target = made(None, public);
+            let text = target.id.to_string();
+            let add = Input {
+                kind: &Kind::TemplateVariations,
+                target: &text,
+                payload: r#"{"name":"v"}"#,
+                content: &CONTENT,
+            };
+            let added = template::add_variations(&caller(1, of_issuer, role), &target, &add);
+            match added {
+                Ok((next, variations)) => {
+                    assert!(of_issuer && role != Role::Member);
+                    assert_eq!((next.variation_count, variations.len()), (1, 1));
+                }
+                Err(Refusal::NotFound { .. }) => assert!(!of_issuer && !public),
+                Err(Refusal::Forbidden(_)) => assert!(role == Role::Member || !of_issuer),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// What a status allows, whoever asks.
+#[test]
+fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
+    let owner = caller(1, true, Role::Owner);
+    let template = made(None, false);
+    let world = State::default();
+    for number in 1..9u8 {
+        let kind = kind(number);
+        for status in [
+            ObjectStatus::Active,
+            ObjectStatus::Locked,
+            ObjectStatus::Burned,
+        ] {
+            let target = id(Prefix::Object, 1).to_string();
+            let input = Input {
+                kind: &kind,
+                target: &target,
+                payload: payload(&kind),
+                content: &CONTENT,
+            };
+            let done = object::act(&world, &owner, &owned_by(&owner, status), &template, &input);
+            let unlocks = kind == Kind::Unlock;
+            let allowed = match status {
+                ObjectStatus::Active => !unlocks,
+                ObjectStatus::Locked => unlocks,
+                ObjectStatus::Burned => false,
+            };
+            let refused_for_state = matches!(done, Err(Refusal::State(_)));
+            assert_eq!(
+                refused_for_state, !allowed,
+                "{kind:?} on {status:?}: {done:?}"
+            );
+        }
+    }
+}

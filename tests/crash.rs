@@ -1,0 +1,319 @@
+//! The server killed at any moment, with hundreds of requests in flight: what it has acknowledged
+//! is there, once and in place, and the whole store verifies.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject, Properties};
+use kedge_protocol::Id;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use support::ledger::Ledger;
+use support::server::{Server, Setup};
+use support::{Rng, connect, http, register, template};
+
+/// How often the server is killed.
+const KILLS: u32 = 20;
+/// Clients, each with one request at a time.
+const WORKERS: usize = 400;
+/// So many requests must be in flight when the server is killed, and so many of them in the server.
+const IN_FLIGHT_MIN: usize = 200;
+/// Every how many kills the whole store is verified as the kill left it.
+const VERIFY_EVERY: u32 = 5;
+/// The test fails when it takes longer.
+const LIMIT: Duration = Duration::from_secs(150);
+
+/// Everything that the workers of one server life share.
+struct Load {
+    accounts: Vec<Account>,
+    template: Id,
+    objects: Vec<Id>,
+    ledger: Arc<Ledger>,
+    in_flight: AtomicUsize,
+    killed: AtomicBool,
+}
+
+fn properties(rng: &mut Rng) -> Properties {
+    let value =
+        json!({ "count": rng.below(1_000), "text": "x".repeat(1 + rng.below(200) as usize) });
+    value.as_object().unwrap().clone()
+}
+
+impl Load {
+    /// Any action of the bus; nobody makes sure that it is allowed.
+    fn action(&self, rng: &mut Rng, to: &Account) -> NewAction {
+        let object = rng.pick(&self.objects);
+        match rng.below(10) {
+            0 => NewAction::transfer(object, &to.address().to_string()),
+            1 | 2 => {
+                let object = NewObject {
+                    properties: properties(rng),
+                    ..NewObject::default()
+                };
+                NewAction::mint(self.template, &object)
+            }
+            _ => NewAction::update(object, &properties(rng)),
+        }
+        .unwrap()
+    }
+
+    async fn request(&self, rng: &mut Rng) -> Result<(), Error> {
+        let account = rng.pick(&self.accounts);
+        let other = rng.pick(&self.accounts);
+        match rng.below(8) {
+            0 => {
+                let minted = account.mint(self.template, &NewObject::default()).await?;
+                self.ledger.changed(&minted);
+            }
+            1 => {
+                let object = rng.pick(&self.objects);
+                let patched = account.update(object, &properties(rng)).await?;
+                self.ledger.changed(&patched);
+            }
+            2 | 3 => {
+                let actions: Vec<NewAction> = (0..=rng.below(30))
+                    .map(|_| self.action(rng, &other))
+                    .collect();
+                let mode = rng.pick(&[BatchMode::Independent, BatchMode::Atomic]);
+                self.ledger.batch(&account.batch(&actions, mode).await?);
+            }
+            _ => {
+                let action = self.action(rng, &other);
+                self.ledger.action(&account.act(&action).await?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one request after the other until the server is gone.
+    async fn work(self: Arc<Self>, mut rng: Rng) {
+        // Objects change hands all the time, so these are expected.
+        let refusals = ["FORBIDDEN", "RESOURCE_NOT_FOUND", "STATE_VIOLATION"];
+        loop {
+            self.in_flight.fetch_add(1, Ordering::SeqCst);
+            let outcome = self.request(&mut rng).await;
+            self.in_flight.fetch_sub(1, Ordering::SeqCst);
+            match outcome {
+                Ok(()) => {}
+                Err(error) if error.code().is_some_and(|code| refusals.contains(&code)) => {}
+                Err(Error::Transport(_)) if self.killed.load(Ordering::SeqCst) => return,
+                Err(error) => panic!("an unexpected answer under load: {error}"),
+            }
+        }
+    }
+}
+
+/// Loads the server and kills it at a moment of the generator's choice, with requests in flight.
+async fn load_and_kill(server: Server, load: Arc<Load>, metrics_port: u16, rng: &mut Rng) {
+    load.killed.store(false, Ordering::SeqCst);
+    load.in_flight.store(0, Ordering::SeqCst);
+    let mut workers = JoinSet::new();
+    for _ in 0..WORKERS {
+        workers.spawn(Arc::clone(&load).work(rng.fork()));
+    }
+    tokio::time::sleep(Duration::from_millis(200 + rng.below(600))).await;
+    let begun = Instant::now();
+    let inside = loop {
+        let inside = http::metric(metrics_port, "kedge_http_requests_in_flight", &[]).await;
+        if inside as usize >= IN_FLIGHT_MIN || begun.elapsed() > Duration::from_secs(2) {
+            break inside as usize;
+        }
+    };
+    let sent = load.in_flight.load(Ordering::SeqCst);
+    load.killed.store(true, Ordering::SeqCst);
+    server.kill();
+    assert!(
+        sent >= IN_FLIGHT_MIN && inside >= IN_FLIGHT_MIN,
+        "only {sent} requests were in flight, {inside} of them in the server"
+    );
+    while let Some(ended) = workers.join_next().await {
+        ended.unwrap();
+    }
+}
+
+/// The whole store, as it lies on the disk: every hash and signature, and the state of a replay.
+fn verify(setup: &Setup, client: &Client) -> kedge::verify::Summary {
+    let store = setup.store();
+    kedge::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap()
+}
+
+async fn prepare(setup: &Setup, rng: &mut Rng) -> Load {
+    let client = connect(&setup.url()).await;
+    let ledger = Arc::new(Ledger::default());
+    let mut accounts = Vec::new();
+    for _ in 0..4 {
+        accounts.push(register(&client, rng.key()).await);
+    }
+    // Everybody may mint, so that every organization makes objects of one template.
+    let anyone = kedge_client::NewTemplate {
+        name: "anyone's".to_owned(),
+        public_access: true,
+        actions: vec![kedge_client::types::ActionRule {
+            kind: "mint".to_owned(),
+            who: kedge_protocol::resource::Who::Anyone,
+        }],
+        ..kedge_client::NewTemplate::default()
+    };
+    let template = accounts[0]
+        .create_template(&anyone)
+        .await
+        .unwrap()
+        .resource
+        .id;
+    let mut objects = Vec::new();
+    for account in &accounts {
+        let mints = vec![NewAction::mint(template, &NewObject::default()).unwrap(); 25];
+        let outcome = account.batch(&mints, BatchMode::Atomic).await.unwrap();
+        ledger.batch(&outcome);
+        objects.extend(outcome.done().map(|done| done.object_id));
+    }
+    Load {
+        accounts,
+        template,
+        objects,
+        ledger,
+        in_flight: AtomicUsize::new(0),
+        killed: AtomicBool::new(false),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_acknowledged_action_survives_kill_9() {
+    let begun = Instant::now();
+    let mut rng = Rng::seeded("kill -9");
+    let directory = tempfile::tempdir().unwrap();
+    // Anchors every second, so that kills also meet the anchors' own writes.
+    let setup = Setup::development(&directory.path().join("data")).set("anchor_interval_s", 1);
+    let mut server = setup.start();
+    let load = Arc::new(prepare(&setup, &mut rng).await);
+    let client = load.accounts[0].client().clone();
+    let ledger = Arc::clone(&load.ledger);
+    for kill in 1..=KILLS {
+        let before = ledger.last_sequence();
+        load_and_kill(server, Arc::clone(&load), setup.metrics_port(), &mut rng).await;
+        assert!(
+            ledger.last_sequence() > before,
+            "nothing was acknowledged before kill {kill}"
+        );
+        if kill % VERIFY_EVERY == 0 {
+            verify(&setup, &client);
+        }
+        server = setup.start();
+        let (status, ready) = server.readiness().await;
+        assert_eq!(status, 200, "after kill {kill}: {ready}");
+        ledger.check_leaves(&client, before).await;
+        let account = rng.pick(&load.accounts);
+        ledger.check_some(&account, || rng.next(), 20).await;
+        assert!(
+            begun.elapsed() < LIMIT,
+            "{kill} kills took {:?}",
+            begun.elapsed()
+        );
+    }
+    let log = ledger.check_log(&load.accounts).await;
+    server.stop();
+    let summary = verify(&setup, &client);
+    assert_eq!(summary.actions, log.len() as u64);
+    assert!(summary.anchors > 0, "the kills met no anchor");
+    eprintln!(
+        "{KILLS} kills, {} actions acknowledged of {} in the log, {} batches, in {:?}",
+        ledger.len(),
+        log.len(),
+        summary.batches,
+        begun.elapsed()
+    );
+}
+
+/// The write-ahead log that was written last.
+fn newest_log(store: &Path) -> PathBuf {
+    let logs = std::fs::read_dir(store)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    logs.filter(|path| path.extension().is_some_and(|end| end == "log"))
+        .max()
+        .expect("a store has a write-ahead log")
+}
+
+fn truncate(path: &Path, bytes: u64) {
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    let length = file.metadata().unwrap().len();
+    assert!(length > bytes);
+    file.set_len(length - bytes).unwrap();
+}
+
+/// A disk that lied: the last write was acknowledged, its header let out, and it is torn all the
+/// same. Going on would sign that header's number again with something else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
+    let mut rng = Rng::seeded("torn write");
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"));
+    let server = setup.start();
+    let client = connect(&setup.url()).await;
+    let account = register(&client, rng.key()).await;
+    let template = template(&account, "torn").await;
+    let ledger = Ledger::default();
+    let kept = account.mint(template, &NewObject::default()).await.unwrap();
+    let lost = account.mint(template, &NewObject::default()).await.unwrap();
+    ledger.changed(&kept);
+    ledger.changed(&lost);
+    let batches = lost.receipt.as_ref().unwrap().batch.header.number + 1;
+    server.kill();
+    truncate(&newest_log(&setup.store()), 1 + rng.below(16));
+
+    let server = setup.start();
+    let (status, ready) = server.readiness().await;
+    assert_eq!(
+        (status, &ready["mode"]),
+        (503, &json!("read_only")),
+        "{ready}"
+    );
+    let holds = format!(
+        "it holds {} batches, but the headers of {batches} were signed and let out ({})",
+        batches - 1,
+        setup.high_water().display()
+    );
+    let reason = ready["reason"].as_str().unwrap();
+    assert!(reason.starts_with(&holds), "{reason}");
+    // What is there is served; what is lost is not made up; nothing new is taken.
+    let found = account.object(kept.resource.id).await.unwrap();
+    assert_eq!(found, kept.resource);
+    let gone = account.object(lost.resource.id).await.unwrap_err();
+    assert_eq!(gone.code(), Some("RESOURCE_NOT_FOUND"));
+    let refused = account
+        .mint(template, &NewObject::default())
+        .await
+        .unwrap_err();
+    let Error::Refused(envelope) = &refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(
+        (envelope.status, envelope.code.as_str()),
+        (503, "UNAVAILABLE")
+    );
+    assert!(envelope.message().contains(&holds), "{envelope}");
+    server.kill();
+
+    // The store itself is whole: who is sure that no header left may remove the mark and go on.
+    assert_eq!(verify(&setup, &client).batches, batches - 1);
+    std::fs::remove_file(setup.high_water()).unwrap();
+    let server = setup.start();
+    let client = connect(&setup.url()).await;
+    assert_eq!(
+        client.checkpoint().await.unwrap().checkpoint.batches,
+        batches - 1
+    );
+    let (status, ready) = server.readiness().await;
+    assert_eq!(status, 200, "{ready}");
+    // And this is how the ledger of these tests takes a loss.
+    let noticed = tokio::spawn(async move { ledger.check_log(&[account]).await }).await;
+    assert!(noticed.is_err(), "a lost action was not noticed");
+    server.stop();
+}

@@ -1,0 +1,301 @@
+//! A disk that fills up under load: a clear 503, nothing acknowledged is lost, and it goes on when
+//! there is room. The disk is a small memory file system in a mount namespace of the test's own;
+//! where the system allows none, the test says so.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod support;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use kedge_client::{Account, Error, NewObject};
+use kedge_protocol::Id;
+use tokio::task::JoinSet;
+
+use support::ledger::Ledger;
+use support::server::Setup;
+use support::{Rng, connect, eventually, http, register, template};
+
+const PLACE: &str = "KEDGE_TEST_SMALL_DISK";
+/// The server refuses changes while less than 256 MiB are free; this leaves it room before that.
+const DISK_MIB: u64 = 512;
+const WORKERS: usize = 30;
+
+/// Runs a test of this file in a process that sees a small disk.
+fn on_a_small_disk(test: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let mount = format!(
+        "mount -t tmpfs -o size={DISK_MIB}m tmpfs {}",
+        place.path().display()
+    );
+    let isolated = |script: &str| {
+        Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
+            .env(PLACE, place.path())
+            .output()
+    };
+    match isolated(&mount) {
+        Ok(output) if output.status.success() => {}
+        refused => {
+            eprintln!("skipped: this system gives a test no disk of its own: {refused:?}");
+            return;
+        }
+    }
+    let program = std::env::current_exe().unwrap();
+    let run = format!("{} --exact {test} --ignored --nocapture", program.display());
+    let output = isolated(&format!("{mount} && {run}")).unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && told.contains("1 passed"),
+        "{told}{log}"
+    );
+    eprint!("{log}");
+}
+
+#[test]
+fn a_disk_that_fills_up_slowly() {
+    on_a_small_disk("filled_to_the_reserve");
+}
+
+#[test]
+fn a_disk_that_is_full_at_once() {
+    on_a_small_disk("filled_to_the_brim");
+}
+
+/// Writes until `free_bytes` are left, or nothing.
+fn fill(path: &Path, free_bytes: u64) {
+    let mut file = File::create(path).unwrap();
+    let block = vec![1; 1 << 20];
+    let free = || {
+        let told = Command::new("df")
+            .args(["-B1", "--output=avail"])
+            .arg(path)
+            .output();
+        let text = String::from_utf8(told.unwrap().stdout).unwrap();
+        text.lines().nth(1).unwrap().trim().parse::<u64>().unwrap()
+    };
+    while free_bytes == 0 || free() > free_bytes {
+        if file.write_all(&block).is_err() {
+            return;
+        }
+    }
+}
+
+struct Load {
+    account: Account,
+    template: Id,
+    text_bytes: usize,
+    ledger: Ledger,
+    full: AtomicUsize,
+    broken: AtomicUsize,
+    ended: AtomicBool,
+}
+
+impl Load {
+    async fn mint(&self) -> Result<(), Error> {
+        let properties = serde_json::json!({ "text": "x".repeat(self.text_bytes) });
+        let object = NewObject {
+            properties: properties.as_object().unwrap().clone(),
+            ..NewObject::default()
+        };
+        let minted = self.account.mint(self.template, &object).await?;
+        self.ledger.changed(&minted);
+        Ok(())
+    }
+
+    async fn work(self: Arc<Self>) {
+        while !self.ended.load(Ordering::SeqCst) {
+            match self.mint().await {
+                Ok(()) => {}
+                Err(Error::Refused(envelope)) => {
+                    let told = (envelope.status, envelope.code.as_str());
+                    assert_eq!(told, (503, "UNAVAILABLE"), "{envelope}");
+                    if envelope.message().contains("disk is full") {
+                        self.full.fetch_add(1, Ordering::SeqCst);
+                    }
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                // The server may end when a write fails under it; nothing is acknowledged then.
+                Err(Error::Transport(_)) => {
+                    self.broken.fetch_add(1, Ordering::SeqCst);
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+struct Small {
+    filler: PathBuf,
+    load: Arc<Load>,
+    workers: JoinSet<()>,
+}
+
+impl Small {
+    /// A loaded server on the small disk.
+    async fn start(setup: &Setup, filler: PathBuf, text_bytes: usize) -> Self {
+        let mut rng = Rng::seeded("disk");
+        let client = connect(&setup.url()).await;
+        let account = register(&client, rng.key()).await;
+        let load = Arc::new(Load {
+            template: template(&account, "disk").await,
+            account,
+            text_bytes,
+            ledger: Ledger::default(),
+            full: AtomicUsize::new(0),
+            broken: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+        });
+        let mut workers = JoinSet::new();
+        for _ in 0..WORKERS {
+            workers.spawn(Arc::clone(&load).work());
+        }
+        let small = Self {
+            filler,
+            load,
+            workers,
+        };
+        small.more_is_acknowledged().await;
+        small
+    }
+
+    async fn more_is_acknowledged(&self) {
+        let before = self.load.ledger.len();
+        let more = || async { (self.load.ledger.len() > before + 20).then_some(()) };
+        eventually("actions are acknowledged", Duration::from_secs(30), more).await;
+    }
+
+    async fn end(mut self) -> Arc<Load> {
+        self.load.ended.store(true, Ordering::SeqCst);
+        while let Some(ended) = self.workers.join_next().await {
+            ended.unwrap();
+        }
+        let log = self
+            .load
+            .ledger
+            .check_log(std::slice::from_ref(&self.load.account))
+            .await;
+        eprintln!(
+            "{} acknowledged of {} in the log, {} told that the disk is full, {} broken off",
+            self.load.ledger.len(),
+            log.len(),
+            self.load.full.load(Ordering::SeqCst),
+            self.load.broken.load(Ordering::SeqCst),
+        );
+        self.load
+    }
+}
+
+fn setup() -> (Setup, PathBuf) {
+    let place = PathBuf::from(std::env::var(PLACE).unwrap());
+    (
+        Setup::development(&place.join("data")),
+        place.join("filler"),
+    )
+}
+
+fn verify(setup: &Setup, load: &Load) {
+    let client = load.account.client();
+    let (domain, sequencer) = (client.domain(), client.sequencer());
+    kedge::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a small disk; a_disk_that_fills_up_slowly runs it on one"]
+async fn filled_to_the_reserve() {
+    let (setup, filler) = setup();
+    let mut server = setup.start();
+    let small = Small::start(&setup, filler, 2_000).await;
+    for _ in 0..2 {
+        let told = small.load.full.load(Ordering::SeqCst);
+        fill(&small.filler, 200 << 20);
+        let full = || async { (small.load.full.load(Ordering::SeqCst) > told + 50).then_some(()) };
+        eventually(
+            "callers are told that the disk is full",
+            Duration::from_secs(10),
+            full,
+        )
+        .await;
+        let (status, ready) = server.readiness().await;
+        assert_eq!(status, 503, "{ready}");
+        assert!(
+            ready["reason"].as_str().unwrap().contains("disk is full"),
+            "{ready}"
+        );
+        assert!(
+            (http::metric(setup.metrics_port(), "kedge_disk_full", &[]).await - 1.0).abs() < 0.1
+        );
+        // Nothing is taken, and reading goes on.
+        let sequence = ready["sequence"].clone();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(server.readiness().await.1["sequence"], sequence);
+        small
+            .load
+            .account
+            .template(small.load.template)
+            .await
+            .unwrap();
+
+        std::fs::remove_file(&small.filler).unwrap();
+        small.more_is_acknowledged().await;
+        assert_eq!(server.readiness().await.0, 200);
+    }
+    assert!(server.runs());
+    let load = small.end().await;
+    assert_eq!(
+        load.broken.load(Ordering::SeqCst),
+        0,
+        "the server never went away"
+    );
+    server.stop();
+    verify(&setup, &load);
+}
+
+/// Another program takes all the room between two looks at the disk. The server may end, because a
+/// write that fails half-way is not guessed about; it starts again when there is room.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a small disk; a_disk_that_is_full_at_once runs it on one"]
+async fn filled_to_the_brim() {
+    let (setup, filler) = setup();
+    // The log goes to the full disk too, and what it cannot write must not matter.
+    let setup = setup.set("log_filter", "debug");
+    let mut server = setup.start();
+    let small = Small::start(&setup, filler, 600_000).await;
+    fill(&small.filler, 0);
+    let told = || async {
+        let full = small.load.full.load(Ordering::SeqCst);
+        let broken = small.load.broken.load(Ordering::SeqCst);
+        (full + broken > 100).then_some(())
+    };
+    eventually("callers are told", Duration::from_secs(20), told).await;
+    // A server that has to end drains first.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    std::fs::remove_file(&small.filler).unwrap();
+    let before = small.load.ledger.len();
+    let begun = Instant::now();
+    let mut restarts = 0;
+    while small.load.ledger.len() < before + 20 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(40),
+            "it does not go on"
+        );
+        if !server.runs() {
+            restarts += 1;
+            server = setup.start();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(restarts <= 1, "{restarts} restarts");
+    eprintln!("went on after {:?}, {restarts} restarts", begun.elapsed());
+    let load = small.end().await;
+    server.stop();
+    verify(&setup, &load);
+}

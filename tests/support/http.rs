@@ -1,0 +1,80 @@
+//! The least of an HTTP client: one request, one connection, the answer as it is.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
+/// Sends one request; `None` if nobody answers.
+async fn exchange(port: u16, request: &str) -> Option<Answer> {
+    let exchange = async {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+        stream.write_all(request.as_bytes()).await.ok()?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).await.ok()?;
+        let text = String::from_utf8(bytes).ok()?;
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        Some(Answer {
+            status: head.split(' ').nth(1)?.parse().ok()?,
+            head: head.to_owned(),
+            body: body.to_owned(),
+        })
+    };
+    let limit = Duration::from_secs(20);
+    tokio::time::timeout(limit, exchange).await.ok().flatten()
+}
+
+/// GETs `path`; `None` if nobody answers.
+pub(crate) async fn try_get(port: u16, path: &str) -> Option<Answer> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+    exchange(port, &request).await
+}
+
+/// POSTs a body as it is.
+pub(crate) async fn post(port: u16, path: &str, headers: &[(&str, String)], body: &str) -> Answer {
+    let mut request = format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    request.push_str("\r\n");
+    request.push_str(body);
+    let answer = exchange(port, &request).await;
+    answer.unwrap_or_else(|| panic!("no answer to POST {path} on port {port}"))
+}
+
+pub(crate) async fn get(port: u16, path: &str) -> Answer {
+    let answer = try_get(port, path).await;
+    answer.unwrap_or_else(|| panic!("no answer to GET {path} on port {port}"))
+}
+
+/// The sum of a metric's samples whose labels hold all of `labels`; 0 if there are none.
+pub(crate) async fn metric(port: u16, name: &str, labels: &[&str]) -> f64 {
+    let page = get(port, "/metrics").await.body;
+    page.lines()
+        .filter_map(|line| line.rsplit_once(' '))
+        .filter(|(series, _)| {
+            let mut parts = series.splitn(2, '{');
+            let found = parts.next() == Some(name);
+            let rest = parts.next().unwrap_or_default();
+            found && labels.iter().all(|label| rest.contains(label))
+        })
+        .map(|(_, value)| value.parse::<f64>().unwrap())
+        .sum()
+}

@@ -1,0 +1,228 @@
+//! The real server as a process.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{free_port, http};
+
+/// How long a start may take, recovery included.
+const START_LIMIT: Duration = Duration::from_mins(1);
+/// How long a stop may take.
+const STOP_LIMIT: Duration = Duration::from_secs(40);
+
+/// How a server is started; the same again after a crash.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    data: PathBuf,
+    port: u16,
+    metrics_port: u16,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+}
+
+impl Setup {
+    /// A server without a chain yet.
+    pub(crate) fn new(data: &Path) -> Self {
+        let setup = Self {
+            data: data.to_owned(),
+            port: free_port(),
+            metrics_port: free_port(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+        };
+        // Small, so that table files are written and logs change within a short test.
+        setup
+            .set("memtable_bytes", 8 << 20)
+            .set("block_cache_bytes", 16 << 20)
+            .set("wal_bytes_max", 32 << 20)
+    }
+
+    /// A server on the embedded chain.
+    pub(crate) fn development(data: &Path) -> Self {
+        let mut setup = Self::new(data).set("embedded_chain_listen", "127.0.0.1:0");
+        setup.arguments.push("--dev".to_owned());
+        setup
+    }
+
+    pub(crate) fn set(mut self, option: &str, value: impl std::fmt::Display) -> Self {
+        self.arguments.push("--set".to_owned());
+        self.arguments.push(format!("{option}={value}"));
+        self
+    }
+
+    pub(crate) fn environment(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.data.join("store")
+    }
+
+    /// The high-water mark, where the server puts it unless told otherwise.
+    pub(crate) fn high_water(&self) -> PathBuf {
+        let mut path = self.data.clone().into_os_string();
+        path.push(".high-water");
+        path.into()
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn metrics_port(&self) -> u16 {
+        self.metrics_port
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.data.with_extension("log")
+    }
+
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    fn spawn(&self) -> Child {
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.log_path())
+            .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("KEDGE_")) {
+            command.env_remove(name);
+        }
+        command
+            .arg("serve")
+            .args([Path::new("--data"), &self.data])
+            .args(["--listen", &format!("127.0.0.1:{}", self.port)])
+            .args([
+                "--metrics-listen",
+                &format!("127.0.0.1:{}", self.metrics_port),
+            ])
+            .args(&self.arguments)
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap()
+    }
+
+    /// Starts the server and waits until it serves.
+    pub(crate) fn start(&self) -> Server {
+        let mut child = self.spawn();
+        let stdout = child.stdout.take().unwrap();
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                // Nobody listens after the first line; the pipe has to be emptied all the same.
+                let _ = sender.send(line);
+            }
+        });
+        let server = Server {
+            child,
+            setup: self.clone(),
+        };
+        loop {
+            match lines.recv_timeout(START_LIMIT) {
+                Ok(line) if line.starts_with("listening on ") => return server,
+                Ok(_) => {}
+                Err(error) => panic!("the server does not start ({error}):\n{}", self.log_tail()),
+            }
+        }
+    }
+
+    /// Starts a server that must refuse to; gives what it says.
+    pub(crate) fn start_refused(&self) -> (ExitStatus, String) {
+        let before = self.log().len();
+        let mut child = self.spawn();
+        let status = wait(&mut child, START_LIMIT);
+        let status = status.unwrap_or_else(|| {
+            child.kill().unwrap();
+            panic!(
+                "the server should have refused to start:\n{}",
+                self.log_tail()
+            )
+        });
+        (status, self.log().split_off(before))
+    }
+
+    fn log_tail(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let begun = Instant::now();
+    while begun.elapsed() < limit {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+/// A running server; it is killed with this value.
+pub(crate) struct Server {
+    child: Child,
+    setup: Setup,
+}
+
+impl Server {
+    /// kill -9.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks the server to stop; it must drain and exit with 0.
+    pub(crate) fn stop(mut self) {
+        let id = self.child.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(told.success());
+        let status = wait(&mut self.child, STOP_LIMIT);
+        assert!(
+            status.is_some_and(|status| status.success()),
+            "the server did not end cleanly ({status:?}):\n{}",
+            self.setup.log_tail()
+        );
+    }
+
+    /// True while the process runs.
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// What `/readyz` says, with its status.
+    pub(crate) async fn readiness(&self) -> (u16, Value) {
+        let answer = http::get(self.setup.port, "/readyz").await;
+        (answer.status, answer.json())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _already_dead = self.child.kill();
+        let _reaped = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("the server's log ends with:\n{}", self.setup.log_tail());
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The house's rules that no compiler holds: which crate may see which, how long a file may be,
+//! what must not stand in the sources, and that the documents name tests that exist.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Lines of a source file: about 500. A few over are no reason to tear a file apart.
+const LINES_MAX: usize = 510;
+/// Files that may be longer, each with its reason.
+const LONGER: &[(&str, &str)] = &[(
+    "actors/tests/engine.rs",
+    "the engine's cases share one harness, and read best side by side",
+)];
+/// Folders that hold nothing that was written here.
+const MADE: &[&str] = &[
+    "target",
+    "node_modules",
+    "out",
+    "cache",
+    "artifacts",
+    "data",
+];
+/// The workspace's arrows; there is no other. The root package sees them all but the load tester.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("kedge-protocol", &[]),
+    ("kedge-machine", &["kedge-protocol"]),
+    ("kedge-storage", &["kedge-protocol"]),
+    ("kedge-chain", &["kedge-protocol"]),
+    (
+        "kedge-actors",
+        &[
+            "kedge-machine",
+            "kedge-storage",
+            "kedge-chain",
+            "kedge-protocol",
+        ],
+    ),
+    ("kedge-client", &["kedge-protocol"]),
+    ("kedge-load", &["kedge-client", "kedge-protocol"]),
+    (
+        "kedge",
+        &[
+            "kedge-machine",
+            "kedge-storage",
+            "kedge-actors",
+            "kedge-chain",
+            "kedge-client",
+            "kedge-protocol",
+        ],
+    ),
+];
+/// Measures everything, so it may see everything.
+const SEES_ALL: &str = "kedge-bench";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All files with one of these endings, relative to the root, and their text.
+fn sources(endings: &[&str]) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                if !name.starts_with('.') && !MADE.contains(&name.as_str()) {
+                    folders.push(path);
+                }
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                let relative = path.strip_prefix(root()).unwrap().to_str().unwrap();
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.insert(relative.to_owned(), text);
+            }
+        }
+    }
+    assert!(found.len() > 20, "the sources were not found: {found:?}");
+    found
+}
+
+fn is_test_file(path: &str) -> bool {
+    path.contains("tests/") || path.ends_with("/tests.rs")
+}
+
+/// The part of a file that is not its unit tests, which stand at its end.
+fn without_tests(text: &str) -> &str {
+    let end = text.find("#[cfg(test)]\nmod tests {");
+    &text[..end.unwrap_or(text.len())]
+}
+
+#[test]
+fn arrows_go_down_only() {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    let members: Vec<String> = packages.iter().map(name).collect();
+    for (known, _) in ARROWS {
+        assert!(
+            members.iter().any(|member| member == known),
+            "{known} is gone: {members:?}"
+        );
+    }
+    for package in packages {
+        let from = name(package);
+        if from == SEES_ALL {
+            continue;
+        }
+        let (_, allowed) = ARROWS
+            .iter()
+            .find(|(known, _)| *known == from)
+            .unwrap_or_else(|| panic!("{from} is new: say what it may see"));
+        // Of every kind: normal, build and dev.
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let to = name(dependency);
+            let inside = members.contains(&to);
+            assert!(
+                !inside || allowed.contains(&to.as_str()),
+                "{from} must not see {to} (kind {})",
+                dependency["kind"]
+            );
+            let tells = inside || dependency["path"].is_null();
+            assert!(
+                tells,
+                "{from} has {to} from outside the workspace: {}",
+                dependency["path"]
+            );
+        }
+    }
+}
+
+#[test]
+fn files_are_short() {
+    let files = sources(&[".rs", ".sol", ".sh", ".py", ".mjs", ".js", ".ts"]);
+    for (path, text) in &files {
+        let lines = text.lines().count();
+        let longer = LONGER.iter().any(|(longer, _)| longer == path);
+        assert!(
+            longer || lines <= LINES_MAX,
+            "{path} has {lines} lines: split it by what it does"
+        );
+    }
+    for (path, reason) in LONGER {
+        let lines = files.get(*path).map(|text| text.lines().count());
+        assert!(
+            lines.is_some_and(|lines| lines > LINES_MAX),
+            "{path} needs its exception no more ({reason}): {lines:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    // Put together here, so that this file does not find itself.
+    let everywhere = [
+        concat!("to", "do!("),
+        concat!("unimple", "mented!("),
+        concat!("dbg", "!("),
+    ];
+    let outside_tests = [concat!(".unw", "rap()"), concat!(".unw", "rap_err()")];
+    let marks = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("XX", "X:"),
+        concat!("HA", "CK"),
+    ];
+    for (path, text) in sources(&[".rs"]) {
+        for banned in everywhere.iter().chain(&marks) {
+            assert!(!text.contains(banned), "{path} holds {banned}");
+        }
+        if is_test_file(&path) {
+            continue;
+        }
+        for (number, line) in (1..).zip(without_tests(&text).lines()) {
+            let code = line.split("//").next().unwrap_or_default();
+            for banned in outside_tests {
+                assert!(!code.contains(banned), "{path}:{number} holds {banned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_module_says_what_it_is_about() {
+    let vague = [
+        "util", "utils", "common", "helper", "helpers", "misc", "shared", "stuff",
+    ];
+    for (path, text) in sources(&[".rs"]) {
+        for part in Path::new(&path).components() {
+            let part = part.as_os_str().to_str().unwrap();
+            let stem = part.strip_suffix(".rs").unwrap_or(part);
+            assert!(!vague.contains(&stem), "{path} says nothing by its name");
+        }
+        assert!(
+            text.starts_with("//! "),
+            "{path} does not begin with what it is about"
+        );
+    }
+}
+
+/// The parts of a line between back quotes.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+fn has_test(text: &str, name: &str) -> bool {
+    let found = text.find(&format!("fn {name}("));
+    // Rust tests have their attribute before them; those of the contract are named so.
+    found.is_some_and(|at| {
+        let before = &text[at.saturating_sub(300)..at];
+        name.starts_with("test")
+            || name.starts_with("check_")
+            || before.contains("#[test]")
+            || before.contains("test(")
+    })
+}
+
+#[test]
+fn the_invariants_name_tests_that_exist() {
+    let text = std::fs::read_to_string(root().join("docs/INVARIANTS.md")).unwrap();
+    let mut number = 0;
+    let mut held = true;
+    for line in text.lines() {
+        let next = format!("{}. **", number + 1);
+        if line.starts_with(&next) {
+            assert!(held, "invariant {number} names no test");
+            (number, held) = (number + 1, false);
+        }
+        let Some(named) = line.trim().strip_prefix("Held by: ") else {
+            continue;
+        };
+        for name in quoted(named) {
+            held = true;
+            let (path, test) = match name.split_once("::") {
+                Some((path, test)) => (path, Some(test)),
+                None => (name, None),
+            };
+            let file: PathBuf = root().join(path);
+            assert!(
+                file.exists(),
+                "invariant {number} names {path}, which does not exist"
+            );
+            if let Some(test) = test {
+                let text = std::fs::read_to_string(&file).unwrap();
+                assert!(
+                    has_test(&text, test),
+                    "invariant {number}: {path} has no test {test}"
+                );
+            }
+        }
+    }
+    assert!(held && number >= 12, "the last invariant read is {number}");
+}
+
+/// Whether a text is a metric's name: the project's prefix, then lower-case words.
+fn is_metric(text: &str) -> bool {
+    text.strip_prefix("kedge_").is_some_and(|rest| {
+        !rest.is_empty()
+            && rest
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    })
+}
+
+#[test]
+fn metrics_are_named_in_one_place_of_a_crate() {
+    let files: BTreeMap<String, String> = sources(&[".rs"])
+        .into_iter()
+        .filter(|(path, _)| !is_test_file(path))
+        .collect();
+    let defines =
+        |path: &str| path.ends_with("src/metric_definitions.rs") || path == "src/metrics.rs";
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    for (path, text) in &files {
+        let code = without_tests(text);
+        for name in code
+            .split('"')
+            .skip(1)
+            .step_by(2)
+            .filter(|text| is_metric(text))
+        {
+            if defines(path) {
+                let before = names.insert(name.to_owned(), path.clone());
+                assert_eq!(before, None, "{name} is defined twice, also in {path}");
+            } else {
+                assert!(
+                    !code.contains(&format!("!(\"{name}\"")),
+                    "{path} names the metric {name}: define it with the others"
+                );
+            }
+        }
+    }
+    assert!(names.len() > 20, "{names:?}");
+    for (path, text) in files.iter().filter(|(path, _)| defines(path)) {
+        let crate_folder = path.split_once("src/").unwrap().0;
+        let inside = format!("{crate_folder}src/");
+        for line in text
+            .lines()
+            .filter_map(|line| line.strip_prefix("pub const "))
+        {
+            let constant = line.split(':').next().unwrap();
+            let described = text.matches(constant).count() > 1;
+            let used = path == "src/metrics.rs"
+                || files
+                    .iter()
+                    .filter(|(other, _)| other.starts_with(&inside) && *other != path)
+                    .any(|(_, text)| text.contains(constant));
+            assert!(
+                described && used,
+                "{path}: {constant} is not described, or not used"
+            );
+        }
+    }
+}
