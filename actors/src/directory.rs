@@ -2,7 +2,7 @@
 //! idle ones end. Each unit gets its ticket here, in the same step in which it is given out to be
 //! decided, so that the order of tickets is the order in which every actor sees the units.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use kedge_protocol::Id;
@@ -23,6 +23,10 @@ pub(crate) enum DirectoryMessage {
     Reserve { organization: Id, unit: Box<Unit> },
     /// An admitted request, to be decided; again, if it was found stale.
     Dispatch(Arc<Unit>),
+    /// A request that went stale too often: to be decided with nothing before it under way.
+    DispatchAlone(Arc<Unit>),
+    /// The sequencer answers [`SequencerMessage::Flush`].
+    Flushed,
     /// An organization's actor answers [`OrganizationMessage::Retire`].
     Retired { id: Option<Id>, idle: bool },
 }
@@ -55,6 +59,11 @@ pub(crate) struct DirectoryState {
     options: DirectoryOptions,
     organizations: HashMap<Option<Id>, Entry>,
     next_ticket: u64,
+    /// Requests that wait for everything before them to be committed. While there is one, nothing
+    /// else is given out: it would make them stale again.
+    alone: VecDeque<Arc<Unit>>,
+    /// What waits for them.
+    held: VecDeque<Arc<Unit>>,
     /// Counts messages: the age of an entry.
     clock: u64,
 }
@@ -73,6 +82,8 @@ impl Actor for Directory {
             options,
             organizations: HashMap::new(),
             next_ticket: 1,
+            alone: VecDeque::new(),
+            held: VecDeque::new(),
             clock: 0,
         })
     }
@@ -98,7 +109,17 @@ impl Actor for Directory {
                 let message = OrganizationMessage::Reserve(unit);
                 state.send(&myself, Some(organization), message).await?;
             }
-            DirectoryMessage::Dispatch(unit) => state.dispatch(&myself, unit).await?,
+            DirectoryMessage::Dispatch(unit) if state.alone.is_empty() => {
+                state.dispatch(&myself, unit).await?;
+            }
+            DirectoryMessage::Dispatch(unit) => state.held.push_back(unit),
+            DirectoryMessage::DispatchAlone(unit) => {
+                state.alone.push_back(unit);
+                if state.alone.len() == 1 {
+                    state.flush()?;
+                }
+            }
+            DirectoryMessage::Flushed => state.flushed(&myself).await?,
             DirectoryMessage::Retired { id, idle } => state.retired(&myself, id, idle).await?,
         }
         Ok(())
@@ -188,6 +209,32 @@ impl DirectoryState {
         }
         for message in waiting {
             Box::pin(self.send(myself, id, message)).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks the sequencer to say when every unit given out so far is committed, or refused.
+    fn flush(&self) -> Result<(), ActorProcessingErr> {
+        let ticket = self.next_ticket - 1;
+        self.options
+            .sequencer
+            .send_message(SequencerMessage::Flush { ticket })?;
+        Ok(())
+    }
+
+    /// Nothing is under way: gives out the next request that waited for that, or what was held.
+    async fn flushed(
+        &mut self,
+        myself: &ActorRef<DirectoryMessage>,
+    ) -> Result<(), ActorProcessingErr> {
+        if let Some(unit) = self.alone.pop_front() {
+            self.dispatch(myself, unit).await?;
+        }
+        if !self.alone.is_empty() {
+            return self.flush();
+        }
+        while let Some(unit) = self.held.pop_front() {
+            self.dispatch(myself, unit).await?;
         }
         Ok(())
     }

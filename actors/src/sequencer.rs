@@ -19,8 +19,9 @@ use crate::organization::OrganizationMessage;
 use crate::shard::ShardMessage;
 use crate::unit::{Decided, Decision, Unit};
 
-/// Rounds of deciding that a unit may go stale in. Each waits for what made it stale to be
-/// committed, so that only another refusal in between can make it stale again.
+/// Rounds after which a stale unit is decided alone, so that nothing can make it stale again.
+const ROUNDS_SHARED: u32 = 3;
+/// Rounds after which a unit is given up: never reached unless a decision reads what nobody wrote.
 const ROUNDS_MAX: u32 = 8;
 
 /// How long a stale unit waits for the commit that it must see.
@@ -30,6 +31,8 @@ const STALE_WAIT_MAX: Duration = Duration::from_secs(10);
 pub(crate) enum SequencerMessage {
     /// All parts of a unit have reported.
     Propose { ticket: u64, unit: Arc<Unit> },
+    /// Say when every unit up to this ticket is committed, or refused.
+    Flush { ticket: u64 },
     /// Who decides, and who gives out again what was stale; sent once, before any unit.
     Wire {
         directory: ActorRef<DirectoryMessage>,
@@ -54,6 +57,8 @@ pub(crate) struct SequencerState {
     /// Units whose turn has not come.
     early: BTreeMap<u64, Arc<Unit>>,
     next_ticket: u64,
+    /// The ticket that the directory waits for.
+    flush_ticket: Option<u64>,
 }
 
 impl Actor for Sequencer {
@@ -72,6 +77,7 @@ impl Actor for Sequencer {
             shards: Vec::new(),
             early: BTreeMap::new(),
             next_ticket: 1,
+            flush_ticket: None,
         })
     }
 
@@ -86,6 +92,10 @@ impl Actor for Sequencer {
                 state.directory = Some(directory);
                 state.shards = shards;
             }
+            SequencerMessage::Flush { ticket } => {
+                state.flush_ticket = Some(ticket);
+                state.answer_flush();
+            }
             SequencerMessage::Propose { ticket, unit } => {
                 state.early.insert(ticket, unit);
                 while let Some(unit) = state.early.remove(&state.next_ticket) {
@@ -93,6 +103,7 @@ impl Actor for Sequencer {
                     state.next_ticket += 1;
                     state.step(ticket, unit).await?;
                 }
+                state.answer_flush();
                 metrics::gauge!(metric::SEQUENCER_EARLY).set(state.early.len() as f64);
             }
         }
@@ -223,6 +234,27 @@ impl SequencerState {
         }
     }
 
+    /// Tells the directory once everything up to its ticket has had its turn and can be read.
+    fn answer_flush(&mut self) {
+        if self
+            .flush_ticket
+            .is_none_or(|ticket| ticket >= self.next_ticket)
+        {
+            return;
+        }
+        self.flush_ticket = None;
+        let Some(directory) = self.directory.clone() else {
+            return;
+        };
+        let progress = self.options.progress.clone();
+        let sequence = self.options.machine.tip().sequence;
+        tokio::spawn(async move {
+            progress.wait_for(sequence, STALE_WAIT_MAX).await;
+            // A directory that is gone gives nothing out any more.
+            let _ = directory.send_message(DirectoryMessage::Flushed);
+        });
+    }
+
     /// Gives a stale unit out again, once everything placed so far can be read.
     fn decide_again(&self, unit: Arc<Unit>) {
         metrics::counter!(metric::STALE_UNITS).increment(1);
@@ -236,7 +268,12 @@ impl SequencerState {
         let sequence = self.options.machine.tip().sequence;
         tokio::spawn(async move {
             if progress.wait_for(sequence, STALE_WAIT_MAX).await {
-                let _ = directory.send_message(DirectoryMessage::Dispatch(unit));
+                let again = if unit.rounds() < ROUNDS_SHARED {
+                    DirectoryMessage::Dispatch(unit)
+                } else {
+                    DirectoryMessage::DispatchAlone(unit)
+                };
+                let _ = directory.send_message(again);
             } else {
                 unit.complete(Err(SubmitError::Overloaded));
             }

@@ -373,11 +373,11 @@ async fn refused_atomic_batches_take_nothing_with_them() {
         .map(ToString::to_string)
         .collect();
     let objects = Arc::new(objects);
-    let tasks = (0..60).map(|i: usize| {
+    let tasks = (0..240).map(|i: usize| {
         let (engine, alice, objects) = (engine.clone(), Arc::clone(&alice), Arc::clone(&objects));
         tokio::spawn(async move {
             let payload = format!(r#"{{"properties":{{"by":{i}}}}}"#);
-            let fails = i.is_multiple_of(3);
+            let fails = !i.is_multiple_of(4);
             let mut actions: Vec<_> = (0..40)
                 .map(|j| {
                     (
@@ -409,7 +409,7 @@ async fn refused_atomic_batches_take_nothing_with_them() {
             .object(object.parse().unwrap())
             .unwrap()
             .unwrap();
-        assert_eq!(stored.trace.version, 41);
+        assert_eq!(stored.trace.version, 61);
     }
     check_fold(&engine);
     engine.shutdown(Duration::from_secs(5)).await;
