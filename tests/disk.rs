@@ -259,15 +259,15 @@ async fn filled_to_the_reserve() {
     verify(&setup, &load);
 }
 
-/// Another program takes all the room between two looks at the disk. The server may end, because a
-/// write that fails half-way is not guessed about; it starts again when there is room.
+/// Another program takes all the room between two looks at the disk: the commit that meets this
+/// waits for room, callers are told, and it goes on by itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a small disk; a_disk_that_is_full_at_once runs it on one"]
 async fn filled_to_the_brim() {
     let (setup, filler) = setup();
     // The log goes to the full disk too, and what it cannot write must not matter.
     let setup = setup.set("log_filter", "debug");
-    let mut server = setup.start();
+    let server = setup.start();
     let small = Small::start(&setup, filler, 600_000).await;
     fill(&small.filler, 0);
     let told = || async {
@@ -276,25 +276,18 @@ async fn filled_to_the_brim() {
         (full + broken > 100).then_some(())
     };
     eventually("callers are told", Duration::from_secs(20), told).await;
-    // A server that has to end drains first.
     tokio::time::sleep(Duration::from_secs(2)).await;
     std::fs::remove_file(&small.filler).unwrap();
     let before = small.load.ledger.len();
     let begun = Instant::now();
-    let mut restarts = 0;
     while small.load.ledger.len() < before + 20 {
         assert!(
             begun.elapsed() < Duration::from_secs(40),
             "it does not go on"
         );
-        if !server.runs() {
-            restarts += 1;
-            server = setup.start();
-        }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert!(restarts <= 1, "{restarts} restarts");
-    eprintln!("went on after {:?}, {restarts} restarts", begun.elapsed());
+    eprintln!("went on after {:?}", begun.elapsed());
     let load = small.end().await;
     server.stop();
     verify(&setup, &load);

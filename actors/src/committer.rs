@@ -2,11 +2,10 @@
 //! seals them into batches, writes a group of them with one sync, publishes what is now true, and
 //! only then answers.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use kedge_machine::image::Image;
@@ -16,15 +15,15 @@ use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::nonce::NonceWindow;
-use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
-use kedge_storage::{Group, LogHead, SideWrite, Store};
+use kedge_storage::{CommitError, Group, LogHead, SideWrite, Snapshot, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::api::{ActionOutcome, Done, Made, Outcome, Placement, SealedBatch, SubmitError};
 use crate::engine::Clock;
 use crate::metric_definitions as metric;
+use crate::record::record;
 use crate::unit::{Decided, Decision, Unit};
 use crate::world::Published;
 
@@ -32,6 +31,8 @@ use crate::world::Published;
 const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
 /// Bytes of texts of one commit group, at the most.
 const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How long the committer waits before it tries a full disk again.
+const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
 /// Entries of the committer's caches before they are emptied.
 const CACHE_MAX: usize = 100_000;
 
@@ -81,7 +82,7 @@ impl Work {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommitterError {
     #[error("the commit failed: {0}")]
-    Commit(#[from] kedge_storage::CommitError),
+    Commit(#[from] CommitError),
     #[error("the store could not be read: {0}")]
     Read(#[from] kedge_storage::ReadError),
     #[error("the high-water mark of released headers could not be written: {0}")]
@@ -100,6 +101,7 @@ pub(crate) struct Committer {
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) visible: watch::Sender<u64>,
     pub(crate) committed_ticket: Arc<AtomicU64>,
+    pub(crate) disk_full: Arc<AtomicBool>,
     pub(crate) head: LogHead,
     pub(crate) frontier: Frontier,
     pub(crate) nonces: HashMap<Address, NonceWindow>,
@@ -179,10 +181,25 @@ impl Committer {
         }
         group.put_head(&self.head);
         metrics::histogram!(metric::GROUP_FORM_SECONDS).record(started.elapsed());
-        let snapshot = self.store.commit(&group)?;
+        let snapshot = self.write(&group)?;
         self.store.release(&self.head)?;
         self.publish(snapshot, &afterwards.answers);
         self.answer(afterwards)
+    }
+
+    /// Writes the group. A full disk stores nothing of it and is waited for: what the sequencer has
+    /// placed cannot be taken back, and new requests are refused meanwhile.
+    fn write(&self, group: &Group) -> Result<Snapshot, CommitterError> {
+        loop {
+            match self.store.commit(group) {
+                Err(CommitError::NoSpace(why)) => {
+                    tracing::error!(why, "the disk is full; the commit waits for room");
+                    self.disk_full.store(true, Ordering::Relaxed);
+                    std::thread::sleep(NO_SPACE_PAUSE);
+                }
+                result => return Ok(result?),
+            }
+        }
     }
 
     /// Makes one batch of the units and adds everything that they write to the group.
@@ -343,7 +360,7 @@ impl Committer {
         })
     }
 
-    fn publish(&mut self, snapshot: kedge_storage::Snapshot, answers: &[Answer]) {
+    fn publish(&mut self, snapshot: Snapshot, answers: &[Answer]) {
         let head = self.head;
         self.published.store(Arc::new(Published { head, snapshot }));
         if let Some(last) = answers.last() {
@@ -377,78 +394,6 @@ impl Committer {
             unit.complete(Ok(outcome(answer, nonce_highest)));
         }
         Ok(())
-    }
-}
-
-/// The log's record of a placed unit, and the contents of its done actions.
-fn record(
-    placed: &PlacedUnit,
-    batch_number: u64,
-    first_leaf_index: u32,
-) -> (RequestRecord<'_>, Vec<Hash>) {
-    let submission = &placed.unit.submission;
-    let mut actions = Vec::with_capacity(placed.placed.len());
-    let mut contents = Vec::with_capacity(placed.placed.len());
-    let mut failed = Vec::new();
-    let mut previous = placed.previous_sequences.iter();
-    for (index, decided) in &placed.decisions {
-        let action = &submission.actions[usize::from(*index)];
-        let Ok(decided) = decided else {
-            failed.push(FailedAction {
-                index: *index,
-                action_hash: action.action_hash,
-            });
-            continue;
-        };
-        let (resource, version, _) = decided.resource();
-        contents.push(action.content);
-        actions.push(ActionRecord {
-            index: *index,
-            kind: action.kind.clone(),
-            target: Cow::Borrowed(submission.text(&action.target)),
-            payload: Cow::Borrowed(submission.text(&action.payload)),
-            disclosed: action
-                .disclosed
-                .as_ref()
-                .map(|range| submission.text(range).into()),
-            resource,
-            version,
-            previous_integrity: decided.previous_integrity(),
-            previous_sequence: previous.next().copied().unwrap_or(0),
-        });
-    }
-    let (organization_id, wallet_id) = asker(placed);
-    let record = RequestRecord {
-        batch_number,
-        first_sequence: placed.placed.first().map_or(0, |placed| placed.sequence),
-        first_leaf_index,
-        timestamp_ms: placed.timestamp_ms,
-        organization_id,
-        wallet_id,
-        head: submission.head,
-        signature: submission.signature,
-        salt_seed: submission.salt_seed,
-        actions,
-        failed,
-    };
-    (record, contents)
-}
-
-/// The organization and the wallet that asked; a registration's own are the ones that it makes.
-fn asker(placed: &PlacedUnit) -> (Id, Id) {
-    if let Some(caller) = placed.unit.caller {
-        return (caller.organization_id, caller.wallet_id);
-    }
-    let images = placed
-        .decisions
-        .iter()
-        .find_map(|(_, decided)| match decided {
-            Ok(Decided::Resources { next, .. }) => Some(next),
-            _ => None,
-        });
-    match images.and_then(|images| images.first()) {
-        Some(Image::Wallet(wallet)) => (wallet.organization_id, wallet.id),
-        _ => unreachable!("only a registration has no caller, and it makes a wallet"),
     }
 }
 

@@ -146,7 +146,9 @@ impl Engine {
         let (work, work_receiver) = mpsc::channel(WORK_QUEUE);
         let committed_ticket = Arc::new(AtomicU64::new(0));
 
+        let disk_full = Arc::new(AtomicBool::new(false));
         let committer = Committer {
+            disk_full: Arc::clone(&disk_full),
             store: Arc::clone(&store),
             domain_separator: options.domain.separator(),
             key: Arc::clone(&options.key),
@@ -229,7 +231,6 @@ impl Engine {
         // The sequencer was spawned a moment ago; without it nothing is ever proposed.
         let _ = sequencer.send_message(wire);
 
-        let disk_full = Arc::new(AtomicBool::new(false));
         crate::disk::watch(&options, &disk_full);
         let requests = Arc::new(Semaphore::new(options.requests_max));
         let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
@@ -269,6 +270,7 @@ impl Engine {
         let inner = &self.inner;
         self.check_writable()?;
         let count = submission.actions.len() as u32;
+        let expires_at = submission.expires_at;
         let overloaded = |_| {
             metrics::counter!(metric::OVERLOADED).increment(1);
             SubmitError::Overloaded
@@ -289,7 +291,9 @@ impl Engine {
             .send_message(DirectoryMessage::Request(unit));
         sent.map_err(|_| GONE)?;
         metrics::gauge!(metric::REQUESTS_UNDER_WAY).increment(1);
-        let result = answer.await.unwrap_or(Err(GONE));
+        // A commit that waits for room on the disk may take any time; the caller need not.
+        let answer = tokio::time::timeout_at(expires_at.into(), answer).await;
+        let result = answer.map_or(Err(GONE), |answer| answer.unwrap_or(Err(GONE)));
         metrics::gauge!(metric::REQUESTS_UNDER_WAY).decrement(1);
         result
     }

@@ -13,6 +13,7 @@ pub mod metric_definitions;
 mod object;
 mod organization;
 pub mod overlay;
+mod record;
 mod sequencer;
 mod shard;
 mod supervisor;
