@@ -33,12 +33,39 @@ fn killed(path: &Path, in_files: u64, in_log: u64) -> Log {
     store.close().unwrap();
     let store = open(path).unwrap();
     log.commit_many(&store, in_log);
-    let living = tempfile::tempdir().unwrap();
-    copy(path, living.path());
+    let place = tempfile::tempdir().unwrap();
+    let living = place.path().join("living");
+    copy_at_one_moment(path, &living);
     drop(store);
     fs::remove_dir_all(path).unwrap();
-    copy(living.path(), path);
+    copy(&living, path);
     log
+}
+
+/// Copies a living store's files as they were at one moment: again, if it tidied them meanwhile.
+fn copy_at_one_moment(from: &Path, to: &Path) {
+    let names_and_sizes = || {
+        let mut found: Vec<_> = fs::read_dir(from)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|entry| {
+                (
+                    entry.file_name(),
+                    entry.metadata().map_or(0, |data| data.len()),
+                )
+            })
+            .collect();
+        found.sort();
+        found
+    };
+    loop {
+        let before = names_and_sizes();
+        copy(from, to);
+        if names_and_sizes() == before {
+            return;
+        }
+        fs::remove_dir_all(to).unwrap();
+    }
 }
 
 fn files(path: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
@@ -169,10 +196,11 @@ fn a_write_cut_off_before_its_release_is_dropped() {
     let store = open(&path).unwrap();
     let (group, _) = log.batch(&[vec![Step::Mint { owner: 1 }; 20]]);
     store.commit(group).unwrap();
-    // Not released: the process died between the write and the answer.
+    // Not released: the process died between the write and the answer. Dropped first, because a
+    // copy of files that the store tidies in the background is no moment of its life.
+    drop(store);
     let living = place.path().join("living");
     copy(&path, &living);
-    drop(store);
     let file = last_log(&living);
     let length = fs::metadata(&file).unwrap().len();
     for cut in [1, 100, 1_000] {
