@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_protocol::Id;
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::CustomLimits;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -41,6 +44,13 @@ enum Command {
     AnchorNow,
     Status,
     RotateTokenKey,
+    Recover,
+    Tier {
+        organization_id: Id,
+        tier: String,
+        #[serde(default)]
+        limits: CustomLimits,
+    },
 }
 
 /// Carries out commands.
@@ -140,7 +150,44 @@ impl Operator {
                     .map_err(|error| error.to_string())?;
                 Ok(members(json!({ "file": path.display().to_string() })))
             }
+            Command::Recover => {
+                let anchored = self.app.engine.recover().await?;
+                let mut status = self.status();
+                status.insert("batches_on_chain".to_owned(), json!(anchored));
+                Ok(status)
+            }
+            Command::Tier {
+                organization_id,
+                tier,
+                limits,
+            } => self.set_tier(organization_id, &tier, &limits).await,
         }
+    }
+
+    async fn set_tier(
+        &self,
+        organization_id: Id,
+        tier: &str,
+        limits: &CustomLimits,
+    ) -> Result<Map<String, Value>, String> {
+        let operator = self.app.operator.as_ref().ok_or(
+            "this server has no operator's key: set operator_key_file, or KEDGE_OPERATOR_KEY",
+        )?;
+        let limits = serde_json::to_value(limits).map_err(|error| error.to_string())?;
+        let mut payload = members(limits);
+        payload.insert("tier".to_owned(), json!(tier));
+        let payload = Value::Object(payload).to_string();
+        let (kind, target) = (Kind::SystemTier, organization_id);
+        let outcome = operator
+            .act(&self.app, organization_id, kind, target, &payload)
+            .await
+            .map_err(|error| error.message.into_owned())?;
+        let placement = outcome.placement.as_ref();
+        Ok(members(json!({
+            "organization_id": organization_id,
+            "tier": tier,
+            "sequence": placement.map(|placement| placement.first_sequence),
+        })))
     }
 
     fn status(&self) -> Map<String, Value> {
@@ -172,6 +219,8 @@ impl Command {
             Self::AnchorNow => "anchor_now",
             Self::Status => "status",
             Self::RotateTokenKey => "rotate_token_key",
+            Self::Recover => "recover",
+            Self::Tier { .. } => "tier",
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::cursor::Cursors;
 use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::operator::Operator;
 use crate::signing::{Request, Verifier};
 
 /// Requests whose text is longer are hashed on a thread of their own: the smaller ones take less
@@ -41,6 +42,8 @@ pub struct App {
     pub bodies: body::Reader,
     /// Permits for requests under way.
     pub requests: Arc<Semaphore>,
+    /// Signs the operator's actions, where there is a key for that.
+    pub operator: Option<Operator>,
     /// The URL that callers know.
     pub public_url: String,
     large_hashes: Arc<Semaphore>,
@@ -63,7 +66,12 @@ pub enum AppError {
 
 impl App {
     /// Makes the parts around an engine that runs. The directory of keys is made if it is not there.
-    pub fn new(config: &Config, engine: Engine, public_url: String) -> Result<Self, AppError> {
+    pub fn new(
+        config: &Config,
+        engine: Engine,
+        operator: Option<Operator>,
+        public_url: String,
+    ) -> Result<Self, AppError> {
         let keys_dir = config.keys_dir();
         secrets::make_private_dir(&keys_dir)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -86,6 +94,7 @@ impl App {
             requests: Arc::new(Semaphore::new(config.requests_max)),
             large_hashes: Arc::new(Semaphore::new(cores)),
             request_timeout: Duration::from_secs(config.request_timeout_s),
+            operator,
             public_url,
             engine,
         })

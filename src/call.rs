@@ -156,8 +156,14 @@ impl Reply {
 
     /// With a strong ETag made from the body, and 304 where the caller has it already.
     #[must_use]
-    pub fn etagged(mut self, call: &Call, cache: &'static str) -> Self {
+    pub fn etagged(self, call: &Call, cache: &'static str) -> Self {
         let tag = format!("\"{}\"", hex::encode(keccak(&self.body).first_16()));
+        self.tagged(call, &tag, cache)
+    }
+
+    /// With this strong ETag, and 304 where the caller has it already.
+    #[must_use]
+    pub fn tagged(mut self, call: &Call, tag: &str, cache: &'static str) -> Self {
         let known = call.headers.get_all(hyper::header::IF_NONE_MATCH).iter();
         let is_known = known
             .filter_map(|value| value.to_str().ok())
@@ -171,7 +177,7 @@ impl Reply {
             self.body.clear();
             self.headers.remove(CONTENT_TYPE);
         }
-        self.with(hyper::header::ETAG, &tag)
+        self.with(hyper::header::ETAG, tag)
     }
 
     /// Marks the deprecated form of a list (RFC 9745), and names the one to use.

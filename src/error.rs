@@ -239,6 +239,10 @@ impl From<&Refusal> for ApiError {
                     kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX
                 ),
             ),
+            Refusal::Precondition { version } => Self::new(
+                Code::PreconditionFailed,
+                format!("the object is at version {version}; read it again and decide anew"),
+            ),
             Refusal::Conflict(why) => Self::new(Code::Conflict, why.clone()),
             Refusal::EmailTaken => Self::new(
                 Code::EmailTaken,
@@ -263,7 +267,9 @@ impl From<SubmitError> for ApiError {
                 .with_header(NONCE_HIGHEST, highest.to_string()),
             SubmitError::Replayed => Self::new(Code::NonceReused, message),
             SubmitError::DeadlineExpired => Self::new(Code::DeadlineExpired, message),
-            SubmitError::SignerNotOfWallet => Self::new(Code::Forbidden, message),
+            SubmitError::SignerNotOfWallet | SubmitError::SignerNotOfOrganization => {
+                Self::new(Code::Forbidden, message)
+            }
             SubmitError::NoSuchWallet => Self::new(Code::Unauthenticated, message),
             SubmitError::Overloaded | SubmitError::Unavailable => {
                 Self::unavailable(message, RETRY_SOON_S)

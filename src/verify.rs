@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use kedge_actors::put_image;
 use kedge_machine::fold::State;
 use kedge_machine::image::Image;
 use kedge_protocol::eip712::Domain;
@@ -34,6 +35,9 @@ pub enum VerifyError {
     /// The state is not what the log makes.
     #[error("the stored state is not what a replay of the log makes: {0}")]
     State(#[from] log::Difference),
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] kedge_storage::ReadError),
     /// The replay had no room to work in.
     #[error("the replay could not be written down: {0}")]
     Replay(#[from] CommitError),
@@ -54,7 +58,7 @@ pub fn store(
     let replay_path = scratch.path().join("replay");
     let made = Store::open(options(&replay_path, domain, sequencer, false))?;
     let snapshot = found.snapshot();
-    let mut replay = Replay::new(&made);
+    let mut replay = Replay::new(&made, snapshot.operators()?);
     let summary = log::verify(&snapshot, &domain, sequencer, progress, |record, _| {
         replay.request(record).map_err(|error| error.to_string())
     })?;
@@ -92,10 +96,10 @@ enum ReplayError {
 }
 
 impl<'a> Replay<'a> {
-    fn new(store: &'a Store) -> Self {
+    fn new(store: &'a Store, operators: Vec<Address>) -> Self {
         Self {
             store,
-            state: State::default(),
+            state: State::new(operators),
             group: Group::new(),
         }
     }
@@ -108,13 +112,13 @@ impl<'a> Replay<'a> {
             .filter_map(|action| self.state.objects.get(&action.resource))
             .map(|object| (object.id, object.owner_id))
             .collect();
+        // What is not an object comes alone: a request holds one action on it.
+        let acted_on = record.actions.first().map(|action| action.resource);
+        let before = acted_on.and_then(|id| self.state.image(id));
         for image in self.state.apply(record)?.into_iter().flatten() {
             match image {
                 Image::Object(object) => self.object(&object, &mut owners),
-                Image::Wallet(wallet) => self.group.put_wallet(&wallet),
-                Image::Organization(organization) => self.group.put_organization(&organization),
-                Image::Template(template) => self.group.put_template(&template),
-                Image::Variation(variation) => self.group.put_variation(&variation),
+                image => put_image(&mut self.group, &image, before.as_ref()),
             }
         }
         if let Some(window) = self.state.nonces.get(&record.head.signer) {

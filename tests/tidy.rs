@@ -11,11 +11,6 @@ use serde_json::Value;
 
 /// Lines of a source file: about 500. A few over are no reason to tear a file apart.
 const LINES_MAX: usize = 510;
-/// Files that may be longer, each with its reason.
-const LONGER: &[(&str, &str)] = &[(
-    "actors/tests/engine.rs",
-    "the engine's cases share one harness, and read best side by side",
-)];
 /// Folders that hold nothing that was written here.
 const MADE: &[&str] = &[
     "target",
@@ -155,17 +150,9 @@ fn files_are_short() {
     let files = sources(&[".rs", ".sol", ".sh", ".py", ".mjs", ".js", ".ts"]);
     for (path, text) in &files {
         let lines = text.lines().count();
-        let longer = LONGER.iter().any(|(longer, _)| longer == path);
         assert!(
-            longer || lines <= LINES_MAX,
+            lines <= LINES_MAX,
             "{path} has {lines} lines: split it by what it does"
-        );
-    }
-    for (path, reason) in LONGER {
-        let lines = files.get(*path).map(|text| text.lines().count());
-        assert!(
-            lines.is_some_and(|lines| lines > LINES_MAX),
-            "{path} needs its exception no more ({reason}): {lines:?}"
         );
     }
 }

@@ -52,6 +52,9 @@ pub(crate) enum AnchorMessage {
     Tick,
     /// Anchor without waiting for the interval.
     Now(RpcReplyPort<Result<AnchorReport, String>>),
+    /// Look at the chain again, and go on if nothing stands in the way; says how many batches the
+    /// chain's checkpoint covers.
+    Recover(RpcReplyPort<Result<u64, String>>),
 }
 
 pub(crate) struct AnchorActor;
@@ -228,8 +231,14 @@ impl Actor for AnchorActor {
         message: AnchorMessage,
         state: &mut AnchorState,
     ) -> Result<(), ActorProcessingErr> {
-        if let AnchorMessage::Now(reply) = message {
-            state.asked.push(reply);
+        match message {
+            AnchorMessage::Tick => {}
+            AnchorMessage::Now(reply) => state.asked.push(reply),
+            AnchorMessage::Recover(reply) => {
+                // Whoever asked may have gone.
+                let _ = reply.send(state.recover().await);
+                return Ok(());
+            }
         }
         // A node that is down is no failure of ours, and a store that is closing ends the actor
         // with the rest of the engine.
@@ -263,14 +272,7 @@ impl AnchorState {
                 return self.reply(|| Err(why.clone()));
             }
         };
-        let published = self.engine.published();
-        let root = |batches| log_tree::root(&published.snapshot, batches).map_err(store_error);
-        if latest.batches > published.head.batches || root(latest.batches)? != latest.history {
-            let why = format!(
-                "the chain holds a checkpoint of {} batches that this store does not lead to; it is \
-                 older than what was anchored, or another log's: restore a newer copy",
-                latest.batches
-            );
+        if let Some(why) = self.contradiction(latest.batches, latest.history)? {
             self.engine.set_read_only(&why);
             return self.reply(|| Err(why.clone()));
         }
@@ -326,6 +328,33 @@ impl AnchorState {
                 batches,
             })
         })
+    }
+
+    /// Why this store does not lead to a checkpoint that the chain holds, if it does not.
+    fn contradiction(&self, batches: u64, history: Hash) -> Result<Option<String>, StoreError> {
+        let published = self.engine.published();
+        let leads = batches <= published.head.batches
+            && log_tree::root(&published.snapshot, batches).map_err(store_error)? == history;
+        Ok((!leads).then(|| {
+            format!(
+                "the chain holds a checkpoint of {batches} batches that this store does not lead \
+                 to; it is older than what was anchored, or another log's: restore a newer copy"
+            )
+        }))
+    }
+
+    /// Looks at the chain again; a store that leads to what it holds takes writes again, if that
+    /// was why it took none, and what is not anchored is tried at once.
+    async fn recover(&mut self) -> Result<u64, String> {
+        let latest = self.sender.latest().await;
+        let latest = latest.map_err(|error| format!("the chain cannot be read: {error}"))?;
+        let why = self.contradiction(latest.batches, latest.history);
+        if let Some(why) = why.map_err(|error| error.to_string())? {
+            return Err(why);
+        }
+        self.engine.resume();
+        self.last_begun_ms = 0;
+        Ok(latest.batches)
     }
 
     #[expect(

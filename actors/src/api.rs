@@ -10,7 +10,7 @@ use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::nonce::NonceError;
-use kedge_protocol::resource::{Object, Organization, Template, Variation, Wallet};
+use kedge_protocol::resource::{Object, Template, Trace, Variation};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 
@@ -26,8 +26,72 @@ pub enum Asker {
         /// Its organization.
         organization_id: Id,
     },
+    /// An organization, by an API key alone; which of its wallets asks, the signer says.
+    Organization {
+        /// The organization.
+        organization_id: Id,
+    },
+    /// The operator, about an organization.
+    Operator {
+        /// The organization.
+        organization_id: Id,
+    },
     /// Nobody yet: the request registers a wallet.
     Registration,
+}
+
+impl Asker {
+    /// The organization whose actor admits the request; `None` is the registration desk.
+    pub(crate) fn organization_id(&self) -> Option<Id> {
+        match self {
+            Self::Wallet {
+                organization_id, ..
+            }
+            | Self::Organization { organization_id }
+            | Self::Operator { organization_id } => Some(*organization_id),
+            Self::Registration => None,
+        }
+    }
+}
+
+/// A secret that is stored in the commit of the action that made or renewed its owner, but never in
+/// the log.
+#[derive(Clone, PartialEq, Eq)]
+pub enum NewSecret {
+    /// The password's hash (PHC string) of a wallet that is registered.
+    Password(String),
+    /// What is kept of an API key's or a webhook's secret.
+    Token(Vec<u8>),
+}
+
+impl std::fmt::Debug for NewSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Password(_) => "Password(…)",
+            Self::Token(_) => "Token(…)",
+        })
+    }
+}
+
+/// The state of an object that a caller has seen, as its entity tag says it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expected {
+    /// Its version.
+    pub version: u64,
+    /// The first bytes of its integrity.
+    pub integrity: [u8; 8],
+}
+
+impl Expected {
+    /// The state of an object with this trace.
+    pub fn of(trace: &Trace) -> Self {
+        let mut integrity = [0; 8];
+        integrity.copy_from_slice(&trace.integrity.0[..8]);
+        Self {
+            version: trace.version,
+            integrity,
+        }
+    }
 }
 
 /// One action of a submission. Texts are ranges of the submission's `text`.
@@ -64,8 +128,10 @@ pub struct Submission {
     pub text: String,
     /// The actions, in request order; 1 to 500.
     pub actions: Vec<SubmittedAction>,
-    /// The password's hash (PHC string) that a registration stores beside the wallet.
-    pub password_hash: Option<String>,
+    /// A secret that is stored with it.
+    pub secret: Option<NewSecret>,
+    /// Act only if the object is in one of these states (If-Match); for requests of one action.
+    pub expected: Option<Vec<Expected>>,
     /// When the caller stops waiting: work not begun by then is not begun.
     pub expires_at: Instant,
 }
@@ -134,9 +200,7 @@ impl Done {
             return Vec::new();
         };
         let mut images = Vec::clone(images);
-        for image in &mut images {
-            image.place(self.sequence, timestamp_ms);
-        }
+        Image::place_all(&mut images, self.sequence, timestamp_ms);
         images
     }
 
@@ -151,17 +215,6 @@ impl Done {
             _ => None,
         });
         Some((template, variations.collect()))
-    }
-
-    /// The wallet that it registered, and its organization.
-    pub fn registered(&self, timestamp_ms: u64) -> Option<(Wallet, Organization)> {
-        let mut images = self.resources(timestamp_ms).into_iter();
-        match (images.next(), images.next()) {
-            (Some(Image::Wallet(wallet)), Some(Image::Organization(organization))) => {
-                Some((wallet, organization))
-            }
-            _ => None,
-        }
     }
 }
 
@@ -249,6 +302,9 @@ pub enum SubmitError {
     /// The signer is no active key of the caller's wallet.
     #[error("the signing address is no active key of the caller's wallet")]
     SignerNotOfWallet,
+    /// The signer is no active key of a wallet of the API key's organization.
+    #[error("the signing address is no active key of a wallet of the API key's organization")]
+    SignerNotOfOrganization,
     /// The caller's wallet is not there (any more).
     #[error("the caller's wallet does not exist")]
     NoSuchWallet,

@@ -17,13 +17,15 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
-use kedge_storage::{CommitError, Group, LogHead, SideWrite, Snapshot, Store};
+use kedge_storage::{CommitError, Group, LogHead, SecretRow, SideWrite, Snapshot, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::api::{ActionOutcome, Done, Made, Outcome, Placement, SealedBatch, SubmitError};
+use crate::api::{
+    ActionOutcome, Done, Made, NewSecret, Outcome, Placement, SealedBatch, SubmitError,
+};
 use crate::engine::Clock;
 use crate::metric_definitions as metric;
-use crate::record::record;
+use crate::record::{put_image, record};
 use crate::unit::{Decided, Decision, Unit};
 use crate::world::Published;
 
@@ -283,12 +285,8 @@ impl Committer {
         for (decided, at) in done.zip(&placed.placed) {
             self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
         }
-        if let (Some(phc), Some(wallet)) = (
-            &placed.unit.submission.password_hash,
-            record.actions.first().map(|action| action.resource),
-        ) {
-            let phc = phc.clone();
-            group.put_side(SideWrite::Password { wallet, phc });
+        if let Some(secret) = &placed.unit.submission.secret {
+            self.put_secret(group, placed, secret)?;
         }
         let signer = record.head.signer;
         let nonce = record.head.nonce;
@@ -322,20 +320,54 @@ impl Committer {
                     group.put_minted(object.template_id, *minted);
                 }
             }
-            Decided::Resources { next, .. } => {
-                for image in next.iter() {
-                    let mut image = image.clone();
-                    image.place(sequence, timestamp_ms);
-                    match &image {
-                        Image::Object(object) => group.put_object(object, None),
-                        Image::Wallet(wallet) => group.put_wallet(wallet),
-                        Image::Organization(organization) => group.put_organization(organization),
-                        Image::Template(template) => group.put_template(template),
-                        Image::Variation(variation) => group.put_variation(variation),
-                    }
+            Decided::Resources { base, next, .. } => {
+                let before = base.as_ref().and_then(|base| base.images.first());
+                let mut images = Vec::clone(next);
+                Image::place_all(&mut images, sequence, timestamp_ms);
+                for image in &images {
+                    put_image(group, image, before);
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Stores the secret of what the unit's only action made or renewed.
+    fn put_secret(
+        &self,
+        group: &mut Group,
+        placed: &PlacedUnit,
+        secret: &NewSecret,
+    ) -> Result<(), CommitterError> {
+        let Some((_, Ok(Decided::Resources { next, .. }))) = placed.decisions.first() else {
+            return Ok(());
+        };
+        let Some(image) = next.first() else {
+            return Ok(());
+        };
+        let write = match (secret, image) {
+            (NewSecret::Password(phc), image) => SideWrite::Password {
+                wallet: image.id(),
+                phc: phc.clone(),
+            },
+            (NewSecret::Token(token), image) => {
+                let overlap_s = match image {
+                    Image::ApiKey(key) => key.overlap_s,
+                    Image::Webhook(webhook) => webhook.overlap_s,
+                    _ => 0,
+                };
+                let until_ms = placed.timestamp_ms + overlap_s * 1_000;
+                let before = self.published.load().snapshot.secret(image.id())?;
+                let previous = before.filter(|_| overlap_s > 0);
+                let row = SecretRow {
+                    current: token.clone(),
+                    previous: previous.map(|row| (row.current, until_ms)),
+                };
+                let of = image.id();
+                SideWrite::Secret { of, row }
+            }
+        };
+        group.put_side(write);
         Ok(())
     }
 

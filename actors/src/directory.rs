@@ -14,6 +14,7 @@ use crate::organization::{Organization, OrganizationMessage, OrganizationOptions
 use crate::sequencer::SequencerMessage;
 use crate::shard::ShardMessage;
 use crate::unit::{Part, Unit};
+use crate::world::Catalog;
 
 /// What the directory is told.
 pub(crate) enum DirectoryMessage {
@@ -23,7 +24,8 @@ pub(crate) enum DirectoryMessage {
     Reserve { organization: Id, unit: Box<Unit> },
     /// An admitted request, to be decided; again, if it was found stale.
     Dispatch(Arc<Unit>),
-    /// A request that went stale too often: to be decided with nothing before it under way.
+    /// A request that went stale too often, or that changes what others look up: to be decided
+    /// with nothing before it under way.
     DispatchAlone(Arc<Unit>),
     /// The sequencer answers [`SequencerMessage::Flush`].
     Flushed,
@@ -39,6 +41,7 @@ pub(crate) struct DirectoryOptions {
     pub(crate) organization:
         Box<dyn Fn(Option<Id>, ActorRef<DirectoryMessage>) -> OrganizationOptions + Send + Sync>,
     pub(crate) organizations_live_max: usize,
+    pub(crate) catalog: Arc<Catalog>,
 }
 
 pub(crate) struct Directory;
@@ -55,13 +58,21 @@ enum Entry {
     },
 }
 
+/// What waits for everything before it to be committed.
+enum Turn {
+    /// A request.
+    Unit(Arc<Unit>),
+    /// The commit of an exclusive request: what is looked up has changed.
+    Fence,
+}
+
 pub(crate) struct DirectoryState {
     options: DirectoryOptions,
     organizations: HashMap<Option<Id>, Entry>,
     next_ticket: u64,
     /// Requests that wait for everything before them to be committed. While there is one, nothing
     /// else is given out: it would make them stale again.
-    alone: VecDeque<Arc<Unit>>,
+    alone: VecDeque<Turn>,
     /// What waits for them.
     held: VecDeque<Arc<Unit>>,
     /// Counts messages: the age of an entry.
@@ -96,12 +107,7 @@ impl Actor for Directory {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             DirectoryMessage::Request(unit) => {
-                let organization = match unit.submission.asker {
-                    Asker::Registration => None,
-                    Asker::Wallet {
-                        organization_id, ..
-                    } => Some(organization_id),
-                };
+                let organization = unit.submission.asker.organization_id();
                 let message = OrganizationMessage::Admit(unit);
                 state.send(&myself, organization, message).await?;
             }
@@ -114,8 +120,13 @@ impl Actor for Directory {
             }
             DirectoryMessage::Dispatch(unit) => state.held.push_back(unit),
             DirectoryMessage::DispatchAlone(unit) => {
-                state.alone.push_back(unit);
-                if state.alone.len() == 1 {
+                let is_first = state.alone.is_empty();
+                let exclusive = unit.is_exclusive();
+                state.alone.push_back(Turn::Unit(unit));
+                if exclusive {
+                    state.alone.push_back(Turn::Fence);
+                }
+                if is_first {
                     state.flush()?;
                 }
             }
@@ -227,8 +238,10 @@ impl DirectoryState {
         &mut self,
         myself: &ActorRef<DirectoryMessage>,
     ) -> Result<(), ActorProcessingErr> {
-        if let Some(unit) = self.alone.pop_front() {
-            self.dispatch(myself, unit).await?;
+        match self.alone.pop_front() {
+            Some(Turn::Unit(unit)) => self.dispatch(myself, unit).await?,
+            Some(Turn::Fence) => self.options.catalog.forget_templates(),
+            None => {}
         }
         if !self.alone.is_empty() {
             return self.flush();

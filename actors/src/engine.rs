@@ -199,7 +199,7 @@ impl Engine {
             Actor::spawn_linked(None, Sequencer, sequencer_options, cell.clone()).await?;
 
         let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
-        let reader = Reader::new(Arc::clone(&published), catalog);
+        let reader = Reader::new(Arc::clone(&published), Arc::clone(&catalog));
         let edge_reader = reader.clone();
         let mut shards = Vec::with_capacity(options.shards);
         for index in 0..options.shards.max(1) {
@@ -222,6 +222,7 @@ impl Engine {
                 directory,
             }),
             organizations_live_max: options.organizations_live_max,
+            catalog,
         };
         let (directory, _) = Actor::spawn_linked(None, Directory, directory_options, cell).await?;
         let wire = SequencerMessage::Wire {
@@ -428,6 +429,26 @@ impl Engine {
             Ok(ractor::rpc::CallResult::Success(report)) => report,
             _ => Err("the anchor was not begun in time; it is tried again".to_owned()),
         }
+    }
+
+    /// Looks at the chain again, and goes on if nothing stands in the way; says how many batches
+    /// the chain's checkpoint covers.
+    pub async fn recover(&self) -> Result<u64, String> {
+        let actor = self
+            .inner
+            .anchor
+            .get()
+            .ok_or("this server does not anchor")?;
+        let timeout = Some(ANCHOR_NOW_MAX);
+        match actor.call(AnchorMessage::Recover, timeout).await {
+            Ok(ractor::rpc::CallResult::Success(recovered)) => recovered,
+            _ => Err("the chain did not answer in time; try again".to_owned()),
+        }
+    }
+
+    /// Takes writes again, unless the store was opened for reading.
+    pub(crate) fn resume(&self) {
+        self.inner.store.resume();
     }
 
     /// Spawns an actor that ends with the engine.

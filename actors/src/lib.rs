@@ -14,16 +14,20 @@ mod object;
 mod organization;
 pub mod overlay;
 mod record;
+mod resources;
+mod rights;
 mod sequencer;
 mod shard;
 mod supervisor;
+mod supply;
 mod unit;
 mod world;
 
 pub use anchor::{AnchorOptions, AnchorReport};
 pub use api::{
-    ActionOutcome, Asker, Done, Made, Outcome, Placement, SealedBatch, Submission, SubmitError,
-    SubmittedAction,
+    ActionOutcome, Asker, Done, Expected, Made, NewSecret, Outcome, Placement, SealedBatch,
+    Submission, SubmitError, SubmittedAction,
 };
 pub use engine::{Clock, Engine, Options, StartError, system_clock};
+pub use record::put_image;
 pub use world::Published;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kedge_machine::{Caller, Input, Refusal, World, object};
 use kedge_protocol::resource::{Object, Template};
 
+use crate::api::Expected;
 use crate::overlay::{Overlay, Versioned};
 use crate::unit::Decided;
 
@@ -46,6 +47,7 @@ impl ObjectActor {
         world: &W,
         caller: &Caller,
         input: &Input<'_>,
+        expected: Option<&[Expected]>,
         ticket: u64,
         committed_ticket: u64,
     ) -> Result<(Decided, Basis), Refusal> {
@@ -57,6 +59,11 @@ impl ObjectActor {
         let on_overlay = !self.overlay.is_settled();
         let base = Arc::clone(self.overlay.top());
         let next = object::act(world, caller, &base, &self.template, input)?;
+        if expected.is_some_and(|states| !states.contains(&Expected::of(&base.trace))) {
+            return Err(Refusal::Precondition {
+                version: base.trace.version,
+            });
+        }
         let next = Arc::new(Versioned::decided(next));
         self.overlay.push(ticket, Arc::clone(&next));
         let decided = Decided::Object {

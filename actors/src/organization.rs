@@ -1,32 +1,30 @@
 //! The organization actor: admits its wallets' requests (membership, keys, nonces, supply) and
-//! decides what concerns its templates. One more of them, without an organization, is the desk at
-//! which new wallets register.
+//! decides what concerns everything of it that is not an object. One more of them, without an
+//! organization, is the desk at which new wallets register.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kedge_machine::image::Image;
-use kedge_machine::sequencer::Key;
-use kedge_machine::{Caller, Refusal, World, registration, template};
-use kedge_protocol::action::Kind;
+use kedge_machine::{Caller, Refusal, resources};
 use kedge_protocol::limits::NONCE_WINDOW;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::resource::Wallet;
-use kedge_protocol::{Address, Id, Prefix};
+use kedge_protocol::{Address, Id};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use crate::api::{Asker, SubmitError};
+use crate::api::{Asker, Submission, SubmitError};
 use crate::directory::DirectoryMessage;
 use crate::metric_definitions as metric;
-use crate::overlay::{Overlay, Versioned};
-use crate::shard::input;
-use crate::unit::{Base, Decided, Grant, Part, Settlement, Unit};
+use crate::resources::Resources;
+use crate::rights::Rights;
+use crate::supply::{Reserved, Supplies};
+use crate::unit::{Part, Settlement, Unit};
 use crate::world::{Reader, unavailable};
 
 /// Entries that an actor's caches may hold before settled ones are let go.
-const CACHE_MAX: usize = 10_000;
+pub(crate) const CACHE_MAX: usize = 10_000;
 
 /// What an organization's actor is told.
 pub(crate) enum OrganizationMessage {
@@ -34,7 +32,7 @@ pub(crate) enum OrganizationMessage {
     Admit(Box<Unit>),
     /// Reserve supply of its templates for another organization's request.
     Reserve(Box<Unit>),
-    /// Decide an action on its templates, or a registration.
+    /// Decide an action on something of it, or a registration.
     Decide(Part),
     /// A unit was refused after it was decided.
     Drop { ticket: u64 },
@@ -62,21 +60,13 @@ struct Signer {
     pending: Vec<u64>,
 }
 
-/// A bounded template's supply.
-struct Supply {
-    max: u64,
-    minted: u64,
-    reserved: u64,
-}
-
 pub(crate) struct OrganizationState {
     options: OrganizationOptions,
     wallets: HashMap<Id, Arc<Wallet>>,
     signers: HashMap<Address, Signer>,
-    templates: HashMap<Id, Overlay<Vec<Image>>>,
-    supplies: HashMap<Id, Supply>,
-    /// Requests that wait for reserved supply to be used or given back.
-    waiting: VecDeque<Box<Unit>>,
+    resources: Resources,
+    supplies: Supplies,
+    rights: Rights,
 }
 
 impl Actor for Organization {
@@ -93,9 +83,9 @@ impl Actor for Organization {
             options,
             wallets: HashMap::new(),
             signers: HashMap::new(),
-            templates: HashMap::new(),
-            supplies: HashMap::new(),
-            waiting: VecDeque::new(),
+            resources: Resources::default(),
+            supplies: Supplies::default(),
+            rights: Rights::default(),
         })
     }
 
@@ -113,11 +103,9 @@ impl Actor for Organization {
             }
             OrganizationMessage::Decide(part) => state.decide(part),
             OrganizationMessage::Drop { ticket } => {
-                for overlay in state.templates.values_mut() {
-                    overlay.drop_unit(ticket);
-                }
+                state.resources.drop_unit(ticket);
             }
-            OrganizationMessage::Settle(settlement) => state.settle(&settlement),
+            OrganizationMessage::Settle(settlement) => state.settle(&settlement, &myself),
             OrganizationMessage::Retire => {
                 let id = state.options.id;
                 let idle = state.is_idle();
@@ -134,44 +122,71 @@ impl Actor for Organization {
 
 impl OrganizationState {
     fn admit(&mut self, mut unit: Box<Unit>, myself: &ActorRef<OrganizationMessage>) {
-        match self.check(&unit) {
-            Ok(caller) => {
-                let head = &unit.submission.head;
-                if let Some(signer) = self.signers.get_mut(&head.signer) {
-                    signer.pending.push(head.nonce);
-                }
-                unit.admit(caller, myself.clone());
-                self.reserve_and_pass_on(unit);
-            }
-            Err(error) => unit.complete(Err(error)),
+        let caller = match self.caller(&unit.submission) {
+            Ok(caller) => caller,
+            Err(error) => return unit.complete(Err(error)),
+        };
+        let subject = caller.and_then(|caller| subject(&unit.submission, &caller));
+        if let Some(caller) = &caller
+            && self.rights.must_wait(caller.wallet_id, subject)
+        {
+            return self.rights.hold(unit, subject);
         }
+        if let Err(error) = self.check(&unit.submission) {
+            return unit.complete(Err(error));
+        }
+        let head = &unit.submission.head;
+        if let Some(signer) = self.signers.get_mut(&head.signer) {
+            signer.pending.push(head.nonce);
+        }
+        if let Some(caller) = &caller {
+            self.rights.begin(caller.wallet_id, subject);
+        }
+        unit.admit(caller, subject, myself.clone());
+        self.reserve_and_pass_on(unit);
     }
 
-    /// Everything that must hold before a request is decided.
-    fn check(&mut self, unit: &Unit) -> Result<Option<Caller>, SubmitError> {
-        let submission = &unit.submission;
-        let published = self.options.reader.published();
-        let caller = match submission.asker {
-            Asker::Registration => None,
-            Asker::Wallet { wallet_id, .. } => {
-                let wallet = self.wallet(wallet_id)?;
-                if !wallet.keys.contains(&submission.head.signer) {
-                    return Err(SubmitError::SignerNotOfWallet);
-                }
-                Some(Caller {
-                    wallet_id,
-                    organization_id: wallet.organization_id,
-                    role: wallet.role,
-                    address: wallet.address,
-                })
+    /// Who asks, with the rights that they have now. Nobody yet, for a registration.
+    fn caller(&mut self, submission: &Submission) -> Result<Option<Caller>, SubmitError> {
+        let signer = submission.head.signer;
+        let wallet_id = match submission.asker {
+            Asker::Registration => return Ok(None),
+            Asker::Operator { organization_id } => {
+                return Ok(Some(Caller::operator(organization_id, signer)));
+            }
+            Asker::Wallet { wallet_id, .. } => wallet_id,
+            Asker::Organization { .. } => {
+                let published = self.options.reader.published();
+                let wallet = published.snapshot.wallet_by_address(signer);
+                let wallet = wallet.map_err(|error| gone(&error))?;
+                wallet.ok_or(SubmitError::SignerNotOfOrganization)?.id
             }
         };
+        let wallet = match (self.wallet(wallet_id), &submission.asker) {
+            (Err(SubmitError::NoSuchWallet), Asker::Organization { .. }) => {
+                return Err(SubmitError::SignerNotOfOrganization);
+            }
+            (wallet, _) => wallet?,
+        };
+        if !wallet.keys.contains(&signer) {
+            return Err(SubmitError::SignerNotOfWallet);
+        }
+        Ok(Some(Caller {
+            wallet_id,
+            organization_id: wallet.organization_id,
+            role: wallet.role,
+            address: wallet.address,
+        }))
+    }
+
+    /// What else must hold before a request is decided.
+    fn check(&mut self, submission: &Submission) -> Result<(), SubmitError> {
+        let published = self.options.reader.published();
         let refused = published.snapshot.refused(submission.digest);
         if refused.map_err(|error| gone(&error))?.is_some() {
             return Err(SubmitError::Replayed);
         }
-        self.check_nonce(submission.head.signer, submission.head.nonce)?;
-        Ok(caller)
+        self.check_nonce(submission.head.signer, submission.head.nonce)
     }
 
     fn wallet(&mut self, id: Id) -> Result<Arc<Wallet>, SubmitError> {
@@ -216,91 +231,21 @@ impl OrganizationState {
         Ok(())
     }
 
-    /// Reserves supply for the unit's mints of this organization's bounded templates, then passes
-    /// it on: to the next organization whose templates it mints, or to be decided.
-    fn reserve_and_pass_on(&mut self, mut unit: Box<Unit>) {
-        let wanted = match self.wanted(&unit) {
-            Ok(wanted) => wanted,
-            Err(error) => return unit.complete(Err(error)),
-        };
-        let own = |organization: Id| Some(organization) == self.options.id;
-        // Supply that is reserved may come back: a mint waits for it rather than fail.
-        let must_wait = wanted.iter().any(|(organization, grant)| {
-            let supply = self.supplies.get(&grant.template);
-            own(*organization)
-                && supply.is_some_and(|supply| {
-                    supply.reserved > 0
-                        && supply.max - supply.minted < supply.reserved + grant.count
-                })
-        });
-        if must_wait {
-            self.waiting.push_back(unit);
-            return;
-        }
-        let mut next = None;
-        for (organization, grant) in wanted {
-            if !own(organization) {
-                next = Some(organization);
-            } else if let Some(supply) = self.supplies.get_mut(&grant.template) {
-                let free = supply.max - supply.minted - supply.reserved;
-                let count = grant.count.min(free);
-                supply.reserved += count;
-                unit.grants.push(Grant { count, ..grant });
+    /// Reserves supply of this organization's templates for the unit, and passes it on: to the next
+    /// organization whose templates it mints, or to be decided.
+    fn reserve_and_pass_on(&mut self, unit: Box<Unit>) {
+        let (own, reader) = (self.options.id, &self.options.reader);
+        let message = match self.supplies.reserve(unit, own, reader) {
+            Reserved::Waits => return,
+            Reserved::Elsewhere(organization, unit) => {
+                DirectoryMessage::Reserve { organization, unit }
             }
-        }
-        let message = match next {
-            Some(organization) => DirectoryMessage::Reserve { organization, unit },
-            None => DirectoryMessage::Dispatch(Arc::from(unit)),
+            Reserved::Done(unit) if unit.is_exclusive() => {
+                DirectoryMessage::DispatchAlone(Arc::from(unit))
+            }
+            Reserved::Done(unit) => DirectoryMessage::Dispatch(Arc::from(unit)),
         };
         let _ = self.options.directory.send_message(message);
-    }
-
-    /// The bounded templates that the unit mints of and has no grant for yet, with how many mints
-    /// each, and the organization that each belongs to.
-    fn wanted(&mut self, unit: &Unit) -> Result<Vec<(Id, Grant)>, SubmitError> {
-        let mut wanted: Vec<(Id, Grant)> = Vec::new();
-        for action in &unit.submission.actions {
-            if action.kind != Kind::Mint {
-                continue;
-            }
-            let target = unit.submission.text(&action.target);
-            let Ok(id) = Id::parse_as(Prefix::Template, target) else {
-                continue;
-            };
-            if unit.grants.iter().any(|grant| grant.template == id) {
-                continue;
-            }
-            if let Some((_, grant)) = wanted.iter_mut().find(|(_, grant)| grant.template == id) {
-                grant.count += 1;
-                continue;
-            }
-            let template = self.options.reader.template(id);
-            let template = template.map_err(|_| SubmitError::Unavailable)?;
-            let Some(template) = template else { continue };
-            let Some(max) = template.max_supply else {
-                continue;
-            };
-            if Some(template.organization_id) == self.options.id && !self.supplies.contains_key(&id)
-            {
-                let minted = self.options.reader.published().snapshot.minted(id);
-                let minted = minted.map_err(|error| gone(&error))?;
-                let reserved = 0;
-                self.supplies.insert(
-                    id,
-                    Supply {
-                        max,
-                        minted,
-                        reserved,
-                    },
-                );
-            }
-            let grant = Grant {
-                template: id,
-                count: 1,
-            };
-            wanted.push((template.organization_id, grant));
-        }
-        Ok(wanted)
     }
 
     fn decide(&mut self, part: Part) {
@@ -308,7 +253,9 @@ impl OrganizationState {
         let read_sequence = self.options.reader.published().head.sequence;
         metrics::counter!(metric::DECISIONS, "actor" => "organization", "basis" => "any")
             .increment(1);
-        let decide = || self.decide_one(unit, part.ticket());
+        let committed = self.options.committed_ticket.load(Ordering::Acquire);
+        let (ticket, reader) = (part.ticket(), &self.options.reader);
+        let decide = || self.resources.decide(unit, ticket, committed, reader);
         let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
             tracing::error!("an organization's decision panicked");
             Err(Refusal::Unavailable)
@@ -316,101 +263,23 @@ impl OrganizationState {
         part.report(vec![(0, decided)], read_sequence);
     }
 
-    fn decide_one(&mut self, unit: &Unit, ticket: u64) -> Result<Decided, Refusal> {
-        let action = unit
-            .submission
-            .actions
-            .first()
-            .ok_or(Refusal::Unavailable)?;
-        let input = input(unit, action);
-        let reader = &self.options.reader;
-        if action.kind == Kind::WalletRegister {
-            let signer = &unit.submission.head.signer;
-            let (wallet, organization) = registration::register(reader, signer, &input)?;
-            let claims = vec![Key::email(&wallet.email), Key::address(wallet.address)];
-            let images = vec![Image::Wallet(wallet), Image::Organization(organization)];
-            return Ok(fresh(images, claims));
-        }
-        let caller = unit.caller.ok_or(Refusal::Unavailable)?;
-        match action.kind {
-            Kind::TemplateCreate => {
-                let made = template::create(reader, &caller, &input)?;
-                let claims = vec![Key::template_name(made.organization_id, &made.name)];
-                Ok(fresh(vec![Image::Template(made)], claims))
-            }
-            Kind::TemplateVariations => self.add_variations(&caller, &input, ticket),
-            _ => Err(Refusal::Forbidden(
-                format!("{} is not done this way", action.kind.text()).into(),
-            )),
-        }
-    }
-
-    fn add_variations(
-        &mut self,
-        caller: &Caller,
-        input: &kedge_machine::Input<'_>,
-        ticket: u64,
-    ) -> Result<Decided, Refusal> {
-        let missing = || Refusal::not_found("template", input.target);
-        let id = Id::parse_as(Prefix::Template, input.target).map_err(|_| missing())?;
-        let committed = self.options.committed_ticket.load(Ordering::Acquire);
-        if self.templates.len() >= CACHE_MAX {
-            self.templates.retain(|_, overlay| !overlay.is_settled());
-        }
-        if !self.templates.contains_key(&id) {
-            let template = self.options.reader.published().snapshot.template(id);
-            let template = template
-                .map_err(|error| unavailable(&error))?
-                .ok_or_else(missing)?;
-            let sequence = template.trace.sequence;
-            let images = Versioned::placed(vec![Image::Template(template)], sequence);
-            self.templates.insert(id, Overlay::new(Arc::new(images)));
-        }
-        let overlay = self.templates.get_mut(&id).ok_or(Refusal::Unavailable)?;
-        overlay.settle(committed);
-        let images = Arc::clone(overlay.top());
-        let Some(Image::Template(before)) = images.first() else {
-            return Err(Refusal::Unavailable);
-        };
-        let (after, variations) = template::add_variations(caller, before, input)?;
-        let base = Base {
-            version: before.trace.version,
-            integrity: before.trace.integrity,
-            images: Arc::clone(&images),
-        };
-        let variations = variations.into_iter().map(Image::Variation);
-        let next = std::iter::once(Image::Template(after))
-            .chain(variations)
-            .collect();
-        let next = Arc::new(Versioned::decided(next));
-        overlay.push(ticket, Arc::clone(&next));
-        Ok(Decided::Resources {
-            base: Some(base),
-            next,
-            claims: Vec::new(),
-        })
-    }
-
-    fn settle(&mut self, settlement: &Settlement) {
+    fn settle(&mut self, settlement: &Settlement, myself: &ActorRef<OrganizationMessage>) {
         if let Some(signer) = self.signers.get_mut(&settlement.signer) {
             signer.pending.retain(|nonce| *nonce != settlement.nonce);
             if settlement.spent && signer.window.spend(settlement.nonce).is_err() {
                 tracing::error!(signer = %settlement.signer, "a nonce was settled twice");
             }
         }
-        for grant in &settlement.grants {
-            if let Some(supply) = self.supplies.get_mut(&grant.template) {
-                supply.reserved -= grant.count;
-            }
+        for unit in self.supplies.settle(settlement) {
+            self.reserve_and_pass_on(unit);
         }
-        for made in &settlement.minted {
-            if let Some(supply) = self.supplies.get_mut(&made.template) {
-                supply.minted += made.count;
+        if let Some(wallet) = settlement.wallet {
+            if let Some(subject) = settlement.subject {
+                self.wallets.remove(&subject);
+                self.resources.forget(subject);
             }
-        }
-        if !settlement.grants.is_empty() {
-            for unit in std::mem::take(&mut self.waiting) {
-                self.reserve_and_pass_on(unit);
+            for unit in self.rights.end(wallet, settlement.subject) {
+                self.admit(unit, myself);
             }
         }
         // At the desk every signer is new; its wallet's organization goes on with its nonces.
@@ -424,29 +293,24 @@ impl OrganizationState {
 
     fn is_idle(&mut self) -> bool {
         let committed = self.options.committed_ticket.load(Ordering::Acquire);
-        for overlay in self.templates.values_mut() {
-            overlay.settle(committed);
-        }
-        self.waiting.is_empty()
-            && self
-                .signers
-                .values()
-                .all(|signer| signer.pending.is_empty())
-            && self.supplies.values().all(|supply| supply.reserved == 0)
-            && self.templates.values().all(Overlay::is_settled)
+        let no_nonce = self
+            .signers
+            .values()
+            .all(|signer| signer.pending.is_empty());
+        no_nonce
+            && self.rights.is_idle()
+            && self.supplies.is_idle()
+            && self.resources.is_settled(committed)
     }
 }
 
-/// Resources that did not exist before.
-fn fresh(images: Vec<Image>, claims: Vec<Key>) -> Decided {
-    Decided::Resources {
-        base: None,
-        next: Arc::new(Versioned::decided(images)),
-        claims,
-    }
+/// The wallet whose rights a submission changes.
+fn subject(submission: &Submission, caller: &Caller) -> Option<Id> {
+    let action = submission.actions.first()?;
+    resources::rights_subject(&action.kind, caller, submission.text(&action.payload))
 }
 
-fn gone(error: &kedge_storage::ReadError) -> SubmitError {
+pub(crate) fn gone(error: &kedge_storage::ReadError) -> SubmitError {
     unavailable(error);
     SubmitError::Unavailable
 }

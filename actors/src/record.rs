@@ -1,10 +1,11 @@
-//! The log's record of a placed unit.
+//! What a placed unit writes: its record in the log, and the resources after it.
 
 use std::borrow::Cow;
 
 use kedge_machine::image::Image;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::{Hash, Id};
+use kedge_storage::Group;
 
 use crate::committer::PlacedUnit;
 use crate::unit::Decided;
@@ -78,5 +79,32 @@ fn asker(placed: &PlacedUnit) -> (Id, Id) {
     match images.and_then(|images| images.first()) {
         Some(Image::Wallet(wallet)) => (wallet.organization_id, wallet.id),
         _ => unreachable!("only a registration has no caller, and it makes a wallet"),
+    }
+}
+
+/// Writes a resource; `before` is the one acted on as it was, for the names that it gives up.
+pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
+    match image {
+        Image::Object(object) => group.put_object(object, None),
+        Image::Wallet(wallet) => {
+            let email = match before {
+                Some(Image::Wallet(before)) => Some(before.email.as_str()),
+                _ => None,
+            };
+            group.put_wallet(wallet, email);
+        }
+        Image::Organization(organization) => group.put_organization(organization),
+        Image::Template(template) => {
+            let name = match before {
+                Some(Image::Template(before)) => Some(before.name.as_str()),
+                _ => None,
+            };
+            group.put_template(template, name);
+        }
+        Image::Variation(variation) => group.put_variation(variation),
+        Image::ApiKey(key) => group.put_api_key(key),
+        Image::Webhook(webhook) => group.put_webhook(webhook),
+        Image::File(file) => group.put_file(file),
+        Image::Invitation(invitation) => group.put_invitation(invitation),
     }
 }

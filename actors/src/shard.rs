@@ -187,7 +187,9 @@ impl ShardState {
         let actor = self.live.get_mut(&id).ok_or(Refusal::Unavailable)?;
         let committed = self.options.committed_ticket.load(Ordering::Acquire);
         let reader = &self.options.reader;
-        let decide = || actor.decide(reader, caller, &input(unit, action), ticket, committed);
+        let expected = unit.submission.expected.as_deref();
+        let input = input(unit, action);
+        let decide = || actor.decide(reader, caller, &input, expected, ticket, committed);
         let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
             // What the object's actor holds is not to be trusted any more. Made again from the
             // store it may be behind decisions under way; the sequencer then has them decided again.
@@ -250,6 +252,7 @@ pub(crate) fn input<'a>(unit: &'a Unit, action: &'a SubmittedAction) -> Input<'a
         kind: &action.kind,
         target: unit.submission.text(&action.target),
         payload: unit.submission.text(payload),
+        signed: unit.submission.text(&action.payload),
         content: &action.content,
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kedge_machine::image::Image;
 use kedge_machine::sequencer::{Key, KeyWrite};
 use kedge_machine::{Caller, Refusal};
+use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Address, Hash, Id};
 use ractor::ActorRef;
@@ -34,6 +35,8 @@ pub(crate) enum Decided {
         next: Arc<Versioned<Vec<Image>>>,
         /// Names that it claims: they must not exist yet.
         claims: Vec<Key>,
+        /// Names that it gives up.
+        releases: Vec<Key>,
     },
 }
 
@@ -124,7 +127,12 @@ impl Decided {
                 base_version: version - 1,
                 version,
             }),
-            Self::Resources { base, claims, .. } => {
+            Self::Resources {
+                base,
+                claims,
+                releases,
+                ..
+            } => {
                 writes.push(KeyWrite {
                     key: Key::resource(id),
                     base_version: base.as_ref().map_or(0, |base| base.version),
@@ -134,6 +142,11 @@ impl Decided {
                     key: *key,
                     base_version: 0,
                     version: 1,
+                }));
+                writes.extend(releases.iter().map(|key| KeyWrite {
+                    key: *key,
+                    base_version: 1,
+                    version: 0,
                 }));
             }
         }
@@ -184,6 +197,9 @@ struct Completion {
     settle: Vec<ActorRef<OrganizationMessage>>,
     signer: Address,
     nonce: u64,
+    /// The wallet that asks, and the one whose rights the unit changes.
+    wallet: Option<Id>,
+    subject: Option<Id>,
     _permits: [OwnedSemaphorePermit; 2],
 }
 
@@ -194,6 +210,10 @@ pub(crate) struct Settlement {
     pub(crate) signer: Address,
     /// The nonce.
     pub(crate) nonce: u64,
+    /// The wallet that asked.
+    pub(crate) wallet: Option<Id>,
+    /// The wallet whose rights it was to change.
+    pub(crate) subject: Option<Id>,
     /// True when the nonce was spent.
     pub(crate) spent: bool,
     /// The mints that were reserved.
@@ -214,6 +234,8 @@ impl Unit {
             settle: Vec::new(),
             signer: submission.head.signer,
             nonce: submission.head.nonce,
+            wallet: None,
+            subject: None,
             _permits: permits,
         };
         Self {
@@ -232,10 +254,23 @@ impl Unit {
     pub(crate) fn admit(
         &mut self,
         caller: Option<Caller>,
+        subject: Option<Id>,
         organization: ActorRef<OrganizationMessage>,
     ) {
         self.caller = caller;
+        {
+            let mut completion = locked(&self.completion);
+            completion.wallet = caller.map(|caller| caller.wallet_id);
+            completion.subject = subject;
+        }
         self.settle_with(organization);
+    }
+
+    /// True for a unit that changes what others look up without saying so: it is decided with
+    /// nothing before it under way, and nothing is given out before it is committed.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        let mut actions = self.submission.actions.iter();
+        actions.any(|action| action.kind == Kind::TemplateUpdate)
     }
 
     /// The unit's end is told to `organization` too.
@@ -329,6 +364,8 @@ impl Completion {
             let settlement = Settlement {
                 signer: self.signer,
                 nonce: self.nonce,
+                wallet: self.wallet,
+                subject: self.subject,
                 spent: minted.is_some(),
                 grants: grants.to_vec(),
                 minted: minted.map(<[Grant]>::to_vec).unwrap_or_default(),

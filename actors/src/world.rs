@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use kedge_machine::{Recipient, Unavailable, World};
-use kedge_protocol::resource::{Template, Variation};
+use kedge_protocol::resource::{Invitation, Template, Variation, Wallet};
 use kedge_protocol::{Address, Id};
 use kedge_storage::{LogHead, Snapshot};
 use quick_cache::sync::Cache;
@@ -17,7 +17,7 @@ pub struct Published {
     pub snapshot: Snapshot,
 }
 
-/// Templates and variations whose rules never change once they exist; bounded.
+/// Templates and variations, whose rules hardly ever change once they exist; bounded.
 pub(crate) struct Catalog {
     templates: Cache<Id, Arc<Template>>,
     variations: Cache<Id, Arc<Variation>>,
@@ -31,6 +31,11 @@ impl Catalog {
             variations: Cache::new(entries_max),
             recipients: Cache::new(entries_max),
         }
+    }
+
+    /// Forgets templates: the rules of one have changed.
+    pub(crate) fn forget_templates(&self) {
+        self.templates.clear();
     }
 }
 
@@ -81,6 +86,21 @@ impl World for Reader {
             wallet_id: wallet.id,
             address: wallet.address,
         }))
+    }
+
+    fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
+        let wallet = self.published.load().snapshot.wallet(id);
+        wallet.map_err(|error| unavailable(&error))
+    }
+
+    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
+        let invitation = self.published.load().snapshot.invitation(id);
+        invitation.map_err(|error| unavailable(&error))
+    }
+
+    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
+        let minted = self.published.load().snapshot.minted(template);
+        minted.map_err(|error| unavailable(&error))
     }
 
     fn template(&self, id: Id) -> Result<Option<Arc<Template>>, Unavailable> {

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use kedge_protocol::action::Kind;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::resource::{Object, Organization, Template, Trace, Variation, Wallet};
+use kedge_protocol::resource::{
+    ApiKey, File, Invitation, Object, Organization, Template, Trace, Variation, Wallet, Webhook,
+};
 use kedge_protocol::{Address, Id, Prefix};
 
 use crate::image::Image;
 use crate::refusal::Refusal;
-use crate::world::{Caller, Input, Recipient, Unavailable, World};
-use crate::{object, registration, template};
+use crate::world::{Caller, Input, OPERATOR, Recipient, Unavailable, World};
+use crate::{object, registration, resources};
 
 /// Why a record cannot be what the rules made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +71,16 @@ pub struct State {
     pub variations: HashMap<Id, Arc<Variation>>,
     /// Objects by identifier.
     pub objects: HashMap<Id, Object>,
+    /// API keys by identifier.
+    pub api_keys: HashMap<Id, ApiKey>,
+    /// Webhooks by identifier.
+    pub webhooks: HashMap<Id, Webhook>,
+    /// Files by identifier.
+    pub files: HashMap<Id, File>,
+    /// Invitations by identifier.
+    pub invitations: HashMap<Id, Invitation>,
+    /// The keys that the operator signs with.
+    pub operators: Vec<Address>,
     /// How many objects each template has made.
     pub minted: HashMap<Id, u64>,
     /// Each signer's nonces.
@@ -90,6 +102,18 @@ impl World for State {
         self.wallet_of_address
             .get(&address)
             .map_or(Ok(None), |id| self.wallet(*id))
+    }
+
+    fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
+        Ok(self.wallets.get(&id).cloned())
+    }
+
+    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
+        Ok(self.invitations.get(&id).cloned())
+    }
+
+    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
+        Ok(self.minted.get(&template).copied().unwrap_or(0))
     }
 
     fn template(&self, id: Id) -> Result<Option<Arc<Template>>, Unavailable> {
@@ -116,6 +140,14 @@ impl World for State {
 }
 
 impl State {
+    /// Before the first action, with the addresses that sign for the operator.
+    pub fn new(operators: Vec<Address>) -> Self {
+        Self {
+            operators,
+            ..Self::default()
+        }
+    }
+
     /// Applies one request's done actions; gives their images, in order, one list an action.
     pub fn apply(&mut self, record: &RequestRecord<'_>) -> Result<Vec<Vec<Image>>, FoldError> {
         let sequence = record.first_sequence;
@@ -133,9 +165,7 @@ impl State {
         let mut all = Vec::with_capacity(record.actions.len());
         for (action, sequence) in record.actions.iter().zip(sequence..) {
             let mut images = self.decide(record, action, sequence)?;
-            for image in &mut images {
-                image.place(sequence, record.timestamp_ms);
-            }
+            Image::place_all(&mut images, sequence, record.timestamp_ms);
             for image in &images {
                 self.insert(image.clone());
             }
@@ -157,12 +187,14 @@ impl State {
             kind: &action.kind,
             target: &action.target,
             payload: action.disclosed.as_deref().unwrap_or(&action.payload),
+            signed: &action.payload,
             content: &content,
         };
         let images = if action.kind == Kind::WalletRegister {
-            let (wallet, organization) =
-                registration::register(self, &record.head.signer, &input).map_err(refused)?;
-            vec![Image::Wallet(wallet), Image::Organization(organization)]
+            let signer = &record.head.signer;
+            registration::register(self, signer, &input)
+                .map_err(refused)?
+                .images
         } else {
             let caller = self.caller(record)?;
             self.decide_for(&caller, &input).map_err(refused)?
@@ -181,6 +213,11 @@ impl State {
     }
 
     fn caller(&self, record: &RequestRecord<'_>) -> Result<Caller, FoldError> {
+        let signer = record.head.signer;
+        let is_operators = record.actions.iter().all(|action| action.kind.is_system());
+        if is_operators && record.wallet_id == OPERATOR && self.operators.contains(&signer) {
+            return Ok(Caller::operator(record.organization_id, signer));
+        }
         self.wallets
             .get(&record.wallet_id)
             .filter(|wallet| wallet.keys.contains(&record.head.signer))
@@ -197,20 +234,6 @@ impl State {
 
     fn decide_for(&self, caller: &Caller, input: &Input<'_>) -> Result<Vec<Image>, Refusal> {
         match input.kind {
-            Kind::TemplateCreate => {
-                template::create(self, caller, input).map(|made| vec![Image::Template(made)])
-            }
-            Kind::TemplateVariations => {
-                let target = Id::parse_as(Prefix::Template, input.target)
-                    .ok()
-                    .and_then(|id| self.templates.get(&id))
-                    .ok_or_else(|| Refusal::not_found("template", input.target))?;
-                let (next, variations) = template::add_variations(caller, target, input)?;
-                let variations = variations.into_iter().map(Image::Variation);
-                Ok(std::iter::once(Image::Template(next))
-                    .chain(variations)
-                    .collect())
-            }
             Kind::Mint => {
                 let object = object::mint(self, caller, input)?;
                 let minted = self.minted.get(&object.template_id).copied().unwrap_or(0);
@@ -235,18 +258,42 @@ impl State {
                 object::act(self, caller, target, template, input)
                     .map(|object| vec![Image::Object(object)])
             }
-            kind => Err(Refusal::Forbidden(
-                format!("{} is not done this way", kind.text()).into(),
-            )),
+            kind => {
+                let base = match resources::base_id(kind, input.target)? {
+                    None => None,
+                    Some(id) => {
+                        let found = self.image(id);
+                        Some(found.ok_or_else(|| Refusal::not_found("resource", input.target))?)
+                    }
+                };
+                let decision = resources::decide(self, caller, base.as_ref(), input)?;
+                Ok(decision.images)
+            }
+        }
+    }
+
+    /// A resource that is not an object, as it stands.
+    pub fn image(&self, id: Id) -> Option<Image> {
+        match id.prefix {
+            Prefix::Template => {
+                let template = self.templates.get(&id)?;
+                Some(Image::Template(Template::clone(template)))
+            }
+            Prefix::Wallet => self.wallets.get(&id).cloned().map(Image::Wallet),
+            Prefix::Organization => {
+                let organization = self.organizations.get(&id)?;
+                Some(Image::Organization(organization.clone()))
+            }
+            Prefix::Key => self.api_keys.get(&id).cloned().map(Image::ApiKey),
+            Prefix::Webhook => self.webhooks.get(&id).cloned().map(Image::Webhook),
+            _ => None,
         }
     }
 
     fn trace_of(&self, id: Id) -> Trace {
         let trace = match id.prefix {
             Prefix::Object => self.objects.get(&id).map(|object| object.trace),
-            Prefix::Template => self.templates.get(&id).map(|template| template.trace),
-            Prefix::Wallet => self.wallets.get(&id).map(|wallet| wallet.trace),
-            _ => None,
+            _ => self.image(id).and_then(|image| image.trace().copied()),
         };
         trace.unwrap_or(Trace::NEW)
     }
@@ -260,6 +307,9 @@ impl State {
                 self.objects.insert(object.id, object);
             }
             Image::Wallet(wallet) => {
+                if let Some(before) = self.wallets.get(&wallet.id) {
+                    self.emails.remove(&before.email);
+                }
                 self.emails.insert(wallet.email.clone());
                 for address in &wallet.keys {
                     self.wallet_of_address.insert(*address, wallet.id);
@@ -270,12 +320,28 @@ impl State {
                 self.organizations.insert(organization.id, organization);
             }
             Image::Template(template) => {
+                if let Some(before) = self.templates.get(&template.id) {
+                    let name = (before.organization_id, before.name.clone());
+                    self.template_names.remove(&name);
+                }
                 let name = (template.organization_id, template.name.clone());
                 self.template_names.insert(name);
                 self.templates.insert(template.id, Arc::new(template));
             }
             Image::Variation(variation) => {
                 self.variations.insert(variation.id, Arc::new(variation));
+            }
+            Image::ApiKey(key) => {
+                self.api_keys.insert(key.id, key);
+            }
+            Image::Webhook(webhook) => {
+                self.webhooks.insert(webhook.id, webhook);
+            }
+            Image::File(file) => {
+                self.files.insert(file.id, file);
+            }
+            Image::Invitation(invitation) => {
+                self.invitations.insert(invitation.id, invitation);
             }
         }
     }

@@ -1,7 +1,9 @@
 //! What a decision leaves behind: the resources as they are after it.
 
 use kedge_protocol::Id;
-use kedge_protocol::resource::{Object, Organization, Template, Trace, Variation, Wallet};
+use kedge_protocol::resource::{
+    ApiKey, File, Invitation, Object, Organization, Template, Trace, Variation, Wallet, Webhook,
+};
 
 /// A resource after an action.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +18,14 @@ pub enum Image {
     Template(Template),
     /// A variation.
     Variation(Variation),
+    /// An API key.
+    ApiKey(ApiKey),
+    /// A webhook.
+    Webhook(Webhook),
+    /// A file's description.
+    File(File),
+    /// An invitation.
+    Invitation(Invitation),
 }
 
 impl Image {
@@ -27,30 +37,60 @@ impl Image {
             Self::Organization(organization) => organization.id,
             Self::Template(template) => template.id,
             Self::Variation(variation) => variation.id,
+            Self::ApiKey(key) => key.id,
+            Self::Webhook(webhook) => webhook.id,
+            Self::File(file) => file.id,
+            Self::Invitation(invitation) => invitation.id,
         }
     }
 
-    /// The resource's place in its own history; variations have none, they never change.
+    /// The resource's place in its own history. Variations have none, they never change; nor have
+    /// invitations, which are used once.
     pub fn trace(&self) -> Option<&Trace> {
         match self {
             Self::Object(object) => Some(&object.trace),
             Self::Wallet(wallet) => Some(&wallet.trace),
             Self::Organization(organization) => Some(&organization.trace),
             Self::Template(template) => Some(&template.trace),
-            Self::Variation(_) => None,
+            Self::ApiKey(key) => Some(&key.trace),
+            Self::Webhook(webhook) => Some(&webhook.trace),
+            Self::File(file) => Some(&file.trace),
+            Self::Variation(_) | Self::Invitation(_) => None,
         }
     }
 
-    /// Writes down the place in the log that the action was given.
+    /// Writes down the place in the log that the action was given. Not for what stands beside the
+    /// resource acted on and was there before: its own history does not grow.
     pub fn place(&mut self, sequence: u64, timestamp_ms: u64) {
         match self {
             Self::Object(object) => object.trace.place(sequence, timestamp_ms),
             Self::Wallet(wallet) => wallet.trace.place(sequence, timestamp_ms),
             Self::Organization(organization) => organization.trace.place(sequence, timestamp_ms),
             Self::Template(template) => template.trace.place(sequence, timestamp_ms),
+            Self::ApiKey(key) => key.trace.place(sequence, timestamp_ms),
+            Self::Webhook(webhook) => webhook.trace.place(sequence, timestamp_ms),
+            Self::File(file) => file.trace.place(sequence, timestamp_ms),
             Self::Variation(variation) => {
                 variation.created_sequence = sequence;
                 variation.created_at_ms = timestamp_ms;
+            }
+            Self::Invitation(invitation) => {
+                invitation.created_sequence = sequence;
+                invitation.created_at_ms = timestamp_ms;
+            }
+        }
+    }
+
+    /// Places an action's images: the first one, and those that are new beside it.
+    pub fn place_all(images: &mut [Self], sequence: u64, timestamp_ms: u64) {
+        for (i, image) in images.iter_mut().enumerate() {
+            let beside = match image {
+                Self::Wallet(wallet) => i > 0 && wallet.trace.created_sequence != 0,
+                Self::Invitation(invitation) => invitation.used_by.is_some(),
+                _ => false,
+            };
+            if !beside {
+                image.place(sequence, timestamp_ms);
             }
         }
     }

@@ -2,17 +2,23 @@
 //! same log make the same bytes, on the server and in a replay alike. No I/O, no clock, no
 //! randomness; whatever a rule must look up comes through [`World`].
 
+pub mod api_key;
+pub mod file;
 pub mod fold;
 pub mod image;
 pub mod json;
 pub mod object;
+pub mod organization;
 pub mod refusal;
 pub mod registration;
+pub mod resources;
 pub mod rights;
 pub mod sequencer;
 pub mod template;
 mod text;
+pub mod wallet;
+pub mod webhook;
 pub mod world;
 
 pub use refusal::{FieldError, Refusal};
-pub use world::{Caller, Input, Recipient, Unavailable, World};
+pub use world::{Caller, Input, OPERATOR, Recipient, Unavailable, World};

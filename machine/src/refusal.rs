@@ -34,6 +34,11 @@ pub enum Refusal {
         /// How many bytes of compact JSON they would be.
         bytes: usize,
     },
+    /// The object is not in a state that the caller named.
+    Precondition {
+        /// The version that it is at.
+        version: u64,
+    },
     /// Another resource has the name already.
     Conflict(Cow<'static, str>),
     /// Another wallet has the e-mail address.

@@ -1,11 +1,14 @@
 //! Registering a wallet, and its organization if that is new.
 
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
-use kedge_protocol::resource::{Organization, Role, Tier, Trace, Wallet};
+use kedge_protocol::resource::{Invitation, Organization, Role, Tier, Trace, Wallet};
 use kedge_protocol::{Address, Id, Prefix};
 use serde::{Deserialize, Serialize};
 
+use crate::image::Image;
 use crate::refusal::Refusal;
+use crate::resources::Decision;
+use crate::sequencer::Key;
 use crate::text::{self, Problems};
 use crate::world::{Input, World};
 
@@ -23,6 +26,9 @@ pub struct Registration {
     /// The new organization's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization_name: Option<String>,
+    /// The invitation by which an organization is joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invitation: Option<Id>,
 }
 
 /// The e-mail address in the one form that is stored and looked up.
@@ -30,12 +36,13 @@ pub fn normal_email(email: &str) -> String {
     email.trim().to_lowercase()
 }
 
-/// Makes a wallet and its organization. `signer` must be the address that is registered.
+/// Makes a wallet, and its organization or the use of an invitation. `signer` must be the address
+/// that is registered.
 pub fn register<W: World>(
     world: &W,
     signer: &Address,
     input: &Input<'_>,
-) -> Result<(Wallet, Organization), Refusal> {
+) -> Result<Decision, Refusal> {
     let registration: Registration = text::read(input.payload)?;
     let email = normal_email(&registration.email);
     let mut problems = Problems::default();
@@ -69,16 +76,10 @@ pub fn register<W: World>(
                 .into(),
         ));
     }
-    let local_part = email.split('@').next().unwrap_or_default().to_owned();
-    let organization = Organization {
-        id: Id::made_by(Prefix::Organization, input.content, 1),
-        name: registration.organization_name.unwrap_or(local_part),
-        tier: Tier::Free,
-        trace: Trace::NEW.next(input.content),
-    };
-    let wallet = Wallet {
+    let mut claims = vec![Key::email(&email), Key::address(registration.address)];
+    let mut wallet = Wallet {
         id: Id::made_by(Prefix::Wallet, input.content, 0),
-        organization_id: organization.id,
+        organization_id: Id::made_by(Prefix::Organization, input.content, 1),
         role: Role::Owner,
         nickname: registration.nickname,
         email,
@@ -86,12 +87,50 @@ pub fn register<W: World>(
         keys: vec![registration.address],
         trace: Trace::NEW.next(input.content),
     };
-    Ok((wallet, organization))
+    let beside = if let Some(id) = registration.invitation {
+        let invitation = join(world, id, &mut wallet)?;
+        claims.push(Key::resource(id));
+        Image::Invitation(invitation)
+    } else {
+        let local_part = wallet.email.split('@').next().unwrap_or_default();
+        Image::Organization(Organization {
+            id: wallet.organization_id,
+            name: registration
+                .organization_name
+                .unwrap_or_else(|| local_part.to_owned()),
+            tier: Tier::Free,
+            trace: Trace::NEW.next(input.content),
+        })
+    };
+    Ok(Decision {
+        images: vec![Image::Wallet(wallet), beside],
+        claims,
+        releases: Vec::new(),
+    })
 }
 
+/// Puts a new wallet into the organization that invites it; gives the invitation after that. That
+/// it has not run out is checked at the edge: here there is no clock.
+fn join<W: World>(world: &W, id: Id, wallet: &mut Wallet) -> Result<Invitation, Refusal> {
+    let unusable = || Refusal::Forbidden("the invitation was used, or is for somebody else".into());
+    let invitation = world.invitation(id)?.ok_or_else(unusable)?;
+    let is_for = invitation
+        .email
+        .as_ref()
+        .is_none_or(|email| *email == wallet.email);
+    if invitation.used_by.is_some() || !is_for {
+        return Err(unusable());
+    }
+    wallet.organization_id = invitation.organization_id;
+    wallet.role = invitation.role;
+    Ok(Invitation {
+        used_by: Some(wallet.id),
+        ..invitation
+    })
+}
 /// A practical check: one @, a local part, a dotted or single-label host of letters, digits and
 /// hyphens. Whether mail arrives is not known from the text.
-fn is_email(email: &str) -> bool {
+pub(crate) fn is_email(email: &str) -> bool {
     let Some((local, host)) = email.rsplit_once('@') else {
         return false;
     };

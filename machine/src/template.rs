@@ -1,7 +1,9 @@
 //! What actions do to templates and their variations.
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::limits::{OBJECT_PROPERTIES_BYTES_MAX, TEMPLATE_RULES_MAX, VARIATIONS_MAX};
+use kedge_protocol::limits::{
+    OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, TEMPLATE_RULES_MAX, VARIATIONS_MAX,
+};
 use kedge_protocol::resource::{ActionRule, Template, Trace, Variation, Who};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
@@ -21,18 +23,22 @@ struct CreatePayload<'a> {
     description: String,
     #[serde(borrow)]
     properties: Option<&'a RawValue>,
+    #[serde(borrow)]
+    schema: Option<&'a RawValue>,
     max_supply: Option<u64>,
-    #[serde(default)]
-    actions: Vec<RulePayload>,
+    #[serde(borrow, default)]
+    actions: Vec<RulePayload<'a>>,
     #[serde(default)]
     public_access: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RulePayload {
+struct RulePayload<'a> {
     kind: String,
     who: Who,
+    #[serde(borrow)]
+    schema: Option<&'a RawValue>,
 }
 
 /// Makes a template in the caller's organization.
@@ -56,6 +62,7 @@ pub fn create<W: World>(
             bytes: properties.len(),
         });
     }
+    let schema = schema("/schema", payload.schema, &mut problems);
     if payload.max_supply == Some(0) {
         problems.add(
             "/max_supply",
@@ -65,21 +72,14 @@ pub fn create<W: World>(
     }
     let actions = rules(&payload.actions, &mut problems);
     problems.finish()?;
-    if world.template_name_taken(caller.organization_id, &payload.name)? {
-        return Err(Refusal::Conflict(
-            format!(
-                "the organization has a template named {:?} already",
-                payload.name
-            )
-            .into(),
-        ));
-    }
+    check_name_free(world, caller.organization_id, &payload.name)?;
     Ok(Template {
         id: Id::made_by(Prefix::Template, input.content, 0),
         organization_id: caller.organization_id,
         name: payload.name,
         description: payload.description,
         properties,
+        schema,
         max_supply: payload.max_supply,
         actions,
         public_access: payload.public_access,
@@ -88,7 +88,97 @@ pub fn create<W: World>(
     })
 }
 
-fn rules(payload: &[RulePayload], problems: &mut Problems) -> Vec<ActionRule> {
+fn check_name_free<W: World>(world: &W, organization: Id, name: &str) -> Result<(), Refusal> {
+    if world.template_name_taken(organization, name)? {
+        return Err(Refusal::Conflict(
+            format!("the organization has a template named {name:?} already").into(),
+        ));
+    }
+    Ok(())
+}
+
+/// A JSON Schema as compact text.
+fn schema(pointer: &str, raw: Option<&RawValue>, problems: &mut Problems) -> Option<String> {
+    let raw = raw?;
+    let text = problems.object(pointer, Some(raw));
+    if text.len() > SCHEMA_BYTES_MAX {
+        let message = format!("must have at most {SCHEMA_BYTES_MAX} bytes");
+        problems.add(pointer, "range", message);
+    }
+    Some(text)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdatePayload<'a> {
+    name: Option<String>,
+    description: Option<String>,
+    #[serde(borrow)]
+    properties: Option<&'a RawValue>,
+    #[serde(borrow)]
+    schema: Option<&'a RawValue>,
+    #[serde(borrow)]
+    actions: Option<Vec<RulePayload<'a>>>,
+    public_access: Option<bool>,
+}
+
+/// Changes a template of which nothing was minted. Its supply stays what it was made with.
+pub fn update<W: World>(
+    world: &W,
+    caller: &Caller,
+    template: &Template,
+    input: &Input<'_>,
+) -> Result<Template, Refusal> {
+    if !rights::sees_template(template, caller) {
+        return Err(Refusal::not_found("template", input.target));
+    }
+    if !rights::is_issuer(template, caller) {
+        return Err(Refusal::Forbidden(
+            "templates are changed by owners and admins of their organization".into(),
+        ));
+    }
+    let payload: UpdatePayload<'_> = text::read(input.payload)?;
+    let mut problems = Problems::default();
+    let mut next = Template {
+        trace: template.trace.next(input.content),
+        ..template.clone()
+    };
+    if let Some(name) = payload.name {
+        problems.name("/name", &name);
+        next.name = name;
+    }
+    if let Some(description) = payload.description {
+        problems.description("/description", &description);
+        next.description = description;
+    }
+    if payload.properties.is_some() {
+        next.properties = problems.object("/properties", payload.properties);
+    }
+    if payload.schema.is_some() {
+        next.schema = schema("/schema", payload.schema, &mut problems);
+    }
+    if let Some(actions) = payload.actions {
+        next.actions = rules(&actions, &mut problems);
+    }
+    next.public_access = payload.public_access.unwrap_or(next.public_access);
+    problems.finish()?;
+    if next.properties.len() > OBJECT_PROPERTIES_BYTES_MAX {
+        return Err(Refusal::ObjectTooLarge {
+            bytes: next.properties.len(),
+        });
+    }
+    if world.minted(template.id)? > 0 {
+        return Err(Refusal::State(
+            "objects were minted of the template; make a variation of it instead".into(),
+        ));
+    }
+    if next.name != template.name {
+        check_name_free(world, template.organization_id, &next.name)?;
+    }
+    Ok(next)
+}
+
+fn rules(payload: &[RulePayload<'_>], problems: &mut Problems) -> Vec<ActionRule> {
     if payload.len() > TEMPLATE_RULES_MAX {
         problems.add(
             "/actions",
@@ -109,10 +199,17 @@ fn rules(payload: &[RulePayload], problems: &mut Problems) -> Vec<ActionRule> {
             Some(kind) if rules.iter().any(|rule| rule.kind == kind) => {
                 problems.add(&pointer, "duplicate", "stands twice");
             }
-            Some(kind) => rules.push(ActionRule {
-                kind,
-                who: rule.who,
-            }),
+            Some(kind) => {
+                let pointer = format!("/actions/{i}/schema");
+                if rule.schema.is_some() && !matches!(kind, Kind::Custom(_)) {
+                    problems.add(&pointer, "unknown", "only a custom kind takes a schema");
+                }
+                rules.push(ActionRule {
+                    kind,
+                    who: rule.who,
+                    schema: schema(&pointer, rule.schema, problems),
+                });
+            }
         }
     }
     rules

@@ -72,8 +72,20 @@ pub(crate) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T,
     serde_json::from_str(payload).map_err(|error| of_serde(&error))
 }
 
+/// Checks the payload of an action that needs none: no text, or an empty object.
+pub(crate) fn empty(payload: &str) -> Result<(), Refusal> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Empty {}
+
+    if !payload.is_empty() {
+        let Empty {} = read(payload)?;
+    }
+    Ok(())
+}
+
 /// Turns serde's words into a field error; it names fields in backticks.
-fn of_serde(error: &serde_json::Error) -> Refusal {
+pub(crate) fn of_serde(error: &serde_json::Error) -> Refusal {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
     let field = text.split('`').nth(1).unwrap_or_default();

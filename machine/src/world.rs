@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{Role, Template, Variation};
-use kedge_protocol::{Address, Hash, Id};
+use kedge_protocol::resource::{Invitation, Role, Template, Variation, Wallet};
+use kedge_protocol::{Address, Hash, Id, Prefix};
 
 /// Who asks for an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +18,24 @@ pub struct Caller {
     /// The wallet's own address.
     pub address: Address,
 }
+
+impl Caller {
+    /// The operator, who acts on an organization without being one of it.
+    pub const fn operator(organization_id: Id, address: Address) -> Self {
+        Self {
+            wallet_id: OPERATOR,
+            organization_id,
+            role: Role::Owner,
+            address,
+        }
+    }
+}
+
+/// Stands in records where a wallet would: the operator has none.
+pub const OPERATOR: Id = Id {
+    prefix: Prefix::Wallet,
+    bytes: [0; 16],
+};
 
 /// A wallet that can be given something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +55,8 @@ pub struct Input<'a> {
     pub target: &'a str,
     /// The payload's text: what was signed, or what may be told of it where that is a digest.
     pub payload: &'a str,
+    /// The payload's text as it was signed.
+    pub signed: &'a str,
     /// The action's content.
     pub content: &'a Hash,
 }
@@ -53,6 +73,12 @@ pub trait World {
     fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable>;
     /// A wallet by one of its addresses.
     fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable>;
+    /// Everything of a wallet, as it is committed.
+    fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable>;
+    /// An invitation.
+    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable>;
+    /// How many objects of a template were minted, as far as is committed.
+    fn minted(&self, template: Id) -> Result<u64, Unavailable>;
     /// A template.
     fn template(&self, id: Id) -> Result<Option<Arc<Template>>, Unavailable>;
     /// A variation.

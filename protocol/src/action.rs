@@ -72,8 +72,22 @@ macro_rules! kinds {
 kinds! {
     /// Registers a wallet, and its organization if that is new.
     WalletRegister = 1, "wallet.register";
+    /// Changes the caller's wallet: what it is called, where it logs in.
+    WalletUpdate = 2, "wallet.update";
+    /// Adds a key that signs for the caller's wallet.
+    WalletKeyAdd = 3, "wallet.key_add";
+    /// Takes a key's right to sign away.
+    WalletKeyRemove = 4, "wallet.key_remove";
+    /// Makes an API key.
+    KeyCreate = 5, "key.create";
+    /// Ends an API key.
+    KeyDelete = 6, "key.delete";
+    /// Gives an API key a new secret.
+    KeyRotate = 7, "key.rotate";
     /// Makes a template.
     TemplateCreate = 10, "template.create";
+    /// Changes a template of which no object was minted.
+    TemplateUpdate = 11, "template.update";
     /// Makes variations of a template, all or none.
     TemplateVariations = 12, "template.variations";
     /// Makes an object of a template.
@@ -94,8 +108,24 @@ kinds! {
     DeleteAttributes = 27, "delete_attributes";
     /// Says something about an object; its version grows, its properties stay.
     Emit = 28, "emit";
+    /// Stores a file.
+    FileCreate = 30, "file.create";
+    /// Makes a webhook.
+    WebhookCreate = 40, "webhook.create";
+    /// Changes a webhook.
+    WebhookUpdate = 41, "webhook.update";
+    /// Ends a webhook.
+    WebhookDelete = 42, "webhook.delete";
+    /// Gives a webhook a new signing secret.
+    WebhookRotate = 43, "webhook.rotate";
+    /// Invites somebody to an organization.
+    OrgInvite = 50, "org.invite";
+    /// Sets what a wallet may do in its organization.
+    OrgRole = 51, "org.role";
     /// The operator sets an organization's tier.
     SystemTier = 60, "system.tier";
+    /// The operator's server switches a webhook off.
+    SystemWebhookOff = 62, "system.webhook_off";
 }
 
 fn is_custom(text: &str) -> bool {
@@ -109,6 +139,11 @@ fn is_custom(text: &str) -> bool {
 }
 
 impl Kind {
+    /// True for the operator's own kinds, which the operator's key signs.
+    pub fn is_system(&self) -> bool {
+        matches!(self, Self::SystemTier | Self::SystemWebhookOff)
+    }
+
     /// True for the kinds that the action bus takes.
     pub fn is_bus(&self) -> bool {
         matches!(

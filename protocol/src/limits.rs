@@ -44,6 +44,28 @@ pub const BLIND_BYTES_MIN: usize = 16;
 pub const WALLET_KEYS_MAX: usize = 16;
 /// Action rules of one template.
 pub const TEMPLATE_RULES_MAX: usize = 64;
+/// Permissions of one API key: each area at most once.
+pub const KEY_PERMISSIONS_MAX: usize = 16;
+/// Live API keys of one organization.
+pub const KEYS_MAX: usize = 1_000;
+/// How long a secret that was replaced may still count, seconds.
+pub const ROTATION_OVERLAP_S_MAX: u64 = 7 * 24 * 60 * 60;
+/// How long it does where the request does not say, seconds.
+pub const ROTATION_OVERLAP_S_DEFAULT: u64 = 24 * 60 * 60;
+/// Live webhooks of one organization.
+pub const WEBHOOKS_MAX: usize = 100;
+/// Bytes of a webhook's URL.
+pub const URL_BYTES_MAX: usize = 2_048;
+/// Types of events that one webhook names.
+pub const WEBHOOK_EVENTS_MAX: usize = 32;
+/// How long an invitation may stand open, seconds.
+pub const INVITATION_S_MAX: u64 = 30 * 24 * 60 * 60;
+/// How long it does where the request does not say, seconds.
+pub const INVITATION_S_DEFAULT: u64 = 7 * 24 * 60 * 60;
+/// Characters of a file's name.
+pub const FILE_NAME_CHARS_MAX: usize = 255;
+/// Bytes of a JSON Schema.
+pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 /// Levels of a Merkle tree over u64-many leaves.
 pub const TREE_LEVELS_MAX: usize = 64;
 

@@ -71,9 +71,7 @@ pub enum Role {
 }
 
 /// An organization's subscription.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tier {
     /// 100 requests a minute, 1,000 a day.
     Free,
@@ -81,6 +79,48 @@ pub enum Tier {
     Developer,
     /// 5,000 a minute.
     Enterprise,
+    /// What the operator has agreed with the organization.
+    Custom(CustomLimits),
+}
+
+impl Tier {
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Developer => "developer",
+            Self::Enterprise => "enterprise",
+            Self::Custom(_) => "custom",
+        }
+    }
+}
+
+/// Limits of a custom tier; `None` is no limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CustomLimits {
+    /// All requests, a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_minute: Option<u64>,
+    /// All requests, a day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_day: Option<u64>,
+    /// Making and changing objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_writes_per_minute: Option<u64>,
+    /// Batches of actions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_batches_per_minute: Option<u64>,
+    /// Uploads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_uploads_per_minute: Option<u64>,
+    /// Making templates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_writes_per_minute: Option<u64>,
+    /// The lists of objects, templates and batches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_reads_per_minute: Option<u64>,
 }
 
 /// An organization: who the wallets, templates and limits belong to.
@@ -137,6 +177,8 @@ pub struct ActionRule {
     pub kind: Kind,
     /// Who may do it.
     pub who: Who,
+    /// JSON Schema 2020-12 of its payload: compact JSON. For custom kinds alone.
+    pub schema: Option<String>,
 }
 
 /// A template: what objects are made from.
@@ -152,6 +194,8 @@ pub struct Template {
     pub description: String,
     /// Properties that its objects begin with: compact JSON, an object.
     pub properties: String,
+    /// JSON Schema 2020-12 that its objects' properties fulfil: compact JSON.
+    pub schema: Option<String>,
     /// How many objects may ever be minted.
     pub max_supply: Option<u64>,
     /// Who may do what, where the default does not fit.
@@ -219,4 +263,179 @@ pub struct Object {
     pub status: ObjectStatus,
     /// Its place in its history and the log.
     pub trace: Trace,
+}
+
+impl Invitation {
+    /// When it ends, milliseconds.
+    pub fn expires_at_ms(&self) -> u64 {
+        self.created_at_ms
+            .saturating_add(self.lifetime_s.saturating_mul(1_000))
+    }
+}
+
+/// The types of events, in the words of the service's document.
+pub const EVENT_TYPES: &[&str] = &[
+    "object.created",
+    "object.updated",
+    "object.transferred",
+    "object.locked",
+    "object.unlocked",
+    "object.burned",
+    "template.created",
+    "variation.created",
+    "wallet.registered",
+    "file.created",
+    "action.executed",
+    "action.failed",
+    "batch.sealed",
+    "batch.anchored",
+    "anchor.confirmed",
+];
+
+/// What an API key may be used for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Area {
+    /// The caller's wallet, its keys, the organization and its members.
+    Wallets,
+    /// API keys.
+    ApiKeys,
+    /// Objects, and actions on them.
+    Objects,
+    /// Templates and variations.
+    Templates,
+    /// The action bus.
+    Actions,
+    /// Events.
+    Events,
+    /// Files.
+    Files,
+    /// Webhooks.
+    Webhooks,
+    /// Batches, anchors, exports.
+    Batches,
+}
+
+/// Which of the four things may be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[expect(clippy::struct_excessive_bools, reason = "four independent rights")]
+pub struct Crud {
+    /// Make.
+    #[serde(default)]
+    pub create: bool,
+    /// Read.
+    #[serde(default)]
+    pub read: bool,
+    /// Change.
+    #[serde(default)]
+    pub update: bool,
+    /// End.
+    #[serde(default)]
+    pub delete: bool,
+}
+
+/// A right of an API key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Permission {
+    /// To what.
+    pub resource: Area,
+    /// What.
+    pub crud: Crud,
+}
+
+/// An API key. Its secret is not here: the log never holds one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApiKey {
+    /// Its identifier.
+    pub id: Id,
+    /// The organization that it acts for.
+    pub organization_id: Id,
+    /// The wallet that made it.
+    pub wallet_id: Id,
+    /// Its name; not unique.
+    pub name: String,
+    /// What it may do.
+    pub permissions: Vec<Permission>,
+    /// When it ends by itself, milliseconds.
+    pub expires_at_ms: Option<u64>,
+    /// How often its secret was changed.
+    pub rotations: u64,
+    /// Until when, after the last rotation, the secret before it still counts: seconds.
+    pub overlap_s: u64,
+    /// It was ended.
+    pub deleted: bool,
+    /// Its place in its history and the log.
+    pub trace: Trace,
+}
+
+/// A webhook: where an organization's events are sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Webhook {
+    /// Its identifier.
+    pub id: Id,
+    /// The organization whose events are sent.
+    pub organization_id: Id,
+    /// Where to.
+    pub url: String,
+    /// Types of events; `*` is every type.
+    pub events: Vec<String>,
+    /// Nothing is sent while it is not.
+    pub active: bool,
+    /// What it is for.
+    pub description: String,
+    /// How often its signing secret was changed.
+    pub rotations: u64,
+    /// For how long after the last rotation both secrets sign: seconds.
+    pub overlap_s: u64,
+    /// It was ended.
+    pub deleted: bool,
+    /// Its place in its history and the log.
+    pub trace: Trace,
+}
+
+/// A file's description. Its bytes are kept beside the log, under their digest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct File {
+    /// Its identifier.
+    pub id: Id,
+    /// The organization that it belongs to.
+    pub organization_id: Id,
+    /// The wallet that stored it.
+    pub wallet_id: Id,
+    /// Its name; not unique.
+    pub name: String,
+    /// SHA-256 of its bytes.
+    pub sha256: Hash,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// Its media type, as the bytes showed it.
+    pub media_type: String,
+    /// Its place in its history and the log.
+    pub trace: Trace,
+}
+
+/// An invitation to an organization. Its identifier is that of the action that made it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Invitation {
+    /// Its identifier.
+    pub id: Id,
+    /// The organization.
+    pub organization_id: Id,
+    /// What the wallet that joins may do.
+    pub role: Role,
+    /// The only e-mail address that may use it, in its normal form.
+    pub email: Option<String>,
+    /// How long it stands open, seconds.
+    pub lifetime_s: u64,
+    /// The wallet that used it.
+    pub used_by: Option<Id>,
+    /// The sequence of the action that made it.
+    pub created_sequence: u64,
+    /// The time of that action, milliseconds.
+    pub created_at_ms: u64,
 }

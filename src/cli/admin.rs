@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use kedge_protocol::resource::CustomLimits;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -24,6 +25,57 @@ pub(crate) struct SocketArgs {
     json: bool,
 }
 
+#[derive(Args)]
+pub(crate) struct TierArgs {
+    /// The organization's id.
+    organization_id: String,
+    /// free, developer, enterprise or custom.
+    tier: String,
+    /// All requests, a minute; what is not given is unlimited. For the custom tier alone, like
+    /// the other limits.
+    #[arg(long, value_name = "N")]
+    requests_per_minute: Option<u64>,
+    /// All requests, a day.
+    #[arg(long, value_name = "N")]
+    requests_per_day: Option<u64>,
+    /// Making and changing objects, a minute.
+    #[arg(long, value_name = "N")]
+    object_writes_per_minute: Option<u64>,
+    /// Batches of actions, a minute.
+    #[arg(long, value_name = "N")]
+    action_batches_per_minute: Option<u64>,
+    /// Uploads, a minute.
+    #[arg(long, value_name = "N")]
+    file_uploads_per_minute: Option<u64>,
+    /// Making templates, a minute.
+    #[arg(long, value_name = "N")]
+    template_writes_per_minute: Option<u64>,
+    /// The lists of objects, templates and batches, a minute.
+    #[arg(long, value_name = "N")]
+    list_reads_per_minute: Option<u64>,
+    #[command(flatten)]
+    socket: SocketArgs,
+}
+
+impl TierArgs {
+    fn command(&self) -> Value {
+        json!({
+            "command": "tier",
+            "organization_id": self.organization_id,
+            "tier": self.tier,
+            "limits": CustomLimits {
+                requests_per_minute: self.requests_per_minute,
+                requests_per_day: self.requests_per_day,
+                object_writes_per_minute: self.object_writes_per_minute,
+                action_batches_per_minute: self.action_batches_per_minute,
+                file_uploads_per_minute: self.file_uploads_per_minute,
+                template_writes_per_minute: self.template_writes_per_minute,
+                list_reads_per_minute: self.list_reads_per_minute,
+            },
+        })
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Anchor the newest checkpoint now instead of at the next interval.
@@ -33,17 +85,27 @@ pub(crate) enum Command {
     AnchorNow(SocketArgs),
     /// Sign new access tokens with a new key; the old one still checks those that are out.
     RotateTokenKey(SocketArgs),
+    /// Look at the chain again after trouble with it, and go on if nothing stands in the way.
+    ///
+    /// A store that the chain contradicts takes no writes. Once the right chain answers again, or
+    /// the right store is in place, this makes it take writes again and anchors what is new.
+    Recover(SocketArgs),
+    /// Set an organization's tier: free, developer, enterprise, or custom with limits.
+    Tier(TierArgs),
     /// Tell how the server is: its log, its anchors, its chain.
     Status(SocketArgs),
 }
 
 pub(crate) async fn run(command: Command) -> Result<(), Failure> {
-    let (name, args) = match &command {
-        Command::AnchorNow(args) => ("anchor_now", args),
-        Command::RotateTokenKey(args) => ("rotate_token_key", args),
-        Command::Status(args) => ("status", args),
+    let plain = |name: &str| json!({ "command": name });
+    let (request, args) = match &command {
+        Command::AnchorNow(args) => (plain("anchor_now"), args),
+        Command::RotateTokenKey(args) => (plain("rotate_token_key"), args),
+        Command::Status(args) => (plain("status"), args),
+        Command::Recover(args) => (plain("recover"), args),
+        Command::Tier(args) => (args.command(), &args.socket),
     };
-    let answer = ask(&args.socket, name).await?;
+    let answer = ask_with(&args.socket, &request).await?;
     if args.json {
         return print_json(&answer);
     }
@@ -81,8 +143,12 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Sends one command and returns the members of its answer.
+/// Sends a command without members and returns the members of its answer.
 pub(crate) async fn ask(socket: &Path, command: &str) -> Result<Map<String, Value>, Failure> {
+    ask_with(socket, &json!({ "command": command })).await
+}
+
+async fn ask_with(socket: &Path, command: &Value) -> Result<Map<String, Value>, Failure> {
     let line = tokio::time::timeout(PATIENCE, exchange(socket, command))
         .await
         .map_err(|_| {
@@ -102,13 +168,14 @@ pub(crate) async fn ask(socket: &Path, command: &str) -> Result<Map<String, Valu
     let error = answer
         .get("error")
         .map_or_else(|| "no reason given".to_owned(), text);
-    Err(Failure::refused(format!("{command}: {error}")))
+    let name = command["command"].as_str().unwrap_or_default();
+    Err(Failure::refused(format!("{name}: {error}")))
 }
 
-async fn exchange(socket: &Path, command: &str) -> std::io::Result<String> {
+async fn exchange(socket: &Path, command: &Value) -> std::io::Result<String> {
     let stream = UnixStream::connect(socket).await?;
     let mut stream = BufReader::new(stream);
-    let request = format!("{}\n", json!({ "command": command }));
+    let request = format!("{command}\n");
     stream.write_all(request.as_bytes()).await?;
     let mut line = String::new();
     if stream.read_line(&mut line).await? == 0 {

@@ -15,6 +15,7 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "bin",
     "config",
     "sequencer_key",
+    "operator_key",
     "anchor_key",
     "signing_key",
 ];

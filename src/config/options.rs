@@ -136,6 +136,10 @@ options! {
         /// File with the key that signs batches and checkpoints: `0x` and 64 hex digits.
         /// `KEDGE_SEQUENCER_KEY` may hold the key itself instead.
         sequencer_key_file: Option<PathBuf> = None;
+        /// File with the key that signs the operator's own actions, such as setting a tier:
+        /// `0x` and 64 hex digits. `KEDGE_OPERATOR_KEY` may hold the key itself instead.
+        /// Without it the operator changes nothing in the log.
+        operator_key_file: Option<PathBuf> = None;
     }
     "Store" {
         /// Bytes of memory for blocks read from the store.

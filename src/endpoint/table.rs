@@ -41,6 +41,7 @@ struct TemplateBody {
     #[schemars(default)]
     description: String,
     properties: Option<serde_json::Map<String, serde_json::Value>>,
+    schema: Option<serde_json::Map<String, serde_json::Value>>,
     max_supply: Option<u64>,
     #[schemars(default)]
     actions: Vec<RuleBody>,
@@ -54,6 +55,7 @@ struct TemplateBody {
 struct RuleBody {
     kind: String,
     who: kedge_protocol::resource::Who,
+    schema: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 /// Variations; one bare variation is taken too.

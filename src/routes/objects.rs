@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
+use hyper::header::ETAG;
 use kedge_machine::rights::sees_object;
 use kedge_protocol::Prefix;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
@@ -13,8 +14,9 @@ use super::actions::{self, Heads};
 use super::templates::seen_template;
 use super::{PRIVATE, page_reply, single};
 use crate::call::{Call, Reply};
+use crate::conditional;
 use crate::endpoint::Parameter;
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::listing::{Listing, Rows, Source};
 use crate::views::action::HistoryPage;
 use crate::views::resources::{Changed, ObjectView};
@@ -41,25 +43,23 @@ pub async fn create(call: Call) -> Result<Reply, ApiError> {
 
 /// `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
 pub async fn update(call: Call) -> Result<Reply, ApiError> {
-    // Deciding it here would not hold against a change under way, and a condition that is not kept
-    // must not look kept.
-    if call.headers.contains_key(hyper::header::IF_MATCH) {
-        let message = "If-Match is not supported on this request yet; send it without";
-        return Err(ApiError::new(Code::PreconditionFailed, message));
-    }
     change(call, StatusCode::OK).await
 }
 
 async fn change(mut call: Call, status: StatusCode) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
+    let mut submission = call.take_submission()?;
+    submission.expected = conditional::expected(&call.headers)?;
+    let submission = Arc::new(submission);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
+    let object = single.object(&call)?;
+    let tag = conditional::entity_tag(&object.trace);
     let answer = Changed {
-        resource: ObjectView::from(single.object(&call)?),
+        resource: ObjectView::from(object),
         action_id: single.action_id,
         receipt: single.receipt.clone(),
     };
-    single.reply(status, &answer)
+    Ok(single.reply(status, &answer)?.with(ETAG, &tag))
 }
 
 /// The object of the path, if the caller may see it.
@@ -102,8 +102,9 @@ pub(super) fn sees(
 pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let object = seen_object(&call, &published.snapshot)?;
+    let tag = conditional::entity_tag(&object.trace);
     let reply = Reply::ok(published.head.sequence, &ObjectView::from(object))?;
-    Ok(reply.etagged(&call, PRIVATE))
+    Ok(reply.tagged(&call, &tag, PRIVATE))
 }
 
 /// `GET /objects`

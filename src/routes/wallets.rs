@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
+use kedge_actors::api::NewSecret;
 use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::Id;
@@ -50,7 +51,7 @@ pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
     let mut submission = call.take_submission()?;
     // Hashing a password is dear: only for those who have signed.
     let phc = call.app.passwords.hash(registration.password).await?;
-    submission.password_hash = Some(phc);
+    submission.secret = Some(NewSecret::Password(phc));
     let submission = Arc::new(submission);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;

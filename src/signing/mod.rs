@@ -114,7 +114,8 @@ impl Verifier {
             salt_seed: headers.salt_seed,
             text,
             actions: submitted,
-            password_hash: None,
+            secret: None,
+            expected: None,
             expires_at,
         })
     }

@@ -60,6 +60,7 @@ pub(super) fn read(raw: &str) -> Result<(String, ActionText), ApiError> {
         nickname: registration.nickname,
         address: registration.address,
         organization_name: registration.organization_name,
+        invitation: None,
     };
     let mut text = digest_text(&sha256(raw.as_bytes()));
     let payload = 0..text.len();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kedge_actors::Engine;
 use kedge_protocol::signature::SigningKey;
-use kedge_storage::{OpenError, Store};
+use kedge_storage::{OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminError};
@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::logging::{self, LoggingError};
 use crate::metrics::{self, MetricsError};
+use crate::operator::Operator;
 use crate::server::tls::Tls;
 use crate::server::{Bound, ServerError};
 
@@ -60,6 +61,9 @@ pub enum RunError {
     /// Anchoring.
     #[error("anchoring: {0}")]
     Anchoring(#[from] kedge_chain::sender::OpenError),
+    /// The store could not be read.
+    #[error("the store could not be read: {0}")]
+    Read(#[from] kedge_storage::ReadError),
     /// The parts of the edge.
     #[error(transparent)]
     App(#[from] AppError),
@@ -96,7 +100,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let anchoring = Anchoring::start(&config, &chain, &engine).await?;
 
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
-    let app = Arc::new(App::new(&config, engine.clone(), public_url)?);
+    let operator = operator(&config, &engine).await?;
+    let app = App::new(&config, engine.clone(), operator, public_url)?;
+    let app = Arc::new(app);
     let socket = admin::serve(&config.admin_socket(), Arc::clone(&app), anchoring.clone()).await?;
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
     announce(&url, &chain, &config)?;
@@ -123,6 +129,31 @@ fn sequencer_key(config: &Config) -> Result<SigningKey, SecretError> {
         return secrets::development_key(&config.keys_dir().join("sequencer.key"));
     }
     secrets::signing_key(file, "sequencer_key_file", "KEDGE_SEQUENCER_KEY")
+}
+
+/// The operator, if there is a key; the log is told its address before it is used.
+async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, RunError> {
+    let file = config.operator_key_file.as_deref();
+    let variable = "KEDGE_OPERATOR_KEY";
+    let named = file.is_some() || std::env::var_os(variable).is_some();
+    let key = if named {
+        secrets::signing_key(file, "operator_key_file", variable)?
+    } else if config.dev {
+        secrets::development_key(&config.keys_dir().join("operator.key"))?
+    } else {
+        return Ok(None);
+    };
+    let operator = Operator::new(key);
+    let mut known = engine.published().snapshot.operators()?;
+    if !known.contains(&operator.address()) {
+        known.push(operator.address());
+        // A store that takes no writes has no use for the operator's key either.
+        if let Err(error) = engine.side_write(SideWrite::Operators(known)).await {
+            tracing::warn!(%error, "the operator's address could not be stored");
+            return Ok(None);
+        }
+    }
+    Ok(Some(operator))
 }
 
 async fn open_store(

@@ -95,6 +95,9 @@ pub struct RuleView {
     pub kind: String,
     /// Who may do it.
     pub who: Who,
+    /// JSON Schema of its payload; custom kinds alone have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<RawObject<'static>>,
 }
 
 /// A template.
@@ -110,6 +113,8 @@ pub struct TemplateView {
     pub description: String,
     /// Properties that its objects begin with.
     pub properties: RawObject<'static>,
+    /// JSON Schema that its objects' properties fulfil.
+    pub schema: Option<RawObject<'static>>,
     /// How many objects may ever be minted.
     pub max_supply: Option<u64>,
     /// How many were minted.
@@ -138,6 +143,7 @@ impl TemplateView {
         let rules = template.actions.into_iter().map(|rule| RuleView {
             kind: rule.kind.text().to_owned(),
             who: rule.who,
+            schema: rule.schema.map(Into::into),
         });
         Self {
             id: IdText(template.id),
@@ -145,6 +151,7 @@ impl TemplateView {
             name: template.name,
             description: template.description,
             properties: template.properties.into(),
+            schema: template.schema.map(Into::into),
             max_supply: template.max_supply,
             minted_count,
             actions: rules.collect(),

@@ -4,7 +4,9 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::log_tree::NewNode;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::resource::{Object, Organization, Template, Variation, Wallet};
+use kedge_protocol::resource::{
+    ApiKey, File, Invitation, Object, Organization, Template, Variation, Wallet, Webhook,
+};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::codec::encode_into;
@@ -15,6 +17,9 @@ use crate::tables::anchors::{self, AnchorRow, StoredAnchor};
 use crate::tables::batches::{BatchRow, node_key};
 use crate::tables::meta::{self, HeadRow, LogHead};
 use crate::tables::objects::{ObjectIndex, ObjectRow};
+use crate::tables::records::{
+    ApiKeyRow, FileRow, InvitationRow, SecretRow, WebhookRow, secret_key,
+};
 use crate::tables::templates::{TemplateRow, VariationRow};
 use crate::tables::{self, Table, list_key, log, lookup, name_key};
 
@@ -51,6 +56,15 @@ pub enum SideWrite {
         /// Until when it must be remembered, Unix seconds.
         deadline_s: u64,
     },
+    /// Sets the secret of an API key or of a webhook.
+    Secret {
+        /// The key or webhook.
+        of: Id,
+        /// Its secret, and the one before.
+        row: SecretRow,
+    },
+    /// Sets the addresses whose keys sign for the operator.
+    Operators(Vec<Address>),
     /// Stores an anchor as it stands.
     Anchor(AnchorRow),
 }
@@ -194,8 +208,12 @@ impl Group {
     }
 
     /// A wallet's state, its e-mail address and its signing addresses. An address once written
-    /// stays the wallet's for ever.
-    pub fn put_wallet(&mut self, wallet: &Wallet) {
+    /// stays the wallet's for ever; `previous_email` is what it gives up, where it changed.
+    pub fn put_wallet(&mut self, wallet: &Wallet, previous_email: Option<&str>) {
+        if let Some(previous) = previous_email.filter(|email| *email != wallet.email) {
+            let email = tables::kind_key(lookup::WALLET_EMAIL, previous.as_bytes());
+            self.delete(Table::Lookup, &email);
+        }
         self.put_with(Table::Wallets, &wallet.id.bytes, |out| {
             encode_into(out, &WalletRow::from(wallet));
         });
@@ -220,8 +238,14 @@ impl Group {
         });
     }
 
-    /// A template's state, and its name in its organization.
-    pub fn put_template(&mut self, template: &Template) {
+    /// A template's state, and its name in its organization; `previous_name` is what it gives up,
+    /// where it changed.
+    pub fn put_template(&mut self, template: &Template, previous_name: Option<&str>) {
+        if let Some(previous) = previous_name.filter(|name| *name != template.name) {
+            let within = &template.organization_id;
+            let name = name_key(lookup::TEMPLATE_NAME, within, previous);
+            self.delete(Table::Lookup, &name);
+        }
         self.put_with(Table::Templates, &template.id.bytes, |out| {
             encode_into(out, &TemplateRow::from(template));
         });
@@ -243,6 +267,48 @@ impl Group {
         self.put(Table::Lookup, &name, &variation.id.bytes);
         let list = list_key(lookup::VARIATIONS_OF_TEMPLATE, within, variation.index);
         self.put(Table::Lookup, &list, &variation.id.bytes);
+    }
+
+    /// An API key's state, and its place in its organization's list.
+    pub fn put_api_key(&mut self, key: &ApiKey) {
+        self.put_with(Table::ApiKeys, &key.id.bytes, |out| {
+            encode_into(out, &ApiKeyRow::from(key));
+        });
+        let (kind, created) = (lookup::KEYS_OF_ORGANIZATION, key.trace.created_sequence);
+        self.put_listed(kind, &key.organization_id, created, &key.id);
+    }
+
+    /// A webhook's state, and its place in its organization's list.
+    pub fn put_webhook(&mut self, webhook: &Webhook) {
+        self.put_with(Table::Webhooks, &webhook.id.bytes, |out| {
+            encode_into(out, &WebhookRow::from(webhook));
+        });
+        let created = webhook.trace.created_sequence;
+        let kind = lookup::WEBHOOKS_OF_ORGANIZATION;
+        self.put_listed(kind, &webhook.organization_id, created, &webhook.id);
+    }
+
+    /// A file's description, and its place in its organization's list.
+    pub fn put_file(&mut self, file: &File) {
+        self.put_with(Table::Files, &file.id.bytes, |out| {
+            encode_into(out, &FileRow::from(file));
+        });
+        let (kind, created) = (lookup::FILES_OF_ORGANIZATION, file.trace.created_sequence);
+        self.put_listed(kind, &file.organization_id, created, &file.id);
+    }
+
+    /// An invitation, and its place in its organization's list.
+    pub fn put_invitation(&mut self, invitation: &Invitation) {
+        self.put_with(Table::Invitations, &invitation.id.bytes, |out| {
+            encode_into(out, &InvitationRow::from(invitation));
+        });
+        let created = invitation.created_sequence;
+        let kind = lookup::INVITATIONS_OF_ORGANIZATION;
+        self.put_listed(kind, &invitation.organization_id, created, &invitation.id);
+    }
+
+    fn put_listed(&mut self, kind: u8, of: &Id, created: u64, id: &Id) {
+        self.put(Table::Lookup, &list_key(kind, of, created), &id.bytes);
     }
 
     /// How many objects of a template were minted.
@@ -279,6 +345,15 @@ impl Group {
             }
             SideWrite::Refused { digest, deadline_s } => {
                 self.put(Table::Refused, &digest.0, &deadline_s.to_be_bytes());
+            }
+            SideWrite::Secret { of, row } => {
+                self.put_with(Table::Secrets, &secret_key(&of), |out| {
+                    encode_into(out, &row);
+                });
+            }
+            SideWrite::Operators(addresses) => {
+                let bytes: Vec<u8> = addresses.iter().flat_map(|address| address.0).collect();
+                self.put(Table::Meta, meta::OPERATORS_KEY, &bytes);
             }
             SideWrite::Anchor(row) => {
                 self.put_with(Table::Anchors, &anchors::row_key(row.number), |out| {

@@ -1,7 +1,7 @@
 //! Opening: nothing is served before the log's tail was recomputed and found to be the head's.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, RwLock};
 
 use kedge_protocol::eip712::Domain;
 use rocksdb::{ErrorKind, WriteBatch, WriteOptions};
@@ -146,10 +146,8 @@ impl Store {
                     .read_only
                     .then(|| "it was opened for reading".to_owned())
             });
-        let read_only = OnceLock::new();
-        let high_water = if let Some(why) = why {
+        let high_water = if let Some(why) = &why {
             tracing::warn!(why, "the store is read-only");
-            read_only.get_or_init(|| why);
             None
         } else {
             Some(open_mark(&mark_path, &head, released)?)
@@ -157,7 +155,8 @@ impl Store {
         Ok(Self {
             database,
             high_water,
-            read_only,
+            read_only: why,
+            suspended: RwLock::new(None),
         })
     }
 }

@@ -98,7 +98,13 @@ fn shape(table: Table) -> Shape {
     let (points, text, kilobytes) = match table {
         Table::Log => (false, true, 16),
         Table::Objects | Table::Templates | Table::Variations => (true, true, 8),
-        Table::Wallets | Table::Organizations | Table::Anchors => (true, true, 4),
+        Table::Wallets
+        | Table::Organizations
+        | Table::ApiKeys
+        | Table::Webhooks
+        | Table::Files
+        | Table::Invitations
+        | Table::Anchors => (true, true, 4),
         Table::Actions
         | Table::BatchIds
         | Table::Lookup
@@ -106,6 +112,7 @@ fn shape(table: Table) -> Shape {
         | Table::Nonces
         | Table::Refused
         | Table::Credentials
+        | Table::Secrets
         | Table::Sessions
         | Table::Tree
         | Table::Meta => (true, false, 4),

@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use kedge_protocol::Address;
@@ -81,7 +81,10 @@ impl CommitError {
 pub struct Store {
     pub(crate) database: Arc<Database>,
     pub(crate) high_water: Option<HighWater>,
-    pub(crate) read_only: OnceLock<String>,
+    /// Why it was opened read-only; that stays until it is opened again.
+    pub(crate) read_only: Option<String>,
+    /// Why it takes no commits for now.
+    pub(crate) suspended: RwLock<Option<String>>,
 }
 
 impl std::fmt::Debug for Store {
@@ -95,17 +98,38 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// Whether it takes commits.
     pub fn mode(&self) -> Mode {
-        match self.read_only.get() {
-            Some(why) => Mode::ReadOnly(why.clone()),
+        match self.why_read_only() {
+            Some(why) => Mode::ReadOnly(why),
             None => Mode::ReadWrite,
         }
+    }
+
+    fn why_read_only(&self) -> Option<String> {
+        let suspended = || {
+            let why = self.suspended.read();
+            why.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        self.read_only.clone().or_else(suspended)
     }
 
     /// Takes no commit from now on. The first reason given stays.
     pub fn set_read_only(&self, why: impl Into<String>) {
         let why = why.into();
-        if self.read_only.set(why.clone()).is_ok() {
+        let suspended = self.suspended.write();
+        let mut suspended = suspended.unwrap_or_else(PoisonError::into_inner);
+        if suspended.is_none() {
             tracing::warn!(why, "the store is read-only from now on");
+            *suspended = Some(why);
+        }
+    }
+
+    /// Takes commits again, if it was opened for that; for whoever has seen that the reason given
+    /// to [`Store::set_read_only`] is gone.
+    pub fn resume(&self) {
+        let suspended = self.suspended.write();
+        let mut suspended = suspended.unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = suspended.take() {
+            tracing::warn!(why, "the store takes commits again; it was read-only");
         }
     }
 
@@ -118,7 +142,7 @@ impl Store {
     /// Only one thread commits.
     pub fn commit(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
         let group = group.borrow();
-        if let Some(why) = self.read_only.get() {
+        if let Some(why) = self.why_read_only() {
             return Err(CommitError::ReadOnly(why.clone()));
         }
         let started = Instant::now();
@@ -215,7 +239,7 @@ impl Store {
         if let Some(mark) = &self.high_water {
             mark.sync().map_err(failed)?;
         }
-        if self.read_only.get().is_none() {
+        if self.why_read_only().is_none() {
             let families: Vec<_> = Table::ALL
                 .iter()
                 .map(|&table| self.database.table(table))

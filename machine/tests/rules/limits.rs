@@ -27,6 +27,7 @@ fn create(properties: &str) -> Result<Template, Refusal> {
         kind: &Kind::TemplateCreate,
         target: "",
         payload: &payload,
+        signed: &payload,
         content: &CONTENT,
     };
     template::create(&State::default(), &issuer(), &input)
@@ -40,6 +41,7 @@ fn mint(template: &Template, properties: &str) -> Result<Object, Refusal> {
         kind: &Kind::Mint,
         target: &template.id.to_string(),
         payload: &payload,
+        signed: &payload,
         content: &CONTENT,
     };
     object::mint(&world, &issuer(), &input)
@@ -56,6 +58,7 @@ fn act(
         kind,
         target: &target,
         payload,
+        signed: payload,
         content: &CONTENT,
     };
     object::act(&State::default(), &issuer(), object, template, &input)
@@ -157,6 +160,7 @@ fn variations_are_1_to_500_and_all_or_none() {
             kind: &Kind::TemplateVariations,
             target: &template.id.to_string(),
             payload: &payload,
+            signed: &payload,
             content: &CONTENT,
         };
         template::add_variations(&issuer(), &template, &input)

@@ -22,11 +22,13 @@ fn made(rule: Option<(&Kind, Who)>, public_access: bool) -> Template {
         name: "table".to_owned(),
         description: String::new(),
         properties: "{}".to_owned(),
+        schema: None,
         max_supply: None,
         actions: rule
             .map(|(kind, who)| ActionRule {
                 kind: kind.clone(),
                 who,
+                schema: None,
             })
             .into_iter()
             .collect(),
@@ -113,6 +115,7 @@ fn who_may_do_what() {
                         kind: &kind,
                         target: &target,
                         payload: payload(&kind),
+                        signed: payload(&kind),
                         content: &CONTENT,
                     };
                     let mints = kind == Kind::Mint;
@@ -159,6 +162,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
             kind: &Kind::TemplateCreate,
             target: "",
             payload: r#"{"name":"new"}"#,
+            signed: r#"{"name":"new"}"#,
             content: &CONTENT,
         };
         let created = template::create(&world, &caller(1, true, role), &create);
@@ -174,6 +178,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
                 kind: &Kind::TemplateVariations,
                 target: &text,
                 payload: r#"{"name":"v"}"#,
+                signed: r#"{"name":"v"}"#,
                 content: &CONTENT,
             };
             let added = template::add_variations(&caller(1, of_issuer, role), &target, &add);
@@ -208,6 +213,7 @@ fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
                 kind: &kind,
                 target: &target,
                 payload: payload(&kind),
+                signed: payload(&kind),
                 content: &CONTENT,
             };
             let done = object::act(&world, &owner, &owned_by(&owner, status), &template, &input);

@@ -4,6 +4,7 @@ mod accounts;
 mod anchors;
 mod log;
 mod placed;
+mod records;
 mod state;
 
 use kedge_protocol::Id;

@@ -1,12 +1,57 @@
 //! Wallets, organizations, and what is kept of them outside the log: password hashes, sessions.
 
 use bincode::{BorrowDecode, Encode};
-use kedge_protocol::resource::{Organization, Role, Tier, Wallet};
+use kedge_protocol::resource::{CustomLimits, Organization, Role, Tier, Wallet};
 use kedge_protocol::{Address, Id, Prefix};
 
 use super::objects::TraceRow;
 use super::{id, kind_key};
 use crate::codec::CodecError;
+
+/// The permanent number of a role.
+pub(crate) fn role_number(role: Role) -> u8 {
+    match role {
+        Role::Owner => 1,
+        Role::Admin => 2,
+        Role::Member => 3,
+    }
+}
+
+pub(crate) fn role_of_number(number: u8) -> Result<Role, CodecError> {
+    match number {
+        1 => Ok(Role::Owner),
+        2 => Ok(Role::Admin),
+        3 => Ok(Role::Member),
+        other => Err(CodecError::Number(other, "role of a wallet")),
+    }
+}
+
+/// The limits of a custom tier, in the order of [`CustomLimits`].
+type LimitsRow = [Option<u64>; 7];
+
+fn limits_row(limits: &CustomLimits) -> LimitsRow {
+    [
+        limits.requests_per_minute,
+        limits.requests_per_day,
+        limits.object_writes_per_minute,
+        limits.action_batches_per_minute,
+        limits.file_uploads_per_minute,
+        limits.template_writes_per_minute,
+        limits.list_reads_per_minute,
+    ]
+}
+
+fn limits([minute, day, objects, batches, files, templates, lists]: LimitsRow) -> CustomLimits {
+    CustomLimits {
+        requests_per_minute: minute,
+        requests_per_day: day,
+        object_writes_per_minute: objects,
+        action_batches_per_minute: batches,
+        file_uploads_per_minute: files,
+        template_writes_per_minute: templates,
+        list_reads_per_minute: lists,
+    }
+}
 
 /// [`Wallet`] as stored, under its id.
 #[derive(Encode, BorrowDecode)]
@@ -24,11 +69,7 @@ impl<'a> From<&'a Wallet> for WalletRow<'a> {
     fn from(wallet: &'a Wallet) -> Self {
         Self {
             organization_id: wallet.organization_id.bytes,
-            role: match wallet.role {
-                Role::Owner => 1,
-                Role::Admin => 2,
-                Role::Member => 3,
-            },
+            role: role_number(wallet.role),
             nickname: wallet.nickname.as_deref(),
             email: &wallet.email,
             address: wallet.address.0,
@@ -43,12 +84,7 @@ impl WalletRow<'_> {
         Ok(Wallet {
             id: id(Prefix::Wallet, key),
             organization_id: id(Prefix::Organization, self.organization_id),
-            role: match self.role {
-                1 => Role::Owner,
-                2 => Role::Admin,
-                3 => Role::Member,
-                other => return Err(CodecError::Number(other, "role of a wallet")),
-            },
+            role: role_of_number(self.role)?,
             nickname: self.nickname.map(str::to_owned),
             email: self.email.to_owned(),
             address: Address(self.address),
@@ -63,6 +99,7 @@ impl WalletRow<'_> {
 pub(crate) struct OrganizationRow<'a> {
     name: &'a str,
     tier: u8,
+    limits: Option<LimitsRow>,
     trace: TraceRow,
 }
 
@@ -74,6 +111,11 @@ impl<'a> From<&'a Organization> for OrganizationRow<'a> {
                 Tier::Free => 1,
                 Tier::Developer => 2,
                 Tier::Enterprise => 3,
+                Tier::Custom(_) => 4,
+            },
+            limits: match &organization.tier {
+                Tier::Custom(limits) => Some(limits_row(limits)),
+                _ => None,
             },
             trace: TraceRow::from(&organization.trace),
         }
@@ -85,11 +127,12 @@ impl OrganizationRow<'_> {
         Ok(Organization {
             id: id(Prefix::Organization, key),
             name: self.name.to_owned(),
-            tier: match self.tier {
-                1 => Tier::Free,
-                2 => Tier::Developer,
-                3 => Tier::Enterprise,
-                other => return Err(CodecError::Number(other, "tier")),
+            tier: match (self.tier, self.limits) {
+                (1, None) => Tier::Free,
+                (2, None) => Tier::Developer,
+                (3, None) => Tier::Enterprise,
+                (4, Some(row)) => Tier::Custom(limits(row)),
+                (other, _) => return Err(CodecError::Number(other, "tier")),
             },
             trace: self.trace.into(),
         })

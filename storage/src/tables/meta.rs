@@ -5,11 +5,12 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 
 /// The version of all keys and rows together; another one is another store.
-pub(crate) const FORMAT_VERSION: u64 = 1;
+pub(crate) const FORMAT_VERSION: u64 = 2;
 
 pub(crate) const FORMAT_KEY: &[u8] = b"format";
 pub(crate) const DOMAIN_KEY: &[u8] = b"domain";
 pub(crate) const HEAD_KEY: &[u8] = b"head";
+pub(crate) const OPERATORS_KEY: &[u8] = b"operators";
 
 /// Where the log ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,6 +8,7 @@ pub(crate) mod log;
 pub(crate) mod meta;
 pub(crate) mod objects;
 mod packing;
+pub(crate) mod records;
 pub(crate) mod templates;
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,14 @@ tables! {
     Templates = "templates",
     /// Variation id → row.
     Variations = "variations",
+    /// API key id → row.
+    ApiKeys = "api_keys",
+    /// Webhook id → row.
+    Webhooks = "webhooks",
+    /// File id → row.
+    Files = "files",
+    /// Action id → invitation.
+    Invitations = "invitations",
     /// Kind ‖ key → id.
     Lookup = "lookup",
     /// Template id → count of minted objects.
@@ -71,6 +80,8 @@ tables! {
     Refused = "refused",
     /// Wallet id → password hash.
     Credentials = "credentials",
+    /// Prefix number ‖ id → secret of an API key or webhook.
+    Secrets = "secrets",
     /// Refresh tokens and revoked families.
     Sessions = "sessions",
     /// Format version, domain, head.
@@ -86,6 +97,10 @@ impl Table {
         Self::Organizations,
         Self::Templates,
         Self::Variations,
+        Self::ApiKeys,
+        Self::Webhooks,
+        Self::Files,
+        Self::Invitations,
         Self::Lookup,
         Self::Counters,
         Self::Nonces,
@@ -101,6 +116,10 @@ pub(crate) mod lookup {
     pub(crate) const TEMPLATES_OF_ORGANIZATION: u8 = 5;
     pub(crate) const VARIATIONS_OF_TEMPLATE: u8 = 6;
     pub(crate) const VARIATION_NAME: u8 = 7;
+    pub(crate) const KEYS_OF_ORGANIZATION: u8 = 8;
+    pub(crate) const WEBHOOKS_OF_ORGANIZATION: u8 = 9;
+    pub(crate) const FILES_OF_ORGANIZATION: u8 = 10;
+    pub(crate) const INVITATIONS_OF_ORGANIZATION: u8 = 11;
 }
 
 /// Kind ‖ text.

@@ -13,6 +13,7 @@ use crate::codec::CodecError;
 struct RuleRow<'a> {
     kind: &'a str,
     who: u8,
+    schema: Option<&'a str>,
 }
 
 impl<'a> From<&'a ActionRule> for RuleRow<'a> {
@@ -24,6 +25,7 @@ impl<'a> From<&'a ActionRule> for RuleRow<'a> {
                 Who::Issuer => 2,
                 Who::Anyone => 3,
             },
+            schema: rule.schema.as_deref(),
         }
     }
 }
@@ -41,6 +43,7 @@ impl TryFrom<RuleRow<'_>> for ActionRule {
                 3 => Who::Anyone,
                 other => return Err(CodecError::Number(other, "party of a rule")),
             },
+            schema: row.schema.map(str::to_owned),
         })
     }
 }
@@ -52,6 +55,7 @@ pub(crate) struct TemplateRow<'a> {
     name: &'a str,
     description: &'a str,
     properties: &'a str,
+    schema: Option<&'a str>,
     max_supply: Option<u64>,
     actions: Vec<RuleRow<'a>>,
     public_access: bool,
@@ -66,6 +70,7 @@ impl<'a> From<&'a Template> for TemplateRow<'a> {
             name: &template.name,
             description: &template.description,
             properties: &template.properties,
+            schema: template.schema.as_deref(),
             max_supply: template.max_supply,
             actions: template.actions.iter().map(RuleRow::from).collect(),
             public_access: template.public_access,
@@ -83,6 +88,7 @@ impl TemplateRow<'_> {
             name: self.name.to_owned(),
             description: self.description.to_owned(),
             properties: self.properties.to_owned(),
+            schema: self.schema.map(str::to_owned),
             max_supply: self.max_supply,
             actions: self
                 .actions

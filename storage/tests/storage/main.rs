@@ -10,5 +10,6 @@ mod corruption;
 mod disk_full;
 mod opening;
 mod reading;
+mod records;
 mod support;
 mod verifying;

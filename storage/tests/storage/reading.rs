@@ -229,10 +229,12 @@ fn accounts_and_templates_read_back() {
         name: "ticket".to_owned(),
         description: "a ticket".to_owned(),
         properties: "{\"a\":1}".to_owned(),
+        schema: Some("true".to_owned()),
         max_supply: Some(10),
         actions: vec![ActionRule {
             kind: Kind::of_text("x.redeem").unwrap(),
             who: Who::Issuer,
+            schema: Some("{\"type\":\"object\"}".to_owned()),
         }],
         public_access: true,
         variation_count: 2,
@@ -252,8 +254,8 @@ fn accounts_and_templates_read_back() {
     nonces.spend(77).unwrap();
     let mut group = Group::new();
     group.put_organization(&organization);
-    group.put_wallet(&wallet);
-    group.put_template(&template);
+    group.put_wallet(&wallet, None);
+    group.put_template(&template, None);
     group.put_variation(&variation(0));
     group.put_variation(&variation(1));
     group.put_minted(template.id, 42);

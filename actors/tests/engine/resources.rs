@@ -1,0 +1,370 @@
+//! Everything that is not an object: wallets and their keys, members, API keys, webhooks, files,
+//! templates that change, the operator's tiers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::{ActionOutcome, Asker, Done, Engine, NewSecret, Outcome, SubmitError};
+use kedge_machine::Refusal;
+use kedge_machine::image::Image;
+use kedge_protocol::Id;
+use kedge_protocol::hash::sha256;
+use kedge_protocol::payload::digest_text;
+use kedge_protocol::resource::{Role, Tier};
+use kedge_protocol::signature::SigningKey;
+use kedge_storage::SideWrite;
+
+use crate::support::{Client, check_fold, check_receipt, join, minted, register, start, template};
+
+fn ids(client: &Client) -> (Id, Id) {
+    let Asker::Wallet {
+        wallet_id,
+        organization_id,
+    } = client.asker
+    else {
+        panic!("{:?}", client.asker)
+    };
+    (wallet_id, organization_id)
+}
+
+/// The same wallet with another key.
+fn with_key(client: &Client, byte: u8) -> Client {
+    Client {
+        asker: client.asker,
+        ..Client::new(byte)
+    }
+}
+
+async fn with_secret(
+    engine: &Engine,
+    client: &Client,
+    (kind, target, payload): (&str, &str, &str),
+    secret: NewSecret,
+) -> Done {
+    let mut sent = client.sign(client.next_nonce(), false, &[(kind, target, payload)]);
+    sent.submission.secret = Some(secret);
+    done(engine.submit(sent.submission).await.unwrap())
+}
+
+#[track_caller]
+fn done(outcome: Outcome) -> Done {
+    match outcome.actions.into_iter().next().unwrap() {
+        ActionOutcome::Done(done) => done,
+        ActionOutcome::Refused(refusal) => panic!("{refusal:?}"),
+    }
+}
+
+async fn refused(
+    engine: &Engine,
+    client: &Client,
+    kind: &str,
+    target: &str,
+    payload: &str,
+) -> Refusal {
+    let outcome = client
+        .send(engine, &[(kind, target, payload)])
+        .await
+        .unwrap();
+    let (_, refusal) = outcome.first_refusal().unwrap();
+    refusal.clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn accounts_change_and_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = register(&engine, 1).await;
+    let (wallet_id, organization_id) = ids(&alice);
+    let (wallet, organization) = (wallet_id.to_string(), organization_id.to_string());
+
+    let change = r#"{"email":"Alice@Example.com","nickname":"al"}"#;
+    let renamed = alice
+        .send_one(&engine, "wallet.update", &wallet, change)
+        .await;
+    assert_eq!(renamed.version, 2);
+    // The address that she gave up is free, and the one that she took is not.
+    let bob = register(&engine, 2).await;
+    let (bob_id, _) = ids(&bob);
+    let taken = r#"{"email":"alice@example.com"}"#;
+    let refusal = refused(&engine, &bob, "wallet.update", &bob_id.to_string(), taken).await;
+    assert_eq!(refusal, Refusal::EmailTaken);
+    let freed = r#"{"email":"user1@example.com"}"#;
+    bob.send_one(&engine, "wallet.update", &bob_id.to_string(), freed)
+        .await;
+
+    let second = with_key(&alice, 3);
+    let add = format!(r#"{{"address":"{}"}}"#, second.key.address());
+    alice
+        .send_one(&engine, "wallet.key_add", &wallet, &add)
+        .await;
+    second
+        .send_one(&engine, "wallet.update", &wallet, r#"{"nickname":null}"#)
+        .await;
+    let foreign = format!(r#"{{"address":"{}"}}"#, bob.key.address());
+    let refusal = refused(&engine, &alice, "wallet.key_add", &wallet, &foreign).await;
+    assert!(matches!(refusal, Refusal::Conflict(_)), "{refusal:?}");
+
+    let invite = r#"{"role":"admin","email":"user4@example.com"}"#;
+    let invited = second
+        .send_one(&engine, "org.invite", &organization, invite)
+        .await;
+    let Some(Image::Invitation(invitation)) = invited.resources(0).into_iter().nth(1) else {
+        panic!("an invitation is made")
+    };
+    let member = format!(r#","invitation":"{}""#, invitation.id);
+    let carol = join(&engine, 4, &member).await;
+    let (carol_id, carols) = ids(&carol);
+    assert_eq!(carols, organization_id);
+    let again = Client::new(5);
+    let address = again.key.address();
+    let body = format!(r#"{{"email":"user4@example.com","address":"{address}"{member}}}"#);
+    let refusal = refused(&engine, &again, "wallet.register", "", &body).await;
+    assert!(
+        matches!(refusal, Refusal::EmailTaken | Refusal::Forbidden(_)),
+        "{refusal:?}"
+    );
+
+    let demote = format!(r#"{{"wallet_id":"{wallet}","role":"member"}}"#);
+    let refusal = refused(&engine, &carol, "org.role", &organization, &demote).await;
+    assert!(matches!(refusal, Refusal::Forbidden(_)), "{refusal:?}");
+    let promote = format!(r#"{{"wallet_id":"{carol_id}","role":"owner"}}"#);
+    alice
+        .send_one(&engine, "org.role", &organization, &promote)
+        .await;
+    carol
+        .send_one(&engine, "org.role", &organization, &demote)
+        .await;
+    let refusal = refused(&engine, &alice, "org.invite", &organization, "{}").await;
+    assert!(matches!(refusal, Refusal::Forbidden(_)), "{refusal:?}");
+    let stored = engine
+        .published()
+        .snapshot
+        .wallet(wallet_id)
+        .unwrap()
+        .unwrap();
+    assert_eq!((stored.role, stored.nickname), (Role::Member, None));
+    check_fold(&engine);
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
+/// A key is taken away while it signs: what is placed later is not its any more, and the replay,
+/// which checks every signer against the keys of that moment, agrees.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_removed_key_signs_nothing_that_is_placed_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = register(&engine, 1).await;
+    let (wallet_id, _) = ids(&alice);
+    let wallet = wallet_id.to_string();
+    let ticket = template(&engine, &alice, r#"{"name":"t"}"#).await;
+    let outcome = alice
+        .send(&engine, &[("mint", &ticket, "{}")])
+        .await
+        .unwrap();
+    let object = minted(&outcome)[0].to_string();
+    let second = Arc::new(with_key(&alice, 3));
+    let body = format!(r#"{{"address":"{}"}}"#, second.key.address());
+    alice
+        .send_one(&engine, "wallet.key_add", &wallet, &body)
+        .await;
+
+    let mut tasks = tokio::task::JoinSet::new();
+    for i in 0..60 {
+        let (engine, second, object) = (engine.clone(), Arc::clone(&second), object.clone());
+        let alice =
+            (i == 20).then(|| alice.sign(900, false, &[("wallet.key_remove", &wallet, &body)]));
+        tasks.spawn(async move {
+            if let Some(sent) = alice {
+                let outcome = engine.submit(sent.submission).await.unwrap();
+                assert!(outcome.placement.is_some());
+                return false;
+            }
+            match second.send(&engine, &[("emit", &object, "{}")]).await {
+                Ok(outcome) => outcome.placement.is_some(),
+                Err(error) => {
+                    assert_eq!(error, SubmitError::SignerNotOfWallet);
+                    false
+                }
+            }
+        });
+    }
+    let placed = tasks
+        .join_all()
+        .await
+        .into_iter()
+        .filter(|placed| *placed)
+        .count();
+    assert!(placed > 0, "some were placed before the key went");
+    let late = second.send(&engine, &[("emit", &object, "{}")]).await;
+    assert_eq!(late.err(), Some(SubmitError::SignerNotOfWallet));
+    check_fold(&engine);
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn secrets_stand_beside_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = register(&engine, 1).await;
+    let body = r#"{"name":"robot","permissions":[{"resource":"objects","crud":{"read":true}}]}"#;
+    let secret = |byte| NewSecret::Token(vec![byte; 4]);
+    let made = with_secret(&engine, &alice, ("key.create", "", body), secret(1)).await;
+    let key = made.resource.to_string();
+    let overlap = r#"{"overlap_s":60}"#;
+    with_secret(&engine, &alice, ("key.rotate", &key, overlap), secret(2)).await;
+    let stored = engine
+        .published()
+        .snapshot
+        .secret(made.resource)
+        .unwrap()
+        .unwrap();
+    assert_eq!(stored.current, [2; 4]);
+    let (previous, until_ms) = stored.previous.unwrap();
+    assert_eq!(previous, [1; 4]);
+    assert!(until_ms > engine.now_ms(), "the secret before still counts");
+    let at_once = r#"{"overlap_s":0}"#;
+    with_secret(&engine, &alice, ("key.rotate", &key, at_once), secret(3)).await;
+    let stored = engine
+        .published()
+        .snapshot
+        .secret(made.resource)
+        .unwrap()
+        .unwrap();
+    assert_eq!((stored.current, stored.previous), (vec![3; 4], None));
+    alice.send_one(&engine, "key.delete", &key, "").await;
+    let refusal = refused(&engine, &alice, "key.rotate", &key, "").await;
+    assert!(matches!(refusal, Refusal::NotFound { .. }), "{refusal:?}");
+
+    let hook = r#"{"url":"https://example.com/h","events":["object.created"]}"#;
+    let hook = with_secret(&engine, &alice, ("webhook.create", "", hook), secret(4)).await;
+    let target = hook.resource.to_string();
+    alice
+        .send_one(&engine, "webhook.update", &target, r#"{"active":false}"#)
+        .await;
+    alice.send_one(&engine, "webhook.delete", &target, "").await;
+    let bad = r#"{"url":"ftp://x","events":["nothing"]}"#;
+    let refusal = refused(&engine, &alice, "webhook.create", "", bad).await;
+    let Refusal::Invalid(fields) = refusal else {
+        panic!("{refusal:?}")
+    };
+    let pointers: Vec<_> = fields.iter().map(|field| field.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/url", "/events/0"]);
+    check_fold(&engine);
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_is_what_was_signed() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = register(&engine, 1).await;
+    let digest = sha256(b"bytes");
+    let signed = digest_text(&digest);
+    for (told, fits) in [(digest, true), (sha256(b"other"), false)] {
+        let action = [("file.create", "a.txt", signed.as_str())];
+        let mut sent = alice.sign(alice.next_nonce(), false, &action);
+        let start = sent.submission.text.len();
+        let disclosed =
+            format!(r#"{{"sha256":"{told}","size_bytes":5,"media_type":"text/plain"}}"#);
+        sent.submission.text.push_str(&disclosed);
+        sent.submission.actions[0].disclosed = Some(start..sent.submission.text.len());
+        let outcome = engine.submit(sent.submission).await.unwrap();
+        check_receipt(&outcome, &sent.contents);
+        assert_eq!(outcome.placement.is_some(), fits);
+    }
+    check_fold(&engine);
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
+/// Mints and a change of their template at the same time: whatever order they get, the replay makes
+/// the same objects, so none was minted by rules that had gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_template_changes_between_mints_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = Arc::new(register(&engine, 1).await);
+    for round in 0..20 {
+        let name = format!(r#"{{"name":"t{round}","properties":{{"n":0}}}}"#);
+        let ticket = template(&engine, &alice, &name).await;
+        let mut tasks = tokio::task::JoinSet::new();
+        for i in 0..6 {
+            let (engine, alice, ticket) = (engine.clone(), Arc::clone(&alice), ticket.clone());
+            tasks.spawn(async move {
+                let change = r#"{"properties":{"n":1}}"#;
+                let action = match i {
+                    _ if i == round % 6 => ("template.update", ticket.as_str(), change),
+                    _ => ("mint", ticket.as_str(), "{}"),
+                };
+                // Begun at slightly different moments, so that every order comes up.
+                for _ in 0..(i * round) % 7 {
+                    tokio::task::yield_now().await;
+                }
+                alice.send(&engine, &[action]).await.unwrap();
+            });
+        }
+        tasks.join_all().await;
+        // The name that is given up can be taken again.
+        if round == 0 {
+            let fresh = template(&engine, &alice, r#"{"name":"fresh"}"#).await;
+            let rename = r#"{"name":"renamed"}"#;
+            alice
+                .send_one(&engine, "template.update", &fresh, rename)
+                .await;
+            template(&engine, &alice, r#"{"name":"fresh"}"#).await;
+        }
+    }
+    let ticket = template(&engine, &alice, r#"{"name":"minted"}"#).await;
+    alice
+        .send(&engine, &[("mint", &ticket, "{}")])
+        .await
+        .unwrap();
+    let refusal = refused(&engine, &alice, "template.update", &ticket, "{}").await;
+    assert!(matches!(refusal, Refusal::State(_)), "{refusal:?}");
+    check_fold(&engine);
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_operator_sets_tiers_and_nobody_else_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = register(&engine, 1).await;
+    let (_, organization_id) = ids(&alice);
+    let target = organization_id.to_string();
+    let free = r#"{"tier":"enterprise"}"#;
+    let refusal = refused(&engine, &alice, "system.tier", &target, free).await;
+    assert!(matches!(refusal, Refusal::Forbidden(_)), "{refusal:?}");
+
+    let operator = Client {
+        key: SigningKey::from_bytes(&[9; 32]).unwrap(),
+        asker: Asker::Operator { organization_id },
+        nonce: std::sync::atomic::AtomicU64::new(1),
+    };
+    let addresses = vec![operator.key.address()];
+    engine
+        .side_write(SideWrite::Operators(addresses))
+        .await
+        .unwrap();
+    let custom = r#"{"tier":"custom","requests_per_minute":7}"#;
+    operator
+        .send_one(&engine, "system.tier", &target, custom)
+        .await;
+    let stored = engine.published().snapshot.organization(organization_id);
+    let Tier::Custom(limits) = stored.unwrap().unwrap().tier else {
+        panic!("the tier is custom")
+    };
+    assert_eq!(
+        (limits.requests_per_minute, limits.requests_per_day),
+        (Some(7), None)
+    );
+    for bad in [
+        r#"{"tier":"gold"}"#,
+        r#"{"tier":"free","requests_per_day":1}"#,
+        "{}",
+    ] {
+        let refusal = refused(&engine, &operator, "system.tier", &target, bad).await;
+        assert!(matches!(refusal, Refusal::Invalid(_)), "{bad}: {refusal:?}");
+    }
+    check_fold(&engine);
+    engine.shutdown(Duration::from_secs(5)).await;
+}

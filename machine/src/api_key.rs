@@ -1,0 +1,127 @@
+//! What actions do to API keys. Their secrets are made outside: the log never holds one.
+
+use kedge_protocol::limits::{
+    KEY_PERMISSIONS_MAX, ROTATION_OVERLAP_S_DEFAULT, ROTATION_OVERLAP_S_MAX,
+};
+use kedge_protocol::resource::{ApiKey, Permission, Trace};
+use kedge_protocol::time::parse_rfc3339;
+use kedge_protocol::{Id, Prefix};
+use serde::Deserialize;
+
+use crate::refusal::Refusal;
+use crate::rights::may_administer;
+use crate::text::{self, Problems};
+use crate::world::{Caller, Input};
+
+fn administers(caller: &Caller) -> Result<(), Refusal> {
+    if may_administer(caller.role) {
+        return Ok(());
+    }
+    Err(Refusal::Forbidden(
+        "API keys are managed by owners and admins of the organization".into(),
+    ))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreatePayload {
+    name: String,
+    permissions: Vec<Permission>,
+    expires_at: Option<String>,
+}
+
+/// Makes a key of the caller's organization.
+pub fn create(caller: &Caller, input: &Input<'_>) -> Result<ApiKey, Refusal> {
+    administers(caller)?;
+    let payload: CreatePayload = text::read(input.payload)?;
+    let mut problems = Problems::default();
+    problems.name("/name", &payload.name);
+    let permissions = payload.permissions;
+    if permissions.is_empty() || permissions.len() > KEY_PERMISSIONS_MAX {
+        let message = format!("must hold 1 to {KEY_PERMISSIONS_MAX} permissions");
+        problems.add("/permissions", "range", message);
+    }
+    for (i, permission) in permissions.iter().enumerate() {
+        let earlier = permissions[..i].iter();
+        if earlier
+            .clone()
+            .any(|other| other.resource == permission.resource)
+        {
+            let pointer = format!("/permissions/{i}/resource");
+            problems.add(&pointer, "duplicate", "stands twice");
+        }
+    }
+    let expires_at_ms = match payload.expires_at.as_deref() {
+        None => None,
+        Some(time) => {
+            let time = parse_rfc3339(time);
+            if time.is_none() {
+                problems.add("/expires_at", "format", "must be an RFC 3339 UTC time");
+            }
+            time
+        }
+    };
+    problems.finish()?;
+    Ok(ApiKey {
+        id: Id::made_by(Prefix::Key, input.content, 0),
+        organization_id: caller.organization_id,
+        wallet_id: caller.wallet_id,
+        name: payload.name,
+        permissions,
+        expires_at_ms,
+        rotations: 0,
+        overlap_s: 0,
+        deleted: false,
+        trace: Trace::NEW.next(input.content),
+    })
+}
+
+/// The caller's organization's key, unless it was ended.
+fn live(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<(), Refusal> {
+    if key.organization_id != caller.organization_id || key.deleted {
+        return Err(Refusal::not_found("api_key", input.target));
+    }
+    administers(caller)
+}
+
+/// How long the secret before a rotation still counts, by its payload.
+pub(crate) fn overlap_s(payload: &str) -> Result<u64, Refusal> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct RotatePayload {
+        overlap_s: Option<u64>,
+    }
+
+    if payload.is_empty() {
+        return Ok(ROTATION_OVERLAP_S_DEFAULT);
+    }
+    let payload: RotatePayload = text::read(payload)?;
+    let overlap_s = payload.overlap_s.unwrap_or(ROTATION_OVERLAP_S_DEFAULT);
+    if overlap_s > ROTATION_OVERLAP_S_MAX {
+        let message = format!("must be at most {ROTATION_OVERLAP_S_MAX} seconds");
+        return Err(Refusal::field("/overlap_s", "range", message));
+    }
+    Ok(overlap_s)
+}
+
+/// Notes that the key has a new secret.
+pub fn rotate(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
+    live(caller, key, input)?;
+    Ok(ApiKey {
+        rotations: key.rotations + 1,
+        overlap_s: overlap_s(input.payload)?,
+        trace: key.trace.next(input.content),
+        ..key.clone()
+    })
+}
+
+/// Ends the key.
+pub fn delete(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
+    live(caller, key, input)?;
+    text::empty(input.payload)?;
+    Ok(ApiKey {
+        deleted: true,
+        trace: key.trace.next(input.content),
+        ..key.clone()
+    })
+}

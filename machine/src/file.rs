@@ -1,0 +1,53 @@
+//! What is kept of files in the log: their digest and description. Their bytes are elsewhere.
+
+use kedge_protocol::limits::FILE_NAME_CHARS_MAX;
+use kedge_protocol::payload::digest_text;
+use kedge_protocol::resource::{File, Trace};
+use kedge_protocol::{Hash, Id, Prefix};
+use serde::{Deserialize, Serialize};
+
+use crate::refusal::Refusal;
+use crate::text;
+use crate::world::{Caller, Input};
+
+/// What a file's record tells beside the digest that was signed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stored {
+    /// SHA-256 of the bytes.
+    pub sha256: Hash,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// The media type that the bytes showed.
+    pub media_type: String,
+}
+
+/// Describes a file of the caller's organization; its name is the action's target.
+pub fn create(caller: &Caller, input: &Input<'_>) -> Result<File, Refusal> {
+    let stored: Stored = text::read(input.payload)?;
+    if digest_text(&stored.sha256) != input.signed {
+        return Err(Refusal::field(
+            "",
+            "range",
+            "the signed payload must be the digest of the file's bytes",
+        ));
+    }
+    let name = input.target;
+    let chars = name.chars().count();
+    if name.trim().is_empty() || chars > FILE_NAME_CHARS_MAX || name.chars().any(char::is_control) {
+        let message = format!(
+            "must have 1 to {FILE_NAME_CHARS_MAX} characters, none of them a control character"
+        );
+        return Err(Refusal::field("/name", "range", message));
+    }
+    Ok(File {
+        id: Id::made_by(Prefix::File, input.content, 0),
+        organization_id: caller.organization_id,
+        wallet_id: caller.wallet_id,
+        name: name.to_owned(),
+        sha256: stored.sha256,
+        size_bytes: stored.size_bytes,
+        media_type: stored.media_type,
+        trace: Trace::NEW.next(input.content),
+    })
+}

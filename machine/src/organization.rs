@@ -1,0 +1,171 @@
+//! What actions do to organizations: invitations, roles, the operator's tier.
+
+use kedge_protocol::limits::{INVITATION_S_DEFAULT, INVITATION_S_MAX};
+use kedge_protocol::resource::{CustomLimits, Invitation, Organization, Role, Tier, Wallet};
+use kedge_protocol::{Id, Prefix};
+use serde::Deserialize;
+
+use crate::refusal::Refusal;
+use crate::registration::{is_email, normal_email};
+use crate::rights::may_administer;
+use crate::text::{self, Problems};
+use crate::world::{Caller, Input, World};
+
+/// The caller's own organization, which must be the target.
+fn own(caller: &Caller, organization: &Organization, input: &Input<'_>) -> Result<(), Refusal> {
+    if organization.id == caller.organization_id {
+        return Ok(());
+    }
+    Err(Refusal::not_found("organization", input.target))
+}
+
+fn next(organization: &Organization, input: &Input<'_>) -> Organization {
+    Organization {
+        trace: organization.trace.next(input.content),
+        ..organization.clone()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InvitePayload {
+    email: Option<String>,
+    role: Option<Role>,
+    expires_in_s: Option<u64>,
+}
+
+/// Invites somebody: anyone who is given the code, or the one e-mail address that is named.
+pub fn invite(
+    caller: &Caller,
+    organization: &Organization,
+    input: &Input<'_>,
+) -> Result<(Organization, Invitation), Refusal> {
+    own(caller, organization, input)?;
+    if !may_administer(caller.role) {
+        return Err(Refusal::Forbidden(
+            "owners and admins of the organization invite".into(),
+        ));
+    }
+    let payload: InvitePayload = text::read(input.payload)?;
+    let role = payload.role.unwrap_or(Role::Member);
+    let lifetime_s = payload.expires_in_s.unwrap_or(INVITATION_S_DEFAULT);
+    let email = payload.email.as_deref().map(normal_email);
+    let mut problems = Problems::default();
+    if email.as_ref().is_some_and(|email| !is_email(email)) {
+        problems.add(
+            "/email",
+            "format",
+            "must be an e-mail address such as ann@example.com",
+        );
+    }
+    if lifetime_s == 0 || lifetime_s > INVITATION_S_MAX {
+        let message = format!("must be 1 to {INVITATION_S_MAX} seconds");
+        problems.add("/expires_in_s", "range", message);
+    }
+    problems.finish()?;
+    if role == Role::Owner && caller.role != Role::Owner {
+        return Err(Refusal::Forbidden("only an owner invites owners".into()));
+    }
+    let invitation = Invitation {
+        id: Id::of_hash(Prefix::Action, input.content),
+        organization_id: organization.id,
+        role,
+        email,
+        lifetime_s,
+        used_by: None,
+        created_sequence: 0,
+        created_at_ms: 0,
+    };
+    Ok((next(organization, input), invitation))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RolePayload {
+    wallet_id: Id,
+    role: Role,
+}
+
+/// The wallet whose role a payload sets, where it can be read.
+pub fn role_subject(payload: &str) -> Option<Id> {
+    text::read::<RolePayload>(payload)
+        .ok()
+        .map(|payload| payload.wallet_id)
+}
+
+/// Sets what a member may do. Nobody changes their own role, so an organization never loses its
+/// last owner.
+pub fn set_role<W: World>(
+    world: &W,
+    caller: &Caller,
+    organization: &Organization,
+    input: &Input<'_>,
+) -> Result<(Organization, Wallet), Refusal> {
+    own(caller, organization, input)?;
+    let payload: RolePayload = text::read(input.payload)?;
+    let member = world
+        .member(payload.wallet_id)?
+        .filter(|wallet| wallet.organization_id == organization.id)
+        .ok_or_else(|| Refusal::not_found("wallet", &payload.wallet_id))?;
+    if !may_administer(caller.role) {
+        return Err(Refusal::Forbidden(
+            "roles are set by owners and admins of the organization".into(),
+        ));
+    }
+    if member.id == caller.wallet_id {
+        return Err(Refusal::Forbidden(
+            "nobody changes their own role; ask another owner".into(),
+        ));
+    }
+    let touches_owner = member.role == Role::Owner || payload.role == Role::Owner;
+    if touches_owner && caller.role != Role::Owner {
+        return Err(Refusal::Forbidden(
+            "only an owner makes owners, or changes an owner's role".into(),
+        ));
+    }
+    let member = Wallet {
+        role: payload.role,
+        ..member
+    };
+    Ok((next(organization, input), member))
+}
+
+#[derive(Deserialize)]
+struct TierPayload {
+    tier: TierName,
+    #[serde(flatten)]
+    limits: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum TierName {
+    Free,
+    Developer,
+    Enterprise,
+    Custom,
+}
+
+/// Sets the tier. A custom one brings its limits; what it does not name is unlimited.
+pub fn set_tier(organization: &Organization, input: &Input<'_>) -> Result<Organization, Refusal> {
+    let payload: TierPayload = text::read(input.payload)?;
+    let limits: CustomLimits = serde_json::from_value(serde_json::Value::Object(payload.limits))
+        .map_err(|error| text::of_serde(&error))?;
+    let tier = match payload.tier {
+        TierName::Custom => Tier::Custom(limits),
+        _ if limits != CustomLimits::default() => {
+            return Err(Refusal::field(
+                "/tier",
+                "range",
+                "only the custom tier takes limits",
+            ));
+        }
+        TierName::Free => Tier::Free,
+        TierName::Developer => Tier::Developer,
+        TierName::Enterprise => Tier::Enterprise,
+    };
+    Ok(Organization {
+        tier,
+        ..next(organization, input)
+    })
+}

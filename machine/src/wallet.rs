@@ -1,0 +1,143 @@
+//! What actions do to wallets: what they are called, where they log in, which keys sign for them.
+
+use kedge_protocol::Address;
+use kedge_protocol::limits::WALLET_KEYS_MAX;
+use kedge_protocol::resource::Wallet;
+use serde::{Deserialize, Deserializer};
+
+use crate::refusal::Refusal;
+use crate::registration::{is_email, normal_email};
+use crate::text::{self, Problems};
+use crate::world::{Caller, Input, World};
+
+/// The caller's own wallet, which must be the target.
+fn own(caller: &Caller, wallet: &Wallet, input: &Input<'_>) -> Result<(), Refusal> {
+    if wallet.id == caller.wallet_id {
+        return Ok(());
+    }
+    Err(Refusal::not_found("wallet", input.target))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdatePayload {
+    email: Option<String>,
+    #[serde(default)]
+    nickname: Nickname,
+}
+
+/// A member that is `null` is not one that is absent.
+#[derive(Default)]
+enum Nickname {
+    #[default]
+    Kept,
+    Set(Option<String>),
+}
+
+impl<'de> Deserialize<'de> for Nickname {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(Self::Set)
+    }
+}
+
+/// Changes e-mail address and nickname; a nickname of `null` takes it away.
+pub fn update<W: World>(
+    world: &W,
+    caller: &Caller,
+    wallet: &Wallet,
+    input: &Input<'_>,
+) -> Result<Wallet, Refusal> {
+    own(caller, wallet, input)?;
+    let payload: UpdatePayload = text::read(input.payload)?;
+    let mut problems = Problems::default();
+    let email = payload.email.as_deref().map(normal_email);
+    if email.as_ref().is_some_and(|email| !is_email(email)) {
+        problems.add(
+            "/email",
+            "format",
+            "must be an e-mail address such as ann@example.com",
+        );
+    }
+    if let Nickname::Set(Some(nickname)) = &payload.nickname {
+        problems.name("/nickname", nickname);
+    }
+    problems.finish()?;
+    let mut next = Wallet {
+        trace: wallet.trace.next(input.content),
+        ..wallet.clone()
+    };
+    if let Some(email) = email.filter(|email| *email != wallet.email) {
+        if world.email_taken(&email)? {
+            return Err(Refusal::EmailTaken);
+        }
+        next.email = email;
+    }
+    if let Nickname::Set(nickname) = payload.nickname {
+        next.nickname = nickname;
+    }
+    Ok(next)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyPayload {
+    address: Address,
+}
+
+/// Adds a key. Its address must be nobody's: an address belongs to one wallet for ever. One that
+/// was this wallet's before may come back.
+pub fn add_key<W: World>(
+    world: &W,
+    caller: &Caller,
+    wallet: &Wallet,
+    input: &Input<'_>,
+) -> Result<Wallet, Refusal> {
+    own(caller, wallet, input)?;
+    let KeyPayload { address } = text::read(input.payload)?;
+    if wallet.keys.contains(&address) {
+        return Err(Refusal::Conflict(
+            "the key signs for the wallet already".into(),
+        ));
+    }
+    let holder = world.wallet_by_address(address)?;
+    if holder.is_some_and(|holder| holder.wallet_id != wallet.id) {
+        return Err(Refusal::Conflict(
+            "the address belongs to another wallet; an address belongs to one wallet for ever"
+                .into(),
+        ));
+    }
+    if wallet.keys.len() >= WALLET_KEYS_MAX {
+        return Err(Refusal::State(
+            format!(
+                "the wallet has {WALLET_KEYS_MAX} keys, the most there may be; remove one first"
+            )
+            .into(),
+        ));
+    }
+    let mut next = Wallet {
+        trace: wallet.trace.next(input.content),
+        ..wallet.clone()
+    };
+    next.keys.push(address);
+    Ok(next)
+}
+
+/// Takes a key's right to sign away; the last one stays.
+pub fn remove_key(caller: &Caller, wallet: &Wallet, input: &Input<'_>) -> Result<Wallet, Refusal> {
+    own(caller, wallet, input)?;
+    let KeyPayload { address } = text::read(input.payload)?;
+    if !wallet.keys.contains(&address) {
+        return Err(Refusal::not_found("key", &address));
+    }
+    if wallet.keys.len() == 1 {
+        return Err(Refusal::State(
+            "it is the wallet's only key; add another one first".into(),
+        ));
+    }
+    let mut next = Wallet {
+        trace: wallet.trace.next(input.content),
+        ..wallet.clone()
+    };
+    next.keys.retain(|key| *key != address);
+    Ok(next)
+}

@@ -1,0 +1,180 @@
+//! What actions do to webhooks. Their signing secrets are made outside: the log never holds one.
+
+use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX};
+use kedge_protocol::resource::{EVENT_TYPES, Trace, Webhook};
+use kedge_protocol::{Id, Prefix};
+use serde::Deserialize;
+
+use crate::api_key::overlap_s;
+use crate::refusal::Refusal;
+use crate::rights::may_administer;
+use crate::text::{self, Problems};
+use crate::world::{Caller, Input};
+
+fn administers(caller: &Caller) -> Result<(), Refusal> {
+    if may_administer(caller.role) {
+        return Ok(());
+    }
+    Err(Refusal::Forbidden(
+        "webhooks are managed by owners and admins of the organization".into(),
+    ))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreatePayload {
+    url: String,
+    events: Vec<String>,
+    #[serde(default = "yes")]
+    active: bool,
+    #[serde(default)]
+    description: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn check_url(url: &str, problems: &mut Problems) {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    let authority = rest.and_then(|rest| rest.split(['/', '?']).next());
+    let plain = url.bytes().all(|byte| byte.is_ascii_graphic()) && !url.contains('#');
+    if url.len() > URL_BYTES_MAX {
+        let message = format!("must have at most {URL_BYTES_MAX} bytes");
+        problems.add("/url", "range", message);
+    } else if !plain || authority.is_none_or(|host| host.is_empty() || host.contains('@')) {
+        problems.add(
+            "/url",
+            "format",
+            "must be an http or https URL with a host, without credentials or a fragment",
+        );
+    }
+}
+
+fn check_events(events: &[String], problems: &mut Problems) {
+    if events.is_empty() || events.len() > WEBHOOK_EVENTS_MAX {
+        let message = format!("must name 1 to {WEBHOOK_EVENTS_MAX} types, or \"*\" for all");
+        problems.add("/events", "range", message);
+    }
+    for (i, event) in events.iter().enumerate() {
+        let pointer = format!("/events/{i}");
+        if event != "*" && !EVENT_TYPES.contains(&event.as_str()) {
+            let message = format!("must be one of {}, or *", EVENT_TYPES.join(", "));
+            problems.add(&pointer, "format", message);
+        } else if events[..i].contains(event) {
+            problems.add(&pointer, "duplicate", "stands twice");
+        }
+    }
+}
+
+/// Makes a webhook of the caller's organization.
+pub fn create(caller: &Caller, input: &Input<'_>) -> Result<Webhook, Refusal> {
+    administers(caller)?;
+    let payload: CreatePayload = text::read(input.payload)?;
+    let mut problems = Problems::default();
+    check_url(&payload.url, &mut problems);
+    check_events(&payload.events, &mut problems);
+    problems.description("/description", &payload.description);
+    problems.finish()?;
+    Ok(Webhook {
+        id: Id::made_by(Prefix::Webhook, input.content, 0),
+        organization_id: caller.organization_id,
+        url: payload.url,
+        events: payload.events,
+        active: payload.active,
+        description: payload.description,
+        rotations: 0,
+        overlap_s: 0,
+        deleted: false,
+        trace: Trace::NEW.next(input.content),
+    })
+}
+
+/// The caller's organization's webhook, unless it was ended.
+fn live(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<(), Refusal> {
+    if webhook.organization_id != caller.organization_id || webhook.deleted {
+        return Err(Refusal::not_found("webhook", input.target));
+    }
+    administers(caller)
+}
+
+fn next(webhook: &Webhook, input: &Input<'_>) -> Webhook {
+    Webhook {
+        trace: webhook.trace.next(input.content),
+        ..webhook.clone()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdatePayload {
+    url: Option<String>,
+    events: Option<Vec<String>>,
+    active: Option<bool>,
+    description: Option<String>,
+}
+
+/// Changes what is named.
+pub fn update(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
+    live(caller, webhook, input)?;
+    let payload: UpdatePayload = text::read(input.payload)?;
+    let mut problems = Problems::default();
+    let mut next = next(webhook, input);
+    if let Some(url) = payload.url {
+        check_url(&url, &mut problems);
+        next.url = url;
+    }
+    if let Some(events) = payload.events {
+        check_events(&events, &mut problems);
+        next.events = events;
+    }
+    if let Some(description) = payload.description {
+        problems.description("/description", &description);
+        next.description = description;
+    }
+    problems.finish()?;
+    next.active = payload.active.unwrap_or(next.active);
+    Ok(next)
+}
+
+/// Notes that the webhook has a new signing secret.
+pub fn rotate(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
+    live(caller, webhook, input)?;
+    Ok(Webhook {
+        rotations: webhook.rotations + 1,
+        overlap_s: overlap_s(input.payload)?,
+        ..next(webhook, input)
+    })
+}
+
+/// Ends the webhook.
+pub fn delete(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
+    live(caller, webhook, input)?;
+    text::empty(input.payload)?;
+    Ok(Webhook {
+        active: false,
+        deleted: true,
+        ..next(webhook, input)
+    })
+}
+
+/// The operator's server switches the webhook off, because its receiver said that it is gone.
+pub fn switch_off(webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct OffPayload {
+        #[serde(rename = "reason")]
+        _reason: String,
+    }
+
+    if webhook.deleted || !webhook.active {
+        return Err(Refusal::State("the webhook is not active".into()));
+    }
+    let _: OffPayload = text::read(input.payload)?;
+    Ok(Webhook {
+        active: false,
+        ..next(webhook, input)
+    })
+}

@@ -1,0 +1,87 @@
+//! Conditional requests (RFC 9110, 13): an object's entity tag says its version and the beginning of
+//! its integrity, so that `If-Match` is decided by the object's actor, on what is under way, and not
+//! on a snapshot that may be behind.
+
+use hyper::HeaderMap;
+use hyper::header::IF_MATCH;
+use kedge_actors::api::Expected;
+use kedge_protocol::resource::Trace;
+
+use crate::error::{ApiError, Code};
+
+/// The entity tag of an object's state.
+pub fn entity_tag(trace: &Trace) -> String {
+    let state = Expected::of(trace);
+    format!("\"{}.{}\"", state.version, hex::encode(state.integrity))
+}
+
+fn state_of(tag: &str) -> Option<Expected> {
+    let tag = tag.strip_prefix('"')?.strip_suffix('"')?;
+    let (version, integrity) = tag.split_once('.')?;
+    let mut bytes = [0; 8];
+    hex::decode_to_slice(integrity, &mut bytes).ok()?;
+    Some(Expected {
+        version: version.parse().ok()?,
+        integrity: bytes,
+    })
+}
+
+/// The states that `If-Match` names; `None` where the request has no condition, or takes any state.
+/// Weak tags never match (RFC 9110, 13.1.1), nor do tags that this service never made.
+pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<Expected>>, ApiError> {
+    let mut states = Vec::new();
+    let mut conditions = headers.get_all(IF_MATCH).iter().peekable();
+    if conditions.peek().is_none() {
+        return Ok(None);
+    }
+    for condition in conditions {
+        let condition = condition.to_str().map_err(|_| {
+            ApiError::new(
+                Code::PreconditionFailed,
+                "If-Match must hold entity tags, as the ETag header gives them",
+            )
+        })?;
+        for tag in condition.split(',').map(str::trim) {
+            if tag == "*" {
+                return Ok(None);
+            }
+            states.extend(state_of(tag));
+        }
+    }
+    Ok(Some(states))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[&str]) -> Option<usize> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(IF_MATCH, value.parse().unwrap());
+        }
+        expected(&headers).unwrap().map(|states| states.len())
+    }
+
+    #[test]
+    fn tags_come_back_as_states() {
+        let mut trace = Trace::NEW;
+        trace.version = 12;
+        trace.integrity.0[0] = 0xab;
+        let tag = entity_tag(&trace);
+        assert_eq!(tag, "\"12.ab00000000000000\"");
+        assert_eq!(state_of(&tag), Some(Expected::of(&trace)));
+    }
+
+    #[test]
+    fn conditions() {
+        let tag = "\"1.0000000000000000\"";
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&["*"]), None);
+        assert_eq!(of(&[tag]), Some(1));
+        assert_eq!(of(&[&format!("{tag}, {tag}"), tag]), Some(3));
+        for never in ["W/\"1.0000000000000000\"", "\"x\"", "1", "\"1.00\"", ""] {
+            assert_eq!(of(&[never]), Some(0), "{never}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What the operator does in the log: signed by the operator's own key, with its own nonces, like
+//! everybody's actions.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kedge_actors::api::{Asker, Outcome};
+use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash, Id};
+use tokio::sync::Mutex;
+
+use crate::app::App;
+use crate::clock::now_s;
+use crate::config::secrets;
+use crate::error::ApiError;
+use crate::signing::{ActionText, Request, SignatureHeaders};
+
+/// How long an action of the operator may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The operator's key. One action at a time: each takes the nonce after the last.
+pub struct Operator {
+    key: SigningKey,
+    turn: Mutex<()>,
+}
+
+impl Operator {
+    /// Acts with this key.
+    pub fn new(key: SigningKey) -> Self {
+        Self {
+            key,
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// The key's address.
+    pub fn address(&self) -> Address {
+        self.key.address()
+    }
+
+    /// Carries out one action about `organization_id`.
+    pub async fn act(
+        &self,
+        app: &App,
+        organization_id: Id,
+        kind: Kind,
+        target: Id,
+        payload: &str,
+    ) -> Result<Outcome, ApiError> {
+        let _turn = self.turn.lock().await;
+        let nonces = app.published().snapshot.nonces(self.key.address())?;
+        let seed = secrets::random().map_err(|error| ApiError::internal(&error))?;
+        let salt_seed = Hash(seed);
+        let head = RequestHead {
+            signer: self.key.address(),
+            nonce: nonces.highest() + 1,
+            deadline_s: now_s() + PATIENCE.as_secs(),
+            atomic: false,
+        };
+        let target = target.to_string();
+        let words = ActionWords::of(&kind, &target, payload.as_bytes());
+        let action_hash = words.action_hash(&salt(&salt_seed, 0));
+        let separator = app.engine.domain().separator();
+        let signature = self.key.sign(&head.digest(&separator, &[action_hash]));
+        let text = format!("{target}{payload}");
+        let request = Request {
+            asker: Asker::Operator { organization_id },
+            headers: SignatureHeaders {
+                signature,
+                signer: head.signer,
+                nonce: head.nonce,
+                deadline_s: head.deadline_s,
+                salt_seed,
+            },
+            actions: vec![ActionText {
+                kind,
+                target: 0..target.len(),
+                payload: target.len()..text.len(),
+                disclosed: None,
+            }],
+            text,
+            atomic: false,
+        };
+        let submission = app.verifier.check(request, Instant::now() + PATIENCE)?;
+        let outcome = app.submit(Arc::new(submission)).await?;
+        match outcome.first_refusal() {
+            Some((_, refusal)) => Err(ApiError::from(refusal)),
+            None => Ok(outcome),
+        }
+    }
+}

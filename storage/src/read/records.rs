@@ -1,0 +1,99 @@
+//! API keys, webhooks, files, invitations, secrets, the operator's addresses.
+
+use kedge_protocol::resource::{ApiKey, File, Invitation, Webhook};
+use kedge_protocol::{Address, Id, Prefix};
+
+use super::Page;
+use crate::codec::{self, CodecError};
+use crate::snapshot::{ReadError, Snapshot};
+use crate::tables::records::{
+    ApiKeyRow, FileRow, InvitationRow, SecretRow, WebhookRow, secret_key,
+};
+use crate::tables::{Table, lookup, meta};
+
+fn api_key(id: [u8; 16], bytes: &[u8]) -> Result<ApiKey, CodecError> {
+    codec::decode::<ApiKeyRow<'_>>(bytes)?.into_key(id)
+}
+
+fn webhook(id: [u8; 16], bytes: &[u8]) -> Result<Webhook, CodecError> {
+    Ok(codec::decode::<WebhookRow<'_>>(bytes)?.into_webhook(id))
+}
+
+fn file(id: [u8; 16], bytes: &[u8]) -> Result<File, CodecError> {
+    Ok(codec::decode::<FileRow<'_>>(bytes)?.into_file(id))
+}
+
+fn invitation(id: [u8; 16], bytes: &[u8]) -> Result<Invitation, CodecError> {
+    codec::decode::<InvitationRow<'_>>(bytes)?.into_invitation(id)
+}
+
+impl Snapshot {
+    /// An API key; ended ones are there too.
+    pub fn api_key(&self, id: Id) -> Result<Option<ApiKey>, ReadError> {
+        self.by_id(Table::ApiKeys, Prefix::Key, id, api_key)
+    }
+
+    /// A page of an organization's API keys; the cursor is the creation sequence.
+    pub fn api_keys(&self, organization: Id, page: Page) -> Result<Vec<ApiKey>, ReadError> {
+        let kind = lookup::KEYS_OF_ORGANIZATION;
+        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
+        self.listed(Table::ApiKeys, &ids, api_key)
+    }
+
+    /// A webhook; ended ones are there too.
+    pub fn webhook(&self, id: Id) -> Result<Option<Webhook>, ReadError> {
+        self.by_id(Table::Webhooks, Prefix::Webhook, id, webhook)
+    }
+
+    /// A page of an organization's webhooks; the cursor is the creation sequence.
+    pub fn webhooks(&self, organization: Id, page: Page) -> Result<Vec<Webhook>, ReadError> {
+        let kind = lookup::WEBHOOKS_OF_ORGANIZATION;
+        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
+        self.listed(Table::Webhooks, &ids, webhook)
+    }
+
+    /// A file's description.
+    pub fn file(&self, id: Id) -> Result<Option<File>, ReadError> {
+        self.by_id(Table::Files, Prefix::File, id, file)
+    }
+
+    /// A page of an organization's files; the cursor is the creation sequence.
+    pub fn files(&self, organization: Id, page: Page) -> Result<Vec<File>, ReadError> {
+        let kind = lookup::FILES_OF_ORGANIZATION;
+        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
+        self.listed(Table::Files, &ids, file)
+    }
+
+    /// An invitation; used ones are there too.
+    pub fn invitation(&self, id: Id) -> Result<Option<Invitation>, ReadError> {
+        self.by_id(Table::Invitations, Prefix::Action, id, invitation)
+    }
+
+    /// A page of an organization's invitations; the cursor is the creation sequence.
+    pub fn invitations(&self, organization: Id, page: Page) -> Result<Vec<Invitation>, ReadError> {
+        let kind = lookup::INVITATIONS_OF_ORGANIZATION;
+        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
+        self.listed(Table::Invitations, &ids, invitation)
+    }
+
+    /// The secret of an API key or webhook.
+    pub fn secret(&self, of: Id) -> Result<Option<SecretRow>, ReadError> {
+        self.get(Table::Secrets, &secret_key(&of), |bytes| {
+            codec::decode(bytes)
+        })
+    }
+
+    /// The addresses whose keys sign for the operator.
+    pub fn operators(&self) -> Result<Vec<Address>, ReadError> {
+        let read = |bytes: &[u8]| {
+            let (addresses, rest) = bytes.as_chunks::<20>();
+            if rest.is_empty() {
+                Ok(addresses.iter().map(|bytes| Address(*bytes)).collect())
+            } else {
+                Err(CodecError::bytes("the operator's addresses are cut off"))
+            }
+        };
+        let found = self.get(Table::Meta, meta::OPERATORS_KEY, read)?;
+        Ok(found.unwrap_or_default())
+    }
+}

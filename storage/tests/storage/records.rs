@@ -1,0 +1,174 @@
+//! API keys, webhooks, files, invitations, custom tiers and secrets come back as they were put, and
+//! names that are given up lead nowhere.
+
+use kedge_protocol::resource::{
+    ApiKey, Area, Crud, CustomLimits, File, Invitation, Organization, Permission, Role, Tier,
+    Trace, Wallet, Webhook,
+};
+use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_storage::{Group, Page, SecretRow, SideWrite};
+
+use crate::support::open;
+
+fn id(prefix: Prefix, number: u32) -> Id {
+    Id::made_by(prefix, &Hash::ZERO, number)
+}
+
+fn trace(sequence: u64) -> Trace {
+    let mut trace = Trace::NEW.next(&Hash([1; 32]));
+    trace.place(sequence, sequence * 10);
+    trace
+}
+
+const ALL: Page = Page {
+    after: None,
+    descending: false,
+    limit: 10,
+};
+
+#[test]
+fn records_come_back_as_they_were_put() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let organization_id = id(Prefix::Organization, 1);
+    let wallet_id = id(Prefix::Wallet, 1);
+    let key = ApiKey {
+        id: id(Prefix::Key, 1),
+        organization_id,
+        wallet_id,
+        name: "robot".to_owned(),
+        permissions: vec![
+            Permission {
+                resource: Area::Objects,
+                crud: Crud {
+                    create: true,
+                    update: true,
+                    ..Crud::default()
+                },
+            },
+            Permission {
+                resource: Area::Batches,
+                crud: Crud {
+                    read: true,
+                    delete: true,
+                    ..Crud::default()
+                },
+            },
+        ],
+        expires_at_ms: Some(9),
+        rotations: 2,
+        overlap_s: 3,
+        deleted: false,
+        trace: trace(1),
+    };
+    let webhook = Webhook {
+        id: id(Prefix::Webhook, 1),
+        organization_id,
+        url: "https://example.com/hook".to_owned(),
+        events: vec!["object.created".to_owned(), "*".to_owned()],
+        active: true,
+        description: "all".to_owned(),
+        rotations: 0,
+        overlap_s: 0,
+        deleted: false,
+        trace: trace(2),
+    };
+    let file = File {
+        id: id(Prefix::File, 1),
+        organization_id,
+        wallet_id,
+        name: "a.png".to_owned(),
+        sha256: Hash([7; 32]),
+        size_bytes: 5,
+        media_type: "image/png".to_owned(),
+        trace: trace(3),
+    };
+    let invitation = Invitation {
+        id: id(Prefix::Action, 1),
+        organization_id,
+        role: Role::Admin,
+        email: Some("ann@example.com".to_owned()),
+        lifetime_s: 60,
+        used_by: Some(wallet_id),
+        created_sequence: 4,
+        created_at_ms: 40,
+    };
+    let limits = CustomLimits {
+        requests_per_minute: Some(7),
+        list_reads_per_minute: Some(8),
+        ..CustomLimits::default()
+    };
+    let organization = Organization {
+        id: organization_id,
+        name: "custom".to_owned(),
+        tier: Tier::Custom(limits),
+        trace: trace(5),
+    };
+    let secret = SecretRow {
+        current: vec![1, 2],
+        previous: Some((vec![3], 99)),
+    };
+    let operators = vec![Address([4; 20]), Address([5; 20])];
+    let mut group = Group::new();
+    group.put_api_key(&key);
+    group.put_webhook(&webhook);
+    group.put_file(&file);
+    group.put_invitation(&invitation);
+    group.put_organization(&organization);
+    group.put_side(SideWrite::Secret {
+        of: key.id,
+        row: secret.clone(),
+    });
+    group.put_side(SideWrite::Operators(operators.clone()));
+    let snapshot = store.commit(&group).unwrap();
+
+    assert_eq!(snapshot.api_key(key.id).unwrap(), Some(key.clone()));
+    assert_eq!(
+        snapshot.api_keys(organization_id, ALL).unwrap(),
+        std::slice::from_ref(&key)
+    );
+    assert_eq!(snapshot.webhook(webhook.id).unwrap(), Some(webhook.clone()));
+    assert_eq!(snapshot.webhooks(organization_id, ALL).unwrap(), [webhook]);
+    assert_eq!(snapshot.file(file.id).unwrap(), Some(file.clone()));
+    assert_eq!(snapshot.files(organization_id, ALL).unwrap(), [file]);
+    let found = snapshot.invitation(invitation.id).unwrap();
+    assert_eq!(found, Some(invitation.clone()));
+    let listed = snapshot.invitations(organization_id, ALL).unwrap();
+    assert_eq!(listed, [invitation]);
+    let found = snapshot.organization(organization_id).unwrap();
+    assert_eq!(found, Some(organization));
+    assert_eq!(snapshot.secret(key.id).unwrap(), Some(secret));
+    assert_eq!(snapshot.secret(id(Prefix::Webhook, 1)).unwrap(), None);
+    assert_eq!(snapshot.operators().unwrap(), operators);
+}
+
+#[test]
+fn an_email_that_is_given_up_leads_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let before = Wallet {
+        id: id(Prefix::Wallet, 1),
+        organization_id: id(Prefix::Organization, 1),
+        role: Role::Owner,
+        nickname: None,
+        email: "old@example.com".to_owned(),
+        address: Address([1; 20]),
+        keys: vec![Address([1; 20])],
+        trace: trace(1),
+    };
+    let after = Wallet {
+        email: "new@example.com".to_owned(),
+        keys: vec![Address([2; 20])],
+        ..before.clone()
+    };
+    let mut group = Group::new();
+    group.put_wallet(&before, None);
+    group.put_wallet(&after, Some(&before.email));
+    let snapshot = store.commit(&group).unwrap();
+    assert_eq!(snapshot.wallet_by_email("old@example.com").unwrap(), None);
+    let by_email = snapshot.wallet_by_email("new@example.com").unwrap();
+    assert_eq!(by_email.as_ref(), Some(&after));
+    // An address stays the wallet's, also once its key signs no more.
+    let by_address = snapshot.wallet_by_address(Address([1; 20])).unwrap();
+    assert_eq!(by_address, Some(after));
+}
