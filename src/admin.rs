@@ -122,7 +122,7 @@ impl Operator {
     async fn answer(&self, line: &str) -> Value {
         let done = match serde_json::from_str::<Command>(line) {
             Ok(command) => self.carry_out(command).await,
-            Err(error) => Err(format!("the command is not known: {error}")),
+            Err(error) => Err(format!("the command cannot be read: {error}")),
         };
         match done {
             Ok(mut members) => {

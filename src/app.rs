@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::cursor::Cursors;
 use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::idempotency::InProgress;
 use crate::operator::Operator;
 use crate::signing::{Request, Verifier};
 
@@ -42,6 +43,10 @@ pub struct App {
     pub bodies: body::Reader,
     /// Permits for requests under way.
     pub requests: Arc<Semaphore>,
+    /// Idempotency keys of requests under way.
+    pub idempotency: InProgress,
+    /// Seconds that a key is remembered.
+    pub idempotency_key_s: u64,
     /// Signs the operator's actions, where there is a key for that.
     pub operator: Option<Operator>,
     /// The URL that callers know.
@@ -94,6 +99,8 @@ impl App {
             requests: Arc::new(Semaphore::new(config.requests_max)),
             large_hashes: Arc::new(Semaphore::new(cores)),
             request_timeout: Duration::from_secs(config.request_timeout_s),
+            idempotency: InProgress::default(),
+            idempotency_key_s: config.idempotency_key_s,
             operator,
             public_url,
             engine,

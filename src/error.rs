@@ -62,6 +62,8 @@ codes! {
     Conflict = "CONFLICT", 409;
     /// Another wallet has the e-mail address.
     EmailTaken = "EMAIL_TAKEN", 409;
+    /// A request with the same idempotency key is under way.
+    IdempotencyInProgress = "IDEMPOTENCY_IN_PROGRESS", 409;
     /// The log has not reached the sequence that the read asked for.
     SequenceNotReached = "SEQUENCE_NOT_REACHED", 409;
     /// A condition of the request does not hold.
@@ -76,6 +78,8 @@ codes! {
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
     /// The resource's state does not allow it.
     StateViolation = "STATE_VIOLATION", 422;
+    /// The idempotency key was used for another request.
+    IdempotencyMismatch = "IDEMPOTENCY_MISMATCH", 422;
     /// The server failed; the log has the request's id.
     Internal = "INTERNAL", 500;
     /// Not now: overloaded, read-only or starting. Retry-After says when.

@@ -119,6 +119,19 @@ impl Anchored {
         assert_eq!(sent, ended.len() as u64, "{anchors:?}");
     }
 
+    /// `kedge admin recover`: whether it worked, and what it printed.
+    fn recover(&self) -> (bool, String) {
+        let socket = self.setup.data().join("admin.sock");
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"))
+            .args(["admin", "recover", "--socket"])
+            .arg(socket)
+            .output()
+            .unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        (output.status.success(), printed)
+    }
+
     /// Puts the store of an earlier day back, with its own mark, beside a chain that knows more.
     async fn becomes_read_only(&self, old: &std::path::Path, rpc: &RpcClient) -> Server {
         std::fs::remove_dir_all(self.setup.store()).unwrap();
@@ -185,11 +198,13 @@ async fn on_anvil_that_goes_away_and_comes_back() {
     server.stop();
     let old = directory.path().join("old");
     keep(&log.setup, &old);
+    let old_state = directory.path().join("old-anvil.json");
 
     // The node goes away: the server serves and even starts without it, and only the lag grows.
     let server = log.setup.start();
     let sent_before = log.transactions(&rpc).await;
     anvil.stop();
+    std::fs::copy(&state, &old_state).unwrap();
     log.mint(10).await;
     server.stop();
     let server = log.setup.start();
@@ -202,6 +217,8 @@ async fn on_anvil_that_goes_away_and_comes_back() {
     eventually("the lag shows", Duration::from_secs(15), lag).await;
     let (status, ready) = server.readiness().await;
     assert_eq!(status, 200, "{ready}");
+    let told = &ready["anchoring"];
+    assert!(told["lag_batches"].as_u64().unwrap() >= 20, "{ready}");
     let anvil = Anvil::start(port, &state).await;
     log.prove(backlog, &rpc).await;
     let sent = log.transactions(&rpc).await - sent_before;
@@ -210,12 +227,23 @@ async fn on_anvil_that_goes_away_and_comes_back() {
     server.stop();
 
     let server = log.becomes_read_only(&old, &rpc).await;
-    server.stop();
+    let (worked, told) = log.recover();
+    assert!(!worked && told.contains("does not lead to"), "{told}");
     assert_eq!(
         log.transactions(&rpc).await,
         sent_before + 1,
         "an older store sends nothing"
     );
+    // Were it the chain that is wrong: once it is one that the store leads to, the operator has the
+    // server go on. (Nothing is written after that here: this store has signed those numbers before.)
+    anvil.stop();
+    std::fs::copy(&old_state, &state).unwrap();
+    let anvil = Anvil::start(port, &state).await;
+    assert_eq!(server.readiness().await.0, 503, "nothing goes on by itself");
+    let (worked, told) = log.recover();
+    assert!(worked, "{told}");
+    assert_eq!(server.readiness().await.0, 200);
+    server.stop();
     anvil.stop();
 }
 

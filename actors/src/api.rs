@@ -73,6 +73,31 @@ impl std::fmt::Debug for NewSecret {
     }
 }
 
+/// Makes bytes from what became of a request's actions, and when, milliseconds.
+pub type Residue = Box<dyn Fn(&[ActionOutcome], u64) -> Vec<u8> + Send + Sync>;
+
+/// What is remembered, in the same commit, of a request with an idempotency key.
+pub struct Keep {
+    /// Hash of caller, endpoint and key.
+    pub key: [u8; 32],
+    /// Hash of what was asked.
+    pub request: [u8; 32],
+    /// Until when, Unix seconds.
+    pub until_s: u64,
+    /// Makes what the answer holds and the log does not, from what became of the actions and when.
+    pub residue: Residue,
+    /// Held until the request has ended, so that nobody else begins with the same key.
+    pub in_progress: Box<dyn std::any::Any + Send + Sync>,
+}
+
+impl std::fmt::Debug for Keep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keep")
+            .field("until_s", &self.until_s)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The state of an object that a caller has seen, as its entity tag says it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expected {
@@ -132,6 +157,8 @@ pub struct Submission {
     pub secret: Option<NewSecret>,
     /// Act only if the object is in one of these states (If-Match); for requests of one action.
     pub expected: Option<Vec<Expected>>,
+    /// What to remember of it, where it has an idempotency key.
+    pub keep: Option<Arc<Keep>>,
     /// When the caller stops waiting: work not begun by then is not begun.
     pub expires_at: Instant,
 }

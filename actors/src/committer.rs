@@ -17,7 +17,9 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
-use kedge_storage::{CommitError, Group, LogHead, SecretRow, SideWrite, Snapshot, Store};
+use kedge_storage::{
+    CommitError, Group, IdempotencyRow, LogHead, SecretRow, SideWrite, Snapshot, Store,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::api::{
@@ -285,6 +287,16 @@ impl Committer {
         for (decided, at) in done.zip(&placed.placed) {
             self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
         }
+        if let Some(keep) = &placed.unit.submission.keep {
+            let outcomes = outcomes(placed.decisions.iter().cloned(), &placed.placed);
+            let row = IdempotencyRow {
+                until_s: keep.until_s,
+                request: keep.request,
+                first_sequence: record.first_sequence,
+                residue: (keep.residue)(&outcomes, placed.timestamp_ms),
+            };
+            group.put_side(SideWrite::Idempotency { key: keep.key, row });
+        }
         if let Some(secret) = &placed.unit.submission.secret {
             self.put_secret(group, placed, secret)?;
         }
@@ -429,16 +441,10 @@ impl Committer {
     }
 }
 
-fn outcome(answer: Answer, nonce_highest: u64) -> Outcome {
-    let Answer {
-        unit: placed,
-        batch,
-        first_leaf_index,
-    } = answer;
-    let mut places = placed.placed.iter();
-    let actions = placed
-        .decisions
-        .into_iter()
+/// What became of a unit's actions.
+fn outcomes(decisions: impl Iterator<Item = Decision>, placed: &[Placed]) -> Vec<ActionOutcome> {
+    let mut places = placed.iter();
+    decisions
         .map(|(_, decided)| match decided {
             Err(refusal) => ActionOutcome::Refused(refusal),
             Ok(decided) => {
@@ -458,9 +464,18 @@ fn outcome(answer: Answer, nonce_highest: u64) -> Outcome {
                     },
                 })
             }
-        });
-    let actions = actions.collect();
+        })
+        .collect()
+}
+
+fn outcome(answer: Answer, nonce_highest: u64) -> Outcome {
+    let Answer {
+        unit: placed,
+        batch,
+        first_leaf_index,
+    } = answer;
     Outcome {
+        actions: outcomes(placed.decisions.into_iter(), &placed.placed),
         placement: Some(Placement {
             batch,
             first_sequence: placed.placed[0].sequence,
@@ -468,7 +483,6 @@ fn outcome(answer: Answer, nonce_highest: u64) -> Outcome {
             count: placed.placed.len() as u32,
             timestamp_ms: placed.timestamp_ms,
         }),
-        actions,
         failed_index: None,
         nonce_highest,
     }

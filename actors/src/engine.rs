@@ -11,17 +11,17 @@ use arc_swap::ArcSwap;
 use kedge_machine::World;
 use kedge_machine::sequencer::{self as machine, Tip};
 use kedge_protocol::action::Kind;
-use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Address, Id, Prefix};
 use kedge_storage::{Mode, SideWrite, Store};
 use ractor::{Actor, ActorRef};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::anchor::{self, AnchorMessage, AnchorOptions, AnchorReport};
+use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
 use crate::committer::{Committer, GONE, Work};
 use crate::directory::{Directory, DirectoryMessage, DirectoryOptions};
@@ -102,14 +102,14 @@ impl Progress {
     }
 }
 
-struct Inner {
-    options: Options,
-    store: Arc<Store>,
+pub(crate) struct Inner {
+    pub(crate) options: Options,
+    pub(crate) store: Arc<Store>,
     published: Arc<ArcSwap<Published>>,
     progress: Progress,
     reader: Reader,
     directory: ActorRef<DirectoryMessage>,
-    supervisor: ActorRef<()>,
+    pub(crate) supervisor: ActorRef<()>,
     work: Mutex<Option<mpsc::Sender<Work>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
     requests: Arc<Semaphore>,
@@ -117,19 +117,17 @@ struct Inner {
     closing: AtomicBool,
     disk_full: Arc<AtomicBool>,
     failed: watch::Receiver<Option<String>>,
-    checkpoint: Mutex<Option<SignedCheckpoint>>,
-    anchor: OnceLock<ActorRef<AnchorMessage>>,
+    pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
+    pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
     shards: usize,
 }
 
 /// A handle to the running engine.
 #[derive(Clone)]
 pub struct Engine {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-/// How long a caller waits for an anchor to be on its way.
-const ANCHOR_NOW_MAX: Duration = Duration::from_secs(30);
 /// Placed units that may wait for the committer.
 const WORK_QUEUE: usize = 4_096;
 
@@ -373,91 +371,14 @@ impl Engine {
         self.inner.disk_full.load(Ordering::Relaxed)
     }
 
-    /// Requests that may still be begun now.
-    pub fn requests_free(&self) -> usize {
-        self.inner.requests.available_permits()
+    /// Requests that may be under way.
+    pub fn requests_max(&self) -> usize {
+        self.inner.options.requests_max
     }
 
-    /// The signed checkpoint of the newest head.
-    pub fn checkpoint(&self) -> Result<SignedCheckpoint, kedge_storage::ReadError> {
-        let published = self.published();
-        let mut cached = locked(&self.inner.checkpoint);
-        if let Some(signed) = *cached
-            && signed.checkpoint.batches == published.head.batches
-        {
-            return Ok(signed);
-        }
-        let history = kedge_protocol::log_tree::root(&published.snapshot, published.head.batches)?;
-        let checkpoint = Checkpoint {
-            batches: published.head.batches,
-            sequence: published.head.sequence,
-            head: published.head.head,
-            history,
-            state: Hash::ZERO,
-            issued_at_ms: self.now_ms().max(published.head.last_sealed_at_ms),
-        };
-        let separator = self.inner.options.domain.separator();
-        let signed = checkpoint.sign(&separator, &self.inner.options.key);
-        *cached = Some(signed);
-        Ok(signed)
-    }
-
-    /// Starts anchoring; at most once.
-    pub async fn start_anchoring(
-        &self,
-        options: AnchorOptions,
-    ) -> Result<(), kedge_chain::sender::OpenError> {
-        let key = Arc::clone(&self.inner.options.key);
-        let actor = anchor::start(self, key, options).await?;
-        // A second one would compete for the same transactions.
-        assert!(
-            self.inner.anchor.set(actor).is_ok(),
-            "anchoring is started once"
-        );
-        Ok(())
-    }
-
-    /// Anchors what is new without waiting for the interval; returns once it is on its way.
-    pub async fn anchor_now(&self) -> Result<AnchorReport, String> {
-        let actor = self
-            .inner
-            .anchor
-            .get()
-            .ok_or("this server does not anchor")?;
-        let timeout = Some(ANCHOR_NOW_MAX);
-        match actor.call(AnchorMessage::Now, timeout).await {
-            Ok(ractor::rpc::CallResult::Success(report)) => report,
-            _ => Err("the anchor was not begun in time; it is tried again".to_owned()),
-        }
-    }
-
-    /// Looks at the chain again, and goes on if nothing stands in the way; says how many batches
-    /// the chain's checkpoint covers.
-    pub async fn recover(&self) -> Result<u64, String> {
-        let actor = self
-            .inner
-            .anchor
-            .get()
-            .ok_or("this server does not anchor")?;
-        let timeout = Some(ANCHOR_NOW_MAX);
-        match actor.call(AnchorMessage::Recover, timeout).await {
-            Ok(ractor::rpc::CallResult::Success(recovered)) => recovered,
-            _ => Err("the chain did not answer in time; try again".to_owned()),
-        }
-    }
-
-    /// Takes writes again, unless the store was opened for reading.
-    pub(crate) fn resume(&self) {
-        self.inner.store.resume();
-    }
-
-    /// Spawns an actor that ends with the engine.
-    pub(crate) async fn spawn_linked<A: Actor>(
-        &self,
-        actor: A,
-        arguments: A::Arguments,
-    ) -> Result<(ActorRef<A::Msg>, tokio::task::JoinHandle<()>), ractor::SpawnErr> {
-        Actor::spawn_linked(None, actor, arguments, self.inner.supervisor.get_cell()).await
+    /// Requests that are under way.
+    pub fn requests_under_way(&self) -> usize {
+        self.requests_max() - self.inner.requests.available_permits()
     }
 
     /// Resolves, with the reason, when the engine cannot go on.
@@ -493,7 +414,7 @@ impl Engine {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -4,6 +4,7 @@
 //! is anything answered.
 
 mod anchor;
+mod anchoring;
 pub mod api;
 mod committer;
 mod directory;
@@ -25,7 +26,7 @@ mod world;
 
 pub use anchor::{AnchorOptions, AnchorReport};
 pub use api::{
-    ActionOutcome, Asker, Done, Expected, Made, NewSecret, Outcome, Placement, SealedBatch,
+    ActionOutcome, Asker, Done, Expected, Keep, Made, NewSecret, Outcome, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,
 };
 pub use engine::{Clock, Engine, Options, StartError, system_clock};

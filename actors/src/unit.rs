@@ -19,6 +19,7 @@ use crate::overlay::Versioned;
 use crate::sequencer::SequencerMessage;
 
 /// What an action would do, decided but not placed.
+#[derive(Clone)]
 pub(crate) enum Decided {
     /// To one object.
     Object {

@@ -138,8 +138,10 @@ impl Sessions {
             .ok_or_else(|| invalid("the refresh token is not known; log in again"))?;
         if row.used || exchange.is_none() {
             let family = row.family;
+            // Every token of the login that is still out ends by then.
+            let until_s = now_s() + self.lifetime_s;
             engine
-                .side_write(SideWrite::RevokeFamily { family })
+                .side_write(SideWrite::RevokeFamily { family, until_s })
                 .await?;
             return Err(invalid(
                 "the refresh token was used before; all tokens of its login are ended, log in again",

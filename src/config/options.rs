@@ -97,6 +97,8 @@ options! {
     "Connections and requests" {
         /// Connections at one time; more wait to be accepted.
         connections_max: usize = 4_096;
+        /// Seconds that an Idempotency-Key is remembered; callers are promised a day.
+        idempotency_key_s: u64 = 24 * 60 * 60;
         /// Requests under way at one time; more are answered 503.
         requests_max: usize = 2_048;
         /// Bytes of request bodies in memory at one time; what would pass it is answered 503.

@@ -1,17 +1,22 @@
 //! The action bus: one action, or a batch of them under one signature.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyper::StatusCode;
 use hyper::header::HeaderName;
 use kedge_actors::api::{ActionOutcome, Outcome, Submission};
+use kedge_machine::Refusal;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use schemars::JsonSchema;
+use serde_json::value::RawValue;
 
 use crate::call::{Call, Reply};
 use crate::envelope::Envelope;
 use crate::error::{ApiError, Code, Detail, NONCE_HIGHEST};
-use crate::views::action::{BatchAnswer, BatchResult, MinimalAction, Position, RefusedAction};
+use crate::views::action::{
+    BatchAnswer, BatchResult, ErrorText, MinimalAction, Position, RefusedAction,
+};
 
 /// What one action takes; `object_id`, or for a mint `template_id`, is its target.
 #[derive(JsonSchema)]
@@ -48,6 +53,15 @@ const PAYLOAD: &str = "/payload";
 pub async fn submit(mut call: Call) -> Result<Reply, ApiError> {
     let submission = Arc::new(call.take_submission()?);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
+    action_reply(&call, &submission, &outcome)
+}
+
+/// The answer to one action.
+pub fn action_reply(
+    call: &Call,
+    submission: &Submission,
+    outcome: &Outcome,
+) -> Result<Reply, ApiError> {
     let highest = outcome.nonce_highest.to_string();
     let (Some(action), Some(result)) = (submission.actions.first(), outcome.actions.first()) else {
         return Err(ApiError::internal(&"an outcome without its action"));
@@ -68,7 +82,7 @@ pub async fn submit(mut call: Call) -> Result<Reply, ApiError> {
         done,
         placement,
     };
-    let mut view = position.view(&submission);
+    let mut view = position.view(submission);
     view.receipt = Some(position.receipt(call.app.verifier.domain()));
     let reply = Reply::json(StatusCode::CREATED, done.sequence, &view)?;
     Ok(reply.with(NONCE_HIGHEST, &highest))
@@ -78,7 +92,6 @@ pub async fn submit(mut call: Call) -> Result<Reply, ApiError> {
 pub async fn submit_batch(mut call: Call) -> Result<Reply, ApiError> {
     let submission = Arc::new(call.take_submission()?);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let highest = outcome.nonce_highest.to_string();
     if submission.head.atomic
         && let Some((index, refusal)) = outcome.first_refusal()
     {
@@ -94,11 +107,45 @@ pub async fn submit_batch(mut call: Call) -> Result<Reply, ApiError> {
             },
             ..ApiError::new(Code::StateViolation, message)
         };
+        let highest = outcome.nonce_highest.to_string();
         return Err(failed.with_header(NONCE_HIGHEST, highest));
     }
-    let minimal = call.prefers_minimal();
     let errors = refusals(&outcome);
-    let answer = answer(&call, &submission, &outcome, &errors, minimal)?;
+    let errors: Vec<Option<ErrorText<'_>>> = errors
+        .iter()
+        .map(|error| {
+            error.as_ref().map(|error| {
+                ErrorText::Now(Envelope {
+                    error,
+                    request_id: &call.request_id,
+                })
+            })
+        })
+        .collect();
+    batch_reply(&call, &submission, &outcome, errors)
+}
+
+/// The answer to a batch that was carried out before; `kept` holds the errors of its actions.
+pub fn replayed_batch(
+    call: &Call,
+    submission: &Submission,
+    outcome: &Outcome,
+    kept: &BTreeMap<usize, Option<Box<RawValue>>>,
+) -> Result<Reply, ApiError> {
+    let error = |index| Some(ErrorText::Kept(kept.get(&index)?.as_deref()?));
+    let errors = (0..outcome.actions.len()).map(error).collect();
+    batch_reply(call, submission, outcome, errors)
+}
+
+fn batch_reply(
+    call: &Call,
+    submission: &Submission,
+    outcome: &Outcome,
+    errors: Vec<Option<ErrorText<'_>>>,
+) -> Result<Reply, ApiError> {
+    let minimal = call.prefers_minimal();
+    let highest = outcome.nonce_highest.to_string();
+    let answer = answer(call, submission, outcome, errors, minimal)?;
     let sequence = outcome.placement.as_ref().map_or_else(
         || call.published().head.sequence,
         |placement| placement.first_sequence + u64::from(placement.count) - 1,
@@ -114,13 +161,16 @@ pub async fn submit_batch(mut call: Call) -> Result<Reply, ApiError> {
     })
 }
 
+/// The error of a batch's refused action.
+pub fn refused(index: usize, refusal: &Refusal) -> ApiError {
+    ApiError::from(refusal).under(&format!("/actions/{index}{PAYLOAD}"))
+}
+
 /// The errors of refused actions, each at its index.
 fn refusals(outcome: &Outcome) -> Vec<Option<ApiError>> {
     let error = |(index, action): (usize, &ActionOutcome)| match action {
         ActionOutcome::Done(_) => None,
-        ActionOutcome::Refused(refusal) => {
-            Some(ApiError::from(refusal).under(&format!("/actions/{index}{PAYLOAD}")))
-        }
+        ActionOutcome::Refused(refusal) => Some(refused(index, refusal)),
     };
     outcome.actions.iter().enumerate().map(error).collect()
 }
@@ -129,7 +179,7 @@ fn answer<'a>(
     call: &'a Call,
     submission: &'a Submission,
     outcome: &'a Outcome,
-    errors: &'a [Option<ApiError>],
+    errors: Vec<Option<ErrorText<'a>>>,
     minimal: bool,
 ) -> Result<BatchAnswer<'a>, ApiError> {
     let mut results = Vec::with_capacity(outcome.actions.len());
@@ -139,12 +189,7 @@ fn answer<'a>(
         let (done, placement) = match (result, &outcome.placement, error) {
             (ActionOutcome::Done(done), Some(placement), _) => (done, placement),
             (_, _, Some(error)) => {
-                results.push(BatchResult::Refused(RefusedAction {
-                    error: Envelope {
-                        error,
-                        request_id: &call.request_id,
-                    },
-                }));
+                results.push(BatchResult::Refused(RefusedAction { error }));
                 continue;
             }
             _ => return Err(ApiError::internal(&"a done action without its place")),

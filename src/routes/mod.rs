@@ -97,10 +97,43 @@ impl Single {
             return Err(ApiError::internal(&"an action on resources made an object"));
         };
         let mut images: Vec<Image> = Vec::clone(made);
-        for image in &mut images {
-            image.place(self.sequence, self.timestamp_ms);
-        }
+        Image::place_all(&mut images, self.sequence, self.timestamp_ms);
         Ok(images)
+    }
+
+    /// An answer made of members that were kept as text, of `more`, and of what proves the action.
+    fn reply_again<T: Serialize>(
+        &self,
+        status: hyper::StatusCode,
+        residue: &[u8],
+        more: &T,
+    ) -> Result<Reply, ApiError> {
+        #[derive(Serialize)]
+        struct Proven<'a, T> {
+            #[serde(flatten)]
+            more: &'a T,
+            action_id: IdText,
+            receipt: &'a Receipt,
+        }
+
+        let proven = Proven {
+            more,
+            action_id: self.action_id,
+            receipt: &self.receipt,
+        };
+        let proven = serde_json::to_vec(&proven).map_err(|error| ApiError::internal(&error))?;
+        // Texts are joined, not values: a number keeps every digit that it was sent with.
+        let kept = residue
+            .strip_suffix(b"}")
+            .ok_or_else(|| ApiError::internal(&"what was kept is no JSON object"))?;
+        let mut body = kept.to_vec();
+        if kept != b"{" {
+            body.push(b',');
+        }
+        body.extend_from_slice(&proven[1..]);
+        let json = hyper::header::HeaderValue::from_static("application/json");
+        let reply = Reply::bytes(status, self.sequence, json, body);
+        Ok(reply.with(NONCE_HIGHEST, &self.nonce_highest.to_string()))
     }
 
     /// An answer, with the signer's highest nonce.
@@ -108,6 +141,20 @@ impl Single {
         let reply = Reply::json(status, self.sequence, body)?;
         Ok(reply.with(NONCE_HIGHEST, &self.nonce_highest.to_string()))
     }
+}
+
+/// The answer to a single action that was carried out before; `residue` is what it held besides the
+/// action's id and receipt.
+pub fn answered_again(
+    call: &Call,
+    submission: &Submission,
+    outcome: &Outcome,
+    residue: &[u8],
+) -> Result<Reply, ApiError> {
+    let single = single(call, submission, outcome)?;
+    let status = hyper::StatusCode::from_u16(call.endpoint.status)
+        .map_err(|error| ApiError::internal(&error))?;
+    single.reply_again(status, residue, &())
 }
 
 /// The answer to a list.

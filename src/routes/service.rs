@@ -2,9 +2,10 @@
 
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
+use kedge_actors::Published;
 use kedge_protocol::Hash;
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
-use kedge_storage::Mode;
+use kedge_storage::{AnchorStatus, Mode, Page, ReadError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -129,7 +130,51 @@ pub struct ReadyView {
     sequence: u64,
     /// How many batches there are.
     batches: u64,
+    /// How far the chain is behind.
+    anchoring: AnchoringView,
+    /// Requests that change something and are under way.
+    requests_under_way: usize,
+    /// How many there may be.
+    requests_max: usize,
 }
+
+/// How far the chain is behind the log. That it is behind does not make the server unready.
+#[derive(Serialize, JsonSchema)]
+pub struct AnchoringView {
+    /// Batches that a finalized anchor covers.
+    finalized_batches: u64,
+    /// Batches that none covers yet.
+    lag_batches: u64,
+    /// The age of the oldest of them, seconds; 0 if there is none.
+    lag_s: u64,
+}
+
+impl AnchoringView {
+    fn of(published: &Published, now_ms: u64) -> Result<Self, ReadError> {
+        let newest = Page {
+            after: None,
+            descending: true,
+            limit: ANCHORS_LOOKED_AT,
+        };
+        let anchors = published.snapshot.anchors(newest)?;
+        let finalized = anchors
+            .iter()
+            .find(|anchor| anchor.status == AnchorStatus::Finalized);
+        let finalized = finalized.map_or(0, |anchor| anchor.checkpoint.checkpoint.batches);
+        let oldest = published.snapshot.batch(finalized)?;
+        Ok(Self {
+            finalized_batches: finalized,
+            lag_batches: published.head.batches.saturating_sub(finalized),
+            lag_s: oldest.map_or(0, |batch| {
+                now_ms.saturating_sub(batch.header.sealed_at_ms) / 1_000
+            }),
+        })
+    }
+}
+
+/// The newest anchors among which the last finalized one is sought: only the newest few can be
+/// anything else.
+const ANCHORS_LOOKED_AT: usize = 64;
 
 /// `GET /readyz`
 pub async fn ready(call: Call) -> Result<Reply, ApiError> {
@@ -153,6 +198,9 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         head: HashText(head.head),
         sequence: head.sequence,
         batches: head.batches,
+        anchoring: AnchoringView::of(&published, engine.now_ms())?,
+        requests_under_way: engine.requests_under_way(),
+        requests_max: engine.requests_max(),
     };
     Reply::json(status, head.sequence, &view)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use kedge_actors::api::NewSecret;
+use kedge_actors::api::{ActionOutcome, NewSecret, Outcome, Submission};
 use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::Id;
@@ -70,6 +70,23 @@ pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
         receipt: single.receipt.clone(),
     };
     single.reply(StatusCode::CREATED, &answer)
+}
+
+/// The answer to a registration that was carried out before: with new tokens, because the first
+/// ones are kept nowhere.
+pub async fn registered_again(
+    call: &Call,
+    submission: &Submission,
+    outcome: &Outcome,
+    residue: &[u8],
+) -> Result<Reply, ApiError> {
+    let single = single(call, submission, outcome)?;
+    let wallet_id = match outcome.actions.first() {
+        Some(ActionOutcome::Done(done)) => done.resource,
+        _ => return Err(ApiError::internal(&"a registration that made no wallet")),
+    };
+    let tokens = begin(call, &own_wallet(call, wallet_id)?).await?;
+    single.reply_again(StatusCode::CREATED, residue, &tokens)
 }
 
 async fn begin(call: &Call, wallet: &Wallet) -> Result<Tokens, ApiError> {

@@ -23,6 +23,7 @@ use crate::config::secrets;
 use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE};
 use crate::envelope::Form;
 use crate::error::{ApiError, Code};
+use crate::idempotency;
 use crate::metrics::HttpMetrics;
 use crate::query::Query;
 use crate::signing::{SignatureHeaders, request};
@@ -160,7 +161,7 @@ impl Dispatch {
             }
         };
         self.wait_for_sequence(&query).await?;
-        let call = Call {
+        let mut call = Call {
             app: Arc::clone(app),
             endpoint,
             id,
@@ -168,9 +169,18 @@ impl Dispatch {
             headers: parts.headers,
             body,
             session,
-            submission,
+            submission: None,
             request_id,
         };
+        if let Some(mut submission) = submission {
+            if let Some(key) = idempotency::key_of(&call.headers)?
+                && let Some(replayed) =
+                    idempotency::begin(&call, parts.uri.path(), key, &mut submission)?
+            {
+                return idempotency::answer(call, replayed).await;
+            }
+            call.submission = Some(submission);
+        }
         let answer: Answer = (endpoint.handler)(call);
         let reply = answer.await;
         drop(permit);

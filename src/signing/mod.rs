@@ -116,6 +116,7 @@ impl Verifier {
             actions: submitted,
             secret: None,
             expected: None,
+            keep: None,
             expires_at,
         })
     }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use kedge_actors::api::{Done, Placement, Submission, SubmittedAction};
-use kedge_protocol::action::Kind;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, Receipt, ReceiptAction, ReceiptLeaf};
 use kedge_protocol::{Hash, Id, Prefix};
@@ -21,15 +20,17 @@ use crate::envelope::Envelope;
 pub enum Payload<'a> {
     /// The JSON value as it was sent.
     Json(Raw<'a>),
-    /// `sha-256=:…:` for a body that holds a secret.
+    /// `sha-256=:…:` for a body that holds a secret or for a file; empty where there was no body.
     Digest(Cow<'a, str>),
 }
 
 impl<'a> Payload<'a> {
-    fn of(kind: &Kind, text: Cow<'a, str>) -> Self {
-        match kind {
-            Kind::WalletRegister => Self::Digest(text),
-            _ => Self::Json(Raw(text)),
+    /// No JSON value begins as a digest does, and a request without a body has no payload at all.
+    fn of(text: Cow<'a, str>) -> Self {
+        if text.is_empty() || text.starts_with("sha-256=:") {
+            Self::Digest(text)
+        } else {
+            Self::Json(Raw(text))
         }
     }
 }
@@ -147,7 +148,7 @@ impl Position<'_> {
             object_id: object_id(self.done.resource),
             target: submission.text(&self.action.target).into(),
             resource_id: IdText(self.done.resource),
-            payload: Payload::of(kind, submission.text(&self.action.payload).into()),
+            payload: Payload::of(submission.text(&self.action.payload).into()),
             signer: AddressText(submission.head.signer),
             nonce: Decimal(submission.head.nonce),
             status: COMMITTED,
@@ -183,7 +184,7 @@ impl ActionView<'static> {
             object_id: object_id(action.resource),
             target: action.target.into_owned().into(),
             resource_id: IdText(action.resource),
-            payload: Payload::of(&action.kind, action.payload.into_owned().into()),
+            payload: Payload::of(action.payload.into_owned().into()),
             signer: AddressText(placed.head.signer),
             nonce: Decimal(placed.head.nonce),
             status: COMMITTED,
@@ -217,7 +218,17 @@ pub struct MinimalAction {
 pub struct RefusedAction<'a> {
     /// Why.
     #[schemars(with = "schema::Error")]
-    pub error: Envelope<'a>,
+    pub error: ErrorText<'a>,
+}
+
+/// An error in the envelope: made now, or as it was kept.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum ErrorText<'a> {
+    /// Made now.
+    Now(Envelope<'a>),
+    /// As it was told the first time.
+    Kept(&'a serde_json::value::RawValue),
 }
 
 /// What became of one action of a batch.

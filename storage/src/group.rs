@@ -18,7 +18,7 @@ use crate::tables::batches::{BatchRow, node_key};
 use crate::tables::meta::{self, HeadRow, LogHead};
 use crate::tables::objects::{ObjectIndex, ObjectRow};
 use crate::tables::records::{
-    ApiKeyRow, FileRow, InvitationRow, SecretRow, WebhookRow, secret_key,
+    ApiKeyRow, FileRow, IdempotencyRow, InvitationRow, SecretRow, WebhookRow, secret_key,
 };
 use crate::tables::templates::{TemplateRow, VariationRow};
 use crate::tables::{self, Table, list_key, log, lookup, name_key};
@@ -48,6 +48,15 @@ pub enum SideWrite {
     RevokeFamily {
         /// The login.
         family: [u8; 16],
+        /// Until when that must be known: when its last token ends, Unix seconds.
+        until_s: u64,
+    },
+    /// Remembers what a request with an idempotency key did.
+    Idempotency {
+        /// Hash of caller, endpoint and key.
+        key: [u8; 32],
+        /// What it did.
+        row: IdempotencyRow,
     },
     /// Remembers a request that failed whole.
     Refused {
@@ -337,11 +346,19 @@ impl Group {
             }
             SideWrite::Session { token_hash, row } => {
                 self.put_with(Table::Sessions, &session_key(&token_hash), |out| {
+                    out.extend_from_slice(&row.expires_at_s.to_be_bytes());
                     encode_into(out, &StoredSession::from(&row));
                 });
             }
-            SideWrite::RevokeFamily { family } => {
-                self.put(Table::Sessions, &family_key(&family), &[1]);
+            SideWrite::RevokeFamily { family, until_s } => {
+                let key = family_key(&family);
+                self.put(Table::Sessions, &key, &until_s.to_be_bytes());
+            }
+            SideWrite::Idempotency { key, row } => {
+                self.put_with(Table::Idempotency, &key, |out| {
+                    out.extend_from_slice(&row.until_s.to_be_bytes());
+                    encode_into(out, &row);
+                });
             }
             SideWrite::Refused { digest, deadline_s } => {
                 self.put(Table::Refused, &digest.0, &deadline_s.to_be_bytes());

@@ -39,4 +39,4 @@ pub use tables::accounts::SessionRow;
 pub use tables::anchors::{AnchorRow, AnchorStatus};
 pub use tables::meta::LogHead;
 pub use tables::objects::ObjectIndex;
-pub use tables::records::SecretRow;
+pub use tables::records::{IdempotencyRow, SecretRow};

@@ -1,13 +1,14 @@
 //! How RocksDB is set up, and the one handle to it.
 
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType,
-    DBRecoveryMode, LogLevel, Options as RocksOptions,
+    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactionDecision, DB,
+    DBCompressionType, DBRecoveryMode, LogLevel, Options as RocksOptions,
 };
 
-use crate::tables::Table;
+use crate::tables::{Table, expiry};
 
 /// What an open store may use, and where it is.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +112,7 @@ fn shape(table: Table) -> Shape {
         | Table::Counters
         | Table::Nonces
         | Table::Refused
+        | Table::Idempotency
         | Table::Credentials
         | Table::Secrets
         | Table::Sessions
@@ -138,6 +140,10 @@ fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
     }
     let mut options = memory_options(budget);
     options.set_block_based_table_factory(&blocks);
+    if table.expires() {
+        options.set_compaction_filter("expired", drop_expired);
+        options.set_periodic_compaction_seconds(EXPIRED_LOOK_S);
+    }
     if shape.text {
         options.set_compression_type(DBCompressionType::Lz4);
         // The log is compacted once and then lies still. Rows that change are compacted over and
@@ -149,6 +155,18 @@ fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
         options.set_compression_type(DBCompressionType::None);
     }
     options
+}
+
+/// How old a file of expiring rows may get before it is looked through.
+const EXPIRED_LOOK_S: u64 = 24 * 60 * 60;
+
+fn drop_expired(_level: u32, _key: &[u8], row: &[u8]) -> CompactionDecision {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_s = now.map_or(0, |now| now.as_secs());
+    match expiry(row) {
+        Some((until_s, _)) if until_s < now_s => CompactionDecision::Remove,
+        _ => CompactionDecision::Keep,
+    }
 }
 
 /// The bounds of a family's rows in memory.

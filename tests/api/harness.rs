@@ -151,6 +151,38 @@ impl Server {
         self.child.wait().unwrap().code()
     }
 
+    /// kill -9.
+    pub(crate) fn kill(mut self) -> Self {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self
+    }
+
+    /// Sends a request and gives the answer's text as it came.
+    pub(crate) async fn text(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, String)],
+        body: &str,
+    ) -> String {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url))
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let body = Full::new(Bytes::copy_from_slice(body.as_bytes()));
+        let response = self
+            .http
+            .request(request.body(body).unwrap())
+            .await
+            .unwrap();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
     pub(crate) fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap()
     }

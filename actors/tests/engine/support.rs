@@ -134,6 +134,7 @@ impl Client {
             actions: submitted,
             secret: None,
             expected: None,
+            keep: None,
             expires_at: Instant::now() + Duration::from_secs(20),
         };
         Sent {

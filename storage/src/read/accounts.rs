@@ -9,10 +9,15 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::accounts::{
     OrganizationRow, SessionRow, StoredSession, WalletRow, family_key, session_key,
 };
-use crate::tables::{Table, kind_key, lookup};
+use crate::tables::records::IdempotencyRow;
+use crate::tables::{Table, expiry, kind_key, lookup};
 
 fn wallet(id: [u8; 16], bytes: &[u8]) -> Result<Wallet, CodecError> {
     codec::decode::<WalletRow<'_>>(bytes)?.into_wallet(id)
+}
+
+fn cut_off() -> CodecError {
+    CodecError::bytes("the row ends before its time")
 }
 
 impl Snapshot {
@@ -65,7 +70,8 @@ impl Snapshot {
     /// What is known of a refresh token.
     pub fn session(&self, token_hash: [u8; 32]) -> Result<Option<SessionRow>, ReadError> {
         self.get(Table::Sessions, &session_key(&token_hash), |bytes| {
-            codec::decode::<StoredSession>(bytes).map(SessionRow::from)
+            let (_, row) = expiry(bytes).ok_or_else(cut_off)?;
+            codec::decode::<StoredSession>(row).map(SessionRow::from)
         })
     }
 
@@ -73,6 +79,14 @@ impl Snapshot {
     pub fn family_revoked(&self, family: [u8; 16]) -> Result<bool, ReadError> {
         let found = self.get(Table::Sessions, &family_key(&family), |_| Ok(()))?;
         Ok(found.is_some())
+    }
+
+    /// What a request with this idempotency key did; ones whose time is over may still be there.
+    pub fn idempotency(&self, key: [u8; 32]) -> Result<Option<IdempotencyRow>, ReadError> {
+        self.get(Table::Idempotency, &key, |bytes| {
+            let (_, row) = expiry(bytes).ok_or_else(cut_off)?;
+            codec::decode(row)
+        })
     }
 
     /// The deadline (Unix seconds) of a request that failed whole, by the digest that was signed.

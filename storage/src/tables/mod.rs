@@ -82,6 +82,8 @@ tables! {
     Credentials = "credentials",
     /// Prefix number ‖ id → secret of an API key or webhook.
     Secrets = "secrets",
+    /// Hash of a caller, an endpoint and a key → what its first request did.
+    Idempotency = "idempotency",
     /// Refresh tokens and revoked families.
     Sessions = "sessions",
     /// Format version, domain, head.
@@ -105,6 +107,14 @@ impl Table {
         Self::Counters,
         Self::Nonces,
     ];
+}
+
+impl Table {
+    /// Tables whose rows begin with the time that they are kept until, Unix seconds. Later they are
+    /// dropped when their file is compacted; until then readers pass over them.
+    pub(crate) fn expires(self) -> bool {
+        matches!(self, Self::Refused | Self::Sessions | Self::Idempotency)
+    }
 }
 
 /// The permanent first bytes of keys in [`Table::Lookup`].
@@ -146,6 +156,12 @@ pub(crate) fn list_key(kind: u8, of: &Id, number: u64) -> [u8; 25] {
     key[1..17].copy_from_slice(&of.bytes);
     key[17..].copy_from_slice(&number.to_be_bytes());
     key
+}
+
+/// When an expiring row ends, Unix seconds, and what follows in it.
+pub(crate) fn expiry(row: &[u8]) -> Option<(u64, &[u8])> {
+    let (seconds, rest) = row.split_first_chunk()?;
+    Some((u64::from_be_bytes(*seconds), rest))
 }
 
 /// An identifier whose table says what it names.

@@ -255,6 +255,20 @@ pub struct SecretRow {
     pub previous: Option<(Vec<u8>, u64)>,
 }
 
+/// What a request with an idempotency key did: enough to answer it again from the log.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, BorrowDecode)]
+pub struct IdempotencyRow {
+    /// Until when it is remembered, Unix seconds.
+    pub until_s: u64,
+    /// Hash of what was asked.
+    pub request: [u8; 32],
+    /// The sequence of its first action that was done.
+    pub first_sequence: u64,
+    /// What its answer held that the log does not: the resource as it was then, the errors of
+    /// actions that failed. Never a secret.
+    pub residue: Vec<u8>,
+}
+
 /// Prefix number ‖ id: keys and webhooks share the table.
 pub(crate) fn secret_key(of: &Id) -> Vec<u8> {
     super::kind_key(of.prefix as u8, &of.bytes)

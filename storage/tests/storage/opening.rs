@@ -43,10 +43,10 @@ fn another_chain_or_contract_is_refused_by_name() {
 #[test]
 fn another_format_is_refused() {
     let (directory, _) = made(1);
-    tamper(directory.path(), "meta", b"format", |value| value[7] = 2);
+    tamper(directory.path(), "meta", b"format", |value| value[7] = 9);
     let error = open(directory.path()).unwrap_err();
     assert!(
-        matches!(&error, OpenError::OtherFormat { found } if found == "2"),
+        matches!(&error, OpenError::OtherFormat { found } if found == "9"),
         "{error}"
     );
 }

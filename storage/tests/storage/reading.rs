@@ -333,7 +333,10 @@ fn side_writes_read_back() {
         token_hash: [4; 32],
         row,
     });
-    group.put_side(SideWrite::RevokeFamily { family: [3; 16] });
+    group.put_side(SideWrite::RevokeFamily {
+        family: [3; 16],
+        until_s: 99,
+    });
     group.put_side(SideWrite::Refused {
         digest: Hash([5; 32]),
         deadline_s: 1234,

@@ -1,0 +1,99 @@
+//! The engine's side of anchoring: signed checkpoints, and what the operator asks of the anchor
+//! actor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_protocol::Hash;
+use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use ractor::{Actor, ActorRef};
+
+use crate::anchor::{self, AnchorMessage, AnchorOptions, AnchorReport};
+use crate::engine::{Engine, locked};
+
+/// How long a caller waits for an anchor to be on its way.
+const ANCHOR_NOW_MAX: Duration = Duration::from_secs(30);
+
+impl Engine {
+    /// The signed checkpoint of the newest head.
+    pub fn checkpoint(&self) -> Result<SignedCheckpoint, kedge_storage::ReadError> {
+        let published = self.published();
+        let mut cached = locked(&self.inner.checkpoint);
+        if let Some(signed) = *cached
+            && signed.checkpoint.batches == published.head.batches
+        {
+            return Ok(signed);
+        }
+        let history = kedge_protocol::log_tree::root(&published.snapshot, published.head.batches)?;
+        let checkpoint = Checkpoint {
+            batches: published.head.batches,
+            sequence: published.head.sequence,
+            head: published.head.head,
+            history,
+            state: Hash::ZERO,
+            issued_at_ms: self.now_ms().max(published.head.last_sealed_at_ms),
+        };
+        let separator = self.inner.options.domain.separator();
+        let signed = checkpoint.sign(&separator, &self.inner.options.key);
+        *cached = Some(signed);
+        Ok(signed)
+    }
+
+    /// Starts anchoring; at most once.
+    pub async fn start_anchoring(
+        &self,
+        options: AnchorOptions,
+    ) -> Result<(), kedge_chain::sender::OpenError> {
+        let key = Arc::clone(&self.inner.options.key);
+        let actor = anchor::start(self, key, options).await?;
+        // A second one would compete for the same transactions.
+        assert!(
+            self.inner.anchor.set(actor).is_ok(),
+            "anchoring is started once"
+        );
+        Ok(())
+    }
+
+    /// Anchors what is new without waiting for the interval; returns once it is on its way.
+    pub async fn anchor_now(&self) -> Result<AnchorReport, String> {
+        let actor = self
+            .inner
+            .anchor
+            .get()
+            .ok_or("this server does not anchor")?;
+        let timeout = Some(ANCHOR_NOW_MAX);
+        match actor.call(AnchorMessage::Now, timeout).await {
+            Ok(ractor::rpc::CallResult::Success(report)) => report,
+            _ => Err("the anchor was not begun in time; it is tried again".to_owned()),
+        }
+    }
+
+    /// Looks at the chain again, and goes on if nothing stands in the way; says how many batches
+    /// the chain's checkpoint covers.
+    pub async fn recover(&self) -> Result<u64, String> {
+        let actor = self
+            .inner
+            .anchor
+            .get()
+            .ok_or("this server does not anchor")?;
+        let timeout = Some(ANCHOR_NOW_MAX);
+        match actor.call(AnchorMessage::Recover, timeout).await {
+            Ok(ractor::rpc::CallResult::Success(recovered)) => recovered,
+            _ => Err("the chain did not answer in time; try again".to_owned()),
+        }
+    }
+
+    /// Takes writes again, unless the store was opened for reading.
+    pub(crate) fn resume(&self) {
+        self.inner.store.resume();
+    }
+
+    /// Spawns an actor that ends with the engine.
+    pub(crate) async fn spawn_linked<A: Actor>(
+        &self,
+        actor: A,
+        arguments: A::Arguments,
+    ) -> Result<(ActorRef<A::Msg>, tokio::task::JoinHandle<()>), ractor::SpawnErr> {
+        Actor::spawn_linked(None, actor, arguments, self.inner.supervisor.get_cell()).await
+    }
+}
