@@ -18,6 +18,7 @@ use crate::auth::Session;
 use crate::body;
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Code};
+use crate::limits::ClientAddress;
 use crate::query::Query;
 
 /// A request for a handler.
@@ -38,6 +39,8 @@ pub struct Call {
     pub session: Option<Session>,
     /// The signed request, where the endpoint changes something.
     pub submission: Option<Submission>,
+    /// The address that calls.
+    pub client_address: ClientAddress,
     /// The request's id.
     pub request_id: Arc<str>,
 }

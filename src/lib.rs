@@ -14,6 +14,7 @@ pub mod cursor;
 pub mod endpoint;
 pub mod envelope;
 pub mod error;
+pub mod limits;
 pub mod listing;
 pub mod logging;
 pub mod metrics;

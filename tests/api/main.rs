@@ -5,6 +5,7 @@
 mod accounts;
 mod bad_input;
 mod harness;
+mod limits;
 mod lists;
 mod objects;
 mod public_log;

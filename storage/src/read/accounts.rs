@@ -7,7 +7,7 @@ use super::Page;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::accounts::{
-    OrganizationRow, SessionRow, StoredSession, WalletRow, family_key, session_key,
+    OrganizationRow, SessionRow, StoredSession, Usage, WalletRow, family_key, session_key,
 };
 use crate::tables::{Table, kind_key, lookup};
 
@@ -73,6 +73,15 @@ impl Snapshot {
     pub fn family_revoked(&self, family: [u8; 16]) -> Result<bool, ReadError> {
         let found = self.get(Table::Sessions, &family_key(&family), |_| Ok(()))?;
         Ok(found.is_some())
+    }
+
+    /// How many requests an organization sent on the last day that it sent any, as far as that is
+    /// stored.
+    pub fn usage(&self, organization: Id) -> Result<Option<Usage>, ReadError> {
+        let (table, prefix) = (Table::Usage, Prefix::Organization);
+        self.by_id(table, prefix, organization, |_, bytes| {
+            codec::decode::<Usage>(bytes)
+        })
     }
 
     /// The deadline (Unix seconds) of a request that failed whole, by the digest that was signed.
