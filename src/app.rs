@@ -18,8 +18,8 @@ use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::cursor::Cursors;
 use crate::error::{ApiError, NONCE_HIGHEST};
-use crate::operator::Operator;
 use crate::limits::RateLimits;
+use crate::operator::Operator;
 use crate::signing::{Request, Verifier};
 
 /// Requests whose text is longer are hashed on a thread of their own: the smaller ones take less

@@ -111,6 +111,8 @@ pub struct Reply {
     pub sequence: u64,
 }
 
+/// Headers that most answers have in the end: room for them is made once.
+const HEADERS_USUAL: usize = 16;
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -132,7 +134,7 @@ impl Reply {
         media_type: HeaderValue,
         body: Vec<u8>,
     ) -> Self {
-        let mut headers = HeaderMap::with_capacity(4);
+        let mut headers = HeaderMap::with_capacity(HEADERS_USUAL);
         headers.insert(CONTENT_TYPE, media_type);
         headers.insert(CACHE_CONTROL, NO_STORE);
         Self {

@@ -301,6 +301,12 @@ mod tests {
         assert_eq!((config.requests_max, config.actions_max), (9, 900));
         assert_eq!(config.data_dir, Path::new("/srv/x"));
         assert_eq!(config.chain, ChainMode::Embedded);
+        sources.overrides = vec![("trusted_proxies".into(), r#"["10.0.0.1/8"]"#.into())];
+        let error = load(&sources).unwrap_err().to_string();
+        assert!(
+            error.contains("10.0.0.0/8") && error.contains("trusted_proxies"),
+            "{error}"
+        );
         sources.overrides = vec![("request_max".into(), "9".into())];
         let error = load(&sources).unwrap_err().to_string();
         assert!(error.contains("request_max"), "{error}");

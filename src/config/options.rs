@@ -149,7 +149,7 @@ options! {
         login_failures_per_address: u32 = 10;
         /// Failed logins of one account in a quarter of an hour.
         login_failures_per_account: u32 = 5;
-        /// Networks of the proxies in front of the server, such as ["10.0.0.0/8"]. What they say
+        /// Networks of the proxies in front of the server, such as 10.0.0.0/8. What they say
         /// in X-Forwarded-For is believed, up to the last address that is none of theirs.
         trusted_proxies: Vec<Network> = Vec::new();
     }

@@ -149,7 +149,7 @@ impl RateLimits {
                 account
                     .take(class, tally.taken_s, self.enforced)
                     .map_err(|standing| refuse(&standing, tally.taken_s))?;
-                self.organizations.note(&account);
+                self.note(&account);
                 tally.counted = Counted::Organization(account, class);
                 Ok(())
             }
@@ -228,13 +228,21 @@ impl RateLimits {
         match &tally.counted {
             Counted::Organization(account, class) => {
                 account.give_back(*class, tally.taken_s);
-                self.organizations.note(account);
+                self.note(account);
             }
             Counted::Address => {
                 let window = Policy::Address.period().window(tally.taken_s);
                 self.addresses.counter(tally.address).give_back(window);
             }
             Counted::Nothing => {}
+        }
+    }
+
+    /// The account's day is to be stored. Where limits are off nothing is, so that a server that is
+    /// measured does nothing besides.
+    fn note(&self, account: &Arc<Account>) {
+        if self.enforced {
+            self.organizations.note(account);
         }
     }
 
@@ -284,7 +292,7 @@ impl RateLimits {
         self.organizations.set_plan(organization.id, plan);
     }
 
-    /// Stores the days' counts once a second, for ever. Where limits are off nothing is stored.
+    /// Stores the days' counts once a second, for ever.
     pub async fn keep_stored(&self) {
         let mut ticks = tokio::time::interval(STORE_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -296,12 +304,14 @@ impl RateLimits {
 
     /// Stores the days' counts that have changed.
     pub async fn store(&self) {
-        let writable = self.engine.mode() == Mode::ReadWrite && !self.engine.disk_full();
-        if !self.enforced || !writable {
+        if self.engine.disk_full() {
+            // They wait until there is room.
             return;
         }
         let changed = self.organizations.take_changed();
-        if changed.is_empty() {
+        if changed.is_empty() || self.engine.mode() != Mode::ReadWrite {
+            // A store that takes no writes is no reason to keep every account at hand: they are
+            // let go, and noted again with their next request.
             return;
         }
         let write = |(account, usage): &(Arc<Account>, Usage)| SideWrite::Usage {

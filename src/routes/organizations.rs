@@ -172,7 +172,7 @@ mod tests {
         assert!(forecast(Policy::TierDay, None, 7, NOW_MS).is_none());
         let day = forecast(Policy::TierDay, Some(1_000), 7, NOW_MS).unwrap();
         assert_eq!((day.policy, day.remaining), ("tier-day", 993));
-        let resets_at = serde_json::to_value(&day.resets_at).unwrap();
+        let resets_at = serde_json::to_value(day.resets_at).unwrap();
         assert_eq!(resets_at, "2026-11-22T00:00:00.000Z");
         assert!(day.exhausted_at.is_none());
     }

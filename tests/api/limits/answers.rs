@@ -38,8 +38,8 @@ async fn every_answer_tells_of_the_limits() {
                 .call("HEAD", "/wallets/me", &[ann.bearer()], "")
                 .await,
         ),
-        (201, ann.action(&server, lock).await),
         (304, server.call("GET", "/wallets/me", &known, "").await),
+        (201, ann.action(&server, lock).await),
         (400, server.get("/wallets/me?x=1", token).await),
         (
             401,
