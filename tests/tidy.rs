@@ -219,6 +219,7 @@ fn has_test(text: &str, name: &str) -> bool {
         name.starts_with("test")
             || name.starts_with("check_")
             || before.contains("#[test]")
+            || before.contains("::test]")
             || before.contains("test(")
     })
 }

@@ -15,7 +15,7 @@ pub const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining
 pub const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// The limits that cover the request (draft-ietf-httpapi-ratelimit-headers-09).
 pub const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-/// What is left of each, and seconds until its next window (the same draft).
+/// What is left of each, the nearest first, and seconds until its next window (the same draft).
 pub const STANDINGS: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The fields for the API's document: name, meaning, JSON Schema type.
@@ -42,7 +42,7 @@ pub const DESCRIPTIONS: [(&str, &str, &str); 5] = [
     ),
     (
         "RateLimit",
-        "What is left of each of them, and the seconds until its next window",
+        "What is left of each of them, the one with the fewest first, and the seconds until its next window",
         "string",
     ),
 ];
@@ -110,15 +110,16 @@ fn standings_field(standings: &[Standing], now_s: u64) -> HeaderValue {
     list.into_value()
 }
 
-/// Writes all fields of the limits that cover a request. The service's own three speak of the one
-/// with the fewest requests left.
+/// Writes all fields of the limits that cover a request, which are put in order: the one with the
+/// fewest requests left comes first, and the service's own three fields speak of it.
 pub(super) fn write(
     headers: &mut HeaderMap,
-    standings: &[Standing],
+    standings: &mut [Standing],
     policy: HeaderValue,
     now_s: u64,
 ) {
-    let Some(nearest) = Standing::nearest(standings) else {
+    Standing::sort_nearest_first(standings);
+    let Some(nearest) = standings.first() else {
         return;
     };
     headers.insert(LIMIT, HeaderValue::from(nearest.limit));
@@ -150,7 +151,7 @@ mod tests {
         let quotas = [(Policy::TierMinute, 100), (Policy::ObjectWrites, 50)];
         write(
             &mut headers,
-            &[minute, bucket],
+            &mut [minute, bucket],
             policy(&quotas),
             1_795_255_278,
         );
@@ -164,7 +165,7 @@ mod tests {
             ),
             (
                 STANDINGS,
-                r#""tier-minute";r=99;t=42, "object-writes";r=0;t=42"#,
+                r#""object-writes";r=0;t=42, "tier-minute";r=99;t=42"#,
             ),
         ];
         for (name, value) in expected {

@@ -219,7 +219,7 @@ impl RateLimits {
             }
             Counted::Address | Counted::Nothing => {
                 let standing = self.address_standing(tally.address, now_s);
-                fields::write(headers, &[standing], self.address_policy.clone(), now_s);
+                fields::write(headers, &mut [standing], self.address_policy.clone(), now_s);
             }
         }
     }
@@ -361,7 +361,7 @@ fn refuse(standing: &Standing, now_s: u64) -> ApiError {
     .with_header(RETRY_AFTER, wait_s.to_string());
     let mut headers = HeaderMap::with_capacity(5);
     let quota = fields::policy(&[(policy, standing.limit)]);
-    fields::write(&mut headers, &[*standing], quota, now_s);
+    fields::write(&mut headers, &mut [*standing], quota, now_s);
     for (name, value) in &headers {
         let text = value.to_str().unwrap_or_default();
         error = error.with_header(name.clone(), text.to_owned());

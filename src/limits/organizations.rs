@@ -113,7 +113,7 @@ impl Account {
         class: LimitClass,
         now_s: u64,
         standings: &'a mut [Standing; 3],
-    ) -> &'a [Standing] {
+    ) -> &'a mut [Standing] {
         let mut count = 0;
         for &policy in Policy::covering(class) {
             if let (Some(limit), Some(place)) = (plan.told(policy), standings.get_mut(count)) {
@@ -127,7 +127,7 @@ impl Account {
                 count += 1;
             }
         }
-        &standings[..count]
+        &mut standings[..count]
     }
 }
 
@@ -323,7 +323,10 @@ mod tests {
         let mut room = [Standing::NOTHING; 3];
         let standings = account.standings(&plan, LimitClass::ObjectWrites, NOW_S, &mut room);
         assert_eq!(standings.len(), 3);
-        assert_eq!(Standing::nearest(standings).unwrap().remaining, 0);
+        assert_eq!(
+            standings.iter().map(|standing| standing.remaining).min(),
+            Some(0)
+        );
     }
 
     #[test]

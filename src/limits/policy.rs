@@ -97,10 +97,10 @@ impl Standing {
         self.resets_at_s.saturating_sub(now_s).max(1)
     }
 
-    /// The one with the fewest requests left; among equals the one that takes longest to reset.
-    pub fn nearest(standings: &[Self]) -> Option<&Self> {
-        let distance = |standing: &&Self| (standing.remaining, u64::MAX - standing.resets_at_s);
-        standings.iter().min_by_key(distance)
+    /// Puts those with the fewest requests left first; of equals, those that take longest to reset.
+    pub fn sort_nearest_first(standings: &mut [Self]) {
+        standings
+            .sort_unstable_by_key(|standing| (standing.remaining, u64::MAX - standing.resets_at_s));
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_limit_has_the_least_left() {
+    fn the_limits_with_the_least_left_come_first() {
         let standing = |policy: Policy, remaining, resets_at_s| Standing {
             policy,
             limit: 100,
@@ -119,9 +119,9 @@ mod tests {
         let day = standing(Policy::TierDay, 9, 900);
         let minute = standing(Policy::TierMinute, 10, 60);
         let bucket = standing(Policy::ObjectWrites, 9, 60);
-        assert_eq!(Standing::nearest(&[minute, bucket]), Some(&bucket));
-        assert_eq!(Standing::nearest(&[bucket, minute, day]), Some(&day));
-        assert_eq!(Standing::nearest(&[]), None);
+        let mut standings = [minute, bucket, day];
+        Standing::sort_nearest_first(&mut standings);
+        assert_eq!(standings, [day, bucket, minute]);
         assert_eq!(bucket.resets_in_s(59), 1);
         assert_eq!(bucket.resets_in_s(61), 1);
     }

@@ -136,8 +136,8 @@ impl Plan {
     pub(super) fn new(tier: Tier) -> Arc<Self> {
         let limits = limits_of(&tier);
         let policies = CLASSES.map(|class| {
-            let quotas: Vec<(Policy, u64)> = Policy::covering(class)
-                .iter()
+            let narrowest_first = Policy::covering(class).iter().rev();
+            let quotas: Vec<(Policy, u64)> = narrowest_first
                 .filter_map(|&policy| Some((policy, told(&limits, policy)?)))
                 .collect();
             fields::policy(&quotas)
@@ -229,7 +229,7 @@ mod tests {
         };
         assert_eq!(
             text(Tier::Free, LimitClass::ObjectWrites),
-            r#""tier-day";q=1000;w=86400, "tier-minute";q=100;w=60, "object-writes";q=50;w=60"#
+            r#""object-writes";q=50;w=60, "tier-minute";q=100;w=60, "tier-day";q=1000;w=86400"#
         );
         assert_eq!(
             text(Tier::Enterprise, LimitClass::Tier),

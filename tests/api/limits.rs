@@ -63,18 +63,16 @@ fn told(answer: &Answer) -> Told {
     };
     let standings = members(answer.header("ratelimit"));
     let policies = members(answer.header("ratelimit-policy"));
-    let least = standings.iter().map(|(_, remaining, _)| *remaining).min();
-    assert_eq!(least, Some(told.remaining), "{:?}", answer.headers);
     assert_eq!(standings.len(), policies.len(), "{:?}", answer.headers);
-    let mut nearest = standings
-        .iter()
-        .filter(|(_, remaining, _)| *remaining == told.remaining);
-    let is_quota = |(name, ..): &(&str, u64, u64)| {
-        policies
-            .iter()
-            .any(|(policy, quota, _)| policy == name && *quota == told.limit)
-    };
-    assert!(nearest.any(is_quota), "{:?}", answer.headers);
+    assert!(
+        standings.is_sorted_by_key(|(_, remaining, _)| *remaining),
+        "{:?}",
+        answer.headers
+    );
+    let (nearest, remaining, _) = standings[0];
+    let quota = policies.iter().find(|(name, ..)| *name == nearest);
+    let quota = quota.map(|(_, quota, _)| *quota);
+    assert_eq!((Some(told.limit), told.remaining), (quota, remaining));
     told
 }
 

@@ -14,7 +14,7 @@ fn names(answer: &Answer) -> Vec<&str> {
     policies.into_iter().map(|(name, ..)| name).collect()
 }
 
-const TIER: [&str; 2] = ["tier-day", "tier-minute"];
+const TIER: [&str; 2] = ["tier-minute", "tier-day"];
 const ADDRESS: [&str; 1] = ["address"];
 
 #[tokio::test]
@@ -61,11 +61,11 @@ async fn every_answer_tells_of_the_limits() {
         .expect(409);
     assert_eq!(
         names(&taken),
-        ["tier-day", "tier-minute", "template-writes"]
+        ["template-writes", "tier-minute", "tier-day"]
     );
     let mint = json!({ "template_id": template_id });
     let minted = ann.mint(&server, &mint).await.expect(201);
-    assert_eq!(names(&minted), ["tier-day", "tier-minute", "object-writes"]);
+    assert_eq!(names(&minted), ["object-writes", "tier-minute", "tier-day"]);
     let large = json!({ "template_id": template_id, "properties": { "a": "x".repeat(4_096) } });
     let large = ann.mint(&server, &large).await.expect(413);
     assert_eq!(names(&large), names(&minted));
