@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kedge_actors::api::{Outcome, Submission};
+use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
 use kedge_actors::{Engine, Published};
+use kedge_machine::image::Image;
 use kedge_protocol::Address;
 use tokio::sync::Semaphore;
 
@@ -18,6 +19,7 @@ use crate::config::secrets::{self, SecretError};
 use crate::cursor::Cursors;
 use crate::error::{ApiError, NONCE_HIGHEST};
 use crate::idempotency::InProgress;
+use crate::limits::RateLimits;
 use crate::operator::Operator;
 use crate::signing::{Request, Verifier};
 
@@ -37,6 +39,8 @@ pub struct App {
     pub sessions: Sessions,
     /// Password hashes.
     pub passwords: Passwords,
+    /// Rate limits.
+    pub limits: RateLimits,
     /// Cursors of lists.
     pub cursors: Cursors,
     /// Reads bodies.
@@ -90,6 +94,7 @@ impl App {
             )?,
             sessions: Sessions::new(config.refresh_token_s),
             passwords: Passwords::new(config.password_hashes_max)?,
+            limits: RateLimits::new(config, engine.clone()),
             cursors: Cursors::new(secrets::read_or_make_32(&keys_dir.join("cursor.key"))?),
             bodies: body::Reader::new(
                 config.body_bytes_max,
@@ -137,7 +142,11 @@ impl App {
     /// signer's highest nonce.
     pub async fn submit(&self, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
         let signer = submission.head.signer;
-        self.engine.submit(submission).await.map_err(|error| {
+        let submitted = self.engine.submit(submission).await;
+        if let Ok(outcome) = &submitted {
+            self.follow_tier(outcome);
+        }
+        submitted.map_err(|error| {
             let error = ApiError::from(error);
             let told = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
             match self.nonce_highest(signer) {
@@ -147,6 +156,20 @@ impl App {
                 _ => error,
             }
         })
+    }
+
+    /// Puts a tier in force as soon as it is stored. What sets one is a request of one action.
+    fn follow_tier(&self, outcome: &Outcome) {
+        let Some(ActionOutcome::Done(done)) = outcome.actions.first() else {
+            return;
+        };
+        if let Made::Resources(images) = &done.made {
+            for image in images.iter() {
+                if let Image::Organization(organization) = image {
+                    self.limits.tier_changed(organization);
+                }
+            }
+        }
     }
 
     fn nonce_highest(&self, signer: Address) -> Option<u64> {

@@ -18,6 +18,7 @@ use crate::auth::Session;
 use crate::body;
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Code};
+use crate::limits::ClientAddress;
 use crate::query::Query;
 
 /// A request for a handler.
@@ -38,6 +39,8 @@ pub struct Call {
     pub session: Option<Session>,
     /// The signed request, where the endpoint changes something.
     pub submission: Option<Submission>,
+    /// The address that calls.
+    pub client_address: ClientAddress,
     /// The request's id.
     pub request_id: Arc<str>,
 }
@@ -108,6 +111,8 @@ pub struct Reply {
     pub sequence: u64,
 }
 
+/// Headers that most answers have in the end: room for them is made once.
+const HEADERS_USUAL: usize = 16;
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -129,7 +134,7 @@ impl Reply {
         media_type: HeaderValue,
         body: Vec<u8>,
     ) -> Self {
-        let mut headers = HeaderMap::with_capacity(4);
+        let mut headers = HeaderMap::with_capacity(HEADERS_USUAL);
         headers.insert(CONTENT_TYPE, media_type);
         headers.insert(CACHE_CONTROL, NO_STORE);
         Self {

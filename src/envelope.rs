@@ -129,6 +129,7 @@ fn write_detail<M: SerializeMap>(
             map.serialize_entry("resource", resource)?;
             map.serialize_entry("id", id)
         }
+        Detail::Limit { policy } => map.serialize_entry("policy", policy),
         Detail::Action { index, error } => {
             map.serialize_entry("index", index)?;
             map.serialize_entry("error", &Envelope { error, request_id })
@@ -182,6 +183,24 @@ mod tests {
         assert_eq!(problem["code"], "RESOURCE_NOT_FOUND");
         assert_eq!(problem["status"], 404);
         assert_eq!(problem["id"], "obj_x");
+    }
+
+    #[test]
+    fn a_limit_is_named_in_both_forms() {
+        let error = ApiError {
+            detail: Detail::Limit {
+                policy: "tier-minute",
+            },
+            ..ApiError::new(Code::RateLimited, "wait")
+        };
+        let envelope = written(Form::Envelope, &error);
+        assert_eq!(envelope["status"], 429);
+        assert_eq!(envelope["body"]["policy"], "tier-minute");
+        let problem = written(Form::Problem, &error);
+        assert_eq!(
+            (&problem["code"], &problem["policy"]),
+            (&json!("RATE_LIMITED"), &json!("tier-minute"))
+        );
     }
 
     #[test]

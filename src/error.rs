@@ -76,6 +76,8 @@ codes! {
     BatchTooLarge = "BATCH_TOO_LARGE", 413;
     /// The body is not of a type that the endpoint takes.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
+    /// A limit is used up. Retry-After says when there is room again.
+    RateLimited = "RATE_LIMITED", 429;
     /// The resource's state does not allow it.
     StateViolation = "STATE_VIOLATION", 422;
     /// The idempotency key was used for another request.
@@ -106,6 +108,11 @@ pub enum Detail {
         resource: &'static str,
         /// The identifier as it was given.
         id: String,
+    },
+    /// The limit that is used up.
+    Limit {
+        /// Its name.
+        policy: &'static str,
     },
     /// The first refused action of a request that was all or none.
     Action {

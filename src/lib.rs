@@ -15,6 +15,7 @@ pub mod endpoint;
 pub mod envelope;
 pub mod error;
 pub mod idempotency;
+pub mod limits;
 pub mod listing;
 pub mod logging;
 pub mod metrics;

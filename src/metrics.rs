@@ -30,6 +30,11 @@ pub const CONNECTIONS: &str = "kedge_http_connections";
 /// Errors, by code.
 pub const ERRORS: &str = "kedge_http_errors_total";
 
+/// Requests refused by a limit, by the limit's name.
+pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
+/// Day counts of organizations that were stored.
+pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
+
 /// Bounds of the histograms of times, in seconds.
 const SECONDS: [f64; 16] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
@@ -92,6 +97,16 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests under way");
     describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
     describe_counter!(ERRORS, Unit::Count, "Errors by code");
+    describe_counter!(
+        RATE_LIMITED,
+        Unit::Count,
+        "Requests refused by a limit, by the limit's name"
+    );
+    describe_counter!(
+        USAGE_ROWS_WRITTEN,
+        Unit::Count,
+        "Day counts of organizations that were stored"
+    );
     kedge_actors::metric_definitions::describe();
     kedge_storage::metric_definitions::describe();
     kedge_chain::metric_definitions::describe();

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::endpoint::{Auth, Endpoint, Parameter, Signs, TABLE};
 use crate::error::Code;
+use crate::limits;
 use crate::signing;
 use crate::views::schema;
 
@@ -166,6 +167,9 @@ fn signed_kind(signs: &Signs) -> Option<&str> {
 fn headers(endpoint: &Endpoint) -> Value {
     let text = json!({ "schema": { "type": "string" } });
     let mut headers = json!({ "X-Request-Id": text, "X-Sequence": text });
+    for (name, description, schema_type) in limits::fields::DESCRIPTIONS {
+        headers[name] = json!({ "description": description, "schema": { "type": schema_type } });
+    }
     if endpoint.signs != Signs::Nothing {
         headers["X-Nonce-Highest"] = text;
     }

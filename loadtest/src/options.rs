@@ -24,7 +24,8 @@ pub(crate) enum Scenario {
 }
 
 /// Closed-loop load for a Kedge server: each connection sends its next request when the last one
-/// is answered. Registers its own organizations, so it needs nothing but the server's URL.
+/// is answered. Registers its own organizations, so it needs nothing but the server's URL. It sends
+/// far more than any tier allows: start the server with --set rate_limits=off.
 #[derive(Clone, Debug, Parser, Serialize)]
 #[command(version)]
 pub(crate) struct Options {

@@ -66,6 +66,12 @@ pub const INVITATION_S_DEFAULT: u64 = 7 * 24 * 60 * 60;
 pub const FILE_NAME_CHARS_MAX: usize = 255;
 /// Bytes of a JSON Schema.
 pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
+/// Organizations whose rate counters are kept at hand.
+pub const LIMITED_ORGANIZATIONS_MAX: usize = 100_000;
+/// Addresses whose rate counters are kept at hand.
+pub const LIMITED_ADDRESSES_MAX: usize = 100_000;
+/// Accounts, and addresses, whose failed logins are kept at hand.
+pub const LIMITED_ACCOUNTS_MAX: usize = 100_000;
 /// Levels of a Merkle tree over u64-many leaves.
 pub const TREE_LEVELS_MAX: usize = 64;
 

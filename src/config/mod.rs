@@ -1,5 +1,6 @@
 //! Configuration: a TOML file, then the environment, then flags; checked before anything starts.
 
+mod network;
 mod options;
 pub mod secrets;
 
@@ -8,7 +9,8 @@ use std::path::Path;
 use figment::Figment;
 use figment::providers::{Env, Format, Serialized, Toml};
 
-pub use options::{ChainMode, Config, LogFormat, OPTIONS, OptionRow, commented_toml};
+pub use network::{Network, NetworkError};
+pub use options::{ChainMode, Config, LogFormat, OPTIONS, OptionRow, Switch, commented_toml};
 
 /// Environment variables that are read elsewhere: secrets, and the file's own place.
 const ENVIRONMENT_ELSEWHERE: &[&str] = &[
@@ -115,7 +117,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 19] = [
+    let ranges: [(&'static str, u64, u64, u64); 22] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
         (
@@ -159,6 +161,24 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
             config.password_hashes_max as u64,
             1,
             1_024,
+        ),
+        (
+            "address_requests_per_minute",
+            config.address_requests_per_minute.into(),
+            1,
+            u32::MAX.into(),
+        ),
+        (
+            "login_failures_per_address",
+            config.login_failures_per_address.into(),
+            1,
+            u32::MAX.into(),
+        ),
+        (
+            "login_failures_per_account",
+            config.login_failures_per_account.into(),
+            1,
+            u32::MAX.into(),
         ),
         ("actions_max", config.actions_max as u64, 500, 1 << 24),
         ("shards", config.shards as u64, 0, 1_024),
@@ -281,6 +301,12 @@ mod tests {
         assert_eq!((config.requests_max, config.actions_max), (9, 900));
         assert_eq!(config.data_dir, Path::new("/srv/x"));
         assert_eq!(config.chain, ChainMode::Embedded);
+        sources.overrides = vec![("trusted_proxies".into(), r#"["10.0.0.1/8"]"#.into())];
+        let error = load(&sources).unwrap_err().to_string();
+        assert!(
+            error.contains("10.0.0.0/8") && error.contains("trusted_proxies"),
+            "{error}"
+        );
         sources.overrides = vec![("request_max".into(), "9".into())];
         let error = load(&sources).unwrap_err().to_string();
         assert!(error.contains("request_max"), "{error}");

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use kedge_protocol::Address;
 use serde::{Deserialize, Serialize};
 
+use super::network::Network;
+
 /// One row of the table of options, for documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRow {
@@ -49,6 +51,16 @@ pub enum ChainMode {
     Embedded,
     /// An Ethereum node's JSON-RPC.
     Rpc,
+}
+
+/// Whether something is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
 }
 
 /// How the log is written.
@@ -127,6 +139,21 @@ options! {
         token_cache_entries: usize = 100_000;
         /// Passwords hashed at one time; each takes a core and 19 MiB.
         password_hashes_max: usize = 2;
+    }
+    "Limits" {
+        /// `on`, or `off`: answers still tell of the limits, but nothing is refused for them.
+        /// For load tests and for limits that are kept elsewhere.
+        rate_limits: Switch = Switch::On;
+        /// Requests a minute from one address (of IPv6: one /64 network) that no organization is
+        /// known of. Requests with a valid token count on their organization's tier instead.
+        address_requests_per_minute: u32 = 100;
+        /// Failed logins a minute from one address.
+        login_failures_per_address: u32 = 10;
+        /// Failed logins of one account in a quarter of an hour.
+        login_failures_per_account: u32 = 5;
+        /// Networks of the proxies in front of the server, such as 10.0.0.0/8. What they say
+        /// in X-Forwarded-For is believed, up to the last address that is none of theirs.
+        trusted_proxies: Vec<Network> = Vec::new();
     }
     "Engine" {
         /// Actions under way at one time; more are answered 503.

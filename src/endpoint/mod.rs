@@ -25,18 +25,19 @@ pub enum Auth {
     Bearer,
 }
 
-/// Which bucket of the limits a request counts in, besides its organization's tier. Counting is
-/// not done yet; the classes are those of the service's document.
+/// Which limit a request counts on besides its organization's tier: [`crate::limits`] counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LimitClass {
-    /// Not counted: health and public keys.
+    /// None, and not on the tier either: health and public keys.
     Free,
-    /// The tier alone.
+    /// None but the tier.
     Tier,
     /// Making and changing objects.
     ObjectWrites,
     /// Batches of actions.
     ActionBatches,
+    /// Uploads.
+    FileUploads,
     /// Making templates.
     TemplateWrites,
     /// The three lists.

@@ -9,7 +9,9 @@ use super::Auth::{Bearer, Public};
 use super::LimitClass::{ActionBatches, Free, Lists, ObjectWrites, TemplateWrites, Tier};
 use super::{Endpoint, Parameter, Signs, Target, schema};
 use crate::listing::LIST;
-use crate::routes::{actions, anchors, batches, bus, objects, service, templates, wallets};
+use crate::routes::{
+    actions, anchors, batches, bus, objects, organizations, service, templates, wallets,
+};
 use crate::signing::registration::RegisterBody;
 use crate::views::action::{ActionView, BatchAction, BatchAnswer, HistoryPage};
 use crate::views::log::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
@@ -165,6 +167,16 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
                 "/wallets/me",
                 "Accounts",
                 "Read the caller's wallet",
+            )
+        },
+        Endpoint {
+            response: schema::<organizations::OwnOrganization>,
+            handler: handler!(organizations::me),
+            ..row(
+                Method::GET,
+                "/organizations/me",
+                "Accounts",
+                "Read the caller's organization: its tier, its limits and what is used of them",
             )
         },
         Endpoint {

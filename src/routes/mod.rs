@@ -5,6 +5,7 @@ pub mod anchors;
 pub mod batches;
 pub mod bus;
 pub mod objects;
+pub mod organizations;
 pub mod service;
 pub mod templates;
 pub mod wallets;

@@ -15,6 +15,7 @@ use super::{PRIVATE, single};
 use crate::auth::session::Tokens;
 use crate::body;
 use crate::call::{Call, Reply};
+use crate::clock::now_s;
 use crate::error::{ApiError, Code};
 use crate::signing::registration::RegisterBody;
 use crate::views::resources::{Changed, NonceView, OwnWallet, WalletView};
@@ -99,21 +100,30 @@ async fn begin(call: &Call, wallet: &Wallet) -> Result<Tokens, ApiError> {
 /// `POST /wallets/login`
 pub async fn login(call: Call) -> Result<Reply, ApiError> {
     let login: LoginBody = body::parse(&call.body.text)?;
+    let email = normal_email(&login.email);
+    let attempt = call
+        .app
+        .limits
+        .begin_login(call.client_address, &email, now_s())?;
     let published = call.published();
-    let wallet = published
-        .snapshot
-        .wallet_by_email(&normal_email(&login.email))?;
+    let wallet = published.snapshot.wallet_by_email(&email)?;
     let phc = match &wallet {
         Some(wallet) => published.snapshot.password_hash(wallet.id)?,
         None => None,
     };
     let right = call.app.passwords.verify(login.password, phc).await?;
-    let wallet = wallet.filter(|_| right).ok_or_else(|| {
-        ApiError::new(
+    let Some(wallet) = wallet.filter(|_| right) else {
+        if let Some(attempt) = attempt {
+            attempt.failed(now_s());
+        }
+        return Err(ApiError::new(
             Code::CredentialsInvalid,
             "e-mail address or password are not right",
-        )
-    })?;
+        ));
+    };
+    if let Some(attempt) = attempt {
+        attempt.succeeded();
+    }
     let tokens = begin(&call, &wallet).await?;
     let answer = LoggedIn {
         wallet: wallet.into(),

@@ -1,6 +1,7 @@
 //! The way of one request through the edge: route, permit, authentication, signature headers,
 //! body, signature, handler, answer. Each step refuses before the next one costs anything.
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,11 +12,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{Request, Response};
+use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Method, Request, Response};
 use tracing::Instrument as _;
 
 use crate::app::App;
+use crate::auth::Session;
 use crate::body::Text;
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
@@ -24,6 +26,7 @@ use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE};
 use crate::envelope::Form;
 use crate::error::{ApiError, Code};
 use crate::idempotency;
+use crate::limits::Tally;
 use crate::metrics::HttpMetrics;
 use crate::query::Query;
 use crate::signing::{SignatureHeaders, request};
@@ -85,7 +88,11 @@ impl Dispatch {
     }
 
     /// Answers a request, whatever happens.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    pub(super) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: IpAddr,
+    ) -> Response<Full<Bytes>> {
         let begun = Instant::now();
         let _under_way = self.metrics.begin();
         let brought = request.headers().get(REQUEST_ID).and_then(sane_request_id);
@@ -95,14 +102,23 @@ impl Dispatch {
         let path = request.uri().path().to_owned();
         let found = self.router.find(&method, &path);
         let index = found.as_ref().ok().map(|found| found.index);
+        let limits = &self.app.limits;
+        let mut tally = limits.begin(peer, request.headers(), now_s());
         let span = tracing::info_span!("request", id = %request_id);
         let handled = async {
-            let found = found?;
+            let found = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    limits.count_address(&mut tally)?;
+                    return Err(error);
+                }
+            };
             self.handle(
                 &TABLE[found.index],
                 found.id,
                 request,
                 Arc::clone(&request_id),
+                &mut tally,
             )
             .await
         };
@@ -117,7 +133,7 @@ impl Dispatch {
             let elapsed_us = begun.elapsed().as_micros() as u64;
             tracing::debug!(%method, path, status = status.as_u16(), elapsed_us, "answered");
         });
-        self.finish(reply, &request_id)
+        self.finish(reply, &request_id, &tally)
     }
 
     async fn handle(
@@ -126,6 +142,7 @@ impl Dispatch {
         id: String,
         request: Request<Incoming>,
         request_id: Arc<str>,
+        tally: &mut Tally,
     ) -> Result<Reply, ApiError> {
         let app = &self.app;
         let permit = match endpoint.limit {
@@ -137,12 +154,9 @@ impl Dispatch {
             ),
         };
         let (parts, incoming) = request.into_parts();
-        let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
         let now_s = now_s();
-        let session = match endpoint.auth {
-            Auth::Public => None,
-            Auth::Bearer => Some(app.access.authenticate(&parts.headers, now_s)?),
-        };
+        let session = self.identify(endpoint, &parts.headers, now_s, tally)?;
+        let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
         let signature = match endpoint.signs {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
@@ -170,6 +184,7 @@ impl Dispatch {
             body,
             session,
             submission: None,
+            client_address: tally.client_address(),
             request_id,
         };
         if let Some(mut submission) = submission {
@@ -185,6 +200,33 @@ impl Dispatch {
         let reply = answer.await;
         drop(permit);
         reply
+    }
+
+    /// Finds out who calls, and counts the request: before it is refused for want of a token, too.
+    /// A public read by somebody with a token is counted on the token's organization; otherwise
+    /// such a read knows nobody.
+    fn identify(
+        &self,
+        endpoint: &Endpoint,
+        headers: &HeaderMap,
+        now_s: u64,
+        tally: &mut Tally,
+    ) -> Result<Option<Session>, ApiError> {
+        let access = &self.app.access;
+        let may_show_token = endpoint.method == Method::GET
+            && endpoint.limit != LimitClass::Free
+            && headers.contains_key(AUTHORIZATION);
+        let (counted_on, session) = match endpoint.auth {
+            Auth::Bearer => {
+                let session = access.authenticate(headers, now_s);
+                (session.as_ref().ok().copied(), session.map(Some))
+            }
+            Auth::Public if may_show_token => (access.authenticate(headers, now_s).ok(), Ok(None)),
+            Auth::Public => (None, Ok(None)),
+        };
+        let organization = counted_on.map(|session| session.organization_id);
+        self.app.limits.count(tally, endpoint.limit, organization)?;
+        session
     }
 
     async fn wait_for_sequence(&self, query: &Query) -> Result<(), ApiError> {
@@ -214,13 +256,16 @@ impl Dispatch {
     }
 
     /// Puts the headers on that every answer has.
-    fn finish(&self, reply: Reply, request_id: &str) -> Response<Full<Bytes>> {
+    fn finish(&self, reply: Reply, request_id: &str, tally: &Tally) -> Response<Full<Bytes>> {
         let reply = reply.with(REQUEST_ID, request_id);
         let mut response = Response::new(Full::new(Bytes::from(reply.body)));
         *response.status_mut() = reply.status;
         *response.headers_mut() = reply.headers;
         let headers = response.headers_mut();
         headers.insert(SEQUENCE, HeaderValue::from(reply.sequence));
+        self.app
+            .limits
+            .finish(tally, reply.status, headers, now_s());
         for (name, value) in SECURITY_HEADERS {
             headers.insert(
                 HeaderName::from_static(name),

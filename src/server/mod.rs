@@ -6,7 +6,7 @@ mod io;
 pub mod tls;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,8 +125,8 @@ impl Bound {
                 () = &mut stop => break,
                 accepted = accepted => accepted,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match accepted {
+                Ok((stream, peer)) => (stream, peer.ip()),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -139,7 +139,7 @@ impl Bound {
             tokio::spawn(async move {
                 let _permit = permit;
                 metrics::gauge!(CONNECTIONS).increment(1);
-                connections.accept(stream, tls, watcher).await;
+                connections.accept(stream, peer, tls, watcher).await;
                 metrics::gauge!(CONNECTIONS).decrement(1);
             });
         }
@@ -185,28 +185,34 @@ struct Connections {
 }
 
 impl Connections {
-    async fn accept(&self, stream: TcpStream, tls: Option<Arc<Tls>>, watcher: Watcher) {
+    async fn accept(
+        &self,
+        stream: TcpStream,
+        peer: IpAddr,
+        tls: Option<Arc<Tls>>,
+        watcher: Watcher,
+    ) {
         // Answers are written whole: waiting for more to send only costs time.
         let _best_effort = stream.set_nodelay(true);
         let Some(tls) = tls else {
-            return self.serve(stream, watcher).await;
+            return self.serve(stream, peer, watcher).await;
         };
         let handshake = tls.acceptor().accept(stream);
         match tokio::time::timeout(self.header_timeout, handshake).await {
-            Ok(Ok(stream)) => self.serve(stream, watcher).await,
+            Ok(Ok(stream)) => self.serve(stream, peer, watcher).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         }
     }
 
-    async fn serve<S>(&self, stream: S, watcher: Watcher)
+    async fn serve<S>(&self, stream: S, peer: IpAddr, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let timed = Timed::new(stream, self.header_timeout, self.write_timeout);
         let service = service_fn(|request: Request<Incoming>| {
             let dispatch = Arc::clone(&self.dispatch);
-            async move { Ok::<_, Infallible>(dispatch.answer(request).await) }
+            async move { Ok::<_, Infallible>(dispatch.answer(request, peer).await) }
         });
         let connection = self.protocol.serve_connection(TokioIo::new(timed), service);
         if let Err(error) = watcher.watch(connection).await {

@@ -105,11 +105,14 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let app = Arc::new(app);
     let socket = admin::serve(&config.admin_socket(), Arc::clone(&app), anchoring.clone()).await?;
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
+    let counting = Arc::clone(&app);
+    tokio::spawn(async move { counting.limits.keep_stored().await });
     announce(&url, &chain, &config)?;
     let (stop, failure) = stop_signal(engine.clone())?;
-    bound.serve(&config, app, stop).await?;
+    bound.serve(&config, Arc::clone(&app), stop).await?;
 
     tracing::info!("stopping");
+    app.limits.store().await;
     drop(socket);
     drop(anchoring);
     engine

@@ -11,7 +11,7 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::codec::encode_into;
 use crate::tables::accounts::{
-    OrganizationRow, SessionRow, StoredSession, WalletRow, family_key, session_key,
+    OrganizationRow, SessionRow, StoredSession, Usage, WalletRow, family_key, session_key,
 };
 use crate::tables::anchors::{self, AnchorRow, StoredAnchor};
 use crate::tables::batches::{BatchRow, node_key};
@@ -76,6 +76,13 @@ pub enum SideWrite {
     Operators(Vec<Address>),
     /// Stores an anchor as it stands.
     Anchor(AnchorRow),
+    /// Sets how many requests an organization has sent today.
+    Usage {
+        /// The organization.
+        organization: Id,
+        /// The day and the count; they take the place of the day before.
+        usage: Usage,
+    },
 }
 
 /// One write: its key and value follow one another in the group's bytes.
@@ -380,6 +387,19 @@ impl Group {
                 self.put(Table::Anchors, &anchors::id_key(&row.id), &number);
                 let covered = anchors::batches_key(row.checkpoint.checkpoint.batches, row.number);
                 self.put(Table::Anchors, &covered, &number);
+            }
+            SideWrite::Usage {
+                organization,
+                usage,
+            } => {
+                assert_eq!(
+                    organization.prefix,
+                    Prefix::Organization,
+                    "requests are an organization's"
+                );
+                self.put_with(Table::Usage, &organization.bytes, |out| {
+                    encode_into(out, &usage);
+                });
             }
         }
     }

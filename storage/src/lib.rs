@@ -35,7 +35,7 @@ pub use read::{Page, PlacedAction};
 pub use snapshot::{RawRow, ReadError, Snapshot};
 pub use store::{CommitError, Mode, Options, Store};
 pub use tables::Table;
-pub use tables::accounts::SessionRow;
+pub use tables::accounts::{SessionRow, Usage};
 pub use tables::anchors::{AnchorRow, AnchorStatus};
 pub use tables::meta::LogHead;
 pub use tables::objects::ObjectIndex;

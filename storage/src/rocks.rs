@@ -116,6 +116,7 @@ fn shape(table: Table) -> Shape {
         | Table::Credentials
         | Table::Secrets
         | Table::Sessions
+        | Table::Usage
         | Table::Tree
         | Table::Meta => (true, false, 4),
         Table::RequestsByOrganization | Table::ObjectIndex => (false, true, 8),

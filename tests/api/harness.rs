@@ -83,12 +83,17 @@ impl Server {
     }
 
     /// Starts a server again on the directory of one that has ended.
-    pub(crate) async fn restart(mut self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
+        self.restart_with(&[]).await
+    }
+
+    pub(crate) async fn restart_with(mut self, options: &[&str]) -> Self {
         let other = tempfile::tempdir().unwrap();
         let dir = std::mem::replace(&mut self.dir, other);
         // Tokens name their issuer, which is the URL: the port is another one now.
         let issuer = format!("public_url=\"{}\"", self.url);
-        Self::start_in(dir, &[&issuer]).await
+        let options = [&[issuer.as_str()], options].concat();
+        Self::start_in(dir, &options).await
     }
 
     async fn start_in(dir: tempfile::TempDir, options: &[&str]) -> Self {
@@ -98,6 +103,8 @@ impl Server {
             .arg(dir.path().join("data"))
             .args(["--set", "embedded_chain_listen=\"127.0.0.1:0\""])
             .args(["--set", "log_filter=warn"])
+            // `limits` tests them with a server of its own; the others send more than any tier allows.
+            .args(["--set", "rate_limits=off"])
             .stdout(Stdio::piped());
         for option in options {
             command.args(["--set", option]);
@@ -138,6 +145,12 @@ impl Server {
         server
     }
 
+    /// kill -9.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Asks the process to end, and gives its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
@@ -149,13 +162,6 @@ impl Server {
                 .success()
         );
         self.child.wait().unwrap().code()
-    }
-
-    /// kill -9.
-    pub(crate) fn kill(mut self) -> Self {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        self
     }
 
     /// Sends a request and gives the answer's text as it came.
@@ -251,6 +257,7 @@ pub(crate) struct Caller {
     pub(crate) key: SigningKey,
     pub(crate) token: String,
     pub(crate) wallet_id: String,
+    pub(crate) organization_id: String,
     nonce: AtomicU64,
 }
 
@@ -300,6 +307,7 @@ impl Caller {
             key,
             token: String::new(),
             wallet_id: String::new(),
+            organization_id: String::new(),
             nonce: AtomicU64::new(0),
         }
     }
@@ -312,6 +320,7 @@ impl Caller {
         let text = |name: &str, of: &Value| of[name].as_str().unwrap().to_owned();
         caller.token = text("access_token", &answer.body);
         caller.wallet_id = text("id", &answer.body["wallet"]);
+        caller.organization_id = text("organization_id", &answer.body["wallet"]);
         caller
     }
 

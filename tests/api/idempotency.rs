@@ -171,7 +171,9 @@ async fn a_batch_and_its_failures_come_back_after_a_crash() {
     let emitted = single.send(&server).await.expect(201);
     let sequence = server.sequence().await;
 
-    let server = server.kill().restart().await;
+    let mut server = server;
+    server.kill();
+    let server = server.restart().await;
     replayed(&first, &request.send(&server).await);
     replayed(&emitted, &single.send(&server).await);
     assert_eq!(server.sequence().await, sequence);

@@ -6,6 +6,7 @@ mod accounts;
 mod bad_input;
 mod harness;
 mod idempotency;
+mod limits;
 mod lists;
 mod objects;
 mod public_log;

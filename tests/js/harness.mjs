@@ -131,6 +131,8 @@ export async function startSystem() {
       KEDGE_CHAIN_CONFIRMATIONS: '1',
       KEDGE_SEQUENCER_KEY: sequencerKey,
       KEDGE_ANCHOR_KEY: FUNDED_KEY,
+      // The tests send more than a free organization may.
+      KEDGE_RATE_LIMITS: 'off',
     });
     children.push(server);
     const baseUrl = `http://127.0.0.1:${port}`;

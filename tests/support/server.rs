@@ -35,8 +35,10 @@ impl Setup {
             arguments: Vec::new(),
             environment: Vec::new(),
         };
-        // Small, so that table files are written and logs change within a short test.
+        // Small, so that table files are written and logs change within a short test. These tests
+        // send more than any tier allows.
         setup
+            .set("rate_limits", "off")
             .set("memtable_bytes", 8 << 20)
             .set("block_cache_bytes", 16 << 20)
             .set("wal_bytes_max", 32 << 20)

@@ -12,7 +12,8 @@ use kedge_client::{Client, RetryPolicy};
 
 use super::output::{Failure, print, print_json};
 
-/// Most objects of one demo: enough to measure, and few enough for a free organization's limits.
+/// Most objects of one demo: enough to measure, and few enough for a free organization's limits:
+/// eight batches to mint them and one to update some, where ten a minute are allowed.
 const OBJECTS_MAX: u32 = 4_000;
 
 #[derive(clap::Args)]

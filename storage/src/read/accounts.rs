@@ -7,7 +7,7 @@ use super::Page;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::accounts::{
-    OrganizationRow, SessionRow, StoredSession, WalletRow, family_key, session_key,
+    OrganizationRow, SessionRow, StoredSession, Usage, WalletRow, family_key, session_key,
 };
 use crate::tables::records::IdempotencyRow;
 use crate::tables::{Table, expiry, kind_key, lookup};
@@ -86,6 +86,15 @@ impl Snapshot {
         self.get(Table::Idempotency, &key, |bytes| {
             let (_, row) = expiry(bytes).ok_or_else(cut_off)?;
             codec::decode(row)
+        })
+    }
+
+    /// How many requests an organization sent on the last day that it sent any, as far as that is
+    /// stored.
+    pub fn usage(&self, organization: Id) -> Result<Option<Usage>, ReadError> {
+        let (table, prefix) = (Table::Usage, Prefix::Organization);
+        self.by_id(table, prefix, organization, |_, bytes| {
+            codec::decode::<Usage>(bytes)
         })
     }
 

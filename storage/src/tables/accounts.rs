@@ -182,6 +182,15 @@ impl From<StoredSession> for SessionRow {
     }
 }
 
+/// How many requests an organization sent on a day.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, BorrowDecode)]
+pub struct Usage {
+    /// The UTC day: days since 1970-01-01.
+    pub day: u64,
+    /// How many requests.
+    pub requests: u64,
+}
+
 const SESSION: u8 = 1;
 const REVOKED_FAMILY: u8 = 2;
 

@@ -86,6 +86,9 @@ tables! {
     Idempotency = "idempotency",
     /// Refresh tokens and revoked families.
     Sessions = "sessions",
+    /// Organization id → how many requests it sent on its last day. One row each: a new day takes
+    /// the place of the one before.
+    Usage = "usage",
     /// Format version, domain, head.
     Meta = "meta",
 }

@@ -6,7 +6,7 @@ use kedge_protocol::resource::{
     Trace, Wallet, Webhook,
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_storage::{Group, Page, SecretRow, SideWrite};
+use kedge_storage::{Group, Page, SecretRow, SideWrite, Table, Usage};
 
 use crate::support::open;
 
@@ -171,4 +171,35 @@ fn an_email_that_is_given_up_leads_nowhere() {
     // An address stays the wallet's, also once its key signs no more.
     let by_address = snapshot.wallet_by_address(Address([1; 20])).unwrap();
     assert_eq!(by_address, Some(after));
+}
+
+#[test]
+fn a_new_days_use_takes_the_place_of_the_day_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, other) = (id(Prefix::Organization, 1), id(Prefix::Organization, 2));
+    let use_of = |organization, day, requests| SideWrite::Usage {
+        organization,
+        usage: Usage { day, requests },
+    };
+    let store = open(dir.path()).unwrap();
+    for write in [use_of(one, 5, 900), use_of(other, 5, 7), use_of(one, 6, 1)] {
+        let mut group = Group::new();
+        group.put_side(write);
+        store.commit(group).unwrap();
+    }
+    drop(store);
+    let snapshot = open(dir.path()).unwrap().snapshot();
+    let today = Usage {
+        day: 6,
+        requests: 1,
+    };
+    assert_eq!(snapshot.usage(one), Ok(Some(today)));
+    assert_eq!(snapshot.usage(other).unwrap().unwrap().requests, 7);
+    assert_eq!(snapshot.usage(id(Prefix::Organization, 3)), Ok(None));
+    assert_eq!(snapshot.usage(id(Prefix::Wallet, 1)), Ok(None));
+    assert_eq!(
+        snapshot.raw_rows(Table::Usage).count(),
+        2,
+        "old days are gone"
+    );
 }

@@ -1,0 +1,184 @@
+//! The header fields of limits: the service's own three, and the two of
+//! draft-ietf-httpapi-ratelimit-headers. Every answer has them, so they are written by hand.
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+
+use super::policy::{Policy, Standing};
+
+/// How much the nearest limit has a window.
+pub const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+/// How much of it is left.
+pub const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+/// When its next window begins, Unix seconds.
+pub const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+/// The limits that cover the request (draft-ietf-httpapi-ratelimit-headers-09).
+pub const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+/// What is left of each, the nearest first, and seconds until its next window (the same draft).
+pub const STANDINGS: HeaderName = HeaderName::from_static("ratelimit");
+
+/// The fields for the API's document: name, meaning, JSON Schema type.
+pub const DESCRIPTIONS: [(&str, &str, &str); 5] = [
+    (
+        "X-RateLimit-Limit",
+        "Of the limits that cover the request, the one with the fewest requests left: requests a window",
+        "integer",
+    ),
+    (
+        "X-RateLimit-Remaining",
+        "Requests left in its window",
+        "integer",
+    ),
+    (
+        "X-RateLimit-Reset",
+        "When its next window begins, Unix seconds",
+        "integer",
+    ),
+    (
+        "RateLimit-Policy",
+        "All limits that cover the request (draft-ietf-httpapi-ratelimit-headers)",
+        "string",
+    ),
+    (
+        "RateLimit",
+        "What is left of each of them, the one with the fewest first, and the seconds until its next window",
+        "string",
+    ),
+];
+
+/// Bytes that one limit takes in a field, at the most: name, two numbers of ten digits, the rest.
+const MEMBER_BYTES: usize = 48;
+
+/// Collects a list of Structured Fields (RFC 9651, 3.1), whose members are limits' names.
+struct List(Vec<u8>);
+
+impl List {
+    fn with_room(members: usize) -> Self {
+        Self(Vec::with_capacity(members * MEMBER_BYTES))
+    }
+
+    fn member(&mut self, policy: Policy) {
+        if !self.0.is_empty() {
+            self.0.extend_from_slice(b", ");
+        }
+        self.0.push(b'"');
+        self.0.extend_from_slice(policy.name().as_bytes());
+        self.0.push(b'"');
+    }
+
+    fn parameter(&mut self, name: u8, value: u64) {
+        self.0.extend_from_slice(&[b';', name, b'=']);
+        let mut digits = [0; 20];
+        let mut begin = digits.len();
+        let mut rest = value;
+        loop {
+            begin -= 1;
+            digits[begin] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.0.extend_from_slice(&digits[begin..]);
+    }
+
+    fn into_value(self) -> HeaderValue {
+        HeaderValue::from_maybe_shared(Bytes::from(self.0))
+            .expect("policies' names and digits are visible ASCII")
+    }
+}
+
+/// The `RateLimit-Policy` field: each limit's quota and window.
+pub(super) fn policy(quotas: &[(Policy, u64)]) -> HeaderValue {
+    let mut list = List::with_room(quotas.len());
+    for &(policy, quota) in quotas {
+        list.member(policy);
+        list.parameter(b'q', quota);
+        list.parameter(b'w', policy.period().seconds());
+    }
+    list.into_value()
+}
+
+fn standings_field(standings: &[Standing], now_s: u64) -> HeaderValue {
+    let mut list = List::with_room(standings.len());
+    for standing in standings {
+        list.member(standing.policy);
+        list.parameter(b'r', standing.remaining);
+        list.parameter(b't', standing.resets_in_s(now_s));
+    }
+    list.into_value()
+}
+
+/// Writes all fields of the limits that cover a request, which are put in order: the one with the
+/// fewest requests left comes first, and the service's own three fields speak of it.
+pub(super) fn write(
+    headers: &mut HeaderMap,
+    standings: &mut [Standing],
+    policy: HeaderValue,
+    now_s: u64,
+) {
+    Standing::sort_nearest_first(standings);
+    let Some(nearest) = standings.first() else {
+        return;
+    };
+    headers.insert(LIMIT, HeaderValue::from(nearest.limit));
+    headers.insert(REMAINING, HeaderValue::from(nearest.remaining));
+    headers.insert(RESET, HeaderValue::from(nearest.resets_at_s));
+    headers.insert(POLICY, policy);
+    headers.insert(STANDINGS, standings_field(standings, now_s));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_structured_and_tell_of_the_nearest_limit() {
+        let minute = Standing {
+            policy: Policy::TierMinute,
+            limit: 100,
+            remaining: 99,
+            resets_at_s: 1_795_255_320,
+        };
+        let bucket = Standing {
+            policy: Policy::ObjectWrites,
+            limit: 50,
+            remaining: 0,
+            resets_at_s: 1_795_255_320,
+        };
+        let mut headers = HeaderMap::new();
+        let quotas = [(Policy::TierMinute, 100), (Policy::ObjectWrites, 50)];
+        write(
+            &mut headers,
+            &mut [minute, bucket],
+            policy(&quotas),
+            1_795_255_278,
+        );
+        let expected = [
+            (LIMIT, "50"),
+            (REMAINING, "0"),
+            (RESET, "1795255320"),
+            (
+                POLICY,
+                r#""tier-minute";q=100;w=60, "object-writes";q=50;w=60"#,
+            ),
+            (
+                STANDINGS,
+                r#""object-writes";r=0;t=42, "tier-minute";r=99;t=42"#,
+            ),
+        ];
+        for (name, value) in expected {
+            assert_eq!(headers[&name], value, "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_decimal() {
+        for number in [0, 9, 10, 4_294_967_295, u64::MAX] {
+            let mut list = List::with_room(1);
+            list.parameter(b'q', number);
+            assert_eq!(list.0, format!(";q={number}").as_bytes());
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What each tier allows, and what it costs.
+
+use std::sync::Arc;
+
+use hyper::header::HeaderValue;
+use kedge_protocol::resource::{CustomLimits, Tier};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fields;
+use super::policy::Policy;
+use super::window::COUNT_MAX;
+use crate::endpoint::LimitClass;
+
+/// Something for each of an organization's limits.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "PerLimitOf{T}")]
+pub struct PerLimit<T> {
+    /// All requests, a minute (`tier-minute`).
+    pub requests_per_minute: T,
+    /// All requests, a UTC day (`tier-day`).
+    pub requests_per_day: T,
+    /// POST /objects and PATCH /objects/{id} together, a minute (`object-writes`).
+    pub object_writes_per_minute: T,
+    /// POST /ebus/actions/batch, a minute; a batch is one request (`action-batches`).
+    pub action_batches_per_minute: T,
+    /// POST /files, a minute (`file-uploads`).
+    pub file_uploads_per_minute: T,
+    /// POST /templates, a minute (`template-writes`).
+    pub template_writes_per_minute: T,
+    /// GET /objects, GET /templates and GET /batches together, a minute (`list-reads`).
+    pub list_reads_per_minute: T,
+}
+
+impl<T> PerLimit<T> {
+    /// What there is for a policy, if that is an organization's.
+    pub fn of(&self, policy: Policy) -> Option<&T> {
+        match policy {
+            Policy::TierMinute => Some(&self.requests_per_minute),
+            Policy::TierDay => Some(&self.requests_per_day),
+            Policy::ObjectWrites => Some(&self.object_writes_per_minute),
+            Policy::ActionBatches => Some(&self.action_batches_per_minute),
+            Policy::FileUploads => Some(&self.file_uploads_per_minute),
+            Policy::TemplateWrites => Some(&self.template_writes_per_minute),
+            Policy::ListReads => Some(&self.list_reads_per_minute),
+            Policy::Address | Policy::LoginAddress | Policy::LoginAccount => None,
+        }
+    }
+
+    /// Made one by one.
+    pub fn each(mut of: impl FnMut(Policy) -> T) -> Self {
+        Self {
+            requests_per_minute: of(Policy::TierMinute),
+            requests_per_day: of(Policy::TierDay),
+            object_writes_per_minute: of(Policy::ObjectWrites),
+            action_batches_per_minute: of(Policy::ActionBatches),
+            file_uploads_per_minute: of(Policy::FileUploads),
+            template_writes_per_minute: of(Policy::TemplateWrites),
+            list_reads_per_minute: of(Policy::ListReads),
+        }
+    }
+}
+
+/// An organization's limits; `None` is no limit.
+pub type Limits = PerLimit<Option<u64>>;
+
+impl From<&CustomLimits> for Limits {
+    fn from(limits: &CustomLimits) -> Self {
+        Self {
+            requests_per_minute: limits.requests_per_minute,
+            requests_per_day: limits.requests_per_day,
+            object_writes_per_minute: limits.object_writes_per_minute,
+            action_batches_per_minute: limits.action_batches_per_minute,
+            file_uploads_per_minute: limits.file_uploads_per_minute,
+            template_writes_per_minute: limits.template_writes_per_minute,
+            list_reads_per_minute: limits.list_reads_per_minute,
+        }
+    }
+}
+
+impl Limits {
+    fn limit(&self, policy: Policy) -> Option<u64> {
+        self.of(policy).copied().flatten()
+    }
+}
+
+/// The limits of a tier: the two tables of the service, or what was agreed on. In the tables the
+/// endpoints' limits are every tier's.
+pub fn limits_of(tier: &Tier) -> Limits {
+    let (minute, day) = match tier {
+        Tier::Free => (100, Some(1_000)),
+        Tier::Developer => (500, Some(50_000)),
+        Tier::Enterprise => (5_000, None),
+        Tier::Custom(limits) => return Limits::from(limits),
+    };
+    Limits {
+        requests_per_minute: Some(minute),
+        requests_per_day: day,
+        object_writes_per_minute: Some(50),
+        action_batches_per_minute: Some(10),
+        file_uploads_per_minute: Some(20),
+        template_writes_per_minute: Some(10),
+        list_reads_per_minute: Some(1_000),
+    }
+}
+
+/// What a tier costs.
+pub fn price_of(tier: &Tier) -> &'static str {
+    match tier {
+        Tier::Free => "Free",
+        Tier::Developer => "99 USD per month",
+        Tier::Enterprise | Tier::Custom(_) => "Custom",
+    }
+}
+
+/// The classes of requests that are counted.
+const CLASSES: [LimitClass; 6] = [
+    LimitClass::Tier,
+    LimitClass::ObjectWrites,
+    LimitClass::ActionBatches,
+    LimitClass::FileUploads,
+    LimitClass::TemplateWrites,
+    LimitClass::Lists,
+];
+
+/// A tier's limits, laid out for counting and telling.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) tier: Tier,
+    pub(super) limits: Limits,
+    /// The `RateLimit-Policy` field of each class.
+    policies: [HeaderValue; CLASSES.len()],
+}
+
+impl Plan {
+    pub(super) fn new(tier: Tier) -> Arc<Self> {
+        let limits = limits_of(&tier);
+        let policies = CLASSES.map(|class| {
+            let narrowest_first = Policy::covering(class).iter().rev();
+            let quotas: Vec<(Policy, u64)> = narrowest_first
+                .filter_map(|&policy| Some((policy, told(&limits, policy)?)))
+                .collect();
+            fields::policy(&quotas)
+        });
+        Arc::new(Self {
+            tier,
+            limits,
+            policies,
+        })
+    }
+
+    /// The most that a counter may count.
+    pub(super) fn ceiling(&self, policy: Policy) -> u32 {
+        let limit = self.limits.limit(policy).unwrap_or(COUNT_MAX);
+        u32::try_from(limit).unwrap_or(u32::MAX)
+    }
+
+    /// The limit that callers are told; `None` where there is none.
+    pub(super) fn told(&self, policy: Policy) -> Option<u64> {
+        told(&self.limits, policy)
+    }
+
+    /// The limits that are in force, and that cover requests of this class, as callers are told.
+    pub(super) fn policy_field(&self, class: LimitClass) -> Option<&HeaderValue> {
+        let index = CLASSES.iter().position(|known| *known == class)?;
+        self.policies.get(index)
+    }
+}
+
+/// Every answer tells of a limit. Where an organization has none a minute, what the counters hold
+/// stands for it.
+fn told(limits: &Limits, policy: Policy) -> Option<u64> {
+    match (policy, limits.limit(policy)) {
+        (Policy::TierMinute, None) => Some(COUNT_MAX),
+        (_, limit) => limit.map(|limit| limit.min(COUNT_MAX)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_are_the_services() {
+        let rows = [
+            (Tier::Free, 100, Some(1_000), "Free"),
+            (Tier::Developer, 500, Some(50_000), "99 USD per month"),
+            (Tier::Enterprise, 5_000, None, "Custom"),
+        ];
+        for (tier, minute, day, price) in rows {
+            let limits = limits_of(&tier);
+            assert_eq!(limits.requests_per_minute, Some(minute));
+            assert_eq!(limits.requests_per_day, day);
+            assert_eq!(price_of(&tier), price);
+            assert_eq!(limits.object_writes_per_minute, Some(50));
+            assert_eq!(limits.action_batches_per_minute, Some(10));
+            assert_eq!(limits.file_uploads_per_minute, Some(20));
+            assert_eq!(limits.template_writes_per_minute, Some(10));
+            assert_eq!(limits.list_reads_per_minute, Some(1_000));
+        }
+    }
+
+    #[test]
+    fn what_was_agreed_on_takes_the_place_of_the_tables() {
+        let agreed = CustomLimits {
+            requests_per_day: Some(7),
+            file_uploads_per_minute: Some(u64::MAX),
+            ..CustomLimits::default()
+        };
+        let plan = Plan::new(Tier::Custom(agreed));
+        assert_eq!(plan.ceiling(Policy::TierDay), 7);
+        assert_eq!(plan.told(Policy::ObjectWrites), None);
+        // More than a counter holds is as much as it holds; a minute's limit is always told.
+        assert_eq!(plan.told(Policy::FileUploads), Some(COUNT_MAX));
+        assert_eq!(plan.told(Policy::TierMinute), Some(COUNT_MAX));
+        assert_eq!(plan.ceiling(Policy::ObjectWrites), u32::MAX);
+        assert_eq!(price_of(&plan.tier), "Custom");
+    }
+
+    #[test]
+    fn the_policy_field_names_what_covers_a_class() {
+        let text = |tier, class| {
+            let plan = Plan::new(tier);
+            plan.policy_field(class)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(
+            text(Tier::Free, LimitClass::ObjectWrites),
+            r#""object-writes";q=50;w=60, "tier-minute";q=100;w=60, "tier-day";q=1000;w=86400"#
+        );
+        assert_eq!(
+            text(Tier::Enterprise, LimitClass::Tier),
+            r#""tier-minute";q=5000;w=60"#
+        );
+    }
+}

@@ -1,0 +1,251 @@
+//! Counting in fixed windows: minutes, quarters of an hour and UTC days, on the wall clock. A count
+//! and its window share one atomic word, so that a new window and the first request in it are one
+//! step, and no more is ever let in than a limit says.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most that a counter counts; limits beyond it are this one.
+pub(super) const COUNT_MAX: u64 = u32::MAX as u64;
+
+/// How long a window is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Period {
+    /// From one full minute to the next.
+    Minute,
+    /// From a quarter of an hour to the next.
+    QuarterHour,
+    /// From midnight to midnight, UTC.
+    Day,
+}
+
+impl Period {
+    /// Its length.
+    pub const fn seconds(self) -> u64 {
+        match self {
+            Self::Minute => 60,
+            Self::QuarterHour => 15 * 60,
+            Self::Day => 24 * 60 * 60,
+        }
+    }
+
+    /// The number of the window that holds this moment, Unix seconds.
+    pub fn window(self, now_s: u64) -> u32 {
+        u32::try_from(now_s / self.seconds()).unwrap_or(u32::MAX)
+    }
+
+    /// When a window begins, Unix seconds.
+    pub fn begins_s(self, window: u32) -> u64 {
+        u64::from(window) * self.seconds()
+    }
+
+    /// When a window ends and the next begins, Unix seconds.
+    pub fn ends_s(self, window: u32) -> u64 {
+        (u64::from(window) + 1) * self.seconds()
+    }
+}
+
+/// What was counted in a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Count {
+    /// The window's number.
+    pub(super) window: u32,
+    /// How much.
+    pub(super) used: u32,
+}
+
+impl Count {
+    fn of_word(word: u64) -> Self {
+        Self {
+            window: (word >> 32) as u32,
+            used: word as u32,
+        }
+    }
+
+    fn word(self) -> u64 {
+        u64::from(self.window) << 32 | u64::from(self.used)
+    }
+
+    /// What a request of this window finds. One that read the clock just before the window changed
+    /// belongs to the next one, which another has begun; a clock that was set back further than
+    /// that begins anew.
+    fn seen_from(self, window: u32) -> Self {
+        if self.window == window || self.window.checked_sub(1) == Some(window) {
+            self
+        } else {
+            Self { window, used: 0 }
+        }
+    }
+}
+
+/// Counts in the window that is now.
+#[derive(Default, Debug)]
+pub(super) struct Counter(AtomicU64);
+
+impl Counter {
+    /// A counter that goes on from what was stored.
+    pub(super) fn from_count(count: Count) -> Self {
+        Self(AtomicU64::new(count.word()))
+    }
+
+    /// What is counted in this window.
+    pub(super) fn count(&self, window: u32) -> Count {
+        Count::of_word(self.0.load(Ordering::Acquire)).seen_from(window)
+    }
+
+    /// What was counted in the last window that anything was counted in.
+    pub(super) fn latest(&self) -> Count {
+        Count::of_word(self.0.load(Ordering::Acquire))
+    }
+
+    /// Counts one, if `limit` leaves room for it; false if not.
+    pub(super) fn take(&self, window: u32, limit: u32) -> bool {
+        let more = |word| {
+            let count = Count::of_word(word).seen_from(window);
+            let used = count.used.checked_add(1).filter(|used| *used <= limit)?;
+            Some(Count { used, ..count }.word())
+        };
+        self.0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
+            .is_ok()
+    }
+
+    /// Takes one back that was counted in this window; once the window is over there is nothing to
+    /// take back.
+    pub(super) fn give_back(&self, window: u32) {
+        let less = |word| {
+            let count = Count::of_word(word);
+            let used = count.used.checked_sub(1)?;
+            (count.window == window).then(|| Count { used, ..count }.word())
+        };
+        // Nothing to take back is no error.
+        let _ = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+    }
+
+    /// Forgets what was counted.
+    pub(super) fn clear(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn windows_are_those_of_the_wall_clock() {
+        // 2026-11-21T10:01:48Z
+        let now_s = 1_795_255_308;
+        assert_eq!(
+            Period::Minute.ends_s(Period::Minute.window(now_s)),
+            1_795_255_320
+        );
+        assert_eq!(
+            Period::QuarterHour.ends_s(Period::QuarterHour.window(now_s)),
+            1_795_256_100
+        );
+        assert_eq!(
+            Period::Day.begins_s(Period::Day.window(now_s)),
+            1_795_219_200
+        );
+        assert_eq!(Period::Day.ends_s(Period::Day.window(now_s)), 1_795_305_600);
+    }
+
+    #[test]
+    fn a_new_window_begins_with_nothing() {
+        let counter = Counter::default();
+        for _ in 0..3 {
+            assert!(counter.take(7, 3));
+        }
+        assert!(!counter.take(7, 3));
+        assert_eq!(counter.count(7).used, 3);
+        assert_eq!(counter.count(8).used, 0);
+        assert!(counter.take(8, 3));
+        assert_eq!(counter.count(8).used, 1);
+    }
+
+    #[test]
+    fn a_late_request_counts_in_the_window_that_has_begun() {
+        let counter = Counter::default();
+        assert!(counter.take(8, 2));
+        assert!(counter.take(7, 2));
+        assert!(!counter.take(7, 2));
+        assert_eq!(counter.count(7), Count { window: 8, used: 2 });
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_shuts_nobody_out() {
+        let counter = Counter::default();
+        assert!(counter.take(1_000, 1));
+        assert!(counter.take(500, 1));
+        assert_eq!(
+            counter.count(500),
+            Count {
+                window: 500,
+                used: 1
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again_in_its_window_alone() {
+        let counter = Counter::default();
+        assert!(counter.take(7, 1));
+        counter.give_back(7);
+        assert!(counter.take(7, 1));
+        counter.give_back(6);
+        assert!(!counter.take(7, 1));
+        assert!(counter.take(8, 1));
+        counter.give_back(7);
+        assert_eq!(counter.count(8).used, 1);
+        counter.give_back(8);
+        counter.give_back(8);
+        assert_eq!(counter.count(8).used, 0);
+    }
+
+    #[test]
+    fn parallel_requests_get_exactly_the_limit() {
+        const LIMIT: u32 = 1_000;
+        let counter = Counter::default();
+        let taken: u32 = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| (0..500).filter(|_| counter.take(3, LIMIT)).count() as u32))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .sum()
+        });
+        assert_eq!(taken, LIMIT);
+        assert_eq!(counter.count(3).used, LIMIT);
+    }
+
+    proptest! {
+        /// Against a plain model: whatever comes, a window never counts more than its limit.
+        #[test]
+        fn a_counter_is_its_model(
+            limit in 0u32..5,
+            steps in prop::collection::vec((0u32..4, any::<bool>()), 0..60),
+        ) {
+            let counter = Counter::default();
+            let (mut now, mut used) = (10u32, 0u32);
+            for (forward, takes) in steps {
+                // Windows only go forward here; most steps stay where they are.
+                if forward == 3 {
+                    (now, used) = (now + 1, 0);
+                }
+                if takes {
+                    prop_assert_eq!(counter.take(now, limit), used < limit);
+                    used = (used + 1).min(limit);
+                } else {
+                    counter.give_back(now);
+                    used = used.saturating_sub(1);
+                }
+                prop_assert_eq!(counter.count(now).used, used);
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The caller's organization: its tier, its limits, and how far they will reach.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::call::{Call, Reply};
+use crate::clock::now_ms;
+use crate::error::{ApiError, Code};
+use crate::limits::{Limits, PerLimit, Period, Policy, Use, price_of};
+use crate::views::scalars::{IdText, Time};
+
+/// An organization, as its members see it.
+#[derive(Serialize, JsonSchema)]
+pub struct OwnOrganization {
+    id: IdText,
+    name: String,
+    /// `free`, `developer`, `enterprise`, or `custom` for what was agreed with the operator.
+    tier: &'static str,
+    /// What the tier costs.
+    price: &'static str,
+    /// How many requests it may send; null is no limit.
+    limits: Limits,
+    /// How many it has sent, this one included.
+    usage: UsageView,
+    /// How each limit will go on; null where there is no limit.
+    forecast: PerLimit<Option<Forecast>>,
+}
+
+/// Requests counted in the windows that are now.
+#[derive(Serialize, JsonSchema)]
+struct UsageView {
+    /// In this minute.
+    minute: MinuteUsage,
+    /// On this UTC day.
+    day: DayUsage,
+}
+
+/// Requests counted in this minute.
+#[derive(Serialize, JsonSchema)]
+struct MinuteUsage {
+    /// All that count.
+    requests: u64,
+    /// POST /objects and PATCH /objects/{id}.
+    object_writes: u64,
+    /// POST /ebus/actions/batch.
+    action_batches: u64,
+    /// POST /files.
+    file_uploads: u64,
+    /// POST /templates.
+    template_writes: u64,
+    /// GET /objects, GET /templates and GET /batches.
+    list_reads: u64,
+}
+
+/// Requests counted on this UTC day.
+#[derive(Serialize, JsonSchema)]
+struct DayUsage {
+    /// All that count.
+    requests: u64,
+}
+
+/// How a limit will go on.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct Forecast {
+    /// The limit's name, as `policy` of a refusal has it.
+    policy: &'static str,
+    /// Requests left in this window.
+    remaining: u64,
+    /// When the next window begins.
+    resets_at: Time,
+    /// When nothing will be left, if requests go on to come as they did since the window began;
+    /// null if the window ends first.
+    exhausted_at: Option<Time>,
+}
+
+/// When `limit` is reached at the pace of this window so far, if that is before it ends.
+fn exhausted_at_ms(limit: u64, used: u64, period: Period, now_ms: u64) -> Option<u64> {
+    if used >= limit {
+        return Some(now_ms);
+    }
+    let window = period.window(now_ms / 1000);
+    let (begun_ms, ends_ms) = (period.begins_s(window) * 1000, period.ends_s(window) * 1000);
+    // The first requests of a window say nothing of a pace yet.
+    let gone_ms = (now_ms - begun_ms).max(1_000);
+    // In 128 bits: the factors are far below 2^64, their product need not be.
+    let left_ms = u128::from(limit - used) * u128::from(gone_ms) / u128::from(used.max(1));
+    let at_ms = u128::from(now_ms) + left_ms;
+    let is_before_reset = used > 0 && at_ms < u128::from(ends_ms);
+    is_before_reset.then_some(at_ms as u64)
+}
+
+fn forecast(policy: Policy, limit: Option<u64>, used: u64, now_ms: u64) -> Option<Forecast> {
+    let limit = limit?;
+    let period = policy.period();
+    let window = period.window(now_ms / 1000);
+    Some(Forecast {
+        policy: policy.name(),
+        remaining: limit.saturating_sub(used),
+        resets_at: Time(period.ends_s(window) * 1000),
+        exhausted_at: exhausted_at_ms(limit, used, period, now_ms).map(Time),
+    })
+}
+
+impl UsageView {
+    fn of(used: &PerLimit<u64>) -> Self {
+        Self {
+            minute: MinuteUsage {
+                requests: used.requests_per_minute,
+                object_writes: used.object_writes_per_minute,
+                action_batches: used.action_batches_per_minute,
+                file_uploads: used.file_uploads_per_minute,
+                template_writes: used.template_writes_per_minute,
+                list_reads: used.list_reads_per_minute,
+            },
+            day: DayUsage {
+                requests: used.requests_per_day,
+            },
+        }
+    }
+}
+
+/// `GET /organizations/me`
+pub async fn me(call: Call) -> Result<Reply, ApiError> {
+    let id = call.session()?.organization_id;
+    let published = call.published();
+    let organization = published.snapshot.organization(id)?.ok_or_else(|| {
+        ApiError::new(
+            Code::Unauthenticated,
+            "the token's organization does not exist",
+        )
+    })?;
+    let now_ms = now_ms();
+    let Use { tier, limits, used } = call.app.limits.used(id, now_ms / 1000)?;
+    let view = OwnOrganization {
+        id: IdText(id),
+        name: organization.name,
+        tier: tier.name(),
+        price: price_of(&tier),
+        forecast: PerLimit::each(|policy| {
+            forecast(policy, *limits.of(policy)?, *used.of(policy)?, now_ms)
+        }),
+        usage: UsageView::of(&used),
+        limits,
+    };
+    Reply::ok(published.head.sequence, &view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 12 s before the end of a minute.
+    const NOW_MS: u64 = 1_795_255_308_000;
+
+    #[test]
+    fn a_limit_runs_out_at_the_windows_own_pace() {
+        let at = |limit, used| exhausted_at_ms(limit, used, Period::Minute, NOW_MS);
+        // 48 s are gone: one a second.
+        assert_eq!(at(50, 48), Some(NOW_MS + 2_000));
+        assert_eq!(at(60, 48), None, "the window ends just then");
+        assert_eq!(at(59, 48), Some(NOW_MS + 11_000));
+        assert_eq!(at(50, 50), Some(NOW_MS));
+        assert_eq!(at(50, 51), Some(NOW_MS));
+        assert_eq!(at(50, 0), None);
+        assert_eq!(at(0, 0), Some(NOW_MS));
+        let begun = exhausted_at_ms(50, 1, Period::Minute, 1_795_255_260_000);
+        assert_eq!(begun, Some(1_795_255_260_000 + 49_000));
+    }
+
+    #[test]
+    fn what_has_no_limit_has_no_forecast() {
+        assert!(forecast(Policy::TierDay, None, 7, NOW_MS).is_none());
+        let day = forecast(Policy::TierDay, Some(1_000), 7, NOW_MS).unwrap();
+        assert_eq!((day.policy, day.remaining), ("tier-day", 993));
+        let resets_at = serde_json::to_value(day.resets_at).unwrap();
+        assert_eq!(resets_at, "2026-11-22T00:00:00.000Z");
+        assert!(day.exhausted_at.is_none());
+    }
+}

@@ -1,0 +1,174 @@
+//! Rate limits over real sockets: every row of the two tables, what counts and what is free, who it
+//! counts on, and that every answer tells how the limits stand.
+//!
+//! Windows follow the wall clock, so one may end anywhere in a test. What is asserted holds within
+//! a window; where a step needs a whole one, it is done again in the next.
+
+mod answers;
+mod callers;
+mod counting;
+mod tiers;
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::harness::{Answer, Caller, Server};
+
+const ON: &str = "rate_limits=on";
+
+/// How an answer says that the nearest limit stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Told {
+    limit: u64,
+    remaining: u64,
+    reset: u64,
+}
+
+/// Reads `"name";a=1;b=2, "other";a=3;b=4`.
+fn members(field: &str) -> Vec<(&str, u64, u64)> {
+    let member = |text| {
+        let mut parts = str::split(text, ';');
+        let name = parts.next().unwrap().trim_matches('"');
+        let mut number = || {
+            parts
+                .next()
+                .unwrap()
+                .split_once('=')
+                .unwrap()
+                .1
+                .parse()
+                .unwrap()
+        };
+        (name, number(), number())
+    };
+    field.split(", ").map(member).collect()
+}
+
+/// What the answer tells; both families of fields must be there and agree.
+#[track_caller]
+fn told(answer: &Answer) -> Told {
+    let number = |name| {
+        answer
+            .header(name)
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}: {:?}", answer.headers))
+    };
+    let told = Told {
+        limit: number("x-ratelimit-limit"),
+        remaining: number("x-ratelimit-remaining"),
+        reset: number("x-ratelimit-reset"),
+    };
+    let standings = members(answer.header("ratelimit"));
+    let policies = members(answer.header("ratelimit-policy"));
+    assert_eq!(standings.len(), policies.len(), "{:?}", answer.headers);
+    assert!(
+        standings.is_sorted_by_key(|(_, remaining, _)| *remaining),
+        "{:?}",
+        answer.headers
+    );
+    let (nearest, remaining, _) = standings[0];
+    let quota = policies.iter().find(|(name, ..)| *name == nearest);
+    let quota = quota.map(|(_, quota, _)| *quota);
+    assert_eq!((Some(told.limit), told.remaining), (quota, remaining));
+    told
+}
+
+/// The name of the limit that a refusal is for.
+#[track_caller]
+fn policy(answer: &Answer) -> &str {
+    answer.refused(429, "RATE_LIMITED");
+    let wait_s: u64 = answer.header("retry-after").parse().unwrap();
+    let policies = members(answer.header("ratelimit-policy"));
+    let name = answer.body["body"]["policy"].as_str().unwrap();
+    assert_eq!(policies.len(), 1);
+    let (told_name, _, window_s) = policies[0];
+    assert_eq!(told_name, name);
+    assert!((1..=window_s).contains(&wait_s), "{wait_s}");
+    assert_eq!(told(answer).remaining, 0);
+    name
+}
+
+/// Sends until it is refused. As long as a window lasts each answer has one less left than the one
+/// before it, and the refusal comes when nothing is left, not sooner and not later. A window that
+/// ends on the way is followed by a whole one. `used` have been counted before.
+async fn use_up(
+    limit: u64,
+    name: &str,
+    used: u64,
+    mut send: impl AsyncFnMut(u64) -> Answer,
+) -> Answer {
+    let mut before: Option<Told> = None;
+    for number in 0..2 * limit + 2 {
+        let answer = send(number).await;
+        let now = told(&answer);
+        assert_eq!(now.limit, limit, "request {number}: {:?}", answer.headers);
+        if answer.status == 429 {
+            assert_eq!(policy(&answer), name);
+            let full = before.expect("the first request is let in");
+            assert_eq!(
+                full,
+                Told {
+                    remaining: 0,
+                    ..now
+                },
+                "request {number}"
+            );
+            return answer;
+        }
+        match before {
+            Some(before) if before.reset == now.reset => {
+                assert_eq!(now.remaining + 1, before.remaining, "request {number}");
+            }
+            None if now.remaining + 1 + used == limit => {}
+            _ => assert_eq!(now.remaining + 1, limit, "request {number} begins a window"),
+        }
+        before = Some(now);
+    }
+    panic!("more than a window's requests were let in");
+}
+
+async fn me(server: &Server, caller: &Caller) -> Answer {
+    server.get("/wallets/me", Some(&caller.token)).await
+}
+
+async fn organization(server: &Server, caller: &Caller) -> Value {
+    let answer = server.get("/organizations/me", Some(&caller.token)).await;
+    answer.expect(200).body
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// A sample of `/metrics`; 0 if there is none.
+async fn metric(port: u16, series: &str) -> u64 {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+    let value = |line: &str| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok();
+    page.lines().find_map(value).unwrap_or(0)
+}
+
+/// Gives the caller's organization a tier, as the operator of the server does.
+async fn set_tier(server: &Server, caller: &Caller, tier: &str, limits: Value) {
+    let socket = server.dir.path().join("data/admin.sock");
+    let mut socket = UnixStream::connect(socket).await.unwrap();
+    let command = json!({
+        "command": "tier",
+        "organization_id": caller.organization_id,
+        "tier": tier,
+        "limits": limits,
+    });
+    let line = format!("{command}\n");
+    socket.write_all(line.as_bytes()).await.unwrap();
+    let mut line = String::new();
+    BufReader::new(socket).read_line(&mut line).await.unwrap();
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(answer["ok"], true, "{answer}");
+}

@@ -1,0 +1,141 @@
+//! Callers whom no organization is known of, and logins that fail.
+
+use serde_json::json;
+
+use super::{ON, free_port, me, metric, policy, told, use_up};
+use crate::harness::{Answer, Caller, PASSWORD, Server};
+
+async fn from(server: &Server, forwarded_for: &str) -> Answer {
+    let header = ("x-forwarded-for", forwarded_for.to_owned());
+    server.call("GET", "/checkpoint", &[header], "").await
+}
+
+async fn log_in(server: &Server, email: &str, password: &str) -> Answer {
+    let body = json!({ "email": email, "password": password }).to_string();
+    server.call("POST", "/wallets/login", &[], &body).await
+}
+
+#[tokio::test]
+async fn an_address_has_a_hundred_requests_a_minute() {
+    let port = free_port();
+    let metrics = format!("metrics_listen=\"127.0.0.1:{port}\"");
+    let server = Server::start_with(&[ON, &metrics]).await;
+    // What is refused for another reason counts too: guessing paths and tokens is not free.
+    use_up(100, "address", 0, async |number| match number % 5 {
+        0 => server.get("/batches", None).await,
+        1 => server.get("/nothing", None).await,
+        2 => server.get("/wallets/me", None).await,
+        3 => server.get("/wallets/me", Some("guessed")).await,
+        _ => server.call("DELETE", "/objects", &[], "").await,
+    })
+    .await;
+    let series = r#"kedge_rate_limited_total{policy="address"}"#;
+    assert_eq!(metric(port, series).await, 1);
+    // Nobody has said that the peer's word is to be believed.
+    let answer = from(&server, "203.0.113.7").await;
+    assert!(told(&answer).remaining < 100, "{:?}", answer.headers);
+    server.get("/healthz", None).await.expect(200);
+}
+
+#[tokio::test]
+async fn whoever_shows_a_token_is_not_counted_on_the_address() {
+    let server = Server::start_with(&[ON, "address_requests_per_minute=4"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    for _ in 0..10 {
+        me(&server, &ann).await.expect(200);
+        // A public read, too, is the organization's.
+        server
+            .get("/checkpoint", Some(&ann.token))
+            .await
+            .expect(200);
+    }
+    let anonymous = server.get("/checkpoint", None).await.expect(200);
+    assert!(told(&anonymous).remaining >= 2, "{:?}", anonymous.headers);
+}
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_callers_are_told_apart() {
+    let trusted = r#"trusted_proxies=["127.0.0.0/8", "10.0.0.0/8"]"#;
+    let options = [ON, trusted, "address_requests_per_minute=3"];
+    let server = Server::start_with(&options).await;
+    let cases = [
+        // One caller behind two proxies; what stands before it, it wrote itself.
+        (
+            "198.51.100.7, 10.1.1.1",
+            "203.0.113.9, 198.51.100.7",
+            "198.51.100.8",
+        ),
+        // Of IPv6 a subscriber has a /64 network.
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::2", "2001:db8:1:3::1"),
+    ];
+    for (caller, same, other) in cases {
+        let mut turn = 0;
+        use_up(3, "address", 0, async |_| {
+            turn += 1;
+            from(&server, if turn % 2 == 0 { caller } else { same }).await
+        })
+        .await;
+        from(&server, other).await.expect(200);
+    }
+}
+
+/// Logs in with wrong passwords until it is refused; windows may end on the way.
+async fn guess(server: &Server, email: impl Fn(u32) -> String, most: u32) -> (Answer, u32) {
+    for number in 0..=2 * most {
+        let answer = log_in(server, &email(number), "wrong horse battery").await;
+        if answer.status == 429 {
+            return (answer, number);
+        }
+        answer.refused(401, "CREDENTIALS_INVALID");
+    }
+    panic!("more guesses were let in than there may be");
+}
+
+#[tokio::test]
+async fn an_account_is_shut_after_failures_whether_it_exists_or_not() {
+    let server = Server::start_with(&[ON, "login_failures_per_address=1000"]).await;
+    Caller::register(&server, "ann@example.com").await;
+    let mut messages = Vec::new();
+    for email in ["ann@example.com", "nobody@example.com"] {
+        let (refused, guesses) = guess(&server, |_| email.to_owned(), 5).await;
+        assert!((5..=10).contains(&guesses), "{guesses}");
+        assert_eq!(policy(&refused), "login-account");
+        assert_eq!(told(&refused).limit, 5);
+        assert_eq!(told(&refused).reset % (15 * 60), 0);
+        let message = refused.body["body"]["message"].as_str().unwrap();
+        messages.push(message.split(';').next().unwrap().to_owned());
+        // The right password does not open it, nor does another way to write the address.
+        let again = log_in(&server, &email.to_uppercase(), PASSWORD).await;
+        let is_new_window = told(&again).reset > told(&refused).reset;
+        assert!(again.status == 429 || is_new_window, "{}", again.body);
+    }
+    assert_eq!(messages[0], messages[1], "nothing tells that one exists");
+}
+
+#[tokio::test]
+async fn a_right_password_forgets_the_failures_before_it() {
+    let server = Server::start_with(&[ON]).await;
+    Caller::register(&server, "ann@example.com").await;
+    for _ in 0..2 {
+        for _ in 0..4 {
+            let wrong = log_in(&server, "ann@example.com", "wrong horse battery").await;
+            wrong.refused(401, "CREDENTIALS_INVALID");
+        }
+        log_in(&server, "ann@example.com", PASSWORD)
+            .await
+            .expect(200);
+    }
+}
+
+#[tokio::test]
+async fn an_address_is_shut_after_failures_of_any_accounts() {
+    let server = Server::start_with(&[ON]).await;
+    Caller::register(&server, "ann@example.com").await;
+    let email = |number| format!("guess-{number}@example.com");
+    let (refused, guesses) = guess(&server, email, 10).await;
+    assert!((10..=20).contains(&guesses), "{guesses}");
+    assert_eq!(policy(&refused), "login-address");
+    let again = log_in(&server, "ann@example.com", PASSWORD).await;
+    let is_new_window = told(&again).reset > told(&refused).reset;
+    assert!(again.status == 429 || is_new_window, "{}", again.body);
+}

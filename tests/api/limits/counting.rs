@@ -1,0 +1,139 @@
+//! The endpoints' own limits, what is counted once and what not at all, and what a crash leaves.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{ON, free_port, me, metric, organization, told, use_up};
+use crate::harness::{Answer, Caller, Server};
+
+async fn patch(server: &Server, caller: &Caller, object_id: &str) -> Answer {
+    let path = format!("/objects/{object_id}");
+    let signed = ("update", object_id);
+    caller
+        .change(
+            server,
+            ("PATCH", &path),
+            signed,
+            r#"{"properties":{"a":1}}"#,
+        )
+        .await
+}
+
+fn sent_today(view: &Value) -> u64 {
+    view["usage"]["day"]["requests"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn each_endpoint_has_its_limit() {
+    let server = Server::start_with(&[ON]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    use_up(10, "template-writes", 0, async |number| {
+        let body = json!({ "name": format!("t{number}") });
+        ann.template(&server, &body).await
+    })
+    .await;
+
+    // POST and PATCH share one limit. When it is used up, other requests are let in all the same.
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let template_id = bob.new_template(&server, "t").await;
+    let object_id = bob.new_object(&server, &template_id).await;
+    use_up(50, "object-writes", 1, async |number| {
+        if number % 2 == 0 {
+            let body = json!({ "template_id": template_id });
+            bob.mint(&server, &body).await
+        } else {
+            patch(&server, &bob, &object_id).await
+        }
+    })
+    .await;
+    let lock = ("lock", object_id.as_str(), "{}");
+    bob.action(&server, lock).await.expect(201);
+    me(&server, &bob).await.expect(200);
+
+    // A batch is one request, however much is in it.
+    let cid = Caller::register(&server, "cid@example.com").await;
+    let template_id = cid.new_template(&server, "t").await;
+    let mint = ("mint", template_id.as_str(), "{}");
+    let before = organization(&server, &cid).await;
+    cid.bus(&server, &[mint; 20], true).await.expect(200);
+    let after = organization(&server, &cid).await;
+    assert_eq!(
+        sent_today(&after),
+        sent_today(&before) + 2,
+        "a batch and this"
+    );
+    use_up(10, "action-batches", 1, async |_| {
+        cid.bus(&server, &[mint; 20], true).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_has_not_changed_costs_nothing() {
+    let server = Server::start_with(&[ON]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    // Twice: a window may end once on the way.
+    for _ in 0..2 {
+        let first = me(&server, &ann).await.expect(200);
+        let known = ("if-none-match", first.header("etag").to_owned());
+        let mut left = Vec::new();
+        for _ in 0..3 {
+            let headers = [ann.bearer(), known.clone()];
+            let same = server.call("GET", "/wallets/me", &headers, "").await;
+            left.push(told(&same.expect(304)));
+        }
+        let last = me(&server, &ann).await.expect(200);
+        if told(&last).reset == told(&first).reset {
+            assert_eq!(left, [told(&first); 3]);
+            assert_eq!(told(&last).remaining + 1, told(&first).remaining);
+            return;
+        }
+    }
+    panic!("two windows ended within a few requests");
+}
+
+#[tokio::test]
+async fn a_days_count_survives_kill_9() {
+    let port = free_port();
+    let metrics = format!("metrics_listen=\"127.0.0.1:{port}\"");
+    let options = [ON, metrics.as_str()];
+    let mut server = Server::start_with(&options).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    for _ in 0..20 {
+        me(&server, &ann).await.expect(200);
+    }
+    let before = organization(&server, &ann).await;
+    assert_eq!(sent_today(&before), 21);
+    // Two more rows: the second one was begun after all of that.
+    let rows = "kedge_usage_rows_written_total";
+    let wanted = metric(port, rows).await + 2;
+    let mut more = 0;
+    while metric(port, rows).await < wanted {
+        assert!(more < 50, "the count is not stored");
+        me(&server, &ann).await.expect(200);
+        more += 1;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    server.kill();
+
+    // The token names its issuer, and the port is another one with each start.
+    let issuer = format!("public_url=\"{}\"", server.url);
+    let options = [ON, issuer.as_str()];
+    let mut server = server.restart_with(&options).await;
+    let after = organization(&server, &ann).await;
+    let day = |view: &Value| view["forecast"]["requests_per_day"]["resets_at"].clone();
+    if day(&after) == day(&before) {
+        let sent = sent_today(&after);
+        assert!((22..=22 + more).contains(&sent), "{sent} of {}", 22 + more);
+    } else {
+        assert_eq!(sent_today(&after), 1, "a new day has begun meanwhile");
+    }
+    // A server that is asked to stop forgets nothing.
+    assert_eq!(server.terminate(), Some(0));
+    let server = server.restart_with(&options).await;
+    let last = organization(&server, &ann).await;
+    if day(&last) == day(&after) {
+        assert_eq!(sent_today(&last), sent_today(&after) + 1);
+    }
+}
