@@ -4,7 +4,9 @@ pub mod actions;
 pub mod anchors;
 pub mod batches;
 pub mod bus;
+pub mod keys;
 pub mod objects;
+pub mod organizations;
 pub mod service;
 pub mod templates;
 pub mod wallets;
@@ -12,7 +14,8 @@ pub mod wallets;
 use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
 use kedge_machine::image::Image;
 use kedge_protocol::receipt::Receipt;
-use kedge_protocol::resource::Object;
+use kedge_protocol::resource::{Object, Trace};
+use kedge_storage::ReadError;
 use serde::Serialize;
 
 use crate::call::{Call, Reply};
@@ -97,9 +100,7 @@ impl Single {
             return Err(ApiError::internal(&"an action on resources made an object"));
         };
         let mut images: Vec<Image> = Vec::clone(made);
-        for image in &mut images {
-            image.place(self.sequence, self.timestamp_ms);
-        }
+        Image::place_all(&mut images, self.sequence, self.timestamp_ms);
         Ok(images)
     }
 
@@ -108,6 +109,22 @@ impl Single {
         let reply = Reply::json(status, self.sequence, body)?;
         Ok(reply.with(NONCE_HIGHEST, &self.nonce_highest.to_string()))
     }
+}
+
+/// Fills in when a resource was made. One that was decided on a version whose own place was not known
+/// then does not know it; by now that version is stored.
+fn settle(
+    trace: &mut Trace,
+    stored: impl FnOnce() -> Result<Option<Trace>, ReadError>,
+) -> Result<(), ApiError> {
+    if trace.created_sequence == 0 {
+        let stored = stored()?;
+        let stored =
+            stored.ok_or_else(|| ApiError::internal(&"a committed resource is missing"))?;
+        trace.created_sequence = stored.created_sequence;
+        trace.created_at_ms = stored.created_at_ms;
+    }
+    Ok(())
 }
 
 /// The answer to a list.

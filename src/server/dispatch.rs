@@ -25,7 +25,8 @@ use crate::envelope::Form;
 use crate::error::{ApiError, Code};
 use crate::metrics::HttpMetrics;
 use crate::query::Query;
-use crate::signing::{SignatureHeaders, request};
+use crate::signing::SignatureHeaders;
+use crate::signing::request::{self, Circumstances};
 
 /// How long a read waits for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -140,7 +141,11 @@ impl Dispatch {
         let now_s = now_s();
         let session = match endpoint.auth {
             Auth::Public => None,
-            Auth::Bearer => Some(app.access.authenticate(&parts.headers, now_s)?),
+            Auth::Bearer => {
+                let session = app.authenticate(&parts.headers, now_s)?;
+                session.check(endpoint.right())?;
+                Some(session)
+            }
         };
         let signature = match endpoint.signs {
             Signs::Nothing => None,
@@ -153,7 +158,12 @@ impl Dispatch {
         let submission = match signature {
             None => None,
             Some(headers) => {
-                match request::read(&endpoint.signs, headers, session, &id, &mut body)? {
+                let circumstances = Circumstances {
+                    session,
+                    path_id: &id,
+                    invitations: &app.invitations,
+                };
+                match request::read(&endpoint.signs, headers, &circumstances, &mut body)? {
                     None => None,
                     Some(signed) => Some(app.check(signed).await?),
                 }

@@ -113,6 +113,7 @@ fn shape(table: Table) -> Shape {
         | Table::Refused
         | Table::Credentials
         | Table::Secrets
+        | Table::KeyUses
         | Table::Sessions
         | Table::Tree
         | Table::Meta => (true, false, 4),

@@ -4,8 +4,11 @@
 
 mod accounts;
 mod bad_input;
+mod client;
 mod harness;
+mod keys;
 mod lists;
+mod members;
 mod objects;
 mod public_log;
 mod transport;

@@ -82,6 +82,8 @@ tables! {
     Credentials = "credentials",
     /// Prefix number ‖ id → secret of an API key or webhook.
     Secrets = "secrets",
+    /// API key id → when it was used last, Unix milliseconds.
+    KeyUses = "key_uses",
     /// Refresh tokens and revoked families.
     Sessions = "sessions",
     /// Format version, domain, head.
