@@ -3,16 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hyper::HeaderMap;
 use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
 use kedge_actors::{Engine, Published};
 use kedge_machine::image::Image;
 use kedge_protocol::Address;
 use tokio::sync::Semaphore;
 
+use crate::auth::api_key::ApiKeys;
 use crate::auth::bearer::AccessTokens;
+use crate::auth::code::{InvitationCodes, MacKey};
 use crate::auth::keys::KeysError;
 use crate::auth::password::{PasswordError, Passwords};
 use crate::auth::session::Sessions;
+use crate::auth::{self, Session};
 use crate::body;
 use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
@@ -35,6 +39,10 @@ pub struct App {
     pub verifier: Verifier,
     /// Access tokens.
     pub access: AccessTokens,
+    /// API keys.
+    pub api_keys: ApiKeys,
+    /// Codes of invitations.
+    pub invitations: InvitationCodes,
     /// Refresh tokens.
     pub sessions: Sessions,
     /// Password hashes.
@@ -92,6 +100,14 @@ impl App {
                 config.access_token_s,
                 config.token_cache_entries,
             )?,
+            api_keys: ApiKeys::new(
+                secrets::read_or_make_32(&keys_dir.join("api-key.key"))?,
+                config.token_cache_entries,
+                engine.clone(),
+            ),
+            invitations: InvitationCodes::new(MacKey::new(secrets::read_or_make_32(
+                &keys_dir.join("invitation.key"),
+            )?)),
             sessions: Sessions::new(config.refresh_token_s),
             passwords: Passwords::new(config.password_hashes_max)?,
             limits: RateLimits::new(config, engine.clone()),
@@ -115,6 +131,12 @@ impl App {
     /// What was published last: the log's head, and the store as it stood then.
     pub fn published(&self) -> Arc<Published> {
         self.engine.published()
+    }
+
+    /// Who shows these headers: an access token, an API key, or both.
+    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<Session, ApiError> {
+        let published = self.published();
+        auth::authenticate(&self.access, &self.api_keys, &published, headers, now_s)
     }
 
     /// Hashes and checks a signed request.

@@ -48,9 +48,13 @@ pub struct Call {
 impl Call {
     /// Who calls.
     pub fn session(&self) -> Result<Session, ApiError> {
-        self.session.ok_or_else(|| {
-            ApiError::new(Code::Unauthenticated, "this endpoint needs an access token")
-        })
+        self.session
+            .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
+    }
+
+    /// The status of success.
+    pub fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.endpoint.status).unwrap_or(StatusCode::OK)
     }
 
     /// Takes the signed request out.
@@ -71,11 +75,12 @@ impl Call {
     }
 
     /// The caller, as the rules of visibility want it. Nobody sees more through a role or an
-    /// address, so they are the least there is.
+    /// address, so they are the least there is; an API key alone owns nothing, so its organization
+    /// stands where a wallet would.
     pub fn viewer(&self) -> Result<Caller, ApiError> {
         let session = self.session()?;
         Ok(Caller {
-            wallet_id: session.wallet_id,
+            wallet_id: session.subject(),
             organization_id: session.organization_id,
             role: Role::Member,
             address: Address::ZERO,

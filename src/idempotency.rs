@@ -28,6 +28,7 @@ use crate::endpoint::{Endpoint, Signs};
 use crate::envelope::Envelope;
 use crate::error::{ApiError, Code};
 use crate::routes;
+use crate::views::accounts::{ApiKeyView, InvitationView};
 use crate::views::resources::{ObjectView, TemplateView, VariationView, WalletView};
 
 /// The header.
@@ -241,22 +242,32 @@ fn resource(done: &Done, timestamp_ms: u64, minted: u64) -> serde_json::Result<V
         return serde_json::to_vec(&ObjectView::from(object));
     }
     let mut images = done.resources(timestamp_ms).into_iter();
-    match images.next() {
-        Some(Image::Wallet(wallet)) => serde_json::to_vec(&Registered {
+    let first = images.next();
+    match (first, images.next()) {
+        (Some(Image::Wallet(wallet)), Some(_)) => serde_json::to_vec(&Registered {
             wallet: wallet.into(),
         }),
-        Some(Image::Template(template)) => {
-            let variations = images.filter_map(|image| match image {
+        (Some(Image::Wallet(wallet)), None)
+        | (Some(Image::Organization(_)), Some(Image::Wallet(wallet))) => {
+            serde_json::to_vec(&WalletView::from(wallet))
+        }
+        (Some(Image::Organization(_)), Some(Image::Invitation(invitation))) => {
+            serde_json::to_vec(&InvitationView::from(invitation))
+        }
+        (Some(Image::ApiKey(key)), _) => serde_json::to_vec(&ApiKeyView::of(key, None)),
+        (Some(Image::Template(template)), None) => {
+            serde_json::to_vec(&TemplateView::of(template, minted))
+        }
+        (Some(Image::Template(template)), Some(second)) => {
+            let variations = std::iter::once(second).chain(images);
+            let variations = variations.filter_map(|image| match image {
                 Image::Variation(variation) => Some(VariationView::from(variation)),
                 _ => None,
             });
-            let items: Vec<VariationView> = variations.collect();
-            let template = TemplateView::of(template, minted);
-            if items.is_empty() {
-                serde_json::to_vec(&template)
-            } else {
-                serde_json::to_vec(&Varied { items, template })
-            }
+            serde_json::to_vec(&Varied {
+                items: variations.collect(),
+                template: TemplateView::of(template, minted),
+            })
         }
         _ => Ok(b"{}".to_vec()),
     }

@@ -87,7 +87,7 @@ impl Listing {
                 "and cursor exclude each other",
             ));
         }
-        let caller = call.session.map(|session| session.wallet_id.to_string());
+        let caller = call.session.map(|session| session.subject().to_string());
         let order = if descending { "desc" } else { "asc" };
         let mut parts = vec![
             call.endpoint.path,

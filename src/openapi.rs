@@ -6,6 +6,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::auth::api_key::API_KEY;
 use crate::endpoint::{Auth, Endpoint, Parameter, Signs, TABLE};
 use crate::error::Code;
 use crate::limits;
@@ -60,6 +61,7 @@ pub fn document() -> Value {
             } },
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
+                "api_key": { "type": "apiKey", "in": "header", "name": API_KEY },
             },
         },
     })
@@ -147,8 +149,15 @@ fn operation(
     }
     operation["security"] = match endpoint.auth {
         Auth::Public => json!([]),
-        Auth::Bearer => json!([{ "bearer": [] }]),
+        Auth::Bearer => {
+            json!([{ "bearer": [] }, { "api_key": [] }, { "bearer": [], "api_key": [] }])
+        }
     };
+    if endpoint.auth == Auth::Bearer
+        && let Some(right) = endpoint.right()
+    {
+        operation["x-api-key-right"] = json!(right.to_string());
+    }
     if let Some(kind) = signed_kind(&endpoint.signs) {
         operation["x-signed-kind"] = json!(kind);
     }
@@ -159,7 +168,10 @@ fn signed_kind(signs: &Signs) -> Option<&str> {
     match signs {
         Signs::Nothing => None,
         Signs::Registration => Some("wallet.register"),
-        Signs::Body(kind, _) => Some(kind.text()),
+        Signs::WalletUpdate => Some("wallet.update"),
+        Signs::Body(kind, _) | Signs::NoBody(kind, _) | Signs::PathAddress(kind) => {
+            Some(kind.text())
+        }
         Signs::Action | Signs::Batch => Some("the action_type of each action"),
     }
 }

@@ -110,6 +110,8 @@ pub(crate) struct Committer {
     pub(crate) frontier: Frontier,
     pub(crate) nonces: HashMap<Address, NonceWindow>,
     pub(crate) minted: HashMap<Id, u64>,
+    /// Secrets of the group that is being formed.
+    pub(crate) secrets: HashMap<Id, SecretRow>,
 }
 
 /// A unit whose batch is sealed, to be answered after the commit.
@@ -346,7 +348,7 @@ impl Committer {
 
     /// Stores the secret of what the unit's only action made or renewed.
     fn put_secret(
-        &self,
+        &mut self,
         group: &mut Group,
         placed: &PlacedUnit,
         secret: &NewSecret,
@@ -369,13 +371,18 @@ impl Committer {
                     _ => 0,
                 };
                 let until_ms = placed.timestamp_ms + overlap_s * 1_000;
-                let before = self.published.load().snapshot.secret(image.id())?;
+                // A second rotation in one group replaces the secret of the first.
+                let before = match self.secrets.get(&image.id()) {
+                    Some(row) => Some(row.clone()),
+                    None => self.published.load().snapshot.secret(image.id())?,
+                };
                 let previous = before.filter(|_| overlap_s > 0);
                 let row = SecretRow {
                     current: token.clone(),
                     previous: previous.map(|row| (row.current, until_ms)),
                 };
                 let of = image.id();
+                self.secrets.insert(of, row.clone());
                 SideWrite::Secret { of, row }
             }
         };
@@ -414,6 +421,7 @@ impl Committer {
         self.visible.send_replace(head.sequence);
         metrics::gauge!(metric::CHAIN_SEQUENCE).set(head.sequence as f64);
         metrics::gauge!(metric::CHAIN_BATCHES).set(head.batches as f64);
+        self.secrets.clear();
         // The caches hold nothing that is not in the snapshot by now.
         if self.nonces.len() > CACHE_MAX {
             self.nonces.clear();

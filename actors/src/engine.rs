@@ -159,6 +159,7 @@ impl Engine {
             frontier,
             nonces: std::collections::HashMap::new(),
             minted: std::collections::HashMap::new(),
+            secrets: std::collections::HashMap::new(),
         };
         let committer_failed = failed_sender.clone();
         let committer = std::thread::Builder::new()

@@ -34,6 +34,17 @@ pub(crate) struct Options {
     pub(crate) deadline_ahead: Duration,
     pub(crate) retry: RetryPolicy,
     pub(crate) verify_receipts: bool,
+    pub(crate) api_key: Option<ApiKey>,
+}
+
+/// A key that no debug output shows.
+#[derive(Clone)]
+pub(crate) struct ApiKey(pub(crate) String);
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
 }
 
 impl Builder {
@@ -57,6 +68,15 @@ impl Builder {
     #[must_use]
     pub fn deadline_ahead(mut self, ahead: Duration) -> Self {
         self.options.deadline_ahead = ahead;
+        self
+    }
+
+    /// Shows this API key with every request of its accounts. An account that is logged in shows its
+    /// token too; then the narrower right holds. One that is not acts by the key alone: it signs, and
+    /// its key must be one of a wallet of the key's organization.
+    #[must_use]
+    pub fn api_key(mut self, key: impl Into<String>) -> Self {
+        self.options.api_key = Some(ApiKey(key.into()));
         self
     }
 
@@ -137,6 +157,7 @@ impl Client {
                 deadline_ahead: Duration::from_mins(5),
                 retry: RetryPolicy::default(),
                 verify_receipts: true,
+                api_key: None,
             },
         }
     }

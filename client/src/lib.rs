@@ -32,6 +32,7 @@ pub mod sign;
 pub mod types;
 
 mod account;
+mod accounts;
 mod bus;
 mod client;
 mod nonces;
@@ -42,6 +43,9 @@ mod verify;
 mod watch;
 
 pub use account::{Account, Registration};
+pub use accounts::{
+    ApiKey, Invitation, NewApiKey, NewInvitation, ShownApiKey, ShownInvitation, WalletChange,
+};
 pub use bus::{ActionResult, BatchMode, BatchOutcome, DoneAction, NewAction};
 pub use client::{Builder, Client};
 pub use error::{Envelope, Error, Result, VerificationError};

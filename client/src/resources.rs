@@ -1,5 +1,6 @@
 //! The resource endpoints: templates, objects, and reading the account's part of the log.
 
+use bytes::Bytes;
 use hyper::Method;
 use kedge_protocol::action::Kind;
 use kedge_protocol::proof::ProofFile;
@@ -45,7 +46,7 @@ impl ProofForm {
 
 impl Account {
     /// One call of a resource endpoint: its whole body is the payload.
-    async fn change<T: DeserializeOwned>(
+    pub(crate) async fn change<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
@@ -54,24 +55,36 @@ impl Account {
         body: &impl Serialize,
     ) -> Result<(Changed<T>, Hash)> {
         let body = to_json(body)?;
-        let request = Authorized {
-            method,
-            path,
-            body: body.clone(),
-            headers: Vec::new(),
-            bearer: true,
-        };
         let action = ActionText {
             kind,
             target,
             payload: &body,
+        };
+        self.change_signing(method, path, body.clone(), action)
+            .await
+    }
+
+    /// One call of a resource endpoint whose payload need not be its body.
+    pub(crate) async fn change_signing<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        action: ActionText<'_>,
+    ) -> Result<(Changed<T>, Hash)> {
+        let request = Authorized {
+            method,
+            path,
+            body,
+            headers: Vec::new(),
+            bearer: true,
         };
         let signs = Signs {
             actions: std::slice::from_ref(&action),
             atomic: false,
         };
         let (answer, signed) = self.signed(&request, &signs).await?;
-        let changed: Changed<T> = answer.read(path_name(kind))?;
+        let changed: Changed<T> = answer.read(path_name(action.kind))?;
         let content = signed.contents[0];
         self.check_single(&content, changed.action_id, changed.receipt.as_ref())?;
         Ok((changed, content))
@@ -142,7 +155,7 @@ impl Account {
         Ok(changed)
     }
 
-    fn list<T: DeserializeOwned>(&self, path: String, query: &ListQuery) -> Pages<T> {
+    pub(crate) fn list<T: DeserializeOwned>(&self, path: String, query: &ListQuery) -> Pages<T> {
         Pages::new(Source::Account(self.clone()), path, query)
     }
 
@@ -202,6 +215,7 @@ fn path_name(kind: &Kind) -> &'static str {
         Kind::TemplateVariations => "making variations",
         Kind::Mint => "minting an object",
         Kind::Transfer => "transferring an object",
-        _ => "updating an object",
+        Kind::Update => "updating an object",
+        _ => "changing an account",
     }
 }

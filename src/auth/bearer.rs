@@ -15,7 +15,6 @@ use kedge_protocol::{Hash, Id, Prefix};
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
-use super::Session;
 use super::keys::{KeysError, TokenKeys};
 use crate::config::secrets::{self, SecretError};
 use crate::error::{ApiError, Code};
@@ -38,13 +37,25 @@ struct Claims {
     jti: String,
 }
 
+/// What a token says of who shows it. A wallet belongs to its organization for ever, so the token
+/// may say both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TokenHolder {
+    /// The wallet.
+    pub wallet_id: Id,
+    /// Its organization.
+    pub organization_id: Id,
+    /// When the token ends, Unix seconds.
+    pub expires_at_s: u64,
+}
+
 /// Makes and checks access tokens.
 pub struct AccessTokens {
     dir: PathBuf,
     issuer: String,
     lifetime_s: u64,
     keys: ArcSwap<TokenKeys>,
-    checked: Cache<Hash, Session>,
+    checked: Cache<Hash, TokenHolder>,
 }
 
 impl AccessTokens {
@@ -113,7 +124,7 @@ impl AccessTokens {
     }
 
     /// Who shows this `Authorization` header.
-    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<Session, ApiError> {
+    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<TokenHolder, ApiError> {
         let value = headers.get(AUTHORIZATION).ok_or_else(|| {
             unauthenticated("this endpoint needs a token: Authorization: Bearer <access_token>")
         })?;
@@ -124,27 +135,27 @@ impl AccessTokens {
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim())
             .ok_or_else(|| unauthenticated("Authorization must be: Bearer <access_token>"))?;
-        self.session(token, now_s)
+        self.holder(token, now_s)
     }
 
-    fn session(&self, token: &str, now_s: u64) -> Result<Session, ApiError> {
+    fn holder(&self, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(unauthenticated("the access token is none of this service"));
         }
         let hash = sha256(token.as_bytes());
-        if let Some(session) = self.checked.get(&hash) {
-            if session.expires_at_s > now_s {
-                return Ok(session);
+        if let Some(holder) = self.checked.get(&hash) {
+            if holder.expires_at_s > now_s {
+                return Ok(holder);
             }
             self.checked.remove(&hash);
             return Err(expired());
         }
-        let session = self.check(token, now_s)?;
-        self.checked.insert(hash, session);
-        Ok(session)
+        let holder = self.check(token, now_s)?;
+        self.checked.insert(hash, holder);
+        Ok(holder)
     }
 
-    fn check(&self, token: &str, now_s: u64) -> Result<Session, ApiError> {
+    fn check(&self, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
         let foreign = || unauthenticated("the access token is none of this service");
         let keys = self.keys.load();
         let header = jsonwebtoken::decode_header(token).map_err(|_| foreign())?;
@@ -167,7 +178,7 @@ impl AccessTokens {
         if claims.exp <= now_s {
             return Err(expired());
         }
-        Ok(Session {
+        Ok(TokenHolder {
             wallet_id: claims.sub,
             organization_id: claims.org,
             expires_at_s: claims.exp,
@@ -236,8 +247,8 @@ mod tests {
             .issue(id(Prefix::Wallet), id(Prefix::Organization), now)
             .unwrap();
         for _ in 0..2 {
-            let session = tokens.authenticate(&headers(&token), now).unwrap();
-            assert_eq!(session.wallet_id, id(Prefix::Wallet));
+            let holder = tokens.authenticate(&headers(&token), now).unwrap();
+            assert_eq!(holder.wallet_id, id(Prefix::Wallet));
         }
         let late = tokens
             .authenticate(&headers(&token), now + 900)

@@ -1,20 +1,105 @@
-//! Who calls: passwords, access tokens, refresh tokens.
+//! Who calls: passwords, access tokens, refresh tokens, API keys, invitations.
 
+pub mod api_key;
 pub mod bearer;
+pub mod code;
+pub mod key_uses;
 pub mod keys;
 pub mod password;
+pub mod rights;
 pub mod session;
 
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use kedge_actors::Published;
 use kedge_protocol::Id;
 
-/// A caller who showed an access token. A wallet belongs to its organization for ever, so the
-/// token may say both.
+use crate::error::{ApiError, Code};
+use api_key::ApiKeys;
+use bearer::AccessTokens;
+use rights::{Right, Rights};
+
+/// A caller who showed an access token, an API key, or both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Session {
-    /// The wallet.
-    pub wallet_id: Id,
-    /// Its organization.
+    /// The organization.
     pub organization_id: Id,
-    /// When the token ends, Unix seconds.
-    pub expires_at_s: u64,
+    /// The wallet, by its access token; an API key alone has none.
+    pub wallet_id: Option<Id>,
+    /// What the API key may do, where one was shown; a token's wallet may do everything.
+    pub rights: Option<Rights>,
+}
+
+impl Session {
+    /// The caller's wallet.
+    pub fn wallet(&self) -> Result<Id, ApiError> {
+        self.wallet_id.ok_or_else(|| {
+            ApiError::new(
+                Code::Forbidden,
+                "this is about one wallet, and an API key belongs to none: log in and send the \
+                 access token, beside the key or without it",
+            )
+        })
+    }
+
+    /// Who calls, in one id: the wallet, or the organization for an API key alone.
+    pub fn subject(&self) -> Id {
+        self.wallet_id.unwrap_or(self.organization_id)
+    }
+
+    /// Checks that the API key, if there is one, may do this. Where a token was shown too, the
+    /// narrower right holds, and a key's is never the wider one.
+    pub fn check(&self, right: Option<Right>) -> Result<(), ApiError> {
+        let Some(rights) = self.rights else {
+            return Ok(());
+        };
+        let message = match right {
+            Some(right) if rights.allow(right) => return Ok(()),
+            Some(right) => format!(
+                "the API key has not the right {right}; make one whose permissions grant it"
+            ),
+            None => "this is not done with an API key; send an access token alone".to_owned(),
+        };
+        Err(ApiError::new(Code::Forbidden, message))
+    }
+}
+
+/// Who shows these headers. A token and a key together must be of one organization.
+pub fn authenticate(
+    tokens: &AccessTokens,
+    keys: &ApiKeys,
+    published: &Published,
+    headers: &HeaderMap,
+    now_s: u64,
+) -> Result<Session, ApiError> {
+    let key = keys.authenticate(headers, published, now_s.saturating_mul(1_000))?;
+    let token = headers
+        .contains_key(AUTHORIZATION)
+        .then(|| tokens.authenticate(headers, now_s))
+        .transpose()?;
+    let rights = key.map(|key| key.rights);
+    match (token, key) {
+        (Some(token), Some(key)) if token.organization_id != key.organization_id => {
+            Err(ApiError::new(
+                Code::Forbidden,
+                "the access token and the API key are of different organizations; send one of them",
+            ))
+        }
+        (Some(token), _) => Ok(Session {
+            organization_id: token.organization_id,
+            wallet_id: Some(token.wallet_id),
+            rights,
+        }),
+        (None, Some(key)) => Ok(Session {
+            organization_id: key.organization_id,
+            wallet_id: None,
+            rights,
+        }),
+        (None, None) => Err(ApiError::new(
+            Code::Unauthenticated,
+            "this endpoint needs credentials: Authorization: Bearer <access_token>, or x-api-key: \
+             <key>, or both",
+        )
+        .with_header(WWW_AUTHENTICATE, "Bearer".to_owned())),
+    }
 }

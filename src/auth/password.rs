@@ -1,6 +1,7 @@
 //! Passwords: Argon2id with the crate's defaults (19 MiB, two passes), on threads of their own,
 //! a bounded number at a time.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,8 +35,100 @@ fn hash(password: &[u8]) -> Result<String, PasswordError> {
         .map_err(|error| PasswordError(error.to_string()))
 }
 
-/// Checks a new password's form (NIST SP 800-63B, 3.1.1.2: length alone, no rules of composition).
-pub fn check_new(password: &str) -> Result<(), ApiError> {
+/// Words of which passwords are made that are guessed first; those of this service among them.
+const GUESSED_WORDS: &[&str] = &[
+    "password",
+    "passwort",
+    "passwd",
+    "letmein",
+    "welcome",
+    "iloveyou",
+    "trustno",
+    "changeme",
+    "changeit",
+    "default",
+    "secret",
+    "admin",
+    "administrator",
+    "login",
+    "qwertyuiop",
+    "qwerty",
+    "qwertz",
+    "azerty",
+    "asdfghjkl",
+    "asdfgh",
+    "zxcvbnm",
+    "yxcvbnm",
+    "qazwsxedc",
+    "abcdefghijklm",
+    "abcdef",
+    "abc",
+    "nopqrstuvwxyz",
+    "dragon",
+    "monkey",
+    "football",
+    "baseball",
+    "sunshine",
+    "princess",
+    "superman",
+    "batman",
+    "master",
+    "shadow",
+    "summer",
+    "winter",
+    "spring",
+    "autumn",
+    "whatever",
+    "hello",
+    "test",
+    "user",
+    "root",
+    "kedge",
+    "wallet",
+    "digitalobjectservice",
+];
+/// Letters that must be left of a password without guessed words, so that it is none of them.
+const LEFT_LETTERS_MIN: usize = 4;
+
+/// True for passwords that are made of nothing but words that are guessed first, the caller's own
+/// names, digits and repetitions (NIST SP 800-63B, 3.1.1.2: the block list).
+fn is_guessed<'a>(password: &str, names: impl IntoIterator<Item = &'a str>) -> bool {
+    let letters = |text: &str| -> String {
+        let lower = text.to_lowercase();
+        lower.chars().filter(|c| c.is_alphabetic()).collect()
+    };
+    let mut words: Vec<String> = GUESSED_WORDS
+        .iter()
+        .map(|word| (*word).to_owned())
+        .collect();
+    for name in names {
+        words.push(letters(name));
+        words.extend(name.split(['@', '.', '-', '_', '+', ' ']).map(letters));
+    }
+    words.retain(|word| word.chars().count() > 2);
+    // The longest first: what is left of a longer word is no shorter one's to hide.
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let mut left = letters(password);
+    for word in &words {
+        left = left.replace(word.as_str(), "");
+    }
+    let different: HashSet<char> = left.chars().collect();
+    different.len() < LEFT_LETTERS_MIN && !is_random(password)
+}
+
+/// True for a password without words that has many different characters all the same.
+fn is_random(password: &str) -> bool {
+    let others: HashSet<char> = password.chars().filter(|c| !c.is_alphabetic()).collect();
+    // All ten digits in a row are not random, so more than these.
+    others.len() > 10
+}
+
+/// Checks a new password's form (NIST SP 800-63B, 3.1.1.2: length and a block list, no rules of
+/// composition). `names` are the caller's own: e-mail address, nickname.
+pub fn check_new<'a>(
+    password: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<(), ApiError> {
     let chars = password.chars().count();
     if chars < PASSWORD_CHARS_MIN {
         let message = format!("must have at least {PASSWORD_CHARS_MIN} characters");
@@ -44,6 +137,11 @@ pub fn check_new(password: &str) -> Result<(), ApiError> {
     if password.len() > PASSWORD_BYTES_MAX {
         let message = format!("must have at most {PASSWORD_BYTES_MAX} bytes");
         return Err(ApiError::field("/password", "range", message));
+    }
+    if is_guessed(password, names) {
+        let message = "is made of words that are guessed first; take some unrelated words, or let a \
+                       password manager make one";
+        return Err(ApiError::field("/password", "guessed", message));
     }
     Ok(())
 }
@@ -122,8 +220,38 @@ mod tests {
 
     #[test]
     fn length_is_checked_in_characters() {
-        assert!(check_new("äöüäöüäöüäöüäö").is_err());
-        assert!(check_new("äöüäöüäöüäöüäöü").is_ok());
-        assert!(check_new(&"x".repeat(PASSWORD_BYTES_MAX + 1)).is_err());
+        assert!(check_new("äöüßäöüßäöüßäö", []).is_err());
+        assert!(check_new("äöüßäöüßäöüßäöü", []).is_ok());
+        let longest = "four".repeat(PASSWORD_BYTES_MAX / 4);
+        assert!(check_new(&longest, []).is_ok());
+        assert!(check_new(&format!("{longest}x"), []).is_err());
+    }
+
+    #[test]
+    fn what_is_guessed_first_is_refused() {
+        let names = ["ann.miller@example.com", "Annie"];
+        for bad in [
+            "passwordpassword",
+            "Password123456789",
+            "123456789012345",
+            "aaaaaaaaaaaaaaaa",
+            "qwertyuiop123456",
+            "Kedge-Wallet-2026!",
+            "AnnMiller1990-1990",
+            "annie annie annie 1",
+            "example-miller-2026",
+            "1111111111111 7777",
+        ] {
+            assert!(check_new(bad, names).is_err(), "{bad}");
+        }
+        for good in [
+            "correct horse battery",
+            "my password is a river",
+            "ann miller rides a bike",
+            "7f3a 9c21 e04b 55d8",
+            "08-15!47/11=$%&(23",
+        ] {
+            assert!(check_new(good, names).is_ok(), "{good}");
+        }
     }
 }

@@ -84,6 +84,20 @@ impl Sessions {
         Ok(tokens)
     }
 
+    /// Ends the login that a refresh token comes from. A token that is not known has nothing to end.
+    pub async fn end(&self, engine: &Engine, refresh_token: &str) -> Result<(), ApiError> {
+        let token_hash = sha256(refresh_token.as_bytes()).0;
+        let row = engine.published().snapshot.session(token_hash);
+        if let Some(row) = row.map_err(|error| ApiError::internal(&error))? {
+            let family = row.family;
+            let until_s = now_s() + self.lifetime_s;
+            engine
+                .side_write(SideWrite::RevokeFamily { family, until_s })
+                .await?;
+        }
+        Ok(())
+    }
+
     /// New tokens, and what must be stored before they go out.
     fn issue(
         &self,

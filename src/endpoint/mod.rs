@@ -1,6 +1,7 @@
 //! The table of endpoints: what every route is, once. Routing, authentication, signatures, the
 //! OpenAPI document and the metrics' labels come from it.
 
+mod accounts;
 mod table;
 
 use std::collections::BTreeMap;
@@ -9,8 +10,10 @@ use std::pin::Pin;
 
 use hyper::Method;
 use kedge_protocol::action::Kind;
+use kedge_protocol::resource::Area;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
 use crate::error::{ApiError, Code};
 
@@ -21,7 +24,7 @@ pub use table::{MIN_SEQUENCE, TABLE};
 pub enum Auth {
     /// Anybody.
     Public,
-    /// Who shows an access token.
+    /// Who shows an access token, an API key, or both.
     Bearer,
 }
 
@@ -53,6 +56,10 @@ pub enum Target {
     Path,
     /// `template_id` of the body.
     TemplateMember,
+    /// The caller's wallet.
+    Wallet,
+    /// The caller's organization.
+    Organization,
 }
 
 /// What a request signs.
@@ -62,8 +69,16 @@ pub enum Signs {
     Nothing,
     /// One action of this kind; the payload is the whole body.
     Body(Kind, Target),
+    /// One action of this kind without a body: the payload is empty.
+    NoBody(Kind, Target),
+    /// One action of this kind on the caller's wallet; the payload is the JSON object
+    /// `{"address":"…"}` with the address of the path.
+    PathAddress(Kind),
     /// A registration: the payload is the body's digest.
     Registration,
+    /// A change of the caller's wallet: the payload is the body, or the digest of one that holds a
+    /// password.
+    WalletUpdate,
     /// One action of the bus.
     Action,
     /// A batch of actions of the bus.
@@ -94,7 +109,7 @@ pub fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 
 /// One route.
 pub struct Endpoint {
-    /// GET (HEAD comes with it), POST or PATCH.
+    /// GET (HEAD comes with it), POST, PATCH or DELETE.
     pub method: Method,
     /// The path's template.
     pub path: &'static str,
@@ -104,6 +119,8 @@ pub struct Endpoint {
     pub summary: &'static str,
     /// Who may call.
     pub auth: Auth,
+    /// What an API key must be allowed, where tag and method do not say it.
+    pub right: Option<Right>,
     /// What it signs.
     pub signs: Signs,
     /// How it is counted.
@@ -124,6 +141,33 @@ impl Endpoint {
     /// True where the answer reflects the log, so that `min_sequence` makes sense.
     pub fn reads_log(&self) -> bool {
         self.method == Method::GET && self.limit != LimitClass::Free
+    }
+
+    /// What an API key must be allowed for it; `None` where no key is enough. What changes nothing is
+    /// a read, whatever its method.
+    pub fn right(&self) -> Option<Right> {
+        if self.right.is_some() {
+            return self.right;
+        }
+        let area = match self.tag {
+            "Accounts" => Area::Wallets,
+            "API keys" => Area::ApiKeys,
+            "Objects" => Area::Objects,
+            "Templates" => Area::Templates,
+            "Action bus" => Area::Actions,
+            "Events" => Area::Events,
+            "Files" => Area::Files,
+            "Webhooks" => Area::Webhooks,
+            "Log" => Area::Batches,
+            _ => return None,
+        };
+        let access = match (self.method.as_str(), &self.signs) {
+            (_, Signs::Nothing) | ("GET", _) => Access::Read,
+            ("PATCH", _) => Access::Update,
+            ("DELETE", _) => Access::Delete,
+            _ => Access::Create,
+        };
+        Some(Right { area, access })
     }
 
     /// The names of its query parameters.
@@ -222,7 +266,11 @@ mod tests {
 
     #[test]
     fn what_changes_something_is_signed() {
-        let unsigned = ["/wallets/login", "/wallets/token/refresh"];
+        let unsigned = [
+            "/wallets/login",
+            "/wallets/logout",
+            "/wallets/token/refresh",
+        ];
         for endpoint in TABLE.iter() {
             let changes = endpoint.method != Method::GET && !unsigned.contains(&endpoint.path);
             assert_eq!(
@@ -231,7 +279,36 @@ mod tests {
                 "{}",
                 endpoint.path
             );
-            assert_eq!(endpoint.request.is_some(), endpoint.method != Method::GET);
+            let bodiless = matches!(endpoint.signs, Signs::NoBody(..) | Signs::PathAddress(..));
+            let has_body = endpoint.method != Method::GET && !bodiless;
+            assert_eq!(endpoint.request.is_some(), has_body, "{}", endpoint.path);
+        }
+    }
+
+    #[test]
+    fn api_keys_need_a_right_for_everything_that_is_not_public() {
+        let mut names = Vec::new();
+        for endpoint in TABLE.iter().filter(|row| row.auth == Auth::Bearer) {
+            let right = endpoint.right();
+            let right = right.unwrap_or_else(|| panic!("{} has no right", endpoint.path));
+            names.push(format!("{} {} {right}", endpoint.method, endpoint.path));
+        }
+        for expected in [
+            "GET /wallets/me wallets.read",
+            "POST /wallets/me/keys wallets.update",
+            "DELETE /wallets/me/keys/{id} wallets.update",
+            "POST /api-keys api_keys.create",
+            "POST /api-keys/{id}/rotate api_keys.update",
+            "DELETE /api-keys/{id} api_keys.delete",
+            "PATCH /objects/{id} objects.update",
+            "POST /objects/{id}/transfer objects.update",
+            "POST /ebus/actions/batch actions.create",
+            "GET /batches/{id}/actions batches.read",
+        ] {
+            assert!(
+                names.iter().any(|name| name == expected),
+                "{expected}: {names:#?}"
+            );
         }
     }
 }

@@ -4,10 +4,12 @@ use std::sync::LazyLock;
 
 use hyper::Method;
 use kedge_protocol::action::Kind;
+use kedge_protocol::resource::Area;
 
 use super::Auth::{Bearer, Public};
 use super::LimitClass::{ActionBatches, Free, Lists, ObjectWrites, TemplateWrites, Tier};
-use super::{Endpoint, Parameter, Signs, Target, schema};
+use super::{Endpoint, Parameter, Signs, Target, accounts, schema};
+use crate::auth::rights::{Access, Right};
 use crate::listing::LIST;
 use crate::routes::{
     actions, anchors, batches, bus, objects, organizations, service, templates, wallets,
@@ -33,6 +35,7 @@ macro_rules! handler {
         |call| Box::pin($handler(call))
     };
 }
+pub(super) use handler;
 
 /// A template with its properties and rules.
 #[derive(schemars::JsonSchema)]
@@ -106,13 +109,19 @@ struct TransferBody {
 }
 
 /// A row with what most rows share.
-fn row(method: Method, path: &'static str, tag: &'static str, summary: &'static str) -> Endpoint {
+pub(super) fn row(
+    method: Method,
+    path: &'static str,
+    tag: &'static str,
+    summary: &'static str,
+) -> Endpoint {
     Endpoint {
         method,
         path,
         tag,
         summary,
         auth: Bearer,
+        right: None,
         signs: Signs::Nothing,
         limit: Tier,
         query: &[],
@@ -125,6 +134,12 @@ fn row(method: Method, path: &'static str, tag: &'static str, summary: &'static 
 
 /// Every route.
 pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
+    let mut table = rows();
+    table.extend(accounts::rows());
+    table
+});
+
+fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {
             auth: Public,
@@ -277,6 +292,10 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
             signs: Signs::Body(Kind::Transfer, Target::Path),
             request: Some(schema::<TransferBody>),
             response: schema::<Changed<ObjectView>>,
+            right: Some(Right {
+                area: Area::Objects,
+                access: Access::Update,
+            }),
             handler: handler!(objects::update),
             ..row(
                 Method::POST,
@@ -504,4 +523,4 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
             )
         },
     ]
-});
+}

@@ -4,6 +4,8 @@ pub mod actions;
 pub mod anchors;
 pub mod batches;
 pub mod bus;
+pub mod keys;
+pub mod members;
 pub mod objects;
 pub mod organizations;
 pub mod service;
@@ -13,7 +15,8 @@ pub mod wallets;
 use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
 use kedge_machine::image::Image;
 use kedge_protocol::receipt::Receipt;
-use kedge_protocol::resource::Object;
+use kedge_protocol::resource::{Object, Trace};
+use kedge_storage::ReadError;
 use serde::Serialize;
 
 use crate::call::{Call, Reply};
@@ -156,6 +159,22 @@ pub fn answered_again(
     let status = hyper::StatusCode::from_u16(call.endpoint.status)
         .map_err(|error| ApiError::internal(&error))?;
     single.reply_again(status, residue, &())
+}
+
+/// Fills in when a resource was made. One that was decided on a version whose own place was not known
+/// then does not know it; by now that version is stored.
+fn settle(
+    trace: &mut Trace,
+    stored: impl FnOnce() -> Result<Option<Trace>, ReadError>,
+) -> Result<(), ApiError> {
+    if trace.created_sequence == 0 {
+        let stored = stored()?;
+        let stored =
+            stored.ok_or_else(|| ApiError::internal(&"a committed resource is missing"))?;
+        trace.created_sequence = stored.created_sequence;
+        trace.created_at_ms = stored.created_at_ms;
+    }
+    Ok(())
 }
 
 /// The answer to a list.

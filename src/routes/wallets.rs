@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use kedge_actors::api::{ActionOutcome, NewSecret, Outcome, Submission};
+use kedge_actors::api::{ActionOutcome, NewSecret, Outcome, Submission, SubmittedAction};
 use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::Id;
@@ -11,13 +11,15 @@ use kedge_protocol::resource::Wallet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{PRIVATE, single};
+use super::{PRIVATE, settle, single};
+use crate::auth::password;
 use crate::auth::session::Tokens;
 use crate::body;
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::error::{ApiError, Code};
 use crate::signing::registration::RegisterBody;
+use crate::signing::wallet::WalletBody;
 use crate::views::resources::{Changed, NonceView, OwnWallet, WalletView};
 use crate::views::scalars::{AddressText, Decimal};
 
@@ -50,6 +52,7 @@ pub struct RefreshBody {
 pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
     let registration: RegisterBody = body::parse(&call.body.text)?;
     let mut submission = call.take_submission()?;
+    check_invitation(&call, &registration)?;
     // Hashing a password is dear: only for those who have signed.
     let phc = call.app.passwords.hash(registration.password).await?;
     submission.secret = Some(NewSecret::Password(phc));
@@ -88,6 +91,27 @@ pub async fn registered_again(
     };
     let tokens = begin(call, &own_wallet(call, wallet_id)?).await?;
     single.reply_again(StatusCode::CREATED, residue, &tokens)
+}
+
+/// Checks what the rules cannot: that the invitation has not run out, and that it is to the
+/// organization that is named.
+fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiError> {
+    let code = registration.invitation.as_deref();
+    let Some(id) = code.and_then(|code| call.app.invitations.open(code)) else {
+        return Ok(());
+    };
+    let forbidden = |message: &'static str| Err(ApiError::new(Code::Forbidden, message));
+    let Some(invitation) = call.published().snapshot.invitation(id)? else {
+        return forbidden("the invitation is not there; ask for a new one");
+    };
+    if invitation.expires_at_ms() <= call.app.engine.now_ms() {
+        return forbidden("the invitation's time is over; ask for a new one");
+    }
+    let named = registration.organization_id;
+    if named.is_some_and(|named| named != invitation.organization_id) {
+        return forbidden("the invitation is to another organization than organization_id");
+    }
+    Ok(())
 }
 
 async fn begin(call: &Call, wallet: &Wallet) -> Result<Tokens, ApiError> {
@@ -148,6 +172,13 @@ pub async fn refresh(call: Call) -> Result<Reply, ApiError> {
     Reply::ok(published.head.sequence, &answer)
 }
 
+/// The login's tokens are ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LoggedOut {
+    /// Always true: its refresh tokens give no new tokens any more.
+    pub ended: bool,
+}
+
 fn own_wallet(call: &Call, id: Id) -> Result<Wallet, ApiError> {
     call.published()
         .snapshot
@@ -158,7 +189,7 @@ fn own_wallet(call: &Call, id: Id) -> Result<Wallet, ApiError> {
 /// `GET /wallets/me`
 pub async fn me(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
-    let wallet = own_wallet(&call, call.session()?.wallet_id)?;
+    let wallet = own_wallet(&call, call.session()?.wallet()?)?;
     let mut nonces = Vec::with_capacity(wallet.keys.len());
     for key in &wallet.keys {
         nonces.push(NonceView {
@@ -171,4 +202,64 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
         nonces,
     };
     Ok(Reply::ok(published.head.sequence, &answer)?.etagged(&call, PRIVATE))
+}
+
+/// `PATCH /wallets/me`
+pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
+    let mut submission = call.take_submission()?;
+    let discloses = |action: &SubmittedAction| action.disclosed.is_some();
+    if submission.actions.iter().any(discloses) {
+        submission.secret = Some(new_password(&call).await?);
+    }
+    changed_wallet(&call, submission).await
+}
+
+/// The hash of the password that replaces the one until now, which the body must hold too.
+async fn new_password(call: &Call) -> Result<NewSecret, ApiError> {
+    let patch: WalletBody = body::parse(&call.body.text)?;
+    let wallet = own_wallet(call, call.session()?.wallet()?)?;
+    let passwords = &call.app.passwords;
+    let current = patch.current_password.unwrap_or_default();
+    let phc = call.published().snapshot.password_hash(wallet.id)?;
+    if !passwords.verify(current, phc).await? {
+        let message = "current_password is not right";
+        return Err(ApiError::new(Code::CredentialsInvalid, message));
+    }
+    let password = patch.password.unwrap_or_default();
+    let names = [Some(wallet.email.as_str()), wallet.nickname.as_deref()];
+    password::check_new(&password, names.into_iter().flatten())?;
+    Ok(NewSecret::Password(passwords.hash(password).await?))
+}
+
+/// `POST /wallets/me/keys` and `DELETE /wallets/me/keys/{id}`
+pub async fn change_keys(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = call.take_submission()?;
+    changed_wallet(&call, submission).await
+}
+
+async fn changed_wallet(call: &Call, submission: Submission) -> Result<Reply, ApiError> {
+    let submission = Arc::new(submission);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
+    let single = single(call, &submission, &outcome)?;
+    let Some(Image::Wallet(mut wallet)) = single.images()?.into_iter().next() else {
+        return Err(ApiError::internal(&"an action on a wallet changed none"));
+    };
+    settle(&mut wallet.trace, || {
+        let stored = call.published().snapshot.wallet(wallet.id)?;
+        Ok(stored.map(|stored| stored.trace))
+    })?;
+    let answer = Changed {
+        resource: WalletView::from(wallet),
+        action_id: single.action_id,
+        receipt: single.receipt.clone(),
+    };
+    single.reply(call.status(), &answer)
+}
+
+/// `POST /wallets/logout`
+pub async fn logout(call: Call) -> Result<Reply, ApiError> {
+    let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
+    let app = &call.app;
+    app.sessions.end(&app.engine, &refresh_token).await?;
+    Reply::ok(call.published().head.sequence, &LoggedOut { ended: true })
 }

@@ -18,6 +18,7 @@ use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::auth::Session;
+use crate::auth::api_key::API_KEY;
 use crate::body::Text;
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
@@ -29,7 +30,8 @@ use crate::idempotency;
 use crate::limits::Tally;
 use crate::metrics::HttpMetrics;
 use crate::query::Query;
-use crate::signing::{SignatureHeaders, request};
+use crate::signing::SignatureHeaders;
+use crate::signing::request::{self, Circumstances};
 
 /// How long a read waits for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -157,6 +159,9 @@ impl Dispatch {
         let now_s = now_s();
         let session = self.identify(endpoint, &parts.headers, now_s, tally)?;
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+        if let Some(session) = &session {
+            session.check(endpoint.right())?;
+        }
         let signature = match endpoint.signs {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
@@ -168,7 +173,12 @@ impl Dispatch {
         let submission = match signature {
             None => None,
             Some(headers) => {
-                match request::read(&endpoint.signs, headers, session, &id, &mut body)? {
+                let circumstances = Circumstances {
+                    session,
+                    path_id: &id,
+                    invitations: &app.invitations,
+                };
+                match request::read(&endpoint.signs, headers, &circumstances, &mut body)? {
                     None => None,
                     Some(signed) => Some(app.check(signed).await?),
                 }
@@ -212,16 +222,16 @@ impl Dispatch {
         now_s: u64,
         tally: &mut Tally,
     ) -> Result<Option<Session>, ApiError> {
-        let access = &self.app.access;
-        let may_show_token = endpoint.method == Method::GET
-            && endpoint.limit != LimitClass::Free
-            && headers.contains_key(AUTHORIZATION);
+        let app = &self.app;
+        let shows_something = headers.contains_key(AUTHORIZATION) || headers.contains_key(API_KEY);
+        let may_show_token =
+            endpoint.method == Method::GET && endpoint.limit != LimitClass::Free && shows_something;
         let (counted_on, session) = match endpoint.auth {
             Auth::Bearer => {
-                let session = access.authenticate(headers, now_s);
-                (session.as_ref().ok().copied(), session.map(Some))
+                let session = app.authenticate(headers, now_s);
+                (session.as_ref().ok().cloned(), session.map(Some))
             }
-            Auth::Public if may_show_token => (access.authenticate(headers, now_s).ok(), Ok(None)),
+            Auth::Public if may_show_token => (app.authenticate(headers, now_s).ok(), Ok(None)),
             Auth::Public => (None, Ok(None)),
         };
         let organization = counted_on.map(|session| session.organization_id);

@@ -5,6 +5,7 @@ pub mod bus;
 mod headers;
 pub mod registration;
 pub mod request;
+pub mod wallet;
 
 use std::ops::Range;
 use std::time::Instant;

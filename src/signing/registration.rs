@@ -3,15 +3,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kedge_machine::registration::Registration;
-use kedge_protocol::Address;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::BLIND_BYTES_MIN;
 use kedge_protocol::payload::digest_text;
+use kedge_protocol::{Address, Id};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::ActionText;
+use crate::auth::code::InvitationCodes;
 use crate::auth::password;
 use crate::body;
 use crate::error::{ApiError, Code};
@@ -29,18 +30,24 @@ pub struct RegisterBody {
     /// The address that signs this request, and for the wallet from now on.
     #[schemars(with = "String")]
     address: Address,
-    /// The organization to join: an invitation is needed.
-    organization_id: Option<String>,
+    /// The organization to join: its invitation's code is needed.
+    #[schemars(with = "Option<String>")]
+    pub organization_id: Option<Id>,
+    /// The code of an invitation, as an admin of the organization was shown it.
+    pub invitation: Option<String>,
     /// The name of the organization that is made.
     organization_name: Option<String>,
     /// Base64 of at least 16 random bytes: keeps the signed digest from telling the password.
     blind: Option<String>,
 }
 
-/// The text and action of a registration: the digest of its body, and what may be told of it.
-pub(super) fn read(raw: &str) -> Result<(String, ActionText), ApiError> {
-    let registration: RegisterBody = body::parse(raw)?;
-    let blind = registration.blind.ok_or_else(|| {
+fn forbidden(message: &'static str) -> ApiError {
+    ApiError::new(Code::Forbidden, message)
+}
+
+/// Checks the member that keeps a signed digest from telling the secrets in the body.
+pub(super) fn check_blind(blind: Option<&str>) -> Result<(), ApiError> {
+    let blind = blind.ok_or_else(|| {
         ApiError::field("/blind", "required", "is required: base64 of random bytes")
     })?;
     let blind_bytes = STANDARD.decode(blind).map_or(0, |bytes| bytes.len());
@@ -48,19 +55,42 @@ pub(super) fn read(raw: &str) -> Result<(String, ActionText), ApiError> {
         let message = format!("must be base64 of at least {BLIND_BYTES_MIN} random bytes");
         return Err(ApiError::field("/blind", "range", message));
     }
-    password::check_new(&registration.password)?;
-    if registration.organization_id.is_some() {
-        return Err(ApiError::new(
-            Code::Forbidden,
-            "joining an organization takes an invitation from one of its admins",
-        ));
+    Ok(())
+}
+
+/// The text and action of a registration: the digest of its body, and what may be told of it.
+pub(super) fn read(
+    raw: &str,
+    invitations: &InvitationCodes,
+) -> Result<(String, ActionText), ApiError> {
+    let registration: RegisterBody = body::parse(raw)?;
+    check_blind(registration.blind.as_deref())?;
+    let names = [
+        Some(registration.email.as_str()),
+        registration.nickname.as_deref(),
+    ];
+    password::check_new(&registration.password, names.into_iter().flatten())?;
+    let invitation = match &registration.invitation {
+        Some(code) => Some(invitations.open(code).ok_or_else(|| {
+            forbidden("the invitation's code is none of this service; ask for it again")
+        })?),
+        None if registration.organization_id.is_some() => {
+            return Err(forbidden(
+                "joining an organization takes an invitation from one of its admins",
+            ));
+        }
+        None => None,
+    };
+    if invitation.is_some() && registration.organization_name.is_some() {
+        let message = "is for a new organization, and the invitation is to another one";
+        return Err(ApiError::field("/organization_name", "range", message));
     }
     let disclosed = Registration {
         email: registration.email,
         nickname: registration.nickname,
         address: registration.address,
         organization_name: registration.organization_name,
-        invitation: None,
+        invitation,
     };
     let mut text = digest_text(&sha256(raw.as_bytes()));
     let payload = 0..text.len();
@@ -78,8 +108,15 @@ pub(super) fn read(raw: &str) -> Result<(String, ActionText), ApiError> {
 
 #[cfg(test)]
 mod tests {
+    use kedge_protocol::Prefix;
+
     use super::*;
+    use crate::auth::code::MacKey;
     use crate::error::Detail;
+
+    fn codes() -> InvitationCodes {
+        InvitationCodes::new(MacKey::new([1; 32]))
+    }
 
     fn body(password: &str, more: &str) -> String {
         format!(
@@ -92,7 +129,7 @@ mod tests {
     fn secrets_stay_out_of_the_text() {
         let blind = STANDARD.encode([7; 16]);
         let raw = body("a long enough secret", &format!(r#", "blind": "{blind}""#));
-        let (text, action) = read(&raw).unwrap();
+        let (text, action) = read(&raw, &codes()).unwrap();
         assert_eq!(&text[action.payload], digest_text(&sha256(raw.as_bytes())));
         assert!(!text.contains("secret") && !text.contains(&blind));
         let disclosed = &text[action.disclosed.unwrap()];
@@ -114,14 +151,44 @@ mod tests {
             ),
         ];
         for (raw, pointer) in cases {
-            let error = read(&raw).unwrap_err();
+            let error = read(&raw, &codes()).unwrap_err();
             let Detail::Fields(fields) = &error.detail else {
                 panic!("{error:?}")
             };
             assert_eq!(fields[0].pointer, pointer);
         }
-        let joining = format!(r#"{blind}, "organization_id": "org_1""#);
-        let error = read(&body("a long enough secret", &joining)).unwrap_err();
-        assert_eq!(error.code, Code::Forbidden);
+    }
+
+    #[test]
+    fn joining_takes_a_code_of_this_service() {
+        let blind = format!(r#", "blind": "{}""#, STANDARD.encode([7; 16]));
+        let organization = Id {
+            prefix: Prefix::Organization,
+            bytes: [1; 16],
+        };
+        let invitation = Id {
+            prefix: Prefix::Action,
+            bytes: [2; 16],
+        };
+        let joining = format!(r#"{blind}, "organization_id": "{organization}""#);
+        let with = |more: &str| {
+            read(
+                &body("a long enough secret", &format!("{joining}{more}")),
+                &codes(),
+            )
+        };
+        let code = codes().of(invitation);
+        let foreign = InvitationCodes::new(MacKey::new([2; 32])).of(invitation);
+        for bad in [String::new(), format!(r#", "invitation": "{foreign}""#)] {
+            assert_eq!(with(&bad).unwrap_err().code, Code::Forbidden, "{bad}");
+        }
+        let (text, action) = with(&format!(r#", "invitation": "{code}""#)).unwrap();
+        let told: Registration = serde_json::from_str(&text[action.disclosed.unwrap()]).unwrap();
+        assert_eq!(told.invitation, Some(invitation));
+        assert!(!text.contains(&code));
+        let named = with(&format!(
+            r#", "invitation": "{code}", "organization_name": "n""#
+        ));
+        assert_eq!(named.unwrap_err().code, Code::ValidationError);
     }
 }

@@ -1,12 +1,14 @@
 //! What a request of each kind of endpoint signs.
 
 use kedge_actors::api::Asker;
+use kedge_protocol::Address;
 use kedge_protocol::action::Kind;
 use serde::Deserialize;
 
 use super::bus::{self, Text};
-use super::{ActionText, Request, SignatureHeaders, registration};
+use super::{ActionText, Request, SignatureHeaders, registration, wallet};
 use crate::auth::Session;
+use crate::auth::code::InvitationCodes;
 use crate::body::{self, Object};
 use crate::endpoint::{Signs, Target};
 use crate::error::{ApiError, Code};
@@ -17,48 +19,96 @@ struct MintTarget<'a> {
     template_id: Option<Text<'a>>,
 }
 
-/// Reads what a request signs. The text is taken out of `body`, except that of a registration,
-/// whose body is not what is signed.
+/// What besides the body says what is signed.
+pub struct Circumstances<'a> {
+    /// Who calls.
+    pub session: Option<Session>,
+    /// `{id}` of the path.
+    pub path_id: &'a str,
+    /// Reads the codes of invitations.
+    pub invitations: &'a InvitationCodes,
+}
+
+impl Circumstances<'_> {
+    fn session(&self) -> Result<Session, ApiError> {
+        self.session
+            .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
+    }
+
+    /// Whom the engine asks whether the signer may sign: the token's wallet, or any wallet of the
+    /// organization for an API key alone.
+    fn asker(&self, signs: &Signs) -> Result<Asker, ApiError> {
+        if *signs == Signs::Registration {
+            return Ok(Asker::Registration);
+        }
+        let Session {
+            organization_id,
+            wallet_id,
+            ..
+        } = self.session()?;
+        Ok(match wallet_id {
+            Some(wallet_id) => Asker::Wallet {
+                wallet_id,
+                organization_id,
+            },
+            None => Asker::Organization { organization_id },
+        })
+    }
+}
+
+/// Reads what a request signs. The text is taken out of `body`, except where it holds a secret and
+/// is not what is signed.
 pub fn read(
     signs: &Signs,
     headers: SignatureHeaders,
-    session: Option<Session>,
-    path_id: &str,
+    circumstances: &Circumstances<'_>,
     body: &mut body::Text,
 ) -> Result<Option<Request>, ApiError> {
-    let (text, actions, atomic) = match signs {
+    let mut atomic = false;
+    let (text, actions) = match signs {
         Signs::Nothing => return Ok(None),
         Signs::Registration => {
-            let (text, action) = registration::read(&body.text)?;
-            (text, vec![action], false)
+            let (text, action) = registration::read(&body.text, circumstances.invitations)?;
+            (text, vec![action])
+        }
+        Signs::WalletUpdate => {
+            let target = circumstances.session()?.wallet()?.to_string();
+            let (text, action) = wallet::read(body, &target)?;
+            (text, vec![action])
         }
         Signs::Body(kind, target) => {
             let text = std::mem::take(&mut body.text);
-            let (text, action) = resource(kind, *target, path_id, text)?;
-            (text, vec![action], false)
+            body::check(&text)?;
+            let (text, action) = resource(kind, *target, circumstances, text)?;
+            (text, vec![action])
+        }
+        Signs::NoBody(kind, target) => {
+            let (text, action) = resource(kind, *target, circumstances, String::new())?;
+            (text, vec![action])
+        }
+        Signs::PathAddress(kind) => {
+            let path = circumstances.path_id;
+            if path.parse::<Address>().is_err() {
+                return Err(ApiError::not_found("key", path));
+            }
+            // What parsed is `0x` and digits, so that it stands in JSON as it is.
+            let text = format!(r#"{{"address":"{path}"}}"#);
+            let (text, action) = resource(kind, Target::Wallet, circumstances, text)?;
+            (text, vec![action])
         }
         Signs::Action => {
             let read = bus::single(std::mem::take(&mut body.text))?;
-            (read.text, read.actions, read.atomic)
+            atomic = read.atomic;
+            (read.text, read.actions)
         }
         Signs::Batch => {
             let read = bus::batch(std::mem::take(&mut body.text))?;
-            (read.text, read.actions, read.atomic)
-        }
-    };
-    let asker = match (signs, session) {
-        (Signs::Registration, _) => Asker::Registration,
-        (_, Some(session)) => Asker::Wallet {
-            wallet_id: session.wallet_id,
-            organization_id: session.organization_id,
-        },
-        (_, None) => {
-            let message = "this endpoint needs an access token";
-            return Err(ApiError::new(Code::Unauthenticated, message));
+            atomic = read.atomic;
+            (read.text, read.actions)
         }
     };
     Ok(Some(Request {
-        asker,
+        asker: circumstances.asker(signs)?,
         headers,
         text,
         actions,
@@ -66,17 +116,18 @@ pub fn read(
     }))
 }
 
-/// One action whose payload is the whole body.
+/// One action whose payload is the whole text.
 fn resource(
     kind: &Kind,
     target: Target,
-    path_id: &str,
-    mut text: String,
+    circumstances: &Circumstances<'_>,
+    text: String,
 ) -> Result<(String, ActionText), ApiError> {
-    body::check(&text)?;
     let target_text = match target {
         Target::Empty => String::new(),
-        Target::Path => path_id.to_owned(),
+        Target::Path => circumstances.path_id.to_owned(),
+        Target::Wallet => circumstances.session()?.wallet()?.to_string(),
+        Target::Organization => circumstances.session()?.organization_id.to_string(),
         Target::TemplateMember => {
             let Object(target): Object<MintTarget<'_>> =
                 serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
@@ -86,13 +137,18 @@ fn resource(
             value.0.into_owned()
         }
     };
+    Ok(action(kind, &target_text, text))
+}
+
+/// An action whose payload is the text so far; the target is put behind it.
+pub(super) fn action(kind: &Kind, target: &str, mut text: String) -> (String, ActionText) {
     let payload = 0..text.len();
-    text.push_str(&target_text);
+    text.push_str(target);
     let action = ActionText {
         kind: kind.clone(),
         target: payload.end..text.len(),
         payload,
         disclosed: None,
     };
-    Ok((text, action))
+    (text, action)
 }

@@ -1,5 +1,6 @@
 //! The JSON of answers. Each shape is one type, which writes it and documents it.
 
+pub mod accounts;
 pub mod action;
 pub mod log;
 pub mod resources;

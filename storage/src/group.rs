@@ -72,6 +72,13 @@ pub enum SideWrite {
         /// Its secret, and the one before.
         row: SecretRow,
     },
+    /// Notes when an API key was used last.
+    KeyUsed {
+        /// The key.
+        key: Id,
+        /// Unix milliseconds.
+        at_ms: u64,
+    },
     /// Sets the addresses whose keys sign for the operator.
     Operators(Vec<Address>),
     /// Stores an anchor as it stands.
@@ -374,6 +381,10 @@ impl Group {
                 self.put_with(Table::Secrets, &secret_key(&of), |out| {
                     encode_into(out, &row);
                 });
+            }
+            SideWrite::KeyUsed { key, at_ms } => {
+                assert_eq!(key.prefix, Prefix::Key, "uses are an API key's");
+                self.put(Table::KeyUses, &key.bytes, &at_ms.to_be_bytes());
             }
             SideWrite::Operators(addresses) => {
                 let bytes: Vec<u8> = addresses.iter().flat_map(|address| address.0).collect();

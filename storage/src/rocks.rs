@@ -115,6 +115,7 @@ fn shape(table: Table) -> Shape {
         | Table::Idempotency
         | Table::Credentials
         | Table::Secrets
+        | Table::KeyUses
         | Table::Sessions
         | Table::Usage
         | Table::Tree

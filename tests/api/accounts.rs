@@ -92,7 +92,17 @@ async fn registrations_that_are_not_right_change_nothing() {
         (with("email", json!("no address")), 400, "VALIDATION_ERROR"),
         (with("password", json!("short")), 400, "VALIDATION_ERROR"),
         (with("blind", json!("c2hvcnQ=")), 400, "VALIDATION_ERROR"),
-        (with("organization_id", json!("org_1")), 403, "FORBIDDEN"),
+        (
+            with("organization_id", json!(format!("org_{}", "0".repeat(26)))),
+            403,
+            "FORBIDDEN",
+        ),
+        (with("invitation", json!("kdi_x")), 403, "FORBIDDEN"),
+        (
+            with("password", json!("bob-example-2026")),
+            400,
+            "VALIDATION_ERROR",
+        ),
         (with("role", json!("owner")), 400, "VALIDATION_ERROR"),
         (
             with("address", json!(Caller::nobody().key.address())),

@@ -19,6 +19,9 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use serde_json::{Value, json};
 
+/// Where a traced server logs, in its directory.
+const LOG: &str = "server.log";
+
 /// A server of its own, in a directory of its own; both go when it drops.
 pub(crate) struct Server {
     child: Child,
@@ -82,6 +85,17 @@ impl Server {
         Self::start_in(tempfile::tempdir().unwrap(), options).await
     }
 
+    /// A server that logs everything there is to log, into [`Server::log`].
+    pub(crate) async fn start_traced() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let log = std::fs::File::create(dir.path().join(LOG)).unwrap();
+        Self::start_logging(dir, &["log_filter=trace"], log.into()).await
+    }
+
+    pub(crate) fn log(&self) -> Vec<u8> {
+        std::fs::read(self.dir.path().join(LOG)).unwrap()
+    }
+
     /// Starts a server again on the directory of one that has ended.
     pub(crate) async fn restart(self) -> Self {
         self.restart_with(&[]).await
@@ -97,6 +111,10 @@ impl Server {
     }
 
     async fn start_in(dir: tempfile::TempDir, options: &[&str]) -> Self {
+        Self::start_logging(dir, options, Stdio::inherit()).await
+    }
+
+    async fn start_logging(dir: tempfile::TempDir, options: &[&str], log: Stdio) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
         command
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
@@ -105,7 +123,8 @@ impl Server {
             .args(["--set", "log_filter=warn"])
             // `limits` tests them with a server of its own; the others send more than any tier allows.
             .args(["--set", "rate_limits=off"])
-            .stdout(Stdio::piped());
+            .stdout(Stdio::piped())
+            .stderr(log);
         for option in options {
             command.args(["--set", option]);
         }
@@ -145,12 +164,6 @@ impl Server {
         server
     }
 
-    /// kill -9.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
     /// Asks the process to end, and gives its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
@@ -187,6 +200,23 @@ impl Server {
             .unwrap();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
         String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    /// kill -9.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Runs a command of the operator.
+    pub(crate) fn admin(&self, command: &str) {
+        let socket = self.dir.path().join("data/admin.sock");
+        let status = Command::new(env!("CARGO_BIN_EXE_kedge"))
+            .args(["admin", command, "--json", "--socket"])
+            .arg(socket)
+            .stdout(Stdio::null())
+            .status();
+        assert!(status.unwrap().success(), "{command}");
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -367,9 +397,30 @@ impl Caller {
         (kind, target): (&str, &str),
         body: &str,
     ) -> Answer {
-        let mut headers = signature(&self.key, &self.terms(server), &[(kind, target, body)]);
-        headers.push(self.bearer());
+        let signed = (kind, target, body);
+        self.change_as(server, (method, path), signed, body, &[self.bearer()])
+            .await
+    }
+
+    /// Sends a signed request with these credentials; what is signed need not be the body.
+    pub(crate) async fn change_as(
+        &self,
+        server: &Server,
+        (method, path): (&str, &str),
+        signed: Signed<'_>,
+        body: &str,
+        credentials: &[(&'static str, String)],
+    ) -> Answer {
+        let mut headers = signature(&self.key, &self.terms(server), &[signed]);
+        headers.extend_from_slice(credentials);
         server.call(method, path, &headers, body).await
+    }
+
+    /// Makes an API key; the answer shows it.
+    pub(crate) async fn new_key(&self, server: &Server, body: &Value) -> Answer {
+        let request = ("POST", "/api-keys");
+        self.change(server, request, ("key.create", ""), &body.to_string())
+            .await
     }
 
     pub(crate) async fn template(&self, server: &Server, body: &Value) -> Answer {

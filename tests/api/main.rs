@@ -4,10 +4,13 @@
 
 mod accounts;
 mod bad_input;
+mod client;
 mod harness;
 mod idempotency;
+mod keys;
 mod limits;
 mod lists;
+mod members;
 mod objects;
 mod public_log;
 mod transport;

@@ -253,6 +253,39 @@ async fn secrets_stand_beside_the_log() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+/// Two rotations of one key, most often in one commit group: the secret before the later one is that
+/// of the earlier one, never the one that this had replaced.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_secret_that_was_replaced_twice_at_once_does_not_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = register(&engine, 1).await;
+    let body = r#"{"name":"robot","permissions":[{"resource":"objects","crud":{"read":true}}]}"#;
+    let secret = |byte| NewSecret::Token(vec![byte; 4]);
+    let made = with_secret(&engine, &alice, ("key.create", "", body), secret(0)).await;
+    let key = made.resource.to_string();
+    let overlap = r#"{"overlap_s":60}"#;
+    for round in 0..20 {
+        let (one, two) = (2 * round + 1, 2 * round + 2);
+        let rotate = |byte| {
+            let action = ("key.rotate", key.as_str(), overlap);
+            with_secret(&engine, &alice, action, secret(byte))
+        };
+        let (first, second) = tokio::join!(rotate(one), rotate(two));
+        let (earlier, later) = if first.sequence < second.sequence {
+            (one, two)
+        } else {
+            (two, one)
+        };
+        let stored = engine.published().snapshot.secret(made.resource);
+        let stored = stored.unwrap().unwrap();
+        assert_eq!(stored.current, [later; 4]);
+        assert_eq!(stored.previous.unwrap().0, [earlier; 4]);
+    }
+    check_fold(&engine);
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_file_is_what_was_signed() {
     let folder = tempfile::tempdir().unwrap();

@@ -83,6 +83,11 @@ impl Snapshot {
         })
     }
 
+    /// When an API key was used last, Unix milliseconds, as far as that was noted.
+    pub fn key_used(&self, key: Id) -> Result<Option<u64>, ReadError> {
+        self.get_number(Table::KeyUses, &key.bytes)
+    }
+
     /// The addresses whose keys sign for the operator.
     pub fn operators(&self) -> Result<Vec<Address>, ReadError> {
         let read = |bytes: &[u8]| {

@@ -84,6 +84,8 @@ tables! {
     Secrets = "secrets",
     /// Hash of a caller, an endpoint and a key → what its first request did.
     Idempotency = "idempotency",
+    /// API key id → when it was used last, Unix milliseconds.
+    KeyUses = "key_uses",
     /// Refresh tokens and revoked families.
     Sessions = "sessions",
     /// Organization id → how many requests it sent on its last day. One row each: a new day takes

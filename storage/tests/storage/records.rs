@@ -119,6 +119,10 @@ fn records_come_back_as_they_were_put() {
         of: key.id,
         row: secret.clone(),
     });
+    group.put_side(SideWrite::KeyUsed {
+        key: key.id,
+        at_ms: 77,
+    });
     group.put_side(SideWrite::Operators(operators.clone()));
     let snapshot = store.commit(&group).unwrap();
 
@@ -139,6 +143,7 @@ fn records_come_back_as_they_were_put() {
     assert_eq!(found, Some(organization));
     assert_eq!(snapshot.secret(key.id).unwrap(), Some(secret));
     assert_eq!(snapshot.secret(id(Prefix::Webhook, 1)).unwrap(), None);
+    assert_eq!(snapshot.key_used(key.id).unwrap(), Some(77));
     assert_eq!(snapshot.operators().unwrap(), operators);
 }
 

@@ -1,0 +1,261 @@
+//! Accounts: the wallet and its signing keys, the organization's members, API keys.
+
+use bytes::Bytes;
+use hyper::Method;
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::{Permission, Role};
+use kedge_protocol::{Address, Id, Prefix};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::account::Account;
+use crate::error::Result;
+use crate::page::{ListQuery, Pages};
+use crate::sign::ActionText;
+use crate::types::{Changed, Wallet};
+
+/// An API key to be made.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NewApiKey {
+    /// Its name; not unique.
+    pub name: String,
+    /// What it may do; each area once.
+    pub permissions: Vec<Permission>,
+    /// When it ends by itself, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+}
+
+/// An API key; never its secret.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub struct ApiKey {
+    /// Its identifier.
+    pub id: Id,
+    /// The organization that it acts for.
+    pub organization_id: Id,
+    /// The wallet that made it.
+    pub wallet_id: Id,
+    /// Its name.
+    pub name: String,
+    /// What it may do.
+    pub permissions: Vec<Permission>,
+    /// When it ends by itself, RFC 3339.
+    pub expires_at: Option<String>,
+    /// When it was used last, to the minute, RFC 3339.
+    pub last_used_at: Option<String>,
+    /// How often its secret was replaced.
+    pub rotations: u64,
+    /// RFC 3339.
+    pub created_at: String,
+    /// RFC 3339.
+    pub updated_at: String,
+}
+
+/// An API key with its new secret, which is shown this once.
+#[derive(Clone, PartialEq, Deserialize)]
+pub struct ShownApiKey {
+    /// For [`crate::Builder::api_key`].
+    pub key: String,
+    /// Until when the secret before it still counts, RFC 3339.
+    pub previous_until: Option<String>,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub api_key: ApiKey,
+}
+
+impl std::fmt::Debug for ShownApiKey {
+    /// Without the secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ShownApiKey({:?})", self.api_key)
+    }
+}
+
+/// An invitation to be made.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct NewInvitation {
+    /// The only e-mail address that may use it; any by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// What the wallet that joins may do; member by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// How long it stands open, in seconds; a week by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_in_s: Option<u64>,
+}
+
+/// An invitation.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub struct Invitation {
+    /// Its identifier.
+    pub id: Id,
+    /// The organization.
+    pub organization_id: Id,
+    /// What the wallet that joins may do.
+    pub role: Role,
+    /// The only e-mail address that may use it.
+    pub email: Option<String>,
+    /// When it ends, RFC 3339.
+    pub expires_at: String,
+    /// The wallet that used it.
+    pub used_by: Option<Id>,
+}
+
+/// An invitation with its code, which is shown this once.
+#[derive(Clone, PartialEq, Deserialize)]
+pub struct ShownInvitation {
+    /// For [`Account::join`].
+    pub code: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub invitation: Invitation,
+}
+
+impl std::fmt::Debug for ShownInvitation {
+    /// Without the code.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ShownInvitation({:?})", self.invitation)
+    }
+}
+
+/// A change of a wallet; what is `None` stays.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct WalletChange {
+    /// Another address for logging in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// Another name to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nickname: Option<String>,
+}
+
+impl Account {
+    /// Makes an API key of the account's organization; for owners and admins.
+    pub async fn create_api_key(&self, key: &NewApiKey) -> Result<Changed<ShownApiKey>> {
+        let (made, content) = self
+            .change::<ShownApiKey>(Method::POST, "/api-keys", &Kind::KeyCreate, "", key)
+            .await?;
+        self.check_made(Prefix::Key, &content, made.resource.api_key.id)?;
+        Ok(made)
+    }
+
+    /// The organization's API keys.
+    pub fn api_keys(&self, query: &ListQuery) -> Pages<ApiKey> {
+        self.list("/api-keys".to_owned(), query)
+    }
+
+    /// An API key.
+    pub async fn api_key(&self, id: Id) -> Result<ApiKey> {
+        self.get(&format!("/api-keys/{id}"), "an API key").await
+    }
+
+    /// Replaces an API key's secret. The one before it counts for `overlap_s` more seconds; a day if
+    /// `None`.
+    pub async fn rotate_api_key(
+        &self,
+        id: Id,
+        overlap_s: Option<u64>,
+    ) -> Result<Changed<ShownApiKey>> {
+        let target = id.to_string();
+        let path = format!("/api-keys/{target}/rotate");
+        let body = overlap_s.map_or_else(|| json!({}), |seconds| json!({ "overlap_s": seconds }));
+        let (changed, _) = self
+            .change(Method::POST, &path, &Kind::KeyRotate, &target, &body)
+            .await?;
+        Ok(changed)
+    }
+
+    /// Ends an API key at once.
+    pub async fn delete_api_key(&self, id: Id) -> Result<Changed<ApiKey>> {
+        let target = id.to_string();
+        let path = format!("/api-keys/{target}");
+        let action = ActionText {
+            kind: &Kind::KeyDelete,
+            target: &target,
+            payload: b"",
+        };
+        let signed = self.change_signing(Method::DELETE, &path, Bytes::new(), action);
+        Ok(signed.await?.0)
+    }
+
+    /// Changes the account's wallet.
+    pub async fn update_wallet(&self, change: &WalletChange) -> Result<Changed<Wallet>> {
+        let wallet = self.me().await?.id.to_string();
+        let (changed, _) = self
+            .change(
+                Method::PATCH,
+                "/wallets/me",
+                &Kind::WalletUpdate,
+                &wallet,
+                change,
+            )
+            .await?;
+        Ok(changed)
+    }
+
+    /// Lets another key sign for the account's wallet.
+    pub async fn add_signer(&self, address: Address) -> Result<Changed<Wallet>> {
+        let wallet = self.me().await?.id.to_string();
+        let body = json!({ "address": address });
+        let kind = Kind::WalletKeyAdd;
+        let (changed, _) = self
+            .change(Method::POST, "/wallets/me/keys", &kind, &wallet, &body)
+            .await?;
+        Ok(changed)
+    }
+
+    /// Takes a key's right to sign for the account's wallet away.
+    pub async fn remove_signer(&self, address: Address) -> Result<Changed<Wallet>> {
+        let wallet = self.me().await?.id.to_string();
+        let path = format!("/wallets/me/keys/{address}");
+        // What the path says is what is signed.
+        let payload = format!(r#"{{"address":"{address}"}}"#);
+        let action = ActionText {
+            kind: &Kind::WalletKeyRemove,
+            target: &wallet,
+            payload: payload.as_bytes(),
+        };
+        let signed = self.change_signing(Method::DELETE, &path, Bytes::new(), action);
+        Ok(signed.await?.0)
+    }
+
+    /// The organization's wallets.
+    pub fn members(&self, query: &ListQuery) -> Pages<Wallet> {
+        self.list("/organizations/me/members".to_owned(), query)
+    }
+
+    /// Sets what a member of the account's organization may do.
+    pub async fn set_role(
+        &self,
+        organization_id: Id,
+        wallet_id: Id,
+        role: Role,
+    ) -> Result<Changed<Wallet>> {
+        let path = format!("/organizations/me/members/{wallet_id}");
+        let body = json!({ "wallet_id": wallet_id, "role": role });
+        let target = organization_id.to_string();
+        let (changed, _) = self
+            .change(Method::PATCH, &path, &Kind::OrgRole, &target, &body)
+            .await?;
+        Ok(changed)
+    }
+
+    /// Invites somebody to the account's organization.
+    pub async fn invite(
+        &self,
+        organization_id: Id,
+        invitation: &NewInvitation,
+    ) -> Result<Changed<ShownInvitation>> {
+        let path = "/organizations/me/invitations";
+        let target = organization_id.to_string();
+        let (changed, _) = self
+            .change(Method::POST, path, &Kind::OrgInvite, &target, invitation)
+            .await?;
+        Ok(changed)
+    }
+
+    /// The organization's invitations.
+    pub fn invitations(&self, query: &ListQuery) -> Pages<Invitation> {
+        self.list("/organizations/me/invitations".to_owned(), query)
+    }
+}

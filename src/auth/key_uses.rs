@@ -1,0 +1,93 @@
+//! When API keys were used last: noted coarsely, stored in groups, beside the log.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kedge_actors::Engine;
+use kedge_protocol::Id;
+use kedge_storage::SideWrite;
+use tokio::sync::Notify;
+
+/// A key's use is noted at most this often.
+const NOTED_EVERY_MS: u64 = 60_000;
+/// How long uses gather before they are stored.
+const GATHERING: Duration = Duration::from_secs(1);
+/// Keys whose uses gather at one time; more are noted at a later use.
+const GATHERED_MAX: usize = 10_000;
+
+#[derive(Default)]
+struct Gathered {
+    uses: Mutex<HashMap<Id, u64>>,
+    some: Notify,
+}
+
+impl Gathered {
+    fn uses(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes uses and stores them.
+pub struct KeyUses {
+    gathered: Arc<Gathered>,
+    storing: tokio::task::AbortHandle,
+}
+
+impl Drop for KeyUses {
+    fn drop(&mut self) {
+        self.storing.abort();
+    }
+}
+
+impl KeyUses {
+    /// Starts to store what is noted.
+    pub fn start(engine: Engine) -> Self {
+        let gathered = Arc::new(Gathered::default());
+        let storing = tokio::spawn(store(engine, Arc::clone(&gathered)));
+        Self {
+            gathered,
+            storing: storing.abort_handle(),
+        }
+    }
+
+    /// Notes a use, unless one was noted within the last minute; `last_ms` remembers that one.
+    pub fn note(&self, key: Id, last_ms: &AtomicU64, now_ms: u64) {
+        let before = last_ms.load(Ordering::Relaxed);
+        if now_ms < before.saturating_add(NOTED_EVERY_MS) {
+            return;
+        }
+        let won = last_ms.compare_exchange(before, now_ms, Ordering::Relaxed, Ordering::Relaxed);
+        if won.is_err() {
+            return;
+        }
+        let mut uses = self.gathered.uses();
+        if uses.len() < GATHERED_MAX {
+            uses.insert(key, now_ms);
+            drop(uses);
+            self.gathered.some.notify_one();
+        }
+    }
+
+    /// A use that was noted and is not stored yet.
+    pub fn noted(&self, key: Id) -> Option<u64> {
+        self.gathered.uses().get(&key).copied()
+    }
+}
+
+async fn store(engine: Engine, gathered: Arc<Gathered>) {
+    loop {
+        gathered.some.notified().await;
+        tokio::time::sleep(GATHERING).await;
+        let uses = gathered.uses().clone();
+        let write = |(&key, &at_ms): (&Id, &u64)| SideWrite::KeyUsed { key, at_ms };
+        let writes = uses.iter().map(write).collect();
+        if let Err(error) = engine.side_writes(writes).await {
+            tracing::warn!(%error, "the last uses of API keys were not stored");
+        }
+        gathered
+            .uses()
+            .retain(|key, at_ms| uses.get(key) != Some(at_ms));
+    }
+}

@@ -1,0 +1,151 @@
+//! What an API key may be used for: an area and one of four things to do there.
+
+use std::fmt;
+
+use kedge_protocol::resource::{Area, Permission};
+
+/// One of the four things that may be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Make.
+    Create,
+    /// Read.
+    Read,
+    /// Change.
+    Update,
+    /// End.
+    Delete,
+}
+
+/// A right that an endpoint asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Right {
+    /// To what.
+    pub area: Area,
+    /// What.
+    pub access: Access,
+}
+
+impl Right {
+    fn bit(self) -> u64 {
+        1 << (4 * self.area as u32 + self.access as u32)
+    }
+}
+
+/// As a permission names it: `objects.read`.
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let area = match self.area {
+            Area::Wallets => "wallets",
+            Area::ApiKeys => "api_keys",
+            Area::Objects => "objects",
+            Area::Templates => "templates",
+            Area::Actions => "actions",
+            Area::Events => "events",
+            Area::Files => "files",
+            Area::Webhooks => "webhooks",
+            Area::Batches => "batches",
+        };
+        let access = match self.access {
+            Access::Create => "create",
+            Access::Read => "read",
+            Access::Update => "update",
+            Access::Delete => "delete",
+        };
+        write!(f, "{area}.{access}")
+    }
+}
+
+/// All that a key may do: a set of rights.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rights(u64);
+
+impl Rights {
+    /// The rights that permissions grant.
+    pub fn of(permissions: &[Permission]) -> Self {
+        let granted = permissions.iter().flat_map(|permission| {
+            let crud = permission.crud;
+            [
+                (crud.create, Access::Create),
+                (crud.read, Access::Read),
+                (crud.update, Access::Update),
+                (crud.delete, Access::Delete),
+            ]
+            .into_iter()
+            .filter(|(granted, _)| *granted)
+            .map(|(_, access)| Right {
+                area: permission.resource,
+                access,
+            })
+        });
+        Self(granted.fold(0, |set, right| set | right.bit()))
+    }
+
+    /// True if this right is among them.
+    pub fn allow(self, right: Right) -> bool {
+        self.0 & right.bit() != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::resource::Crud;
+
+    use super::*;
+
+    const AREAS: [Area; 9] = [
+        Area::Wallets,
+        Area::ApiKeys,
+        Area::Objects,
+        Area::Templates,
+        Area::Actions,
+        Area::Events,
+        Area::Files,
+        Area::Webhooks,
+        Area::Batches,
+    ];
+    const ACCESSES: [Access; 4] = [Access::Create, Access::Read, Access::Update, Access::Delete];
+
+    #[test]
+    fn a_permission_grants_its_rights_and_no_other() {
+        for (area, access) in AREAS
+            .into_iter()
+            .flat_map(|area| ACCESSES.map(|access| (area, access)))
+        {
+            let rights = Rights::of(&[Permission {
+                resource: area,
+                crud: Crud {
+                    create: access == Access::Create,
+                    read: access == Access::Read,
+                    update: access == Access::Update,
+                    delete: access == Access::Delete,
+                },
+            }]);
+            for other in AREAS {
+                for what in ACCESSES {
+                    let right = Right {
+                        area: other,
+                        access: what,
+                    };
+                    let granted = (other, what) == (area, access);
+                    assert_eq!(rights.allow(right), granted, "{right}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rights_are_named_as_permissions_name_them() {
+        for area in AREAS {
+            let right = Right {
+                area,
+                access: Access::Read,
+            };
+            let name = serde_json::to_value(area).unwrap();
+            assert_eq!(
+                format!("{}.read", name.as_str().unwrap()),
+                right.to_string()
+            );
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The caller's organization: its members and the invitations to it.
+
+use std::sync::Arc;
+
+use kedge_machine::image::Image;
+use kedge_protocol::resource::{Invitation, Role, Wallet};
+use kedge_protocol::{Id, Prefix};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Single, page_reply, single};
+use crate::call::{Call, Reply};
+use crate::error::ApiError;
+use crate::listing::{Listing, Source};
+use crate::views::Page;
+use crate::views::accounts::{InvitationView, ShownInvitation};
+use crate::views::resources::{Changed, WalletView};
+use crate::views::scalars::IdText;
+
+/// An invitation to be made.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub struct InviteBody {
+    /// The only e-mail address that may use it; any if absent.
+    email: Option<String>,
+    /// What the wallet that joins may do; member if absent.
+    role: Option<Role>,
+    /// How long it stands open: 1 to 2,592,000 seconds, 604,800 if absent.
+    expires_in_s: Option<u64>,
+}
+
+/// A member's new role.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoleBody {
+    /// The member, as in the path: what is signed must name them.
+    #[schemars(with = "IdText")]
+    wallet_id: Id,
+    /// What they may do from now on.
+    #[serde(rename = "role")]
+    _role: Role,
+}
+
+/// `GET /organizations/me/members`
+pub async fn members(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let organization_id = call.session()?.organization_id;
+    let listing = Listing::of(&call, &[])?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(published.snapshot.wallets(organization_id, rows)?),
+            place: |wallet: &Wallet| wallet.trace.created_sequence,
+            keep: |wallet: &Wallet| Ok(Some(wallet.email.len())),
+        },
+    )?;
+    let page = Page {
+        items: page.items.into_iter().map(WalletView::from).collect(),
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
+
+/// `PATCH /organizations/me/members/{id}`
+pub async fn set_role(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = Arc::new(call.take_submission()?);
+    let member = call.id_of(Prefix::Wallet, "wallet")?;
+    let action = submission.actions.first();
+    let payload = action.map_or("", |action| submission.text(&action.payload));
+    let body: RoleBody = crate::body::parse(payload)?;
+    if body.wallet_id != member {
+        let message = "must be the wallet of the path";
+        return Err(ApiError::field("/wallet_id", "range", message));
+    }
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
+    let single = single(&call, &submission, &outcome)?;
+    let wallet = beside(&single, |image| match image {
+        Image::Wallet(wallet) => Some(wallet),
+        _ => None,
+    })?;
+    let answer = Changed {
+        resource: WalletView::from(wallet),
+        action_id: single.action_id,
+        receipt: single.receipt.clone(),
+    };
+    single.reply(call.status(), &answer)
+}
+
+/// What an action on the organization made or changed beside it.
+fn beside<T>(single: &Single, pick: impl Fn(Image) -> Option<T>) -> Result<T, ApiError> {
+    let found = single.images()?.into_iter().find_map(pick);
+    found.ok_or_else(|| ApiError::internal(&"an action on an organization did nothing beside"))
+}
+
+/// `POST /organizations/me/invitations`
+pub async fn invite(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = Arc::new(call.take_submission()?);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
+    let single = single(&call, &submission, &outcome)?;
+    let invitation = beside(&single, |image| match image {
+        Image::Invitation(invitation) => Some(invitation),
+        _ => None,
+    })?;
+    let answer = Changed {
+        resource: ShownInvitation {
+            code: call.app.invitations.of(invitation.id),
+            invitation: InvitationView::from(invitation),
+        },
+        action_id: single.action_id,
+        receipt: single.receipt.clone(),
+    };
+    single.reply(call.status(), &answer)
+}
+
+/// `GET /organizations/me/invitations`
+pub async fn invitations(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let organization_id = call.session()?.organization_id;
+    let listing = Listing::of(&call, &[])?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(published.snapshot.invitations(organization_id, rows)?),
+            place: |invitation: &Invitation| invitation.created_sequence,
+            keep: |_: &Invitation| Ok(Some(0)),
+        },
+    )?;
+    let page = Page {
+        items: page.items.into_iter().map(InvitationView::from).collect(),
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
