@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LINK};
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, Method, StatusCode};
 use kedge_actors::Published;
 use kedge_actors::api::Submission;
 use kedge_machine::Caller;
@@ -19,6 +19,7 @@ use crate::body;
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Code};
 use crate::query::Query;
+use crate::stream::Body;
 
 /// A request for a handler.
 pub struct Call {
@@ -26,6 +27,8 @@ pub struct Call {
     pub app: Arc<App>,
     /// The row of the table that it came in by.
     pub endpoint: &'static Endpoint,
+    /// The method; HEAD comes in by the row of GET.
+    pub method: Method,
     /// `{id}` of the path.
     pub id: String,
     /// The query.
@@ -103,7 +106,7 @@ pub struct Reply {
     /// Headers besides those that every answer has.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Vec<u8>,
+    pub body: Body,
     /// The highest sequence that the answer reflects.
     pub sequence: u64,
 }
@@ -127,7 +130,7 @@ impl Reply {
         status: StatusCode,
         sequence: u64,
         media_type: HeaderValue,
-        body: Vec<u8>,
+        body: impl Into<Body>,
     ) -> Self {
         let mut headers = HeaderMap::with_capacity(4);
         headers.insert(CONTENT_TYPE, media_type);
@@ -135,7 +138,7 @@ impl Reply {
         Self {
             status,
             headers,
-            body,
+            body: body.into(),
             sequence,
         }
     }
@@ -157,7 +160,11 @@ impl Reply {
     /// With a strong ETag made from the body, and 304 where the caller has it already.
     #[must_use]
     pub fn etagged(self, call: &Call, cache: &'static str) -> Self {
-        let tag = format!("\"{}\"", hex::encode(keccak(&self.body).first_16()));
+        // What is still being written has no tag.
+        let Body::Whole(body) = &self.body else {
+            return self;
+        };
+        let tag = format!("\"{}\"", hex::encode(keccak(body).first_16()));
         self.tagged(call, &tag, cache)
     }
 
@@ -174,7 +181,7 @@ impl Reply {
             .insert(CACHE_CONTROL, HeaderValue::from_static(cache));
         if is_known {
             self.status = StatusCode::NOT_MODIFIED;
-            self.body.clear();
+            self.body = Body::default();
             self.headers.remove(CONTENT_TYPE);
         }
         self.with(hyper::header::ETAG, tag)

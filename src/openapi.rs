@@ -133,7 +133,7 @@ fn operation(
             endpoint.status.to_string(): {
                 "description": "Done.",
                 "headers": headers(endpoint),
-                "content": { "application/json": { "schema": (endpoint.response)(writing) } },
+                "content": { endpoint.media_type: { "schema": (endpoint.response)(writing) } },
             },
             "default": { "$ref": "#/components/responses/Error" },
         },
@@ -141,7 +141,7 @@ fn operation(
     if let Some(request) = endpoint.request {
         operation["requestBody"] = json!({
             "required": true,
-            "content": { "application/json": { "schema": request(reading) } },
+            "content": { request_type(endpoint): { "schema": request(reading) } },
         });
     }
     operation["security"] = match endpoint.auth {
@@ -154,10 +154,18 @@ fn operation(
     operation
 }
 
+fn request_type(endpoint: &Endpoint) -> &'static str {
+    match endpoint.signs {
+        Signs::File => "multipart/form-data",
+        _ => "application/json",
+    }
+}
+
 fn signed_kind(signs: &Signs) -> Option<&str> {
     match signs {
         Signs::Nothing => None,
         Signs::Registration => Some("wallet.register"),
+        Signs::File => Some("file.create"),
         Signs::Body(kind, _) => Some(kind.text()),
         Signs::Action | Signs::Batch => Some("the action_type of each action"),
     }

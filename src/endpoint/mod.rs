@@ -2,6 +2,7 @@
 //! OpenAPI document and the metrics' labels come from it.
 
 mod table;
+mod transfers;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -39,6 +40,8 @@ pub enum LimitClass {
     ActionBatches,
     /// Making templates.
     TemplateWrites,
+    /// Uploading files.
+    Files,
     /// The three lists.
     Lists,
 }
@@ -67,6 +70,8 @@ pub enum Signs {
     Action,
     /// A batch of actions of the bus.
     Batch,
+    /// A file: the payload is the digest of its bytes, the target its name.
+    File,
 }
 
 /// A query parameter.
@@ -113,6 +118,8 @@ pub struct Endpoint {
     pub request: Option<SchemaOf>,
     /// The status of success.
     pub status: u16,
+    /// The answer's media type.
+    pub media_type: &'static str,
     /// The answer.
     pub response: SchemaOf,
     /// What it does.

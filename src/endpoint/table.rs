@@ -7,7 +7,7 @@ use kedge_protocol::action::Kind;
 
 use super::Auth::{Bearer, Public};
 use super::LimitClass::{ActionBatches, Free, Lists, ObjectWrites, TemplateWrites, Tier};
-use super::{Endpoint, Parameter, Signs, Target, schema};
+use super::{Endpoint, Parameter, Signs, Target, schema, transfers};
 use crate::listing::LIST;
 use crate::routes::{actions, anchors, batches, bus, objects, service, templates, wallets};
 use crate::signing::registration::RegisterBody;
@@ -18,6 +18,9 @@ use crate::views::resources::{
 };
 use crate::views::schema::ProofFile;
 use crate::views::{Page, scalars::IdText};
+
+/// The media type of most answers.
+const JSON: &str = "application/json";
 
 /// A parameter of every read of the log.
 pub const MIN_SEQUENCE: Parameter = Parameter {
@@ -31,6 +34,7 @@ macro_rules! handler {
         |call| Box::pin($handler(call))
     };
 }
+pub(super) use handler;
 
 /// A template with its properties and rules.
 #[derive(schemars::JsonSchema)]
@@ -104,7 +108,12 @@ struct TransferBody {
 }
 
 /// A row with what most rows share.
-fn row(method: Method, path: &'static str, tag: &'static str, summary: &'static str) -> Endpoint {
+pub(super) fn row(
+    method: Method,
+    path: &'static str,
+    tag: &'static str,
+    summary: &'static str,
+) -> Endpoint {
     Endpoint {
         method,
         path,
@@ -116,6 +125,7 @@ fn row(method: Method, path: &'static str, tag: &'static str, summary: &'static 
         query: &[],
         request: None,
         status: 200,
+        media_type: JSON,
         response: schema::<()>,
         handler: handler!(service::health),
     }
@@ -123,7 +133,7 @@ fn row(method: Method, path: &'static str, tag: &'static str, summary: &'static 
 
 /// Every route.
 pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
-    vec![
+    let mut rows = vec![
         Endpoint {
             auth: Public,
             signs: Signs::Registration,
@@ -491,5 +501,7 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
                 "Read this document",
             )
         },
-    ]
+    ];
+    rows.extend(transfers::rows());
+    rows
 });

@@ -5,7 +5,7 @@ use kedge_protocol::action::Kind;
 use serde::Deserialize;
 
 use super::bus::{self, Text};
-use super::{ActionText, Request, SignatureHeaders, registration};
+use super::{ActionText, Request, SignatureHeaders, file, registration};
 use crate::auth::Session;
 use crate::body::{self, Object};
 use crate::endpoint::{Signs, Target};
@@ -35,6 +35,12 @@ pub fn read(
         Signs::Body(kind, target) => {
             let text = std::mem::take(&mut body.text);
             let (text, action) = resource(kind, *target, path_id, text)?;
+            (text, vec![action], false)
+        }
+        Signs::File => {
+            let upload = body.upload.as_deref();
+            let upload = upload.ok_or_else(|| ApiError::internal(&"an upload without its file"))?;
+            let (text, action) = file::read(upload)?;
             (text, vec![action], false)
         }
         Signs::Action => {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::http::response::Parts;
 use hyper::{HeaderMap, Request};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -138,6 +139,12 @@ impl Server {
         server
     }
 
+    /// kill -9.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Asks the process to end, and gives its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
@@ -187,10 +194,15 @@ impl Server {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+    /// Sends a request and reads the whole answer, whatever it is.
+    pub(crate) async fn fetch(&self, request: Request<Full<Bytes>>) -> (Parts, Bytes) {
         let response = self.http.request(request).await.unwrap();
         let (parts, body) = response.into_parts();
-        let bytes = body.collect().await.unwrap().to_bytes();
+        (parts, body.collect().await.unwrap().to_bytes())
+    }
+
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+        let (parts, bytes) = self.fetch(request).await;
         let body = if bytes.is_empty() {
             Value::Null
         } else {
