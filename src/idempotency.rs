@@ -28,7 +28,7 @@ use crate::endpoint::{Endpoint, Signs};
 use crate::envelope::Envelope;
 use crate::error::{ApiError, Code};
 use crate::routes;
-use crate::views::resources::{ObjectView, TemplateView, VariationView, WalletView};
+use crate::views::resources::{FileView, ObjectView, TemplateView, VariationView, WalletView};
 
 /// The header.
 pub const HEADER: &str = "idempotency-key";
@@ -258,6 +258,7 @@ fn resource(done: &Done, timestamp_ms: u64, minted: u64) -> serde_json::Result<V
                 serde_json::to_vec(&Varied { items, template })
             }
         }
+        Some(Image::File(file)) => serde_json::to_vec(&FileView::from(file)),
         _ => Ok(b"{}".to_vec()),
     }
 }

@@ -111,6 +111,11 @@ impl Account {
         tokens.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    pub(crate) fn access_token(&self) -> Result<String> {
+        let tokens = self.tokens().ok_or_else(not_logged_in)?;
+        Ok(tokens.access_token.clone())
+    }
+
     fn keep_tokens(&self, pair: TokenPair) {
         let mut tokens = self
             .0

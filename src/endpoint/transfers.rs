@@ -1,12 +1,13 @@
-//! The rows of what travels as bytes.
+//! The rows of what travels as bytes or lines: files and the export.
 
 use hyper::Method;
 
+use super::Auth::Public;
 use super::LimitClass::Files;
 use super::table::{handler, row};
 use super::{Endpoint, Signs, schema};
 use crate::listing::LIST;
-use crate::routes::files;
+use crate::routes::{export, files};
 use crate::views::Page;
 use crate::views::resources::{Changed, FileView};
 
@@ -32,6 +33,11 @@ struct UploadBody {
 #[schemars(extend("contentMediaType" = "application/octet-stream"))]
 #[expect(dead_code, reason = "describes an answer that is no JSON")]
 struct Content(String);
+
+/// Lines of JSON: `log`, then for each batch `batch` and the caller's `request`s, then `checkpoint`.
+#[derive(schemars::JsonSchema)]
+#[expect(dead_code, reason = "describes an answer that is no single JSON value")]
+struct Lines(String);
 
 /// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {
@@ -75,6 +81,19 @@ pub(super) fn rows() -> Vec<Endpoint> {
                 "/files/{id}/content",
                 "Files",
                 "Download a file; takes one Range",
+            )
+        },
+        Endpoint {
+            auth: Public,
+            query: &[export::FROM],
+            media_type: export::LINES,
+            response: schema::<Lines>,
+            handler: handler!(export::export),
+            ..row(
+                Method::GET,
+                "/export",
+                "Batches",
+                "Export the log: every batch and leaf; with a token the caller's own requests too",
             )
         },
     ]

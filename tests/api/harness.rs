@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 pub(crate) struct Server {
     child: Child,
     /// Kept open: the server must not find that nobody listens to what it prints.
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
     pub(crate) url: String,
     pub(crate) domain: Domain,
     pub(crate) sequencer: Address,
@@ -112,7 +112,7 @@ impl Server {
         });
         let mut server = Self {
             child,
-            _stdout: stdout,
+            stdout,
             url: url.expect("the server says where it listens"),
             domain: Domain {
                 chain_id: 0,
@@ -137,6 +137,13 @@ impl Server {
         };
         server.sequencer = domain["sequencer"].as_str().unwrap().parse().unwrap();
         server
+    }
+
+    /// The URL of the server's embedded chain; to be asked for once.
+    pub(crate) fn rpc(&mut self) -> String {
+        let mut lines = (&mut self.stdout).lines().map(Result::unwrap);
+        let told = lines.find_map(|line| Some(line.split_once("--rpc ")?.1.to_owned()));
+        told.expect("the server says where its chain is")
     }
 
     /// kill -9.

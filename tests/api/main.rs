@@ -4,6 +4,7 @@
 
 mod accounts;
 mod bad_input;
+mod export;
 mod files;
 mod harness;
 mod idempotency;
