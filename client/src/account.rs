@@ -218,6 +218,11 @@ impl Account {
         path: &str,
         what: &'static str,
     ) -> Result<T> {
+        self.fetch(path).await?.read(what)
+    }
+
+    /// The answer to a GET, whatever it is.
+    pub(crate) async fn fetch(&self, path: &str) -> Result<Answer> {
         let request = Authorized {
             method: Method::GET,
             path,
@@ -229,7 +234,7 @@ impl Account {
         loop {
             let answer = sending.once(None).await?;
             if answer.is_success() || !sending.again(&answer).await? {
-                return answer.read(what);
+                return Ok(answer);
             }
         }
     }

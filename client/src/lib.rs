@@ -35,6 +35,7 @@ mod account;
 mod bus;
 mod client;
 mod export;
+mod files;
 mod nonces;
 mod page;
 mod resources;

@@ -178,7 +178,8 @@ impl Transport {
             .uri(format!("{}{}", self.base_url, call.path))
             .header(ACCEPT, "application/json")
             .header(USER_AGENT, AGENT);
-        if !call.body.is_empty() {
+        let is_typed = headers.iter().any(|(name, _)| *name == "content-type");
+        if !call.body.is_empty() && !is_typed {
             request = request.header(CONTENT_TYPE, "application/json");
         }
         for (name, value) in headers {

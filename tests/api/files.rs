@@ -8,13 +8,14 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
 use hyper::http::response::Parts;
+use kedge_client::Client;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::harness::{Answer, Caller, Server, signature};
+use crate::harness::{Answer, Caller, PASSWORD, Server, signature};
 
 const BOUNDARY: &str = "a-boundary";
 const FORM: &str = "multipart/form-data; boundary=a-boundary";
@@ -192,6 +193,46 @@ async fn a_file_comes_back_and_its_content_is_kept_once() {
             .await
             .refused(401, "UNAUTHENTICATED");
     }
+}
+
+#[tokio::test]
+async fn an_upload_with_a_key_is_done_once() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let send = |bytes: &'static [u8]| {
+        let mut headers = headers(&server, &ann, "a", bytes);
+        headers.push(("idempotency-key", "k-1".to_owned()));
+        let body = form(&[("name=\"file\"; filename=\"a\"", bytes)]);
+        let server = &server;
+        async move { post(server, &headers, body).await }
+    };
+    let first = send(b"content").await.expect(201);
+    let again = send(b"content").await.expect(201);
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    assert_eq!(again.body, first.body);
+    send(b"another").await.refused(422, "IDEMPOTENCY_MISMATCH");
+    until_there_are(&server, 1).await;
+}
+
+#[tokio::test]
+async fn the_client_uploads_and_checks_what_comes_back() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let client = Client::builder(&server.url).connect().await.unwrap();
+    let account = client.account(ann.key.clone());
+    account.login("ann@example.com", PASSWORD).await.unwrap();
+    let bytes = [b"--\r\n\r\n--x--\r\n", &[0xff; 300_000][..]].concat();
+    let made = account.upload("ä \"1\".bin", &bytes).await.unwrap();
+    let file = account.file(made.resource.id).await.unwrap();
+    assert_eq!((&file, file.name.as_str()), (&made.resource, "ä \"1\".bin"));
+    assert_eq!(account.download(&file).await.unwrap(), bytes);
+    let path = files(&folder(&server)).remove(0);
+    std::fs::write(path, vec![0; bytes.len()]).unwrap();
+    let error = account.download(&file).await.unwrap_err();
+    assert!(
+        matches!(error, kedge_client::Error::Verification(_)),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -441,12 +482,12 @@ async fn a_torn_upload_is_gone() {
 
 #[tokio::test]
 async fn a_crash_leaves_nothing_that_is_not_named() {
-    let mut server = Server::start().await;
+    let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let made = upload(&server, &ann, "kept", b"kept").await.expect(201);
     let _torn = begin(&server, &ann, &vec![b'x'; 2_000_000]).await;
     until_there_are(&server, 2).await;
-    server.kill();
+    let server = server.kill();
     assert_eq!(
         files(&folder(&server)).len(),
         2,

@@ -146,12 +146,6 @@ impl Server {
         told.expect("the server says where its chain is")
     }
 
-    /// kill -9.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
     /// Asks the process to end, and gives its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
