@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::cursor::Cursors;
 use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::files::Files;
 use crate::idempotency::InProgress;
 use crate::limits::RateLimits;
 use crate::operator::Operator;
@@ -53,6 +54,12 @@ pub struct App {
     pub cursors: Cursors,
     /// Reads bodies.
     pub bodies: body::Reader,
+    /// Contents of files.
+    pub files: Files,
+    /// Permits for contents and exports that are being sent.
+    pub downloads: Arc<Semaphore>,
+    /// How long a caller may leave a piece of an answer untaken.
+    pub write_timeout: Duration,
     /// Permits for requests under way.
     pub requests: Arc<Semaphore>,
     /// Idempotency keys of requests under way.
@@ -117,6 +124,9 @@ impl App {
                 config.body_bytes_total_max,
                 Duration::from_secs(config.body_timeout_s),
             ),
+            files: Files::open(config, engine.clone())?,
+            downloads: Arc::new(Semaphore::new(config.downloads_max)),
+            write_timeout: Duration::from_secs(config.write_timeout_s),
             requests: Arc::new(Semaphore::new(config.requests_max)),
             large_hashes: Arc::new(Semaphore::new(cores)),
             request_timeout: Duration::from_secs(config.request_timeout_s),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LINK};
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, Method, StatusCode};
 use kedge_actors::Published;
 use kedge_actors::api::Submission;
 use kedge_machine::Caller;
@@ -20,6 +20,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Code};
 use crate::limits::ClientAddress;
 use crate::query::Query;
+use crate::stream::Body;
 
 /// A request for a handler.
 pub struct Call {
@@ -27,6 +28,8 @@ pub struct Call {
     pub app: Arc<App>,
     /// The row of the table that it came in by.
     pub endpoint: &'static Endpoint,
+    /// The method; HEAD comes in by the row of GET.
+    pub method: Method,
     /// `{id}` of the path.
     pub id: String,
     /// The query.
@@ -111,7 +114,7 @@ pub struct Reply {
     /// Headers besides those that every answer has.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Vec<u8>,
+    pub body: Body,
     /// The highest sequence that the answer reflects.
     pub sequence: u64,
 }
@@ -137,7 +140,7 @@ impl Reply {
         status: StatusCode,
         sequence: u64,
         media_type: HeaderValue,
-        body: Vec<u8>,
+        body: impl Into<Body>,
     ) -> Self {
         let mut headers = HeaderMap::with_capacity(HEADERS_USUAL);
         headers.insert(CONTENT_TYPE, media_type);
@@ -145,7 +148,7 @@ impl Reply {
         Self {
             status,
             headers,
-            body,
+            body: body.into(),
             sequence,
         }
     }
@@ -167,7 +170,11 @@ impl Reply {
     /// With a strong ETag made from the body, and 304 where the caller has it already.
     #[must_use]
     pub fn etagged(self, call: &Call, cache: &'static str) -> Self {
-        let tag = format!("\"{}\"", hex::encode(keccak(&self.body).first_16()));
+        // What is still being written has no tag.
+        let Body::Whole(body) = &self.body else {
+            return self;
+        };
+        let tag = format!("\"{}\"", hex::encode(keccak(body).first_16()));
         self.tagged(call, &tag, cache)
     }
 
@@ -184,7 +191,7 @@ impl Reply {
             .insert(CACHE_CONTROL, HeaderValue::from_static(cache));
         if is_known {
             self.status = StatusCode::NOT_MODIFIED;
-            self.body.clear();
+            self.body = Body::default();
             self.headers.remove(CONTENT_TYPE);
         }
         self.with(hyper::header::ETAG, tag)

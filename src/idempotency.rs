@@ -29,7 +29,7 @@ use crate::envelope::Envelope;
 use crate::error::{ApiError, Code};
 use crate::routes;
 use crate::views::accounts::{ApiKeyView, InvitationView};
-use crate::views::resources::{ObjectView, TemplateView, VariationView, WalletView};
+use crate::views::resources::{FileView, ObjectView, TemplateView, VariationView, WalletView};
 
 /// The header.
 pub const HEADER: &str = "idempotency-key";
@@ -269,6 +269,7 @@ fn resource(done: &Done, timestamp_ms: u64, minted: u64) -> serde_json::Result<V
                 template: TemplateView::of(template, minted),
             })
         }
+        (Some(Image::File(file)), _) => serde_json::to_vec(&FileView::from(file)),
         _ => Ok(b"{}".to_vec()),
     }
 }

@@ -136,7 +136,7 @@ fn operation(
             endpoint.status.to_string(): {
                 "description": "Done.",
                 "headers": headers(endpoint),
-                "content": { "application/json": { "schema": (endpoint.response)(writing) } },
+                "content": { endpoint.media_type: { "schema": (endpoint.response)(writing) } },
             },
             "default": { "$ref": "#/components/responses/Error" },
         },
@@ -144,7 +144,7 @@ fn operation(
     if let Some(request) = endpoint.request {
         operation["requestBody"] = json!({
             "required": true,
-            "content": { "application/json": { "schema": request(reading) } },
+            "content": { request_type(endpoint): { "schema": request(reading) } },
         });
     }
     operation["security"] = match endpoint.auth {
@@ -164,6 +164,13 @@ fn operation(
     operation
 }
 
+fn request_type(endpoint: &Endpoint) -> &'static str {
+    match endpoint.signs {
+        Signs::File => "multipart/form-data",
+        _ => "application/json",
+    }
+}
+
 fn signed_kind(signs: &Signs) -> Option<&str> {
     match signs {
         Signs::Nothing => None,
@@ -172,6 +179,7 @@ fn signed_kind(signs: &Signs) -> Option<&str> {
         Signs::Body(kind, _) | Signs::NoBody(kind, _) | Signs::PathAddress(kind) => {
             Some(kind.text())
         }
+        Signs::File => Some("file.create"),
         Signs::Action | Signs::Batch => Some("the action_type of each action"),
     }
 }

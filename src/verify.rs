@@ -1,6 +1,7 @@
 //! Verifying a whole store: every hash, header and signature of its log, and its state, which must
 //! be to the byte what a replay of the log with the rules makes.
 
+use std::io;
 use std::path::Path;
 
 use kedge_actors::put_image;
@@ -8,10 +9,13 @@ use kedge_machine::fold::State;
 use kedge_machine::image::Image;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::resource::Object;
-use kedge_protocol::{Address, Id};
+use kedge_protocol::resource::{File, Object};
+use kedge_protocol::{Address, Hash, Id};
 use kedge_storage::verify::{self as log, Progress};
 use kedge_storage::{CommitError, Group, OpenError, Options, Store};
+use sha2::{Digest as _, Sha256};
+
+use crate::files::place;
 
 /// What was checked.
 pub use kedge_storage::verify::Summary;
@@ -43,7 +47,7 @@ pub enum VerifyError {
     Replay(#[from] CommitError),
     /// No temporary directory.
     #[error("no temporary directory for the replay: {0}")]
-    Temporary(#[from] std::io::Error),
+    Temporary(#[from] io::Error),
 }
 
 /// Verifies the store in `path`, without changing a byte of it. No server may have it open.
@@ -65,6 +69,41 @@ pub fn store(
     replay.write()?;
     log::compare_state(&snapshot, &made.snapshot())?;
     Ok(summary)
+}
+
+/// Checks that the content of every file that the store in `path` names is in `folder` and has its
+/// digest. `finding` is told what is wrong with which; gives how many files there are.
+pub fn contents(
+    path: &Path,
+    folder: &Path,
+    (domain, sequencer): (Domain, Address),
+    mut finding: impl FnMut(&File, &str),
+) -> Result<u64, VerifyError> {
+    let store = Store::open(options(path, domain, sequencer, true))?;
+    let snapshot = store.snapshot();
+    let mut count = 0;
+    for file in snapshot.every_file() {
+        let file = file?;
+        count += 1;
+        match digest_of(&place(folder, &file.sha256)) {
+            Ok(digest) if digest == file.sha256 => {}
+            Ok(digest) => finding(&file, &format!("its content has the digest {digest}")),
+            Err(error) => finding(&file, &format!("its content cannot be read: {error}")),
+        }
+    }
+    Ok(count)
+}
+
+fn digest_of(path: &Path) -> io::Result<Hash> {
+    let mut hasher = Sha256::new();
+    let mut content = std::fs::File::open(path)?;
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match io::Read::read(&mut content, &mut piece)? {
+            0 => return Ok(Hash(hasher.finalize().into())),
+            count => hasher.update(&piece[..count]),
+        }
+    }
 }
 
 fn options(path: &Path, domain: Domain, sequencer: Address, read_only: bool) -> Options {

@@ -113,6 +113,11 @@ impl Account {
         tokens.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    pub(crate) fn access_token(&self) -> Result<String> {
+        let tokens = self.tokens().ok_or_else(not_logged_in)?;
+        Ok(tokens.access_token.clone())
+    }
+
     fn keep_tokens(&self, pair: TokenPair) {
         let mut tokens = self
             .0
@@ -229,6 +234,11 @@ impl Account {
         path: &str,
         what: &'static str,
     ) -> Result<T> {
+        self.fetch(path).await?.read(what)
+    }
+
+    /// The answer to a GET, whatever it is.
+    pub(crate) async fn fetch(&self, path: &str) -> Result<Answer> {
         let request = Authorized {
             method: Method::GET,
             path,
@@ -240,7 +250,7 @@ impl Account {
         loop {
             let answer = sending.once(None).await?;
             if answer.is_success() || !sending.again(&answer).await? {
-                return answer.read(what);
+                return Ok(answer);
             }
         }
     }

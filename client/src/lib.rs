@@ -35,6 +35,8 @@ mod account;
 mod accounts;
 mod bus;
 mod client;
+mod export;
+mod files;
 mod nonces;
 mod page;
 mod resources;
@@ -49,6 +51,7 @@ pub use accounts::{
 pub use bus::{ActionResult, BatchMode, BatchOutcome, DoneAction, NewAction};
 pub use client::{Builder, Client};
 pub use error::{Envelope, Error, Result, VerificationError};
+pub use export::Export;
 pub use page::{ListQuery, Page, Pages};
 pub use resources::ProofForm;
 pub use retry::RetryPolicy;

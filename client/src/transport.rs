@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, USER_AGENT};
-use hyper::{Method, Request, Uri};
+use hyper::{Method, Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -141,13 +142,44 @@ impl Transport {
         }
     }
 
+    /// How long an exchange may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+
+    /// Sends once and gives the body of a successful answer as it comes; nothing limits its length.
+    pub(crate) async fn open(
+        &self,
+        call: &Call<'_>,
+        headers: &[(&'static str, String)],
+    ) -> Result<Incoming> {
+        let begun = tokio::time::timeout(self.timeout(), self.begin(call, headers)).await;
+        let timeout_ms = self.timeout_ms;
+        let response = begun.map_err(|_| Error::Timeout { timeout_ms })??;
+        if response.status().is_success() {
+            return Ok(response.into_body());
+        }
+        let read = tokio::time::timeout(self.timeout(), Self::read(response)).await;
+        let answer = read.map_err(|_| Error::Timeout { timeout_ms })??;
+        Err(answer.refusal())
+    }
+
     async fn attempt(&self, call: &Call<'_>, headers: &[(&'static str, String)]) -> Result<Answer> {
+        Self::read(self.begin(call, headers).await?).await
+    }
+
+    async fn begin(
+        &self,
+        call: &Call<'_>,
+        headers: &[(&'static str, String)],
+    ) -> Result<Response<Incoming>> {
         let mut request = Request::builder()
             .method(&call.method)
             .uri(format!("{}{}", self.base_url, call.path))
             .header(ACCEPT, "application/json")
             .header(USER_AGENT, AGENT);
-        if !call.body.is_empty() {
+        let is_typed = headers.iter().any(|(name, _)| *name == "content-type");
+        if !call.body.is_empty() && !is_typed {
             request = request.header(CONTENT_TYPE, "application/json");
         }
         for (name, value) in headers {
@@ -156,13 +188,16 @@ impl Transport {
         let request = request
             .body(Full::new(call.body.clone()))
             .map_err(|error| Error::Usage(format!("the request can't be put together: {error}")))?;
-        let response = self.http.request(request).await.map_err(|error| {
+        self.http.request(request).await.map_err(|error| {
             let base_url = &self.base_url;
             Error::Transport(format!(
                 "{base_url} was not reached: {}",
                 chain_text(&error)
             ))
-        })?;
+        })
+    }
+
+    async fn read(response: Response<Incoming>) -> Result<Answer> {
         let (parts, body) = response.into_parts();
         let body = Limited::new(body, ANSWER_BYTES_MAX)
             .collect()

@@ -51,6 +51,27 @@ pub struct Wallet {
     pub updated_at: String,
 }
 
+/// A file's description.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub struct StoredFile {
+    /// Its identifier.
+    pub id: Id,
+    /// Its organization.
+    pub organization_id: Id,
+    /// The wallet that uploaded it.
+    pub wallet_id: Id,
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of its bytes.
+    pub sha256: Hash,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// What the bytes showed themselves to be.
+    pub media_type: String,
+    /// RFC 3339.
+    pub created_at: String,
+}
+
 /// What a login, a refresh or a registration gives, beside the rest.
 #[derive(Clone, Deserialize)]
 pub(crate) struct TokenPair {

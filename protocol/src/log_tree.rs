@@ -49,6 +49,17 @@ impl Frontier {
         Ok(Self { size, peaks })
     }
 
+    /// The edge of a tree of `size` leaves whose complete subtrees have these roots, largest first;
+    /// `None` if such a tree has another number of them.
+    pub fn of_peaks(size: u64, peaks: Vec<Hash>) -> Option<Self> {
+        (peaks.len() == size.count_ones() as usize).then_some(Self { size, peaks })
+    }
+
+    /// The roots of the complete subtrees, largest first.
+    pub fn peaks(&self) -> &[Hash] {
+        &self.peaks
+    }
+
     /// How many leaves there are.
     pub fn size(&self) -> u64 {
         self.size

@@ -10,11 +10,12 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{ApiError, Code};
+use crate::files::Upload;
 
 pub(crate) use object::Object;
 pub(crate) use pointer::escape;
@@ -35,7 +36,19 @@ pub struct Reader {
 pub struct Text {
     /// The text.
     pub text: String,
+    /// The file that came instead of a text.
+    pub upload: Option<Box<Upload>>,
     _memory: Option<OwnedSemaphorePermit>,
+}
+
+impl Text {
+    /// A body that was a file.
+    pub(crate) fn of_upload(upload: Upload) -> Self {
+        Self {
+            upload: Some(Box::new(upload)),
+            ..Self::default()
+        }
+    }
 }
 
 impl Reader {
@@ -67,16 +80,7 @@ impl Reader {
         };
         tokio::time::timeout(self.timeout, reading)
             .await
-            .map_err(|_| {
-                ApiError::new(
-                    Code::ValidationError,
-                    format!(
-                        "the body did not arrive within {} s",
-                        self.timeout.as_secs()
-                    ),
-                )
-                .with_header(hyper::header::CONNECTION, "close".to_owned())
-            })?
+            .map_err(|_| late(self.timeout))?
     }
 
     /// Reads on without keeping anything, for as much as an allowed body has: many callers look at
@@ -119,6 +123,7 @@ impl Reader {
             .map_err(|_| ApiError::new(Code::MalformedJson, "the body is not UTF-8"))?;
         Ok(Text {
             text,
+            upload: None,
             _memory: memory,
         })
     }
@@ -154,20 +159,33 @@ impl Reader {
     }
 }
 
-fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
-    let text = |name| {
-        let value = headers.get(name)?;
-        Some(value.to_str().unwrap_or("unreadable"))
-    };
-    if let Some(coding) = text(CONTENT_ENCODING)
-        && !coding.eq_ignore_ascii_case("identity")
-    {
-        return Err(ApiError::new(
+/// What a caller is told whose body did not come in time.
+pub(crate) fn late(timeout: Duration) -> ApiError {
+    let seconds = timeout.as_secs();
+    let message = format!("the body did not arrive within {seconds} s");
+    ApiError::new(Code::ValidationError, message)
+        .with_header(hyper::header::CONNECTION, "close".to_owned())
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let value = headers.get(name)?;
+    Some(value.to_str().unwrap_or("unreadable"))
+}
+
+/// Refuses bodies that are encoded.
+pub(crate) fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
+    match header(headers, &CONTENT_ENCODING) {
+        Some(coding) if !coding.eq_ignore_ascii_case("identity") => Err(ApiError::new(
             Code::UnsupportedMediaType,
             format!("Content-Encoding {coding:?} is not taken; send the body as it is"),
-        ));
+        )),
+        _ => Ok(()),
     }
-    let content_type = text(CONTENT_TYPE).unwrap_or_default();
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    check_coding(headers)?;
+    let content_type = header(headers, &CONTENT_TYPE).unwrap_or_default();
     let mut parts = content_type.split(';').map(str::trim);
     let is_json = parts
         .next()

@@ -117,7 +117,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 22] = [
+    let ranges: [(&'static str, u64, u64, u64); 25] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
         (
@@ -132,6 +132,9 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
             config.body_bytes_max as u64,
             1 << 40,
         ),
+        ("file_bytes_max", config.file_bytes_max, 1, 1 << 40),
+        ("file_quota_bytes", config.file_quota_bytes, 0, 1 << 60),
+        ("downloads_max", config.downloads_max as u64, 1, 1 << 20),
         (
             "header_bytes_max",
             config.header_bytes_max as u64,

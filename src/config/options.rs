@@ -117,6 +117,13 @@ options! {
         body_bytes_total_max: usize = 256 * 1024 * 1024;
         /// Bytes of one request body, at most 16 MiB.
         body_bytes_max: usize = kedge_protocol::limits::BODY_BYTES_MAX;
+        /// Bytes of one uploaded file.
+        file_bytes_max: u64 = 25 * 1024 * 1024;
+        /// Bytes of all files of one organization; each file counts, also where two have the same
+        /// content.
+        file_quota_bytes: u64 = 1024 * 1024 * 1024;
+        /// Contents of files and exports that are being sent at one time; more are answered 503.
+        downloads_max: usize = 256;
         /// Bytes of the request line and all headers.
         header_bytes_max: usize = 32 * 1024;
         /// Seconds for a caller to send the headers of a request.

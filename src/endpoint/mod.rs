@@ -3,6 +3,7 @@
 
 mod accounts;
 mod table;
+mod transfers;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -83,6 +84,8 @@ pub enum Signs {
     Action,
     /// A batch of actions of the bus.
     Batch,
+    /// A file: the payload is the digest of its bytes, the target its name.
+    File,
 }
 
 /// A query parameter.
@@ -131,6 +134,8 @@ pub struct Endpoint {
     pub request: Option<SchemaOf>,
     /// The status of success.
     pub status: u16,
+    /// The answer's media type.
+    pub media_type: &'static str,
     /// The answer.
     pub response: SchemaOf,
     /// What it does.

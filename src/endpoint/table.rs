@@ -8,7 +8,7 @@ use kedge_protocol::resource::Area;
 
 use super::Auth::{Bearer, Public};
 use super::LimitClass::{ActionBatches, Free, Lists, ObjectWrites, TemplateWrites, Tier};
-use super::{Endpoint, Parameter, Signs, Target, accounts, schema};
+use super::{Endpoint, Parameter, Signs, Target, accounts, schema, transfers};
 use crate::auth::rights::{Access, Right};
 use crate::listing::LIST;
 use crate::routes::{
@@ -22,6 +22,9 @@ use crate::views::resources::{
 };
 use crate::views::schema::ProofFile;
 use crate::views::{Page, scalars::IdText};
+
+/// The media type of most answers.
+const JSON: &str = "application/json";
 
 /// A parameter of every read of the log.
 pub const MIN_SEQUENCE: Parameter = Parameter {
@@ -127,6 +130,7 @@ pub(super) fn row(
         query: &[],
         request: None,
         status: 200,
+        media_type: JSON,
         response: schema::<()>,
         handler: handler!(service::health),
     }
@@ -136,6 +140,7 @@ pub(super) fn row(
 pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     let mut table = rows();
     table.extend(accounts::rows());
+    table.extend(transfers::rows());
     table
 });
 

@@ -4,6 +4,8 @@ pub mod actions;
 pub mod anchors;
 pub mod batches;
 pub mod bus;
+pub mod export;
+pub mod files;
 pub mod keys;
 pub mod members;
 pub mod objects;

@@ -9,8 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response};
@@ -32,6 +30,7 @@ use crate::metrics::HttpMetrics;
 use crate::query::Query;
 use crate::signing::SignatureHeaders;
 use crate::signing::request::{self, Circumstances};
+use crate::stream::SentBody;
 
 /// How long a read waits for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -94,7 +93,7 @@ impl Dispatch {
         &self,
         request: Request<Incoming>,
         peer: IpAddr,
-    ) -> Response<Full<Bytes>> {
+    ) -> Response<SentBody> {
         let begun = Instant::now();
         let _under_way = self.metrics.begin();
         let brought = request.headers().get(REQUEST_ID).and_then(sane_request_id);
@@ -166,9 +165,15 @@ impl Dispatch {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
         };
-        let mut body = match endpoint.request {
-            None => Text::default(),
-            Some(_) => app.bodies.read(&parts.headers, incoming).await?,
+        let mut body = match (endpoint.request, &endpoint.signs, session) {
+            (None, ..) => Text::default(),
+            (Some(_), Signs::File, Some(session)) => {
+                let organization_id = session.organization_id;
+                app.files
+                    .receive(&parts.headers, incoming, organization_id)
+                    .await?
+            }
+            (Some(_), ..) => app.bodies.read(&parts.headers, incoming).await?,
         };
         let submission = match signature {
             None => None,
@@ -188,6 +193,7 @@ impl Dispatch {
         let mut call = Call {
             app: Arc::clone(app),
             endpoint,
+            method: parts.method,
             id,
             query,
             headers: parts.headers,
@@ -266,9 +272,9 @@ impl Dispatch {
     }
 
     /// Puts the headers on that every answer has.
-    fn finish(&self, reply: Reply, request_id: &str, tally: &Tally) -> Response<Full<Bytes>> {
+    fn finish(&self, reply: Reply, request_id: &str, tally: &Tally) -> Response<SentBody> {
         let reply = reply.with(REQUEST_ID, request_id);
-        let mut response = Response::new(Full::new(Bytes::from(reply.body)));
+        let mut response = Response::new(reply.body.into_sent());
         *response.status_mut() = reply.status;
         *response.headers_mut() = reply.headers;
         let headers = response.headers_mut();
@@ -277,10 +283,10 @@ impl Dispatch {
             .limits
             .finish(tally, reply.status, headers, now_s());
         for (name, value) in SECURITY_HEADERS {
-            headers.insert(
-                HeaderName::from_static(name),
-                HeaderValue::from_static(value),
-            );
+            // What a file's content may do is told more strictly by its own answer.
+            headers
+                .entry(HeaderName::from_static(name))
+                .or_insert(HeaderValue::from_static(value));
         }
         if self.tls {
             let year = HeaderValue::from_static("max-age=31536000");

@@ -2,6 +2,7 @@
 //! that the key of the named address signed them, under this log's domain.
 
 pub mod bus;
+mod file;
 mod headers;
 pub mod registration;
 pub mod request;
@@ -106,7 +107,14 @@ impl Verifier {
             });
         }
         let digest = head.digest(&self.separator, &action_hashes);
-        self.check_signer(&headers, &digest)?;
+        self.check_signer(&headers, &digest)
+            .map_err(|error| match submitted.as_slice() {
+                [only] if only.kind == Kind::FileCreate => {
+                    let (name, digest) = (&text[only.target.clone()], &text[only.payload.clone()]);
+                    file::explain(error, name, digest)
+                }
+                _ => error,
+            })?;
         Ok(Submission {
             asker,
             head,

@@ -6,7 +6,7 @@ use kedge_protocol::action::Kind;
 use serde::Deserialize;
 
 use super::bus::{self, Text};
-use super::{ActionText, Request, SignatureHeaders, registration, wallet};
+use super::{ActionText, Request, SignatureHeaders, file, registration, wallet};
 use crate::auth::Session;
 use crate::auth::code::InvitationCodes;
 use crate::body::{self, Object};
@@ -94,6 +94,12 @@ pub fn read(
             // What parsed is `0x` and digits, so that it stands in JSON as it is.
             let text = format!(r#"{{"address":"{path}"}}"#);
             let (text, action) = resource(kind, Target::Wallet, circumstances, text)?;
+            (text, vec![action])
+        }
+        Signs::File => {
+            let upload = body.upload.as_deref();
+            let upload = upload.ok_or_else(|| ApiError::internal(&"an upload without its file"))?;
+            let (text, action) = file::read(upload)?;
             (text, vec![action])
         }
         Signs::Action => {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kedge_actors::Engine;
 use kedge_protocol::signature::SigningKey;
-use kedge_storage::{OpenError, SideWrite, Store};
+use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminError};
@@ -102,6 +102,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
     let operator = operator(&config, &engine).await?;
     let app = App::new(&config, engine.clone(), operator, public_url)?;
+    // A read-only store may lack rows that a newer copy of it has.
+    if engine.mode() == Mode::ReadWrite {
+        app.files.sweep()?;
+    }
     let app = Arc::new(app);
     let socket = admin::serve(&config.admin_socket(), Arc::clone(&app), anchoring.clone()).await?;
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;

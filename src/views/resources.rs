@@ -1,7 +1,9 @@
 //! Wallets, templates, variations, objects.
 
 use kedge_protocol::receipt::Receipt;
-use kedge_protocol::resource::{Object, ObjectStatus, Role, Template, Variation, Wallet, Who};
+use kedge_protocol::resource::{
+    File, Object, ObjectStatus, Role, Template, Variation, Wallet, Who,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -86,6 +88,54 @@ pub struct OwnWallet {
     pub wallet: WalletView,
     /// Where each key's nonces stand.
     pub nonces: Vec<NonceView>,
+}
+
+/// A file's description.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FileView {
+    /// Its id.
+    pub id: IdText,
+    /// Its organization.
+    pub organization_id: IdText,
+    /// The wallet that uploaded it.
+    pub wallet_id: IdText,
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of its bytes.
+    pub sha256: HashText,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// What the bytes showed themselves to be.
+    pub media_type: String,
+    /// Where the bytes are: a path of this service.
+    pub content_path: String,
+    /// When it was uploaded.
+    pub created_at: Time,
+    /// How many actions made it what it is.
+    pub version: u64,
+    /// The hash over those actions.
+    pub integrity_hash: HashText,
+    /// The last one's sequence.
+    pub sequence: u64,
+}
+
+impl From<File> for FileView {
+    fn from(file: File) -> Self {
+        Self {
+            id: IdText(file.id),
+            organization_id: IdText(file.organization_id),
+            wallet_id: IdText(file.wallet_id),
+            name: file.name,
+            sha256: HashText(file.sha256),
+            size_bytes: file.size_bytes,
+            media_type: file.media_type,
+            content_path: format!("/files/{}/content", file.id),
+            created_at: Time(file.trace.created_at_ms),
+            version: file.trace.version,
+            integrity_hash: HashText(file.trace.integrity),
+            sequence: file.trace.sequence,
+        }
+    }
 }
 
 /// A rule of a template.

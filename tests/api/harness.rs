@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::http::response::Parts;
 use hyper::{HeaderMap, Request};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -26,7 +27,7 @@ const LOG: &str = "server.log";
 pub(crate) struct Server {
     child: Child,
     /// Kept open: the server must not find that nobody listens to what it prints.
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
     pub(crate) url: String,
     pub(crate) domain: Domain,
     pub(crate) sequencer: Address,
@@ -137,7 +138,7 @@ impl Server {
         });
         let mut server = Self {
             child,
-            _stdout: stdout,
+            stdout,
             url: url.expect("the server says where it listens"),
             domain: Domain {
                 chain_id: 0,
@@ -162,6 +163,13 @@ impl Server {
         };
         server.sequencer = domain["sequencer"].as_str().unwrap().parse().unwrap();
         server
+    }
+
+    /// The URL of the server's embedded chain; to be asked for once.
+    pub(crate) fn rpc(&mut self) -> String {
+        let mut lines = (&mut self.stdout).lines().map(Result::unwrap);
+        let told = lines.find_map(|line| Some(line.split_once("--rpc ")?.1.to_owned()));
+        told.expect("the server says where its chain is")
     }
 
     /// Asks the process to end, and gives its exit code.
@@ -223,10 +231,15 @@ impl Server {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+    /// Sends a request and reads the whole answer, whatever it is.
+    pub(crate) async fn fetch(&self, request: Request<Full<Bytes>>) -> (Parts, Bytes) {
         let response = self.http.request(request).await.unwrap();
         let (parts, body) = response.into_parts();
-        let bytes = body.collect().await.unwrap().to_bytes();
+        (parts, body.collect().await.unwrap().to_bytes())
+    }
+
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+        let (parts, bytes) = self.fetch(request).await;
         let body = if bytes.is_empty() {
             Value::Null
         } else {

@@ -5,6 +5,8 @@
 mod accounts;
 mod bad_input;
 mod client;
+mod export;
+mod files;
 mod harness;
 mod idempotency;
 mod keys;

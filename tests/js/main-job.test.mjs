@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { createPublicClient, http, isAddressEqual } from 'viem';
 import { KedgeClient, ServerError, readTrust } from './kedge-client.mjs';
+import { checkExport } from './export.mjs';
 import { admin, eventually, rpc, startSystem } from './harness.mjs';
 import * as p from './protocol.mjs';
 
@@ -237,4 +238,21 @@ test('the whole log can be followed from its public parts', async () => {
   assert.deepEqual([checkpoint.batches, checkpoint.history], [hashes.length, root(hashes.length)]);
   const digest = p.digestOf(trust.domain, 'Checkpoint', p.checkpointMessage(checkpoint));
   assert.ok(isAddressEqual(await p.recoverSigner(digest, signature), trust.sequencer));
+});
+
+test('an export is checked to its signed head, and no changed one is', async () => {
+  const response = await fetch(`${system.baseUrl}/export`, { headers: { authorization: `Bearer ${ann.token}` } });
+  assert.equal(response.headers.get('content-type'), 'application/x-ndjson');
+  const text = await response.text();
+  const { checkpoint, opened } = await checkExport(text, trust);
+  const told = (await ann.get('/checkpoint')).body.checkpoint;
+  assert.deepEqual([checkpoint.head, checkpoint.history], [told.head, told.history]);
+  assert.ok(opened > 0 && opened < checkpoint.sequence, 'her own actions are open, others are leaves');
+  const lines = text.trimEnd().split('\n');
+  for (const type of ['batch', 'request', 'checkpoint']) {
+    const at = lines.findLastIndex((line) => JSON.parse(line).type === type);
+    const digit = lines[at].lastIndexOf('"signature":"0x') + 20;
+    const bent = lines[at].slice(0, digit) + (lines[at][digit] === '0' ? '1' : '0') + lines[at].slice(digit + 1);
+    await assert.rejects(checkExport([...lines.slice(0, at), bent, ...lines.slice(at + 1), ''].join('\n'), trust), p.Refused, type);
+  }
 });

@@ -342,6 +342,16 @@ async function checkAnchor(anchor, batch, trust) {
   checkInclusion(checkpoint.history, checkpoint.batches, [header.number], [logLeaf(batchHash(header))], anchor.path);
 }
 
+/** A request's digest from action hashes alone: typed data needs the texts of all actions, which are not always shown. */
+export function requestDigest(domain, { signer, nonce, deadline, atomic }, hashes) {
+  const typehash = textHash(
+    'ActionRequest(address signer,uint64 nonce,uint64 deadline,bool atomic,Action[] actions)Action(string kind,string target,string payload,bytes32 salt)',
+  );
+  const word = (number) => numberToHex(number, { size: 32 });
+  const requestHash = join(typehash, pad(signer, { size: 32 }).toLowerCase(), word(BigInt(nonce)), word(deadline), word(atomic ? 1 : 0), join(...hashes));
+  return join('0x1901', separator(domain), requestHash);
+}
+
 async function checkAuthorship(authorship, proof, trust) {
   checkShape(authorship, 'authorship', ['signature', 'nonce', 'deadline', 'atomic', 'index', 'salt', 'action_hashes']);
   checkNumbers(authorship, 'authorship', ['deadline', 'index']);
@@ -352,13 +362,8 @@ async function checkAuthorship(authorship, proof, trust) {
   refuseUnless(hashes.length <= ACTIONS_MAX, 'a request holds at most 500 actions');
   refuseUnless(hashes[index] === actionHash({ kind: action.kind, target: action.target, payload: action.payload, salt }), 'the action is not at its index');
   refuseUnless(authorityOf(signature, salt) === action.authority, 'the authority is not made from this signature');
-  // The digest from action hashes alone: typed data needs the texts of the neighbours, which are not shown.
-  const typehash = textHash(
-    'ActionRequest(address signer,uint64 nonce,uint64 deadline,bool atomic,Action[] actions)Action(string kind,string target,string payload,bytes32 salt)',
-  );
-  const word = (number) => numberToHex(number, { size: 32 });
-  const requestHash = join(typehash, pad(action.signer, { size: 32 }).toLowerCase(), word(BigInt(nonce)), word(deadline), word(atomic ? 1 : 0), join(...hashes));
-  await checkSigner(join('0x1901', separator(trust.domain), requestHash), signature, action.signer, 'the request');
+  const digest = requestDigest(trust.domain, { signer: action.signer, nonce, deadline, atomic }, hashes);
+  await checkSigner(digest, signature, action.signer, 'the request');
   refuseUnless(leaf.timestamp_ms <= deadline * 1000, 'the action was placed after the deadline');
 }
 

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use kedge::config::secrets;
-use kedge::verify;
+use kedge::{files, verify};
 use kedge_chain::embedded::DEFAULT_CHAIN_ID;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
 
-use super::super::output::{Failure, columns, print, print_json};
+use super::super::output::{Failure, columns, print, print_error, print_json};
 use super::super::trust::TrustArgs;
 
 #[derive(clap::Args)]
@@ -45,6 +45,19 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     })
     .map_err(Failure::refused)?;
     bar.finish_and_clear();
+    let mut wrong = 0u64;
+    let trusted = (domain, sequencer);
+    let folder = args.dir.join(files::FOLDER);
+    let files = verify::contents(&args.dir.join("store"), &folder, trusted, |file, what| {
+        wrong += 1;
+        print_error(&format!("file {} ({:?}): {what}", file.id, file.name));
+    })
+    .map_err(Failure::refused)?;
+    if wrong > 0 {
+        return Err(Failure::refused(format!(
+            "the log and the state hold, but {wrong} of {files} files are missing or damaged"
+        )));
+    }
     if args.json {
         return print_json(&serde_json::json!({
             "valid": true,
@@ -53,6 +66,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             "actions": summary.actions,
             "resources": summary.resources,
             "anchors": summary.anchors,
+            "files": files,
         }));
     }
     print(&columns(&[
@@ -65,6 +79,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         ("actions", summary.actions.to_string()),
         ("resources", summary.resources.to_string()),
         ("anchors", summary.anchors.to_string()),
+        ("files", files.to_string()),
         ("signed by", sequencer.to_string()),
     ]))
 }

@@ -2,6 +2,7 @@
 //! caller trusts, and whole data directories.
 
 mod data;
+mod export;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,12 @@ pub(crate) enum Command {
     ///
     /// Names the first sequence that does not hold. Nothing in the directory is changed.
     Data(data::Args),
+    /// Verify an export of the log: every header, leaf and request, up to its signed head.
+    ///
+    /// Names the line and the sequence that do not hold. With --rpc the contract must hold the same
+    /// history at its newest checkpoint. Where the export holds every request of the log, the rules
+    /// are replayed too.
+    Export(export::Args),
 }
 
 pub(crate) async fn run(command: Command) -> Result<(), Failure> {
@@ -72,6 +79,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
             report(&rows, json)
         }
         Command::Data(args) => data::run(args).await,
+        Command::Export(args) => export::run(args).await,
     }
 }
 

@@ -227,6 +227,31 @@ impl Snapshot {
         self.get(Table::Leaves, &number.to_be_bytes(), decode_leaves)
     }
 
+    /// The requests of an organization whose first sequences lie in a range, both ends included:
+    /// those of a batch, say.
+    pub fn requests_of_organization(
+        &self,
+        organization: Id,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<RequestRecord<'static>>, ReadError> {
+        let table = Table::RequestsByOrganization;
+        let mut requests = Vec::new();
+        for row in self.list_rows(table, &organization.bytes, first, Direction::Forward) {
+            let (key, _) = row?;
+            let sequence = place_of(&key).map_err(ReadError::row(table, &key))?;
+            if sequence > last {
+                break;
+            }
+            let request = self.request_at(sequence)?;
+            requests.push(request.ok_or_else(|| ReadError::Missing {
+                table: Table::Log,
+                what: format!("the request at sequence {sequence}"),
+            })?);
+        }
+        Ok(requests)
+    }
+
     /// Every request from the one that holds `sequence`, in order.
     pub fn requests_from(
         &self,

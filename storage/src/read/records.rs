@@ -64,6 +64,16 @@ impl Snapshot {
         self.listed(Table::Files, &ids, file)
     }
 
+    /// Every file's description, in the order of their ids.
+    pub fn every_file(&self) -> impl Iterator<Item = Result<File, ReadError>> {
+        self.raw_rows(Table::Files).map(|row| {
+            let (key, value) = row?;
+            codec::array(&key)
+                .and_then(|id| file(id, &value))
+                .map_err(ReadError::row(Table::Files, &key))
+        })
+    }
+
     /// An invitation; used ones are there too.
     pub fn invitation(&self, id: Id) -> Result<Option<Invitation>, ReadError> {
         self.by_id(Table::Invitations, Prefix::Action, id, invitation)

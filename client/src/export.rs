@@ -1,0 +1,95 @@
+//! The export of the log, read line by line with memory for one line. A
+//! [`Checker`](kedge_protocol::export::Checker) checks it.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use crate::account::Account;
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::transport::Call;
+
+/// The longest line that is read: the largest request with all its texts escaped.
+const LINE_BYTES_MAX: usize = 256 << 20;
+
+/// An export under way.
+#[derive(Debug)]
+pub struct Export {
+    body: Incoming,
+    rest: BytesMut,
+    /// How far `rest` was searched for the end of a line.
+    searched: usize,
+    timeout: Duration,
+}
+
+impl Client {
+    /// The export from a batch on: every header and leaf, and with an access token the requests of
+    /// its wallet's organization.
+    pub async fn export(&self, from: u64, access_token: Option<&str>) -> Result<Export> {
+        let path = format!("/export?from={from}");
+        let bearer = access_token.map(|token| ("authorization", format!("Bearer {token}")));
+        let transport = self.transport();
+        let body = transport.open(&Call::get(&path), bearer.as_slice()).await?;
+        Ok(Export {
+            body,
+            rest: BytesMut::new(),
+            searched: 0,
+            timeout: transport.timeout(),
+        })
+    }
+}
+
+impl Account {
+    /// The export from a batch on, with the requests of the account's organization.
+    pub async fn export(&self, from: u64) -> Result<Export> {
+        let token = self.access_token()?;
+        let refused = match self.client().export(from, Some(&token)).await {
+            Err(error) if error.code() == Some("TOKEN_EXPIRED") => error,
+            other => return other,
+        };
+        self.refresh().await.map_err(|_| refused)?;
+        let token = self.access_token()?;
+        self.client().export(from, Some(&token)).await
+    }
+}
+
+impl Export {
+    /// The next line, without its end; `None` at the end. An export that does not end with a
+    /// checkpoint is not whole.
+    pub async fn line(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            let unseen = &self.rest[self.searched..];
+            if let Some(end) = unseen.iter().position(|byte| *byte == b'\n') {
+                let mut line = self.rest.split_to(self.searched + end + 1);
+                line.truncate(line.len() - 1);
+                self.searched = 0;
+                return Ok(Some(line.freeze()));
+            }
+            self.searched = self.rest.len();
+            if self.rest.len() > LINE_BYTES_MAX {
+                let text = format!("a line is longer than {LINE_BYTES_MAX} bytes");
+                return Err(Error::Transport(text));
+            }
+            let frame = tokio::time::timeout(self.timeout, self.body.frame()).await;
+            let timeout_ms = self.timeout.as_millis() as u64;
+            match frame.map_err(|_| Error::Timeout { timeout_ms })? {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.rest.extend_from_slice(&data);
+                    }
+                }
+                Some(Err(error)) => {
+                    return Err(Error::Transport(format!("the export broke off: {error}")));
+                }
+                None if self.rest.is_empty() => return Ok(None),
+                None => {
+                    self.searched = 0;
+                    return Ok(Some(std::mem::take(&mut self.rest).freeze()));
+                }
+            }
+        }
+    }
+}

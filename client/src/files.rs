@@ -1,0 +1,81 @@
+//! Files: uploads that are signed by their digest, downloads that are checked against it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use hyper::Method;
+use kedge_protocol::action::Kind;
+use kedge_protocol::hash::sha256;
+use kedge_protocol::payload::digest_text;
+use kedge_protocol::{Id, Prefix};
+
+use crate::account::{Account, Authorized, Signs};
+use crate::error::{Result, VerificationError};
+use crate::page::{ListQuery, Pages, Source};
+use crate::sign::ActionText;
+use crate::types::{Changed, StoredFile};
+
+impl Account {
+    /// Uploads a file. Its bytes are held in memory.
+    pub async fn upload(&self, name: &str, bytes: &[u8]) -> Result<Changed<StoredFile>> {
+        let sha256 = sha256(bytes);
+        // A boundary that the bytes cannot hold: it is made from all of them.
+        let boundary = URL_SAFE_NO_PAD.encode(sha256.0);
+        let part = format!("\r\n--{boundary}\r\nContent-Disposition: form-data; name=");
+        let mut body = part.trim_start().as_bytes().to_vec();
+        body.extend_from_slice(b"\"name\"\r\n\r\n");
+        body.extend_from_slice(name.as_bytes());
+        body.extend_from_slice(part.as_bytes());
+        body.extend_from_slice(b"\"file\"\r\n\r\n");
+        body.extend_from_slice(bytes);
+        body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+        let content_type = format!("multipart/form-data; boundary={boundary}");
+        let request = Authorized {
+            method: Method::POST,
+            path: "/files",
+            body: Bytes::from(body),
+            headers: vec![("content-type", content_type)],
+            bearer: true,
+        };
+        let payload = digest_text(&sha256);
+        let action = ActionText {
+            kind: &Kind::FileCreate,
+            target: name,
+            payload: payload.as_bytes(),
+        };
+        let signs = Signs {
+            actions: std::slice::from_ref(&action),
+            atomic: false,
+        };
+        let (answer, signed) = self.signed(&request, &signs).await?;
+        let made: Changed<StoredFile> = answer.read("uploading a file")?;
+        let content = signed.contents[0];
+        self.check_single(&content, made.action_id, made.receipt.as_ref())?;
+        self.check_made(Prefix::File, &content, made.resource.id)?;
+        Ok(made)
+    }
+
+    /// The organization's files.
+    pub fn files(&self, query: &ListQuery) -> Pages<StoredFile> {
+        Pages::new(Source::Account(self.clone()), "/files".to_owned(), query)
+    }
+
+    /// A file's description.
+    pub async fn file(&self, id: Id) -> Result<StoredFile> {
+        self.get(&format!("/files/{id}"), "a file").await
+    }
+
+    /// A file's bytes, checked against its digest.
+    pub async fn download(&self, file: &StoredFile) -> Result<Bytes> {
+        let path = format!("/files/{}/content", file.id);
+        let answer = self.fetch(&path).await?;
+        if !answer.is_success() {
+            return Err(answer.refusal());
+        }
+        if sha256(&answer.body) != file.sha256 {
+            let why = "the bytes that came are not those of the file's digest";
+            return Err(VerificationError::Inconsistent(why).into());
+        }
+        Ok(answer.body)
+    }
+}

@@ -1,0 +1,326 @@
+//! Checks an export line by line, with memory for one batch.
+
+use super::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
+use crate::chain::{Leaf, next_head, next_integrity};
+use crate::checkpoint::{Checkpoint, SignedCheckpoint};
+use crate::eip712::Domain;
+use crate::log_tree::{self, Frontier};
+use crate::merkle::BatchTree;
+use crate::receipt::check_header;
+use crate::record::RequestRecord;
+use crate::{Address, Hash, Id};
+
+/// What does not hold, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, at sequence {sequence}: {what}")]
+pub struct ExportError {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// The sequence that it is about, or the last one before it.
+    pub sequence: u64,
+    /// What.
+    pub what: String,
+}
+
+/// What a line was.
+#[derive(Debug)]
+pub enum Checked {
+    /// The first.
+    Log(LogLine),
+    /// A batch.
+    Batch,
+    /// A request whose signature and leaves hold.
+    Request(RequestRecord<'static>),
+    /// The last.
+    Checkpoint,
+}
+
+/// What an export that holds shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// The number of its first batch.
+    pub from: u64,
+    /// Batches.
+    pub batches: u64,
+    /// Actions of those batches.
+    pub actions: u64,
+    /// Requests whose signatures and leaves were checked.
+    pub requests: u64,
+    /// Actions of those requests.
+    pub opened: u64,
+    /// Where the log stands, as the sequencer has signed it.
+    pub checkpoint: SignedCheckpoint,
+}
+
+/// Checks an export.
+pub struct Checker {
+    domain: Domain,
+    separator: Hash,
+    sequencer: Address,
+    line: u64,
+    log: Option<LogLine>,
+    frontier: Frontier,
+    head: Hash,
+    sequence: u64,
+    sealed_at_ms: u64,
+    /// The batch whose requests come now.
+    leaves: Vec<Hash>,
+    /// The last sequence of the requests so far, and when they were placed.
+    opened_to: u64,
+    placed_at_ms: u64,
+    requests: u64,
+    opened: u64,
+    actions: u64,
+    checkpoint: Option<SignedCheckpoint>,
+}
+
+impl Checker {
+    /// A checker that trusts this domain and this sequencer.
+    pub fn new(domain: Domain, sequencer: Address) -> Self {
+        let separator = domain.separator();
+        Self {
+            domain,
+            separator,
+            sequencer,
+            line: 0,
+            log: None,
+            frontier: Frontier::default(),
+            head: separator,
+            sequence: 0,
+            sealed_at_ms: 0,
+            leaves: Vec::new(),
+            opened_to: 0,
+            placed_at_ms: 0,
+            requests: 0,
+            opened: 0,
+            actions: 0,
+            checkpoint: None,
+        }
+    }
+
+    fn wrong(&self, sequence: u64, what: impl Into<String>) -> ExportError {
+        ExportError {
+            line: self.line,
+            sequence,
+            what: what.into(),
+        }
+    }
+
+    fn ensure(&self, holds: bool, what: &str) -> Result<(), ExportError> {
+        if holds {
+            Ok(())
+        } else {
+            Err(self.wrong(self.sequence, what))
+        }
+    }
+
+    /// Checks the next line.
+    pub fn line(&mut self, text: &str) -> Result<Checked, ExportError> {
+        self.line += 1;
+        let line: Line = serde_json::from_str(text)
+            .map_err(|error| self.wrong(self.sequence, format!("no line of an export: {error}")))?;
+        self.ensure(
+            self.checkpoint.is_none(),
+            "nothing may follow the checkpoint",
+        )?;
+        self.ensure(
+            self.log.is_none() == matches!(line, Line::Log(_)),
+            "the line that tells the log must be the first, and only that",
+        )?;
+        match line {
+            Line::Log(log) => self.log(log).map(Checked::Log),
+            Line::Batch(batch) => self.batch(batch).map(|()| Checked::Batch),
+            Line::Request(request) => self.request(*request).map(Checked::Request),
+            Line::Checkpoint(signed) => self.checkpoint(signed).map(|()| Checked::Checkpoint),
+        }
+    }
+
+    /// How many batches the log has, those before the export included.
+    pub fn batches(&self) -> u64 {
+        self.frontier.size()
+    }
+
+    /// The last sequence, the head and the history so far.
+    pub fn reached(&self) -> (u64, Hash, Hash) {
+        (self.sequence, self.head, self.frontier.root())
+    }
+
+    /// Ends the check: the last line must have been the checkpoint.
+    pub fn finish(self) -> Result<Shown, ExportError> {
+        let (Some(log), Some(checkpoint)) = (&self.log, self.checkpoint) else {
+            return Err(self.wrong(self.sequence, "the export ends before its checkpoint"));
+        };
+        Ok(Shown {
+            from: log.from,
+            batches: self.frontier.size() - log.from,
+            actions: self.actions,
+            requests: self.requests,
+            opened: self.opened,
+            checkpoint,
+        })
+    }
+
+    fn log(&mut self, log: LogLine) -> Result<LogLine, ExportError> {
+        self.ensure(log.version == EXPORT_VERSION, "its version is unknown")?;
+        self.ensure(log.domain == self.domain, "it is of another log")?;
+        self.ensure(
+            log.sequencer == self.sequencer,
+            "it names another sequencer than the one to trust",
+        )?;
+        let frontier = Frontier::of_peaks(log.from, log.peaks.clone());
+        self.frontier =
+            frontier.ok_or_else(|| self.wrong(0, "its peaks are not those of its batches"))?;
+        self.ensure(
+            log.from != 0 || (log.head == self.separator && log.sequence == 0),
+            "a log begins at sequence 0, with its domain as head",
+        )?;
+        self.ensure(
+            log.organization_id.is_some() || log.operators.is_empty(),
+            "it names operators, but no organization",
+        )?;
+        self.head = log.head;
+        self.sequence = log.sequence;
+        self.opened_to = log.sequence;
+        self.log = Some(log.clone());
+        Ok(log)
+    }
+
+    fn batch(&mut self, BatchLine { batch, leaves }: BatchLine) -> Result<(), ExportError> {
+        let header = &batch.header;
+        let first = self.sequence.saturating_add(1);
+        check_header(&batch, &self.domain, &self.sequencer)
+            .map_err(|error| self.wrong(first, error.to_string()))?;
+        let ensure = |holds: bool, what: &str| {
+            if holds {
+                Ok(())
+            } else {
+                Err(self.wrong(first, what))
+            }
+        };
+        ensure(
+            header.number == self.frontier.size() && header.first_sequence == first,
+            "the batch does not follow the one before",
+        )?;
+        ensure(
+            header.previous_head == self.head,
+            "the batch does not begin at the log's head",
+        )?;
+        ensure(
+            header.history == self.frontier.root(),
+            "the batch's history is not that of the batches before it",
+        )?;
+        ensure(header.state == Hash::ZERO, "the batch's state is not zero")?;
+        ensure(
+            header.sealed_at_ms >= self.sealed_at_ms,
+            "the batch was sealed before the one before",
+        )?;
+        ensure(
+            header.count as usize == leaves.len(),
+            "the batch's leaves are not as many as its header counts",
+        )?;
+        ensure(
+            BatchTree::new(&leaves).root() == header.root,
+            "the batch's leaves do not lead to its root",
+        )?;
+        let head = leaves
+            .iter()
+            .fold(self.head, |head, leaf| next_head(&head, leaf));
+        ensure(
+            head == header.head,
+            "the batch's leaves do not lead to its head",
+        )?;
+        self.frontier.append(log_tree::leaf(&header.hash()));
+        self.head = head;
+        self.sequence = header.last_sequence();
+        self.sealed_at_ms = header.sealed_at_ms;
+        self.actions += leaves.len() as u64;
+        self.leaves = leaves;
+        Ok(())
+    }
+
+    fn request(&mut self, line: RequestLine) -> Result<RequestRecord<'static>, ExportError> {
+        let first = line.first_sequence;
+        let ensure = |holds: bool, what: &str| {
+            if holds {
+                Ok(())
+            } else {
+                Err(self.wrong(first, what))
+            }
+        };
+        let organization: Option<Id> = self.log.as_ref().and_then(|log| log.organization_id);
+        ensure(
+            organization == Some(line.organization_id),
+            "the request is of another organization than the export",
+        )?;
+        let batch_first = self.sequence + 1 - self.leaves.len() as u64;
+        let index = first.checked_sub(batch_first);
+        let end = index.map(|index| index as usize + line.actions.len());
+        ensure(
+            self.frontier.size().checked_sub(1) == Some(line.batch_number)
+                && index == Some(u64::from(line.first_leaf_index))
+                && end.is_some_and(|end| end <= self.leaves.len())
+                && !line.actions.is_empty()
+                && first > self.opened_to,
+            "the request has no such place in its batch",
+        )?;
+        ensure(
+            line.timestamp_ms >= self.placed_at_ms
+                && line.timestamp_ms <= self.sealed_at_ms
+                && line.timestamp_ms <= line.deadline.saturating_mul(1_000),
+            "the request's time does not fit its batch, its deadline or the request before",
+        )?;
+        let leaf_index = line.first_leaf_index as usize;
+        let record = line.into_record();
+        let record = record.ok_or_else(|| self.wrong(first, "an action's kind is unknown"))?;
+        record
+            .verify_signature(&self.domain)
+            .map_err(|error| self.wrong(first, error.to_string()))?;
+        let leaves = &self.leaves[leaf_index..];
+        for ((action, leaf), sequence) in record.actions.iter().zip(leaves).zip(first..) {
+            let content = record.content(action);
+            let opened = Leaf {
+                sequence,
+                timestamp_ms: record.timestamp_ms,
+                content,
+                integrity: next_integrity(&action.previous_integrity, &content),
+            };
+            if opened.hash() != *leaf {
+                return Err(self.wrong(sequence, "the action is not what its leaf says"));
+            }
+        }
+        self.opened_to = record.last_sequence();
+        self.placed_at_ms = record.timestamp_ms;
+        self.requests += 1;
+        self.opened += record.actions.len() as u64;
+        Ok(record)
+    }
+
+    fn checkpoint(&mut self, signed: SignedCheckpoint) -> Result<(), ExportError> {
+        let Checkpoint {
+            batches,
+            sequence,
+            head,
+            history,
+            state,
+            issued_at_ms,
+        } = signed.checkpoint;
+        let found = signed
+            .signature
+            .recover(&signed.checkpoint.digest(&self.separator));
+        self.ensure(
+            found == Ok(self.sequencer),
+            "the checkpoint is not signed by the sequencer",
+        )?;
+        self.ensure(
+            batches == self.frontier.size()
+                && sequence == self.sequence
+                && head == self.head
+                && history == self.frontier.root()
+                && state == Hash::ZERO
+                && issued_at_ms >= self.sealed_at_ms,
+            "the checkpoint is not where the batches lead",
+        )?;
+        self.checkpoint = Some(signed);
+        Ok(())
+    }
+}

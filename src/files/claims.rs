@@ -1,0 +1,189 @@
+//! Which contents are spoken for by uploads under way: two uploads of one content, a refusal and the
+//! removal of orphans must not take a content from each other.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kedge_protocol::Hash;
+
+use super::{Fate, place};
+
+/// The claims on contents.
+#[derive(Clone)]
+pub(super) struct Claims {
+    folder: PathBuf,
+    contents: Arc<Mutex<Contents>>,
+}
+
+#[derive(Default)]
+struct Contents {
+    under_way: HashMap<Hash, UnderWay>,
+    /// What uploads have kept since a sweep began, while one is under way.
+    kept_since: Option<HashSet<Hash>>,
+}
+
+struct UnderWay {
+    uploads: usize,
+    /// It must stay whatever becomes of these uploads.
+    stays: bool,
+}
+
+/// An upload's claim on a content. Dropped unsettled, it leaves the content where it is.
+pub(super) struct Claim {
+    claims: Claims,
+    sha256: Hash,
+    fate: Fate,
+}
+
+impl Claims {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            contents: Arc::default(),
+        }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Contents) -> T) -> T {
+        // A panic while it was held left plain maps behind, which hold at every line.
+        let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&mut contents)
+    }
+
+    /// Claims a content, before it is put into its place.
+    pub(super) fn claim(&self, sha256: Hash) -> Claim {
+        self.with(|contents| {
+            let under_way = contents.under_way.entry(sha256);
+            let under_way = under_way.or_insert_with(|| UnderWay {
+                uploads: 0,
+                stays: place(&self.folder, &sha256).exists(),
+            });
+            under_way.uploads += 1;
+        });
+        Claim {
+            claims: self.clone(),
+            sha256,
+            fate: Fate::Unknown,
+        }
+    }
+
+    /// From now on what is kept is remembered, until [`Claims::end_sweep`].
+    pub(super) fn begin_sweep(&self) {
+        self.with(|contents| contents.kept_since = Some(HashSet::new()));
+    }
+
+    pub(super) fn end_sweep(&self) {
+        self.with(|contents| contents.kept_since = None);
+    }
+
+    /// Removes a content that no row named when the sweep began, unless an upload wants it. True if
+    /// it was removed.
+    pub(super) fn remove_orphan(&self, sha256: &Hash) -> bool {
+        self.with(|contents| {
+            let kept = contents.kept_since.as_ref();
+            let wanted = contents.under_way.contains_key(sha256)
+                || kept.is_some_and(|kept| kept.contains(sha256));
+            !wanted && self.remove(sha256)
+        })
+    }
+
+    fn remove(&self, sha256: &Hash) -> bool {
+        let removed = std::fs::remove_file(place(&self.folder, sha256));
+        if let Err(error) = &removed {
+            tracing::warn!(%sha256, %error, "a content that nothing names could not be removed");
+        }
+        removed.is_ok()
+    }
+}
+
+impl Claim {
+    /// Ends the claim.
+    pub(super) fn settle(mut self, fate: Fate) {
+        self.fate = fate;
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let Self {
+            claims,
+            sha256,
+            fate,
+        } = self;
+        claims.with(|contents| {
+            let Some(under_way) = contents.under_way.get_mut(sha256) else {
+                return;
+            };
+            under_way.uploads -= 1;
+            under_way.stays |= *fate != Fate::Refused;
+            let (last, stays) = (under_way.uploads == 0, under_way.stays);
+            if stays && let Some(kept) = &mut contents.kept_since {
+                kept.insert(*sha256);
+            }
+            if last {
+                contents.under_way.remove(sha256);
+                if !stays {
+                    claims.remove(sha256);
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(claims: &Claims, sha256: Hash) {
+        let place = place(&claims.folder, &sha256);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::fs::write(place, "content").unwrap();
+    }
+
+    fn is_there(claims: &Claims, sha256: Hash) -> bool {
+        place(&claims.folder, &sha256).exists()
+    }
+
+    #[test]
+    fn the_last_refusal_removes_what_nobody_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let claims = Claims::new(dir.path().to_owned());
+        let sha256 = Hash([7; 32]);
+        let (one, other) = (claims.claim(sha256), claims.claim(sha256));
+        content(&claims, sha256);
+        one.settle(Fate::Refused);
+        assert!(is_there(&claims, sha256), "the other upload still wants it");
+        other.settle(Fate::Refused);
+        assert!(!is_there(&claims, sha256));
+
+        let (one, other) = (claims.claim(sha256), claims.claim(sha256));
+        content(&claims, sha256);
+        one.settle(Fate::Named);
+        other.settle(Fate::Refused);
+        assert!(is_there(&claims, sha256), "one of them was kept");
+        claims.claim(sha256).settle(Fate::Refused);
+        assert!(is_there(&claims, sha256), "it was there before");
+    }
+
+    #[test]
+    fn a_sweep_takes_nothing_from_an_upload() {
+        let dir = tempfile::tempdir().unwrap();
+        let claims = Claims::new(dir.path().to_owned());
+        let (orphan, wanted, kept) = (Hash([1; 32]), Hash([2; 32]), Hash([3; 32]));
+        claims.begin_sweep();
+        let claim = claims.claim(wanted);
+        let settled = claims.claim(kept);
+        for sha256 in [orphan, wanted, kept] {
+            content(&claims, sha256);
+        }
+        settled.settle(Fate::Named);
+        assert!(claims.remove_orphan(&orphan));
+        assert!(!claims.remove_orphan(&wanted));
+        assert!(!claims.remove_orphan(&kept));
+        drop(claim);
+        assert!(
+            !claims.remove_orphan(&wanted),
+            "nobody knows whether it is named"
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! The bytes of a multipart body on their way into its reader: hashed as they pass, one piece at a
+//! time, so that what the reader holds stays small however fast the caller sends.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use hyper::body::{Body as _, Incoming};
+use kedge_protocol::Hash;
+use sha2::{Digest as _, Sha256};
+
+/// Bytes that the reader may hold back: the heads of parts, and what might be a boundary.
+const HELD_BYTES_MAX: u64 = 128 * 1024;
+
+/// Why the body gives no more.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BodyError {
+    /// The caller stopped sending.
+    #[error("the body broke off before its end")]
+    BrokenOff,
+    /// There are long stretches that belong to no part.
+    #[error("the body's parts have heads of more than {HELD_BYTES_MAX} bytes")]
+    LongHeads,
+}
+
+/// A body as a stream of pieces.
+pub(super) struct Pieces {
+    body: Incoming,
+    hasher: Option<Sha256>,
+    /// Given to the reader.
+    given: u64,
+    /// What the reader has given on.
+    taken: Arc<AtomicU64>,
+    /// The reader has just been given a piece: it works on that before it gets another.
+    rests: bool,
+}
+
+impl Pieces {
+    /// The pieces of a body; `hashed` if its digest will be asked for.
+    pub(super) fn new(body: Incoming, hashed: bool) -> Self {
+        Self {
+            body,
+            hasher: hashed.then(Sha256::new),
+            given: 0,
+            taken: Arc::default(),
+            rests: false,
+        }
+    }
+
+    /// Counts what the reader gives on.
+    pub(super) fn taken(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.taken)
+    }
+
+    /// Reads on without keeping anything, `most` bytes at the most: what follows the last part, or what
+    /// a caller still sends who looks at no answer before. False if there was more.
+    pub(super) async fn drain(&mut self, most: u64) -> bool {
+        let mut left = most;
+        while let Some(Ok(piece)) = std::future::poll_fn(|context| self.poll_piece(context)).await {
+            left = match left.checked_sub(piece.len() as u64) {
+                Some(left) => left,
+                None => return false,
+            };
+        }
+        true
+    }
+
+    /// The digest of all that has come, if it was asked for.
+    pub(super) fn digest(&mut self) -> Option<Hash> {
+        let hasher = self.hasher.take()?;
+        Some(Hash(hasher.finalize().into()))
+    }
+
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        loop {
+            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
+                return Poll::Ready(None);
+            };
+            let Ok(frame) = frame else {
+                return Poll::Ready(Some(Err(BodyError::BrokenOff)));
+            };
+            // Trailers say nothing here.
+            if let Ok(piece) = frame.into_data() {
+                if let Some(hasher) = &mut self.hasher {
+                    hasher.update(&piece);
+                }
+                return Poll::Ready(Some(Ok(piece)));
+            }
+        }
+    }
+}
+
+impl Stream for Pieces {
+    type Item = Result<Bytes, BodyError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if std::mem::take(&mut self.rests) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let held = self
+            .given
+            .saturating_sub(self.taken.load(Ordering::Relaxed));
+        if held > HELD_BYTES_MAX {
+            return Poll::Ready(Some(Err(BodyError::LongHeads)));
+        }
+        let piece = ready!(self.poll_piece(context));
+        if let Some(Ok(bytes)) = &piece {
+            self.given += bytes.len() as u64;
+            self.rests = true;
+        }
+        Poll::Ready(piece)
+    }
+}

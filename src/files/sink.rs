@@ -1,0 +1,112 @@
+//! Where the bytes of an upload go: a temporary file, their digest, and what they look like.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use kedge_machine::file::Stored;
+use kedge_protocol::Hash;
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+
+use super::kind::Kind;
+use super::of_disk;
+use crate::error::ApiError;
+
+/// Bytes that are gathered in memory before they are hashed and written.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// Takes the bytes of one upload.
+pub(super) struct Sink {
+    written: Option<Written>,
+    gathered: Vec<Bytes>,
+    gathered_bytes: usize,
+    size_bytes: u64,
+}
+
+/// The part that works on a thread that may wait for the disk.
+struct Written {
+    content: NamedTempFile,
+    hasher: Sha256,
+    kind: Kind,
+}
+
+impl Written {
+    fn create(folder: &Path) -> io::Result<Self> {
+        Ok(Self {
+            content: NamedTempFile::new_in(folder)?,
+            hasher: Sha256::new(),
+            kind: Kind::new(),
+        })
+    }
+
+    fn write(&mut self, pieces: &[Bytes]) -> io::Result<()> {
+        for piece in pieces {
+            self.hasher.update(piece);
+            self.kind.see(piece);
+            self.content.write_all(piece)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink {
+    pub(super) fn new() -> Self {
+        Self {
+            written: None,
+            gathered: Vec::new(),
+            gathered_bytes: 0,
+            size_bytes: 0,
+        }
+    }
+
+    /// How many bytes have come.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Takes a piece; waits for the disk now and then.
+    pub(super) async fn take(&mut self, piece: Bytes, folder: &Path) -> Result<(), ApiError> {
+        self.size_bytes += piece.len() as u64;
+        self.gathered_bytes += piece.len();
+        self.gathered.push(piece);
+        if self.gathered_bytes >= PIECE_BYTES {
+            self.flush(folder).await?;
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self, folder: &Path) -> Result<(), ApiError> {
+        let pieces = std::mem::take(&mut self.gathered);
+        self.gathered_bytes = 0;
+        let (written, folder): (_, PathBuf) = (self.written.take(), folder.to_owned());
+        let work = move || {
+            let mut written = match written {
+                Some(written) => written,
+                None => Written::create(&folder)?,
+            };
+            written.write(&pieces)?;
+            Ok(written)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        let done = done.map_err(|error| ApiError::internal(&error))?;
+        self.written = Some(done.map_err(|error: io::Error| of_disk(&error))?);
+        Ok(())
+    }
+
+    /// The content and what it is.
+    pub(super) async fn finish(
+        mut self,
+        folder: &Path,
+    ) -> Result<(NamedTempFile, Stored), ApiError> {
+        self.flush(folder).await?;
+        let written = self.written.take();
+        let written = written.ok_or_else(|| ApiError::internal(&"an upload was not written"))?;
+        let stored = Stored {
+            sha256: Hash(written.hasher.finalize().into()),
+            size_bytes: self.size_bytes,
+            media_type: written.kind.media_type().to_owned(),
+        };
+        Ok((written.content, stored))
+    }
+}

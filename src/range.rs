@@ -1,0 +1,134 @@
+//! Ranges of bytes (RFC 9110, 14): one range is served. Several in one request are answered with the
+//! whole, as a server may.
+
+use hyper::HeaderMap;
+use hyper::header::{IF_RANGE, RANGE};
+
+/// The part of a content that is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// From one byte to another, both included.
+    Range {
+        /// The first.
+        first: u64,
+        /// The last.
+        last: u64,
+    },
+    /// Nothing that there is.
+    Unsatisfiable,
+}
+
+/// The part of a content of `size_bytes` and this strong entity tag that a GET's headers ask for. A
+/// `Range` that cannot be read, or is for another content by its `If-Range`, is left alone.
+pub fn asked(headers: &HeaderMap, size_bytes: u64, tag: &str) -> Part {
+    let mut ranges = headers.get_all(RANGE).iter();
+    let (Some(range), None) = (ranges.next(), ranges.next()) else {
+        return Part::Whole;
+    };
+    // A date never matches: contents have no date of their own, only a tag.
+    if headers.get(IF_RANGE).is_some_and(|known| known != tag) {
+        return Part::Whole;
+    }
+    let text = range.to_str().unwrap_or_default();
+    parse(text, size_bytes).unwrap_or(Part::Whole)
+}
+
+fn parse(text: &str, size_bytes: u64) -> Option<Part> {
+    let (unit, range) = text.split_once('=')?;
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    let (first, last) = range.trim().split_once('-')?;
+    let (first, last) = match (first, last) {
+        ("", "") => return None,
+        ("", suffix) => {
+            let length = number(suffix)?.min(size_bytes);
+            if length == 0 {
+                return Some(Part::Unsatisfiable);
+            }
+            (size_bytes - length, size_bytes - 1)
+        }
+        (first, "") => (number(first)?, u64::MAX),
+        (first, last) => (number(first)?, number(last)?),
+    };
+    if last < first {
+        return None;
+    }
+    if first >= size_bytes {
+        return Some(Part::Unsatisfiable);
+    }
+    let last = last.min(size_bytes - 1);
+    Some(Part::Range { first, last })
+}
+
+/// Digits alone; a number that no content reaches counts as the largest.
+fn number(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(range: &str, size_bytes: u64) -> Part {
+        let mut headers = HeaderMap::new();
+        headers.insert(RANGE, range.parse().unwrap());
+        asked(&headers, size_bytes, "\"t\"")
+    }
+
+    #[test]
+    fn one_range_is_understood() {
+        let range = |first, last| Part::Range { first, last };
+        assert_eq!(of("bytes=0-0", 10), range(0, 0));
+        assert_eq!(of("bytes=2-", 10), range(2, 9));
+        assert_eq!(of("Bytes=2-99", 10), range(2, 9));
+        assert_eq!(of("bytes=-3", 10), range(7, 9));
+        assert_eq!(of("bytes=-99", 10), range(0, 9));
+        assert_eq!(of("bytes=9-99999999999999999999999", 10), range(9, 9));
+        for beyond in [
+            "bytes=10-",
+            "bytes=10-20",
+            "bytes=-0",
+            "bytes=99999999999999999999999-",
+        ] {
+            assert_eq!(of(beyond, 10), Part::Unsatisfiable, "{beyond}");
+        }
+        assert_eq!(of("bytes=0-", 0), Part::Unsatisfiable);
+        assert_eq!(of("bytes=-1", 0), Part::Unsatisfiable);
+        for other in [
+            "bytes=",
+            "bytes=-",
+            "bytes=5-4",
+            "bytes=a-b",
+            "bytes=1-2,4-5",
+            "lines=1-2",
+            "bytes=+1-2",
+            "1-2",
+        ] {
+            assert_eq!(of(other, 10), Part::Whole, "{other}");
+        }
+    }
+
+    #[test]
+    fn if_range_wants_the_very_content() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(asked(&headers, 10, "\"t\""), Part::Whole);
+        headers.insert(RANGE, "bytes=1-1".parse().unwrap());
+        let range = Part::Range { first: 1, last: 1 };
+        for (known, part) in [
+            ("\"t\"", range),
+            ("W/\"t\"", Part::Whole),
+            ("\"u\"", Part::Whole),
+            ("Sat, 01 Jan 2000 00:00:00 GMT", Part::Whole),
+        ] {
+            headers.insert(IF_RANGE, known.parse().unwrap());
+            assert_eq!(asked(&headers, 10, "\"t\""), part, "{known}");
+        }
+        headers.remove(IF_RANGE);
+        headers.append(RANGE, "bytes=2-2".parse().unwrap());
+        assert_eq!(asked(&headers, 10, "\"t\""), Part::Whole);
+    }
+}

@@ -1,0 +1,174 @@
+//! The export: every batch and leaf, and the caller's own requests, as a stream that a stranger can
+//! replay. It is made while it is read, on one snapshot.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{AUTHORIZATION, HeaderValue};
+use kedge_actors::Published;
+use kedge_protocol::Id;
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
+use kedge_protocol::log_tree::Frontier;
+
+use crate::call::{Call, Reply};
+use crate::clock::now_s;
+use crate::endpoint::Parameter;
+use crate::error::ApiError;
+use crate::stream::{Body, WriteError, Writer};
+
+/// The media type of lines of JSON.
+pub const LINES: &str = "application/x-ndjson";
+/// Lines are gathered to at least this many bytes before they are sent.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Where the export begins.
+pub const FROM: &[Parameter] = &[Parameter {
+    name: "from",
+    schema_type: "integer",
+    description: "The number of the first batch; 0 if absent.",
+}];
+
+/// What is exported: fixed at the beginning.
+struct Export {
+    published: Arc<Published>,
+    checkpoint: SignedCheckpoint,
+    organization_id: Option<Id>,
+}
+
+/// `GET /export`
+pub async fn export(call: Call) -> Result<Reply, ApiError> {
+    let app = &call.app;
+    let organization_id = if call.headers.contains_key(AUTHORIZATION) {
+        let session = app.access.authenticate(&call.headers, now_s())?;
+        Some(session.organization_id)
+    } else {
+        None
+    };
+    // First the checkpoint: what is published then holds all of it.
+    let checkpoint = app.engine.checkpoint()?;
+    let export = Arc::new(Export {
+        published: app.published(),
+        checkpoint,
+        organization_id,
+    });
+    let batches = checkpoint.checkpoint.batches;
+    let from = call.query.number("from")?.unwrap_or(0);
+    if from > batches {
+        let message = format!("may be at most {batches}, the number of batches");
+        return Err(ApiError::parameter("from", message));
+    }
+    let permit = Arc::clone(&app.downloads).try_acquire_owned();
+    let permit = permit.map_err(|_| ApiError::overloaded())?;
+    let first = export.first_line(from, &call)?;
+    let (writer, body) = Body::written(app.write_timeout);
+    tokio::spawn(async move {
+        let _permit = permit;
+        if let Err(error) = write(export, from, first, writer).await {
+            tracing::debug!(%error, "an export ended early");
+        }
+    });
+    let sequence = checkpoint.checkpoint.sequence;
+    let lines = HeaderValue::from_static(LINES);
+    Ok(Reply::bytes(StatusCode::OK, sequence, lines, body))
+}
+
+async fn write(
+    export: Arc<Export>,
+    from: u64,
+    first: Vec<u8>,
+    writer: Writer,
+) -> Result<(), WriteError> {
+    let (mut next, mut gathered) = (from, first);
+    loop {
+        let export = Arc::clone(&export);
+        let piece = move || export.piece(next, gathered);
+        match tokio::task::spawn_blocking(piece).await {
+            Ok(Ok((number, bytes, is_last))) => {
+                writer.write(Bytes::from(bytes)).await?;
+                if is_last {
+                    return Ok(());
+                }
+                (next, gathered) = (number, Vec::new());
+            }
+            failed => {
+                let error = match failed {
+                    Ok(Err(error)) => error.message.into_owned(),
+                    Err(error) => ApiError::internal(&error).message.into_owned(),
+                    Ok(Ok(_)) => return Ok(()),
+                };
+                return writer.abort(error).await;
+            }
+        }
+    }
+}
+
+fn push(out: &mut Vec<u8>, line: &Line) -> Result<(), ApiError> {
+    serde_json::to_writer(&mut *out, line).map_err(|error| ApiError::internal(&error))?;
+    out.push(b'\n');
+    Ok(())
+}
+
+impl Export {
+    fn first_line(&self, from: u64, call: &Call) -> Result<Vec<u8>, ApiError> {
+        let snapshot = &self.published.snapshot;
+        let engine = &call.app.engine;
+        let before = match from.checked_sub(1) {
+            Some(last) => Some(
+                snapshot
+                    .batch(last)?
+                    .ok_or_else(|| ApiError::internal(&format!("batch {last} is missing")))?,
+            ),
+            None => None,
+        };
+        let separator = engine.domain().separator();
+        let line = LogLine {
+            version: EXPORT_VERSION,
+            domain: *engine.domain(),
+            sequencer: engine.sequencer(),
+            from,
+            sequence: before.map_or(0, |batch| batch.header.last_sequence()),
+            head: before.map_or(separator, |batch| batch.header.head),
+            peaks: Frontier::load(from, snapshot)?.peaks().to_vec(),
+            organization_id: self.organization_id,
+            operators: match self.organization_id {
+                Some(_) => snapshot.operators()?,
+                None => Vec::new(),
+            },
+        };
+        let mut out = Vec::new();
+        push(&mut out, &Line::Log(line))?;
+        Ok(out)
+    }
+
+    /// Gathers lines behind `out`, from a batch on; gives the next batch, and whether that was all.
+    fn piece(&self, from: u64, mut out: Vec<u8>) -> Result<(u64, Vec<u8>, bool), ApiError> {
+        let mut number = from;
+        while number < self.checkpoint.checkpoint.batches {
+            if out.len() >= PIECE_BYTES {
+                return Ok((number, out, false));
+            }
+            self.batch(number, &mut out)?;
+            number += 1;
+        }
+        push(&mut out, &Line::Checkpoint(self.checkpoint))?;
+        Ok((number, out, true))
+    }
+
+    fn batch(&self, number: u64, out: &mut Vec<u8>) -> Result<(), ApiError> {
+        let snapshot = &self.published.snapshot;
+        let (Some(batch), Some(leaves)) = (snapshot.batch(number)?, snapshot.leaves(number)?)
+        else {
+            return Err(ApiError::internal(&format!("batch {number} is missing")));
+        };
+        let (first, last) = (batch.header.first_sequence, batch.header.last_sequence());
+        push(out, &Line::Batch(BatchLine { batch, leaves }))?;
+        if let Some(organization) = self.organization_id {
+            for record in snapshot.requests_of_organization(organization, first, last)? {
+                push(out, &Line::Request(Box::new(RequestLine::from(record))))?;
+            }
+        }
+        Ok(())
+    }
+}

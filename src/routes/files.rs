@@ -1,0 +1,278 @@
+//! Files: descriptions, and contents that are streamed from disk.
+
+use std::io::{self, SeekFrom};
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use hyper::header::{
+    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+    HeaderName, HeaderValue,
+};
+use hyper::{Method, StatusCode};
+use kedge_machine::image::Image;
+use kedge_protocol::payload::digest_text;
+use kedge_protocol::resource::File;
+use kedge_protocol::{Hash, Prefix};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+
+use super::{PRIVATE, page_reply, single};
+use crate::call::{Call, Reply};
+use crate::error::{ApiError, Code};
+use crate::files::{Fate, Upload};
+use crate::listing::{Listing, Source};
+use crate::range::{self, Part};
+use crate::stream::{Body, Writer};
+use crate::views::Page;
+use crate::views::resources::{Changed, FileView};
+
+/// Bytes of a content that are read at one time.
+const PIECE_BYTES: usize = 64 * 1024;
+/// A content is nobody's program: not even a browser that shows it against all advice runs it here.
+const POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
+const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
+const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
+
+/// `POST /files`
+pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = Arc::new(call.take_submission()?);
+    let upload = call.body.upload.take();
+    let upload: Upload =
+        *upload.ok_or_else(|| ApiError::internal(&"an upload without its file"))?;
+    let (app, submitted) = (Arc::clone(&call.app), Arc::clone(&submission));
+    // A caller who goes away must not stop this between the content and the log.
+    let task = tokio::spawn(async move {
+        let kept = app.files.keep(upload).await?;
+        let outcome = app.submit(submitted).await;
+        kept.settle(match &outcome {
+            Ok(outcome) if outcome.placement.is_some() => Fate::Named,
+            Ok(_) => Fate::Refused,
+            Err(error) if error.code.status() < 500 => Fate::Refused,
+            Err(_) => Fate::Unknown,
+        });
+        outcome
+    });
+    let outcome = task.await.map_err(|error| ApiError::internal(&error))??;
+    let single = single(&call, &submission, &outcome)?;
+    let Some(Image::File(file)) = single.images()?.into_iter().next() else {
+        return Err(ApiError::internal(&"an upload made something else"));
+    };
+    let location = format!("/files/{}", file.id);
+    let answer = Changed {
+        resource: FileView::from(file),
+        action_id: single.action_id,
+        receipt: single.receipt.clone(),
+    };
+    let reply = single.reply(StatusCode::CREATED, &answer)?;
+    Ok(reply.with(hyper::header::LOCATION, &location))
+}
+
+/// `GET /files`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let organization_id = call.session()?.organization_id;
+    let listing = Listing::of(&call, &[])?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(snapshot.files(organization_id, rows)?),
+            place: |file: &File| file.trace.created_sequence,
+            keep: |file: &File| Ok(Some(file.name.len())),
+        },
+    )?;
+    let page = Page {
+        items: page.items.into_iter().map(FileView::from).collect(),
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
+
+/// The file of the path, if it is the caller's organization's.
+fn found(call: &Call) -> Result<(File, u64), ApiError> {
+    let published = call.published();
+    let organization_id = call.session()?.organization_id;
+    let file = published
+        .snapshot
+        .file(call.id_of(Prefix::File, "file")?)?
+        .filter(|file| file.organization_id == organization_id)
+        .ok_or_else(|| ApiError::not_found("file", call.id.as_str()))?;
+    Ok((file, published.head.sequence))
+}
+
+/// `GET /files/{id}`
+pub async fn get(call: Call) -> Result<Reply, ApiError> {
+    let (file, sequence) = found(&call)?;
+    Ok(Reply::ok(sequence, &FileView::from(file))?.etagged(&call, PRIVATE))
+}
+
+/// `GET /files/{id}/content`
+pub async fn content(call: Call) -> Result<Reply, ApiError> {
+    let (file, sequence) = found(&call)?;
+    let tag = format!("\"{}\"", hex::encode(file.sha256.0));
+    let media_type = HeaderValue::from_str(&file.media_type)
+        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    let reply = Reply::bytes(StatusCode::OK, sequence, media_type, Vec::new())
+        .tagged(&call, &tag, PRIVATE)
+        .with(CONTENT_DISPOSITION, &attachment(&file.name))
+        .with(CONTENT_SECURITY_POLICY, POLICY)
+        .with(REPR_DIGEST, &digest_text(&file.sha256))
+        .with(ACCEPT_RANGES, "bytes");
+    if reply.status == StatusCode::NOT_MODIFIED {
+        return Ok(reply);
+    }
+    if call.method == Method::HEAD {
+        return Ok(reply.with(CONTENT_LENGTH, &file.size_bytes.to_string()));
+    }
+    match range::asked(&call.headers, file.size_bytes, &tag) {
+        Part::Whole => send(&call, &file, reply, None).await,
+        Part::Range { first, last } => send(&call, &file, reply, Some((first, last))).await,
+        Part::Unsatisfiable => unsatisfiable(&call, &file, sequence),
+    }
+}
+
+/// Sends the content, or the bytes of it from one to another, both included.
+async fn send(
+    call: &Call,
+    file: &File,
+    reply: Reply,
+    part: Option<(u64, u64)>,
+) -> Result<Reply, ApiError> {
+    let permit = Arc::clone(&call.app.downloads).try_acquire_owned();
+    let permit = permit.map_err(|_| ApiError::overloaded())?;
+    let failed = |error: io::Error| {
+        ApiError::internal(&format!(
+            "the content of {} cannot be read: {error}",
+            file.id
+        ))
+    };
+    let mut content = call.app.files.content(&file.sha256).await.map_err(failed)?;
+    let (length, digest) = match part {
+        None => (file.size_bytes, file.sha256),
+        Some((first, last)) => {
+            let length = last - first + 1;
+            let start = SeekFrom::Start(first);
+            content.seek(start).await.map_err(failed)?;
+            let digest = digest_of(&mut content, length).await.map_err(failed)?;
+            content.seek(start).await.map_err(failed)?;
+            (length, digest)
+        }
+    };
+    let (writer, body) = Body::written(call.app.write_timeout);
+    let id = file.id;
+    tokio::spawn(async move {
+        let _permit = permit;
+        if let Err(error) = copy(content, length, writer).await {
+            tracing::debug!(%id, %error, "a download ended early");
+        }
+    });
+    let mut reply = Reply { body, ..reply }
+        .with(CONTENT_LENGTH, &length.to_string())
+        .with(CONTENT_DIGEST, &digest_text(&digest));
+    if let Some((first, last)) = part {
+        let size = file.size_bytes;
+        reply.status = StatusCode::PARTIAL_CONTENT;
+        reply = reply.with(CONTENT_RANGE, &format!("bytes {first}-{last}/{size}"));
+    }
+    Ok(reply)
+}
+
+/// Reads the next piece of at most `left` bytes.
+async fn piece(content: &mut tokio::fs::File, left: u64) -> io::Result<BytesMut> {
+    let most = usize::try_from(left)
+        .unwrap_or(PIECE_BYTES)
+        .min(PIECE_BYTES);
+    let mut bytes = BytesMut::with_capacity(most);
+    let mut limited = content.take(most as u64);
+    while bytes.len() < most {
+        if limited.read_buf(&mut bytes).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(bytes)
+}
+
+async fn digest_of(content: &mut tokio::fs::File, length: u64) -> io::Result<Hash> {
+    let mut hasher = Sha256::new();
+    let mut left = length;
+    while left > 0 {
+        let bytes = piece(content, left).await?;
+        left -= bytes.len() as u64;
+        hasher.update(&bytes);
+    }
+    Ok(Hash(hasher.finalize().into()))
+}
+
+async fn copy(mut content: tokio::fs::File, length: u64, writer: Writer) -> io::Result<()> {
+    let mut left = length;
+    while left > 0 {
+        match piece(&mut content, left).await {
+            Ok(bytes) => {
+                left -= bytes.len() as u64;
+                let written = writer.write(bytes.freeze()).await;
+                written.map_err(io::Error::other)?;
+            }
+            Err(error) => {
+                let aborted = writer.abort("the content cannot be read").await;
+                aborted.map_err(io::Error::other)?;
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// 416 with the size that there is (RFC 9110, 15.5.17).
+fn unsatisfiable(call: &Call, file: &File, sequence: u64) -> Result<Reply, ApiError> {
+    let status = StatusCode::RANGE_NOT_SATISFIABLE;
+    let size = file.size_bytes;
+    let answer = json!({
+        "code": Code::ValidationError.text(),
+        "status": status.as_u16(),
+        "body": {
+            "message": format!("Range asks for what is not there: the file has {size} bytes"),
+            "request_id": &*call.request_id,
+        },
+    });
+    let reply = Reply::json(status, sequence, &answer)?;
+    Ok(reply.with(CONTENT_RANGE, &format!("bytes */{size}")))
+}
+
+/// `Content-Disposition` with a name that no header, shell or file system can misread (RFC 6266,
+/// RFC 8187): slashes become underscores, and what is not plain is escaped.
+fn attachment(name: &str) -> String {
+    let mut out = "attachment; filename*=UTF-8''".to_owned();
+    for byte in name.bytes() {
+        match byte {
+            b'/' | b'\\' => out.push('_'),
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped() {
+        for (name, escaped) in [
+            ("a-b_c.txt", "a-b_c.txt"),
+            ("ä €.txt", "%C3%A4%20%E2%82%AC.txt"),
+            ("x\"; filename=y", "x%22%3B%20filename%3Dy"),
+            ("../../etc/passwd", ".._.._etc_passwd"),
+            ("c:\\a\r\nb", "c%3A_a%0D%0Ab"),
+        ] {
+            assert_eq!(
+                attachment(name),
+                format!("attachment; filename*=UTF-8''{escaped}")
+            );
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Bodies of answers: whole ones, and ones that are written while they are read. Of the latter one
+//! piece waits at the most: who writes waits until it is taken, and gives up on a caller who takes
+//! nothing.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::sync::mpsc;
+
+/// Why a body broke off.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BrokenOff(pub String);
+
+/// A body that is written while it is read. Whatever makes one, makes no more than is asked for.
+pub type Stream = UnsyncBoxBody<Bytes, BrokenOff>;
+
+/// The body of an answer.
+pub enum Body {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// What comes.
+    Stream(Stream),
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Whole(Vec::new())
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(bytes) => write!(f, "Whole({} bytes)", bytes.len()),
+            Self::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Whole(bytes)
+    }
+}
+
+impl From<Stream> for Body {
+    fn from(stream: Stream) -> Self {
+        Self::Stream(stream)
+    }
+}
+
+impl Body {
+    pub(crate) fn into_sent(self) -> SentBody {
+        match self {
+            Self::Whole(bytes) => SentBody::Whole(Full::new(Bytes::from(bytes))),
+            Self::Stream(stream) => SentBody::Stream(stream),
+        }
+    }
+
+    /// A body that a task of its own writes; a piece that is not taken within `write_timeout` ends
+    /// it.
+    pub fn written(write_timeout: Duration) -> (Writer, Self) {
+        let (sender, receiver) = mpsc::channel(1);
+        let writer = Writer {
+            sender,
+            write_timeout,
+        };
+        (writer, Self::Stream(Written(receiver).boxed_unsync()))
+    }
+}
+
+/// A body as hyper sends it.
+pub(crate) enum SentBody {
+    Whole(Full<Bytes>),
+    Stream(Stream),
+}
+
+impl HttpBody for SentBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        match self.get_mut() {
+            Self::Whole(whole) => Pin::new(whole)
+                .poll_frame(context)
+                .map_err(|never| match never {}),
+            Self::Stream(stream) => Pin::new(stream).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(whole) => whole.is_end_stream(),
+            Self::Stream(stream) => stream.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(whole) => whole.size_hint(),
+            Self::Stream(stream) => stream.size_hint(),
+        }
+    }
+}
+
+type Piece = Result<Bytes, BrokenOff>;
+
+/// The reading end of a [`Writer`].
+struct Written(mpsc::Receiver<Piece>);
+
+impl HttpBody for Written {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let piece = self.0.poll_recv(context);
+        piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}
+
+/// Writes a body. Dropped, it ends the body.
+pub struct Writer {
+    sender: mpsc::Sender<Piece>,
+    write_timeout: Duration,
+}
+
+/// Why nothing more can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// The caller has gone.
+    #[error("the caller has gone")]
+    Gone,
+    /// The caller took nothing for too long.
+    #[error("the caller does not read")]
+    Slow,
+}
+
+impl Writer {
+    /// Writes a piece; returns when it waits for the caller alone.
+    pub async fn write(&self, bytes: Bytes) -> Result<(), WriteError> {
+        self.send(Ok(bytes)).await
+    }
+
+    async fn send(&self, piece: Piece) -> Result<(), WriteError> {
+        let sent = self.sender.send(piece);
+        match tokio::time::timeout(self.write_timeout, sent).await {
+            Ok(sent) => sent.map_err(|_| WriteError::Gone),
+            Err(_) => Err(WriteError::Slow),
+        }
+    }
+
+    /// Resolves when the caller has gone.
+    pub async fn gone(&self) {
+        self.sender.closed().await;
+    }
+
+    /// Writes a last piece if there is room for it, and ends the body.
+    pub fn finish(self, bytes: Bytes) {
+        // Without room the body ends without it.
+        let _ = self.sender.try_send(Ok(bytes));
+    }
+
+    /// Breaks the body off: the caller sees that it is not whole.
+    pub async fn abort(self, why: impl Into<String>) -> Result<(), WriteError> {
+        self.send(Err(BrokenOff(why.into()))).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn next(body: &mut Body) -> Option<Result<Bytes, String>> {
+        let Body::Stream(stream) = body else {
+            panic!("a stream")
+        };
+        let frame = stream.frame().await?;
+        Some(
+            frame
+                .map(|frame| frame.into_data().unwrap())
+                .map_err(|error| error.to_string()),
+        )
+    }
+
+    #[tokio::test]
+    async fn a_piece_waits_for_its_reader_and_not_for_ever() {
+        let (writer, mut body) = Body::written(Duration::from_millis(20));
+        writer.write("a".into()).await.unwrap();
+        assert_eq!(writer.write("b".into()).await, Err(WriteError::Slow));
+        assert_eq!(next(&mut body).await, Some(Ok("a".into())));
+        writer.write("c".into()).await.unwrap();
+        writer.finish("no room".into());
+        assert_eq!(next(&mut body).await, Some(Ok("c".into())));
+        assert_eq!(next(&mut body).await, None);
+    }
+
+    #[tokio::test]
+    async fn who_is_gone_is_noticed_and_what_breaks_off_shows() {
+        let (writer, body) = Body::written(Duration::from_secs(60));
+        drop(body);
+        writer.gone().await;
+        assert_eq!(writer.write("a".into()).await, Err(WriteError::Gone));
+        let (writer, mut body) = Body::written(Duration::from_secs(60));
+        writer.abort("the disk is gone").await.unwrap();
+        assert_eq!(next(&mut body).await, Some(Err("the disk is gone".into())));
+    }
+}
