@@ -213,10 +213,21 @@ impl Account {
         path: &str,
         what: &'static str,
     ) -> Result<T> {
+        self.ask(Method::GET, path, Bytes::new(), what).await
+    }
+
+    /// Sends what changes nothing, and so is not signed.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        what: &'static str,
+    ) -> Result<T> {
         let request = Authorized {
-            method: Method::GET,
+            method,
             path,
-            body: Bytes::new(),
+            body,
             headers: Vec::new(),
             bearer: true,
         };

@@ -11,6 +11,7 @@ pub mod checkpoint;
 pub mod eip712;
 pub mod hash;
 pub mod ids;
+pub mod json;
 pub mod limits;
 pub mod log_tree;
 pub mod merkle;

@@ -1,6 +1,5 @@
 //! Request bodies: read with a bound, in time, and as strict JSON whose errors say where.
 
-mod object;
 mod pointer;
 
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{ApiError, Code};
 
-pub(crate) use object::Object;
+pub(crate) use kedge_protocol::json::Object;
 pub(crate) use pointer::escape;
 
 /// The bodies' memory is counted in pieces of this size.

@@ -6,6 +6,7 @@ pub mod batches;
 pub mod bus;
 pub mod objects;
 pub mod organizations;
+pub mod preview;
 pub mod service;
 pub mod templates;
 pub mod wallets;

@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod log;
+pub mod preview;
 pub mod resources;
 pub mod scalars;
 pub mod schema;

@@ -9,5 +9,7 @@ mod idempotency;
 mod limits;
 mod lists;
 mod objects;
+mod preview;
 mod public_log;
+mod templates;
 mod transport;
