@@ -152,8 +152,20 @@ impl App {
     /// Hashes and checks a signed request.
     pub async fn check(&self, request: Request) -> Result<Submission, ApiError> {
         let expires_at = Instant::now() + self.request_timeout;
-        if request.text.len() <= INLINE_BYTES_MAX {
-            return self.verifier.check(request, expires_at);
+        let verifier = self.verifier;
+        let bytes = request.text.len();
+        self.compute(bytes, move || verifier.check(request, expires_at))
+            .await?
+    }
+
+    /// Does some work on a request's text, `bytes` long: here, or on a thread of its own.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        if bytes <= INLINE_BYTES_MAX {
+            return Ok(work());
         }
         let turn = Arc::clone(&self.large_hashes).acquire_owned();
         let turn = tokio::time::timeout(self.request_timeout, turn)
@@ -161,13 +173,12 @@ impl App {
             .ok()
             .and_then(Result::ok)
             .ok_or_else(ApiError::overloaded)?;
-        let verifier = self.verifier;
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            verifier.check(request, expires_at)
+            work()
         })
         .await
-        .map_err(|error| ApiError::internal(&error))?
+        .map_err(|error| ApiError::internal(&error))
     }
 
     /// Submits a checked request; an error that came from the signer's organization tells the

@@ -158,6 +158,7 @@ async fn prepare(setup: &Setup, rng: &mut Rng) -> Load {
         actions: vec![kedge_client::types::ActionRule {
             kind: "mint".to_owned(),
             who: kedge_protocol::resource::Who::Anyone,
+            schema: None,
         }],
         ..kedge_client::NewTemplate::default()
     };

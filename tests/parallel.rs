@@ -45,6 +45,7 @@ async fn place(rng: &mut Rng) -> Place {
         actions: vec![ActionRule {
             kind: "update".to_owned(),
             who: Who::Anyone,
+            schema: None,
         }],
         ..NewTemplate::default()
     };

@@ -382,6 +382,10 @@ impl Engine {
         self.requests_max() - self.inner.requests.available_permits()
     }
 
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.inner.reader
+    }
+
     /// Resolves, with the reason, when the engine cannot go on.
     pub async fn failed(&self) -> String {
         let mut failed = self.inner.failed.clone();

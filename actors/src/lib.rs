@@ -14,6 +14,7 @@ pub mod metric_definitions;
 mod object;
 mod organization;
 pub mod overlay;
+mod preview;
 mod record;
 mod resources;
 mod rights;
@@ -30,5 +31,6 @@ pub use api::{
     Submission, SubmitError, SubmittedAction,
 };
 pub use engine::{Clock, Engine, Options, StartError, system_clock};
+pub use preview::Preview;
 pub use record::put_image;
 pub use world::Published;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use kedge_machine::{Caller, Input, Refusal, World, object};
-use kedge_protocol::resource::{Object, Template};
+use kedge_machine::{Caller, Input, Refusal, TemplateRules, World, object};
+use kedge_protocol::resource::Object;
 
 use crate::api::Expected;
 use crate::overlay::{Overlay, Versioned};
@@ -25,14 +25,14 @@ pub(crate) enum Basis {
 
 pub(crate) struct ObjectActor {
     overlay: Overlay<Object>,
-    template: Arc<Template>,
+    template: Arc<TemplateRules>,
     /// Set by use, cleared by the host's sweep.
     pub(crate) recently_used: bool,
 }
 
 impl ObjectActor {
     /// From the committed state.
-    pub(crate) fn new(object: Object, template: Arc<Template>) -> Self {
+    pub(crate) fn new(object: Object, template: Arc<TemplateRules>) -> Self {
         let sequence = object.trace.sequence;
         Self {
             overlay: Overlay::new(Arc::new(Versioned::placed(object, sequence))),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kedge_machine::{Recipient, Unavailable, World};
-use kedge_protocol::resource::{Invitation, Template, Variation, Wallet};
+use kedge_machine::{Recipient, TemplateRules, Unavailable, World};
+use kedge_protocol::resource::{Invitation, Variation, Wallet};
 use kedge_protocol::{Address, Id};
 use kedge_storage::{LogHead, Snapshot};
 use quick_cache::sync::Cache;
@@ -19,7 +19,7 @@ pub struct Published {
 
 /// Templates and variations, whose rules hardly ever change once they exist; bounded.
 pub(crate) struct Catalog {
-    templates: Cache<Id, Arc<Template>>,
+    templates: Cache<Id, Arc<TemplateRules>>,
     variations: Cache<Id, Arc<Variation>>,
     recipients: Cache<Id, Recipient>,
 }
@@ -55,6 +55,16 @@ pub(crate) fn unavailable(error: &kedge_storage::ReadError) -> Unavailable {
 impl Reader {
     pub(crate) fn new(published: Arc<ArcSwap<Published>>, catalog: Arc<Catalog>) -> Self {
         Self { published, catalog }
+    }
+
+    /// A reader that stays at what is published now.
+    pub(crate) fn fixed(&self) -> (Self, Arc<Published>) {
+        let published = self.published();
+        let reader = Self {
+            published: Arc::new(ArcSwap::new(Arc::clone(&published))),
+            catalog: Arc::clone(&self.catalog),
+        };
+        (reader, published)
     }
 
     pub(crate) fn published(&self) -> Arc<Published> {
@@ -103,12 +113,13 @@ impl World for Reader {
         minted.map_err(|error| unavailable(&error))
     }
 
-    fn template(&self, id: Id) -> Result<Option<Arc<Template>>, Unavailable> {
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
         if let Some(template) = self.catalog.templates.get(&id) {
             return Ok(Some(template));
         }
         let template = self.published.load().snapshot.template(id);
-        let template = template.map_err(|error| unavailable(&error))?.map(Arc::new);
+        let template = template.map_err(|error| unavailable(&error))?;
+        let template = template.map(|template| Arc::new(TemplateRules::from(template)));
         if let Some(template) = &template {
             self.catalog.templates.insert(id, Arc::clone(template));
         }

@@ -239,10 +239,25 @@ impl Account {
 
     /// The answer to a GET, whatever it is.
     pub(crate) async fn fetch(&self, path: &str) -> Result<Answer> {
+        self.send_unsigned(Method::GET, path, Bytes::new()).await
+    }
+
+    /// Sends what changes nothing, and so is not signed.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        what: &'static str,
+    ) -> Result<T> {
+        self.send_unsigned(method, path, body).await?.read(what)
+    }
+
+    async fn send_unsigned(&self, method: Method, path: &str, body: Bytes) -> Result<Answer> {
         let request = Authorized {
-            method: Method::GET,
+            method,
             path,
-            body: Bytes::new(),
+            body,
             headers: Vec::new(),
             bearer: true,
         };

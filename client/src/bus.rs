@@ -53,7 +53,7 @@ impl NewAction {
         Self::new(Kind::Transfer, object_id, &serde_json::json!({ "to": to }))
     }
 
-    fn wire(&self) -> WireAction<'_> {
+    pub(crate) fn wire(&self) -> WireAction<'_> {
         let mint = self.kind == Kind::Mint;
         WireAction {
             action_type: self.kind.text(),
@@ -65,7 +65,7 @@ impl NewAction {
 }
 
 #[derive(Serialize)]
-struct WireAction<'a> {
+pub(crate) struct WireAction<'a> {
     action_type: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     template_id: Option<Id>,

@@ -15,7 +15,7 @@ use crate::page::{ListQuery, Pages, Source};
 use crate::sign::ActionText;
 use crate::types::{
     Action, Changed, MadeVariations, NewObject, NewTemplate, NewVariation, Object, Properties,
-    Template, Variation,
+    Template, TemplateChange, Variation,
 };
 
 #[derive(Serialize)]
@@ -98,6 +98,21 @@ impl Account {
             .await?;
         self.check_made(Prefix::Template, &content, made.resource.id)?;
         Ok(made)
+    }
+
+    /// Changes a template of which nothing was minted.
+    pub async fn update_template(
+        &self,
+        template_id: Id,
+        change: &TemplateChange,
+    ) -> Result<Changed<Template>> {
+        let target = template_id.to_string();
+        let path = format!("/templates/{target}");
+        let kind = Kind::TemplateUpdate;
+        let (changed, _) = self
+            .change(Method::PATCH, &path, &kind, &target, change)
+            .await?;
+        Ok(changed)
     }
 
     /// Makes variations of a template, all or none; at most 500.
@@ -212,6 +227,7 @@ impl Account {
 fn path_name(kind: &Kind) -> &'static str {
     match kind {
         Kind::TemplateCreate => "making a template",
+        Kind::TemplateUpdate => "changing a template",
         Kind::TemplateVariations => "making variations",
         Kind::Mint => "minting an object",
         Kind::Transfer => "transferring an object",

@@ -111,10 +111,13 @@ pub struct Changed<T> {
 /// A rule of a template: who may do a kind of action.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ActionRule {
-    /// A kind of the action bus.
+    /// A kind of the action bus, or one of the template's own, which begins with `x.`.
     pub kind: String,
     /// Who may do it.
     pub who: Who,
+    /// JSON Schema of the payload; for the template's own kinds alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Properties>,
 }
 
 /// A template to be made.
@@ -128,6 +131,9 @@ pub struct NewTemplate {
     /// What its objects begin with.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub properties: Properties,
+    /// JSON Schema 2020-12 that its objects' properties fulfil.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Properties>,
     /// How many objects there may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_supply: Option<u64>,
@@ -136,6 +142,29 @@ pub struct NewTemplate {
     pub actions: Vec<ActionRule>,
     /// Readable by every organization.
     pub public_access: bool,
+}
+
+/// What changes of a template of which nothing was minted; what is `None` stays.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct TemplateChange {
+    /// Unique in the organization.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What its objects begin with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub properties: Option<Properties>,
+    /// JSON Schema 2020-12 that its objects' properties fulfil.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Properties>,
+    /// Who may do what, where the default does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<ActionRule>>,
+    /// Readable by every organization.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_access: Option<bool>,
 }
 
 /// A template.
@@ -151,6 +180,9 @@ pub struct Template {
     pub description: String,
     /// What its objects begin with.
     pub properties: Properties,
+    /// JSON Schema 2020-12 that its objects' properties fulfil.
+    #[serde(default)]
+    pub schema: Option<Properties>,
     /// How many objects there may be; `None` for any number.
     pub max_supply: Option<u64>,
     /// How many there are.

@@ -26,6 +26,7 @@ fn administers(caller: &Caller) -> Result<(), Refusal> {
 #[serde(deny_unknown_fields)]
 struct CreatePayload {
     name: String,
+    #[serde(deserialize_with = "kedge_protocol::json::objects")]
     permissions: Vec<Permission>,
     expires_at: Option<String>,
 }

@@ -8,10 +8,11 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{
-    ApiKey, File, Invitation, Object, Organization, Template, Trace, Variation, Wallet, Webhook,
+    ApiKey, File, Invitation, Object, Organization, Trace, Variation, Wallet, Webhook,
 };
 use kedge_protocol::{Address, Id, Prefix};
 
+use crate::compiled::TemplateRules;
 use crate::image::Image;
 use crate::refusal::Refusal;
 use crate::world::{Caller, Input, OPERATOR, Recipient, Unavailable, World};
@@ -66,7 +67,7 @@ pub struct State {
     /// Wallets by identifier.
     pub wallets: HashMap<Id, Wallet>,
     /// Templates by identifier.
-    pub templates: HashMap<Id, Arc<Template>>,
+    pub templates: HashMap<Id, Arc<TemplateRules>>,
     /// Variations by identifier.
     pub variations: HashMap<Id, Arc<Variation>>,
     /// Objects by identifier.
@@ -116,7 +117,7 @@ impl World for State {
         Ok(self.minted.get(&template).copied().unwrap_or(0))
     }
 
-    fn template(&self, id: Id) -> Result<Option<Arc<Template>>, Unavailable> {
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
         Ok(self.templates.get(&id).cloned())
     }
 
@@ -277,7 +278,7 @@ impl State {
         match id.prefix {
             Prefix::Template => {
                 let template = self.templates.get(&id)?;
-                Some(Image::Template(Template::clone(template)))
+                Some(Image::Template(template.template().clone()))
             }
             Prefix::Wallet => self.wallets.get(&id).cloned().map(Image::Wallet),
             Prefix::Organization => {
@@ -326,7 +327,8 @@ impl State {
                 }
                 let name = (template.organization_id, template.name.clone());
                 self.template_names.insert(name);
-                self.templates.insert(template.id, Arc::new(template));
+                self.templates
+                    .insert(template.id, Arc::new(template.into()));
             }
             Image::Variation(variation) => {
                 self.variations.insert(variation.id, Arc::new(variation));

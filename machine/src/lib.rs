@@ -3,6 +3,7 @@
 //! randomness; whatever a rule must look up comes through [`World`].
 
 pub mod api_key;
+pub mod compiled;
 pub mod file;
 pub mod fold;
 pub mod image;
@@ -13,6 +14,7 @@ pub mod refusal;
 pub mod registration;
 pub mod resources;
 pub mod rights;
+pub mod schema;
 pub mod sequencer;
 pub mod template;
 mod text;
@@ -20,5 +22,6 @@ pub mod wallet;
 pub mod webhook;
 pub mod world;
 
+pub use compiled::TemplateRules;
 pub use refusal::{FieldError, Refusal};
 pub use world::{Caller, Input, OPERATOR, Recipient, Unavailable, World};

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
-use kedge_protocol::resource::{Object, ObjectStatus, Template, Trace};
+use kedge_protocol::resource::{Object, ObjectStatus, Trace};
 use kedge_protocol::{Address, Id, Prefix};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::compiled::TemplateRules;
 use crate::json::{self, Members};
 use crate::refusal::Refusal;
 use crate::rights;
@@ -72,6 +73,7 @@ pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<O
         properties = json::merge(&properties, &own);
     }
     check_size(&properties)?;
+    template.check_properties(&properties)?;
     let owner = match &payload.to {
         None => Recipient {
             wallet_id: caller.wallet_id,
@@ -152,12 +154,13 @@ struct DeletePayload {
 #[serde(deny_unknown_fields)]
 struct EmptyPayload {}
 
-/// Decides an action on an object: gives the object after it. The object must be of `template`.
+/// Decides an action on an object: gives the object after it. The object must be of `template`, whose
+/// schema the properties fulfil before and after.
 pub fn act<W: World>(
     world: &W,
     caller: &Caller,
     object: &Object,
-    template: &Template,
+    template: &TemplateRules,
     input: &Input<'_>,
 ) -> Result<Object, Refusal> {
     if !rights::sees_object(object, template, caller) {
@@ -179,6 +182,9 @@ pub fn act<W: World>(
         _ => object.properties.clone(),
     };
     match input.kind {
+        Kind::Update | Kind::SetAttributes | Kind::DeleteAttributes => {
+            template.check_properties(&next.properties)?;
+        }
         Kind::Transfer => {
             let payload: TransferPayload<'_> = text::read(input.payload)?;
             let owner = recipient(world, &payload.to)?;
@@ -193,8 +199,11 @@ pub fn act<W: World>(
                 _ => ObjectStatus::Burned,
             };
         }
-        Kind::Emit | Kind::Custom(_) => json::check(input.payload)
-            .map_err(|error| Refusal::field("", "syntax", error.to_string()))?,
+        Kind::Emit | Kind::Custom(_) => {
+            json::check(input.payload)
+                .map_err(|error| Refusal::field("", "syntax", error.to_string()))?;
+            template.check_payload(input.kind, input.payload)?;
+        }
         _ => {}
     }
     Ok(next)

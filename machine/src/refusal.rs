@@ -7,7 +7,8 @@ use std::borrow::Cow;
 pub struct FieldError {
     /// RFC 6901 pointer to the place in the payload; empty for the whole.
     pub pointer: String,
-    /// Machine-readable: `required`, `type`, `unknown`, `range`, `format`, `duplicate`, `syntax`.
+    /// Machine-readable: `required`, `type`, `unknown`, `range`, `format`, `duplicate`, `syntax`,
+    /// `schema` (what no other word fits).
     pub code: &'static str,
     /// What to do about it.
     pub message: String,

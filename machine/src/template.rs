@@ -1,6 +1,7 @@
 //! What actions do to templates and their variations.
 
 use kedge_protocol::action::Kind;
+use kedge_protocol::json::Object;
 use kedge_protocol::limits::{
     OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, TEMPLATE_RULES_MAX, VARIATIONS_MAX,
 };
@@ -27,7 +28,7 @@ struct CreatePayload<'a> {
     schema: Option<&'a RawValue>,
     max_supply: Option<u64>,
     #[serde(borrow, default)]
-    actions: Vec<RulePayload<'a>>,
+    actions: Vec<Object<RulePayload<'a>>>,
     #[serde(default)]
     public_access: bool,
 }
@@ -97,13 +98,16 @@ fn check_name_free<W: World>(world: &W, organization: Id, name: &str) -> Result<
     Ok(())
 }
 
-/// A JSON Schema as compact text.
+/// A JSON Schema as compact text. It is of the whole: neither the template's own properties nor those
+/// of a variation need to fulfil it, what they make together with a mint's must.
 fn schema(pointer: &str, raw: Option<&RawValue>, problems: &mut Problems) -> Option<String> {
     let raw = raw?;
     let text = problems.object(pointer, Some(raw));
     if text.len() > SCHEMA_BYTES_MAX {
         let message = format!("must have at most {SCHEMA_BYTES_MAX} bytes");
         problems.add(pointer, "range", message);
+    } else if let Err(wrong) = crate::schema::check(&text) {
+        problems.under(pointer, wrong);
     }
     Some(text)
 }
@@ -118,7 +122,7 @@ struct UpdatePayload<'a> {
     #[serde(borrow)]
     schema: Option<&'a RawValue>,
     #[serde(borrow)]
-    actions: Option<Vec<RulePayload<'a>>>,
+    actions: Option<Vec<Object<RulePayload<'a>>>>,
     public_access: Option<bool>,
 }
 
@@ -178,7 +182,7 @@ pub fn update<W: World>(
     Ok(next)
 }
 
-fn rules(payload: &[RulePayload<'_>], problems: &mut Problems) -> Vec<ActionRule> {
+fn rules(payload: &[Object<RulePayload<'_>>], problems: &mut Problems) -> Vec<ActionRule> {
     if payload.len() > TEMPLATE_RULES_MAX {
         problems.add(
             "/actions",
@@ -188,7 +192,7 @@ fn rules(payload: &[RulePayload<'_>], problems: &mut Problems) -> Vec<ActionRule
         return Vec::new();
     }
     let mut rules: Vec<ActionRule> = Vec::with_capacity(payload.len());
-    for (i, rule) in payload.iter().enumerate() {
+    for (i, Object(rule)) in payload.iter().enumerate() {
         let pointer = format!("/actions/{i}/kind");
         match Kind::of_text(&rule.kind).filter(Kind::is_bus) {
             None => problems.add(
@@ -219,7 +223,7 @@ fn rules(payload: &[RulePayload<'_>], problems: &mut Problems) -> Vec<ActionRule
 #[serde(deny_unknown_fields)]
 struct VariationsPayload<'a> {
     #[serde(borrow)]
-    variations: Vec<VariationPayload<'a>>,
+    variations: Vec<Object<VariationPayload<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -247,7 +251,7 @@ pub fn add_variations(
     let bare = Members::of(input.payload)
         .is_some_and(|members| members.0.iter().all(|(key, _)| key != "variations"));
     let payloads = if bare {
-        vec![text::read::<VariationPayload<'_>>(input.payload)?]
+        vec![Object(text::read::<VariationPayload<'_>>(input.payload)?)]
     } else {
         text::read::<VariationsPayload<'_>>(input.payload)?.variations
     };
@@ -260,7 +264,7 @@ pub fn add_variations(
     }
     let mut problems = Problems::default();
     let mut variations: Vec<Variation> = Vec::with_capacity(payloads.len());
-    for (i, payload) in payloads.into_iter().enumerate() {
+    for (i, Object(payload)) in payloads.into_iter().enumerate() {
         let base = if bare {
             String::new()
         } else {

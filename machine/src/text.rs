@@ -18,6 +18,14 @@ impl Problems {
         });
     }
 
+    /// What is wrong with the value at `pointer`.
+    pub(crate) fn under(&mut self, pointer: &str, fields: Vec<FieldError>) {
+        self.0.extend(fields.into_iter().map(|mut field| {
+            field.pointer.insert_str(0, pointer);
+            field
+        }));
+    }
+
     pub(crate) fn name(&mut self, pointer: &str, name: &str) {
         let chars = name.chars().count();
         if name.trim().is_empty() {

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{Invitation, Role, Template, Variation, Wallet};
+use kedge_protocol::resource::{Invitation, Role, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
+
+use crate::compiled::TemplateRules;
 
 /// Who asks for an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,8 +81,8 @@ pub trait World {
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable>;
     /// How many objects of a template were minted, as far as is committed.
     fn minted(&self, template: Id) -> Result<u64, Unavailable>;
-    /// A template.
-    fn template(&self, id: Id) -> Result<Option<Arc<Template>>, Unavailable>;
+    /// A template, with its schemas ready for use.
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable>;
     /// A variation.
     fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable>;
     /// True when a wallet has the e-mail address.

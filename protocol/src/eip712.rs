@@ -10,8 +10,9 @@ pub const DOMAIN_NAME: &str = "Digital Object Service";
 /// The domain's `version`.
 pub const DOMAIN_VERSION: &str = "3";
 
-const DOMAIN_TYPE: &[u8] =
-    b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
+/// The EIP-712 type of the domain.
+pub const DOMAIN_TYPE: &str =
+    "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
 
 /// What a log is bound to for its whole life: a chain and the first anchor contract there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -27,7 +28,7 @@ impl Domain {
     /// The domain separator: hashStruct of the domain, and the log's head before any action.
     pub fn separator(&self) -> Hash {
         keccak_parts(&[
-            &keccak(DOMAIN_TYPE).0,
+            &keccak(DOMAIN_TYPE.as_bytes()).0,
             &keccak(DOMAIN_NAME.as_bytes()).0,
             &keccak(DOMAIN_VERSION.as_bytes()).0,
             &word(self.chain_id),

@@ -12,6 +12,7 @@ pub mod eip712;
 pub mod export;
 pub mod hash;
 pub mod ids;
+pub mod json;
 pub mod limits;
 pub mod log_tree;
 pub mod merkle;

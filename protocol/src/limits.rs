@@ -66,6 +66,17 @@ pub const INVITATION_S_DEFAULT: u64 = 7 * 24 * 60 * 60;
 pub const FILE_NAME_CHARS_MAX: usize = 255;
 /// Bytes of a JSON Schema.
 pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
+/// Subschemas of a JSON Schema that may meet on the way to one value: checking a value takes at most
+/// so many steps for each of its parts.
+pub const SCHEMA_WEIGHT_MAX: u64 = 256;
+/// Regular expressions in a JSON Schema.
+pub const SCHEMA_PATTERNS_MAX: usize = 64;
+/// Bytes of one regular expression when it is compiled, and of its engine's cache.
+pub const SCHEMA_PATTERN_BYTES_MAX: usize = 256 * 1024;
+/// Violations of a JSON Schema that one error tells.
+pub const SCHEMA_ERRORS_MAX: usize = 20;
+/// Bytes of a value times the weight of its schema up to which the places of violations are told.
+pub const SCHEMA_WORK_TOLD_MAX: u64 = 512 * 1024;
 /// Organizations whose rate counters are kept at hand.
 pub const LIMITED_ORGANIZATIONS_MAX: usize = 100_000;
 /// Addresses whose rate counters are kept at hand.

@@ -345,6 +345,7 @@ pub struct Permission {
     /// To what.
     pub resource: Area,
     /// What.
+    #[serde(deserialize_with = "crate::json::object")]
     pub crud: Crud,
 }
 

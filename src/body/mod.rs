@@ -1,6 +1,5 @@
 //! Request bodies: read with a bound, in time, and as strict JSON whose errors say where.
 
-mod object;
 mod pointer;
 
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::{ApiError, Code};
 use crate::files::Upload;
 
-pub(crate) use object::Object;
+pub(crate) use kedge_protocol::json::Object;
 pub(crate) use pointer::escape;
 
 /// The bodies' memory is counted in pieces of this size.

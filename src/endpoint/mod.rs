@@ -275,6 +275,7 @@ mod tests {
             "/wallets/login",
             "/wallets/logout",
             "/wallets/token/refresh",
+            "/ebus/actions/preview",
         ];
         for endpoint in TABLE.iter() {
             let changes = endpoint.method != Method::GET && !unsigned.contains(&endpoint.path);

@@ -12,11 +12,12 @@ use super::{Endpoint, Parameter, Signs, Target, accounts, schema, transfers};
 use crate::auth::rights::{Access, Right};
 use crate::listing::LIST;
 use crate::routes::{
-    actions, anchors, batches, bus, objects, organizations, service, templates, wallets,
+    actions, anchors, batches, bus, objects, organizations, preview, service, templates, wallets,
 };
 use crate::signing::registration::RegisterBody;
 use crate::views::action::{ActionView, BatchAction, BatchAnswer, HistoryPage};
 use crate::views::log::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
+use crate::views::preview::PreviewAnswer;
 use crate::views::resources::{
     Changed, ObjectView, OwnWallet, TemplateView, VariationView, VariationsMade,
 };
@@ -39,49 +40,6 @@ macro_rules! handler {
     };
 }
 pub(super) use handler;
-
-/// A template with its properties and rules.
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-struct TemplateBody {
-    name: String,
-    #[schemars(default)]
-    description: String,
-    properties: Option<serde_json::Map<String, serde_json::Value>>,
-    schema: Option<serde_json::Map<String, serde_json::Value>>,
-    max_supply: Option<u64>,
-    #[schemars(default)]
-    actions: Vec<RuleBody>,
-    #[schemars(default)]
-    public_access: bool,
-}
-
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-struct RuleBody {
-    kind: String,
-    who: kedge_protocol::resource::Who,
-    schema: Option<serde_json::Map<String, serde_json::Value>>,
-}
-
-/// Variations; one bare variation is taken too.
-#[derive(schemars::JsonSchema)]
-#[schemars(untagged)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-enum VariationsBody {
-    Many { variations: Vec<VariationBody> },
-    One(VariationBody),
-}
-
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-struct VariationBody {
-    name: String,
-    properties: Option<serde_json::Map<String, serde_json::Value>>,
-}
 
 #[derive(schemars::JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -202,7 +160,7 @@ fn rows() -> Vec<Endpoint> {
         Endpoint {
             signs: Signs::Body(Kind::TemplateCreate, Target::Empty),
             limit: TemplateWrites,
-            request: Some(schema::<TemplateBody>),
+            request: Some(schema::<templates::TemplateBody>),
             status: 201,
             response: schema::<Changed<TemplateView>>,
             handler: handler!(templates::create),
@@ -231,8 +189,20 @@ fn rows() -> Vec<Endpoint> {
             )
         },
         Endpoint {
+            signs: Signs::Body(Kind::TemplateUpdate, Target::Path),
+            request: Some(schema::<templates::TemplatePatch>),
+            response: schema::<Changed<TemplateView>>,
+            handler: handler!(templates::update),
+            ..row(
+                Method::PATCH,
+                "/templates/{id}",
+                "Templates",
+                "Change a template of which nothing was minted",
+            )
+        },
+        Endpoint {
             signs: Signs::Body(Kind::TemplateVariations, Target::Path),
-            request: Some(schema::<VariationsBody>),
+            request: Some(schema::<templates::VariationsBody>),
             status: 201,
             response: schema::<VariationsMade>,
             handler: handler!(templates::add_variations),
@@ -344,6 +314,17 @@ fn rows() -> Vec<Endpoint> {
                 "/ebus/actions/batch",
                 "Action bus",
                 "Submit up to 500 actions under one signature",
+            )
+        },
+        Endpoint {
+            request: Some(schema::<preview::PreviewRequest>),
+            response: schema::<PreviewAnswer<'static>>,
+            handler: handler!(preview::preview),
+            ..row(
+                Method::POST,
+                "/ebus/actions/preview",
+                "Action bus",
+                "Tell what actions would do, and what to sign for them",
             )
         },
         Endpoint {

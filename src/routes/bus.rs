@@ -47,7 +47,7 @@ pub struct BatchBody {
 }
 
 /// Where the payload of the bus stands in the body.
-const PAYLOAD: &str = "/payload";
+pub(super) const PAYLOAD: &str = "/payload";
 
 /// `POST /ebus/actions`
 pub async fn submit(mut call: Call) -> Result<Reply, ApiError> {

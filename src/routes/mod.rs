@@ -10,6 +10,7 @@ pub mod keys;
 pub mod members;
 pub mod objects;
 pub mod organizations;
+pub mod preview;
 pub mod service;
 pub mod templates;
 pub mod wallets;

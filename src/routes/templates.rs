@@ -5,9 +5,11 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use kedge_machine::image::Image;
 use kedge_machine::rights::sees_template;
-use kedge_protocol::resource::{Template, Variation};
+use kedge_protocol::resource::{Template, Variation, Who};
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::Snapshot;
+use schemars::JsonSchema;
+use serde_json::{Map, Value};
 
 use super::{page_reply, single};
 use crate::call::{Call, Reply};
@@ -15,6 +17,71 @@ use crate::error::ApiError;
 use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::resources::{Changed, TemplateView, VariationView, VariationsMade};
+
+/// A template with its properties and rules.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub struct TemplateBody {
+    name: String,
+    #[schemars(default)]
+    description: String,
+    properties: Option<Map<String, Value>>,
+    /// JSON Schema 2020-12 that the objects' properties fulfil: at most 64 KiB, `$ref` within itself
+    /// and not in circles, patterns without look-around. `format` says something, but checks nothing.
+    schema: Option<Map<String, Value>>,
+    max_supply: Option<u64>,
+    #[schemars(default)]
+    actions: Vec<RuleBody>,
+    #[schemars(default)]
+    public_access: bool,
+}
+
+/// What of a template changes; the members are those of a new one, each replaced as a whole.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub struct TemplatePatch {
+    name: Option<String>,
+    description: Option<String>,
+    properties: Option<Map<String, Value>>,
+    schema: Option<Map<String, Value>>,
+    actions: Option<Vec<RuleBody>>,
+    public_access: Option<bool>,
+}
+
+/// Who may do a kind of action.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub struct RuleBody {
+    kind: String,
+    who: Who,
+    /// JSON Schema of the payload; for a kind that begins with `x.` alone.
+    schema: Option<Map<String, Value>>,
+}
+
+/// Variations; one bare variation is taken too.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum VariationsBody {
+    /// 1 to 500.
+    Many {
+        /// All or none.
+        variations: Vec<VariationBody>,
+    },
+    /// One by itself.
+    One(VariationBody),
+}
+
+/// A variation of a template.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub struct VariationBody {
+    name: String,
+    properties: Option<Map<String, Value>>,
+}
 
 /// Templates rarely change: callers may keep them a little.
 const CACHE: &str = "private, max-age=30";
@@ -33,22 +100,42 @@ pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
     single.reply(StatusCode::CREATED, &answer)
 }
 
+/// `PATCH /templates/{id}`
+pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = Arc::new(call.take_submission()?);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
+    let single = single(&call, &submission, &outcome)?;
+    let (mut template, _) = split(single.images()?)?;
+    let minted = settle(&call, &mut template)?;
+    let answer = Changed {
+        resource: TemplateView::of(template, minted),
+        action_id: single.action_id,
+        receipt: single.receipt.clone(),
+    };
+    single.reply(StatusCode::OK, &answer)
+}
+
+/// Completes a template that was changed, and tells how many objects were minted of it.
+fn settle(call: &Call, template: &mut Template) -> Result<u64, ApiError> {
+    let snapshot = &call.published().snapshot;
+    if template.trace.created_sequence == 0 {
+        // Decided on a version whose own place was not known then; it is stored now.
+        let stored = snapshot.template(template.id)?;
+        let stored =
+            stored.ok_or_else(|| ApiError::internal(&"a committed template is missing"))?;
+        template.trace.created_sequence = stored.trace.created_sequence;
+        template.trace.created_at_ms = stored.trace.created_at_ms;
+    }
+    Ok(snapshot.minted(template.id)?)
+}
+
 /// `POST /templates/{id}/variations`
 pub async fn add_variations(mut call: Call) -> Result<Reply, ApiError> {
     let submission = Arc::new(call.take_submission()?);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
     let (mut template, variations) = split(single.images()?)?;
-    let published = call.published();
-    if template.trace.created_sequence == 0 {
-        // Decided on a version whose own place was not known then; it is stored now.
-        let stored = published.snapshot.template(template.id)?;
-        let stored =
-            stored.ok_or_else(|| ApiError::internal(&"a committed template is missing"))?;
-        template.trace.created_sequence = stored.trace.created_sequence;
-        template.trace.created_at_ms = stored.trace.created_at_ms;
-    }
-    let minted = published.snapshot.minted(template.id)?;
+    let minted = settle(&call, &mut template)?;
     let answer = VariationsMade {
         items: variations.into_iter().map(VariationView::from).collect(),
         template: TemplateView::of(template, minted),

@@ -3,9 +3,11 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::str::FromStr;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{BATCH_ACTIONS_MAX, PAYLOAD_BYTES_MAX};
+use kedge_protocol::{Address, Hash};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -47,6 +49,28 @@ where
     T: Deserialize<'de>,
 {
     T::deserialize(deserializer).map(Some)
+}
+
+/// A request of the bus that is only asked about: one action, or some.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Preview<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    action_type: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    object_id: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    template_id: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    payload: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    actions: Option<Vec<Object<Action<'a>>>>,
+    #[serde(default, deserialize_with = "present")]
+    atomic: Option<bool>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    signer: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    salt: Option<Text<'a>>,
 }
 
 /// What a body of the bus says.
@@ -103,6 +127,28 @@ impl Ranges<'_> {
                 self.empty_object.clone().unwrap_or_default()
             }
         }
+    }
+
+    fn actions(&mut self, actions: &[Object<Action<'_>>]) -> Result<Vec<ActionText>, ApiError> {
+        match actions.len() {
+            0 => {
+                let message = "must hold at least one action";
+                return Err(ApiError::field("/actions", "range", message));
+            }
+            1..=BATCH_ACTIONS_MAX => {}
+            count => {
+                return Err(ApiError::new(
+                    Code::BatchTooLarge,
+                    format!("a batch holds at most {BATCH_ACTIONS_MAX} actions, not {count}"),
+                ));
+            }
+        }
+        let mut texts = Vec::with_capacity(actions.len());
+        for (i, Object(action)) in actions.iter().enumerate() {
+            let read = self.action(action);
+            texts.push(read.map_err(|error| error.under(&format!("/actions/{i}")))?);
+        }
+        Ok(texts)
     }
 
     fn action(&mut self, action: &Action<'_>) -> Result<ActionText, ApiError> {
@@ -171,37 +217,90 @@ pub fn single(text: String) -> Result<BusBody, ApiError> {
     })
 }
 
-/// Reads the body of a batch. That no payload has a key twice is checked with each action, so the
-/// text is read once here.
-pub fn batch(text: String) -> Result<BusBody, ApiError> {
-    let Object(batch): Object<Batch<'_>> =
+/// What a request for a preview says.
+#[derive(Debug)]
+pub struct PreviewBody {
+    /// The actions.
+    pub bus: BusBody,
+    /// True for `actions`, false for one action by itself.
+    pub many: bool,
+    /// Who would sign.
+    pub signer: Option<Address>,
+    /// The seed of the salts.
+    pub salt_seed: Option<Hash>,
+}
+
+/// Reads the body of a preview.
+pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
+    body::check(&text)?;
+    let Object(preview): Object<Preview<'_>> =
         serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
-    match batch.actions.len() {
-        0 => {
-            return Err(ApiError::field(
-                "/actions",
-                "range",
-                "must hold at least one action",
-            ));
-        }
-        1..=BATCH_ACTIONS_MAX => {}
-        count => {
-            return Err(ApiError::new(
-                Code::BatchTooLarge,
-                format!("a batch holds at most {BATCH_ACTIONS_MAX} actions, not {count}"),
-            ));
-        }
+    let signer = parsed("/signer", preview.signer.as_ref())?;
+    let salt_seed = parsed("/salt", preview.salt.as_ref())?;
+    let many = preview.actions.is_some();
+    let single = [
+        ("/action_type", preview.action_type.is_some()),
+        ("/object_id", preview.object_id.is_some()),
+        ("/template_id", preview.template_id.is_some()),
+        ("/payload", preview.payload.is_some()),
+    ];
+    let of_many = [("/atomic", preview.atomic.is_some())];
+    let strange = if many { &single[..] } else { &of_many[..] };
+    if let Some((pointer, _)) = strange.iter().find(|(_, there)| *there) {
+        let message = "is either of one action or of several in `actions`; remove it";
+        return Err(ApiError::field(pointer, "unknown", message));
     }
     let mut ranges = Ranges {
         text: &text,
         behind: String::new(),
         empty_object: None,
     };
-    let mut actions = Vec::with_capacity(batch.actions.len());
-    for (i, Object(action)) in batch.actions.iter().enumerate() {
-        let read = ranges.action(action);
-        actions.push(read.map_err(|error| error.under(&format!("/actions/{i}")))?);
-    }
+    let actions = match &preview.actions {
+        Some(actions) => ranges.actions(actions)?,
+        None => {
+            let action_type = preview
+                .action_type
+                .ok_or_else(|| ApiError::field("/action_type", "required", "is required"))?;
+            vec![ranges.action(&Action {
+                action_type,
+                object_id: preview.object_id,
+                template_id: preview.template_id,
+                payload: preview.payload,
+            })?]
+        }
+    };
+    let behind = ranges.behind;
+    Ok(PreviewBody {
+        bus: BusBody {
+            atomic: preview.atomic.unwrap_or(false),
+            text: text + &behind,
+            actions,
+        },
+        many,
+        signer,
+        salt_seed,
+    })
+}
+
+fn parsed<T: FromStr<Err: std::fmt::Display>>(
+    pointer: &str,
+    text: Option<&Text<'_>>,
+) -> Result<Option<T>, ApiError> {
+    let parsed = text.map(|text| text.0.parse()).transpose();
+    parsed.map_err(|error: T::Err| ApiError::field(pointer, "format", format!("is wrong: {error}")))
+}
+
+/// Reads the body of a batch. That no payload has a key twice is checked with each action, so the
+/// text is read once here.
+pub fn batch(text: String) -> Result<BusBody, ApiError> {
+    let Object(batch): Object<Batch<'_>> =
+        serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;
+    let mut ranges = Ranges {
+        text: &text,
+        behind: String::new(),
+        empty_object: None,
+    };
+    let actions = ranges.actions(&batch.actions)?;
     let (behind, atomic) = (ranges.behind, batch.atomic);
     Ok(BusBody {
         text: text + &behind,

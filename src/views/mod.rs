@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod action;
 pub mod log;
+pub mod preview;
 pub mod resources;
 pub mod scalars;
 pub mod schema;

@@ -14,5 +14,7 @@ mod limits;
 mod lists;
 mod members;
 mod objects;
+mod preview;
 mod public_log;
+mod templates;
 mod transport;

@@ -84,6 +84,11 @@ export class KedgeClient {
     return { ...answer.body, content: contents[0] };
   }
 
+  /** What actions would do, and the typed data that a wallet signs for them. */
+  async preview(body) {
+    return (await this.send('POST', '/ebus/actions/preview', body)).body;
+  }
+
   async register(registration) {
     const body = JSON.stringify({ ...registration, address: this.account.address, blind: randomBytes(16).toString('base64') });
     const answer = await this.change('POST', '/wallets/register', 'wallet.register', '', p.digestText(new TextEncoder().encode(body)), body);

@@ -103,6 +103,22 @@ test('an update and a transfer', async () => {
   await refused(ann.update(id, { gate: 'C' }), 403, 'FORBIDDEN');
 });
 
+test('the typed data of a preview is what a wallet signs', async () => {
+  const id = p.madeId('obj', minted.contents[3], 0);
+  const before = (await ann.get(`/objects/${id}`)).body;
+  const body = `{"actions":[{"action_type":"update","object_id":"${id}","payload": { "properties": {"gate" : "Ä\\u0001"} } },{"action_type":"lock","object_id":"${id}"}],"atomic":true}`;
+  const preview = await ann.preview(body);
+  assert.equal(preview.would_commit, true);
+  assert.deepEqual(preview.results.map(({ object }) => [object.version, object.status]), [[before.version + 1, 'active'], [before.version + 2, 'locked']]);
+  assert.equal((await ann.get(`/objects/${id}`)).body.version, before.version);
+  // As eth_signTypedData_v4 does it: from the JSON alone, types and domain included.
+  const signature = await ann.account.signTypedData(preview.typed_data);
+  const { body: done } = await ann.send('POST', '/ebus/actions/batch', body, { 'X-Signature': signature, ...preview.headers });
+  assert.equal(done.results[1].object_version, before.version + 2);
+  const after = (await ann.get(`/objects/${id}`)).body;
+  assert.deepEqual([after.properties, after.status], [preview.results[1].object.properties, 'locked']);
+});
+
 test('signatures that do not fit are refused', async () => {
   const id = p.madeId('obj', minted.contents[1], 0);
   const payload = JSON.stringify({ properties: { gate: 'D' } });

@@ -258,7 +258,7 @@ pub(crate) fn check_fold(engine: &Engine) {
     for (id, template) in &state.templates {
         assert_eq!(
             published.snapshot.template(*id).unwrap().as_ref(),
-            Some(&**template)
+            Some(&***template)
         );
         let minted = state.minted.get(id).copied().unwrap_or(0);
         assert_eq!(published.snapshot.minted(*id).unwrap(), minted);

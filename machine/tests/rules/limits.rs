@@ -1,6 +1,8 @@
 //! Sizes to the byte: one object's properties may be 1,048,576 bytes of compact JSON, however they
 //! come about, and not one more.
 
+use std::sync::Arc;
+
 use kedge_machine::fold::State;
 use kedge_machine::world::{Caller, Input};
 use kedge_machine::{Refusal, object, template};
@@ -35,7 +37,9 @@ fn create(properties: &str) -> Result<Template, Refusal> {
 
 fn mint(template: &Template, properties: &str) -> Result<Object, Refusal> {
     let mut world = State::default();
-    world.templates.insert(template.id, template.clone().into());
+    world
+        .templates
+        .insert(template.id, Arc::new(template.clone().into()));
     let payload = format!(r#"{{"properties":{properties}}}"#);
     let input = Input {
         kind: &Kind::Mint,
@@ -61,7 +65,13 @@ fn act(
         signed: payload,
         content: &CONTENT,
     };
-    object::act(&State::default(), &issuer(), object, template, &input)
+    object::act(
+        &State::default(),
+        &issuer(),
+        object,
+        &template.clone().into(),
+        &input,
+    )
 }
 
 /// An object of one member whose compact text has so many bytes.

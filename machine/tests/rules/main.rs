@@ -1,5 +1,5 @@
 //! The rules as a whole: random histories against a small model that was written for nothing else,
-//! the table of rights, and the sizes to the byte.
+//! the table of rights, schemas, and the sizes to the byte.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -8,4 +8,5 @@ mod history;
 mod limits;
 mod model;
 mod rights;
+mod schemas;
 mod world;

@@ -1,5 +1,7 @@
 //! The table of rights: every kind, every rule, every place that a caller may have.
 
+use std::sync::Arc;
+
 use kedge_machine::fold::State;
 use kedge_machine::world::{Caller, Input};
 use kedge_machine::{Refusal, object, template};
@@ -121,10 +123,18 @@ fn who_may_do_what() {
                     let mints = kind == Kind::Mint;
                     let done = if mints {
                         let mut world = State::default();
-                        world.templates.insert(template.id, template.clone().into());
+                        world
+                            .templates
+                            .insert(template.id, Arc::new(template.clone().into()));
                         object::mint(&world, &asks, &input)
                     } else {
-                        object::act(&world, &asks, &owned_by(&owner, status), &template, &input)
+                        object::act(
+                            &world,
+                            &asks,
+                            &owned_by(&owner, status),
+                            &template.into(),
+                            &input,
+                        )
                     };
                     let sees = of_issuer || public || (owns && !mints);
                     let manages = of_issuer && role != Role::Member;
@@ -216,7 +226,13 @@ fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
                 signed: payload(&kind),
                 content: &CONTENT,
             };
-            let done = object::act(&world, &owner, &owned_by(&owner, status), &template, &input);
+            let done = object::act(
+                &world,
+                &owner,
+                &owned_by(&owner, status),
+                &template.clone().into(),
+                &input,
+            );
             let unlocks = kind == Kind::Unlock;
             let allowed = match status {
                 ObjectStatus::Active => !unlocks,

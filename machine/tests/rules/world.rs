@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use kedge_machine::TemplateRules;
 use kedge_machine::fold::State;
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
-use kedge_protocol::resource::{Object, Organization, Template, Variation, Wallet};
+use kedge_protocol::resource::{Object, Organization, Variation, Wallet};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -110,7 +111,7 @@ pub(crate) fn failed(index: u16) -> FailedAction {
 pub(crate) struct Laid {
     organizations: HashMap<Id, Organization>,
     wallets: HashMap<Id, Wallet>,
-    templates: HashMap<Id, Arc<Template>>,
+    templates: HashMap<Id, Arc<TemplateRules>>,
     variations: HashMap<Id, Arc<Variation>>,
     objects: HashMap<Id, Object>,
     minted: HashMap<Id, u64>,

@@ -1,0 +1,102 @@
+//! A template with its schemas ready for use.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::Template;
+
+use crate::refusal::Refusal;
+use crate::schema::{self, Schema};
+
+/// A template and its schemas, compiled at their first use and kept as long as this is: once for a
+/// version of the template, not for each action. One without schemas costs nothing more than itself.
+pub struct TemplateRules {
+    template: Template,
+    schemas: OnceLock<Schemas>,
+}
+
+/// `None` for a schema that cannot be read, which no template that was made here has.
+struct Schemas {
+    properties: Option<Schema>,
+    /// Of the rules that have one, by their index.
+    payloads: Vec<(usize, Option<Schema>)>,
+}
+
+impl From<Template> for TemplateRules {
+    fn from(template: Template) -> Self {
+        Self {
+            template,
+            schemas: OnceLock::new(),
+        }
+    }
+}
+
+impl Deref for TemplateRules {
+    type Target = Template;
+
+    fn deref(&self) -> &Template {
+        &self.template
+    }
+}
+
+impl PartialEq for TemplateRules {
+    fn eq(&self, other: &Self) -> bool {
+        self.template == other.template
+    }
+}
+
+impl fmt::Debug for TemplateRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.template.fmt(f)
+    }
+}
+
+impl TemplateRules {
+    /// The template alone.
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    fn schemas(&self) -> &Schemas {
+        self.schemas.get_or_init(|| {
+            let rules = self.template.actions.iter().enumerate();
+            let payloads = rules.filter_map(|(index, rule)| {
+                let text = rule.schema.as_deref()?;
+                Some((index, schema::read(text)))
+            });
+            Schemas {
+                properties: self.template.schema.as_deref().and_then(schema::read),
+                payloads: payloads.collect(),
+            }
+        })
+    }
+
+    /// Checks the properties that an object of the template would have.
+    pub fn check_properties(&self, properties: &str) -> Result<(), Refusal> {
+        if self.template.schema.is_none() {
+            return Ok(());
+        }
+        let schema = self.schemas().properties.as_ref();
+        schema
+            .ok_or_else(unreadable)?
+            .validate(properties, "/properties")
+    }
+
+    /// Checks the payload of an action of one of the template's own kinds.
+    pub fn check_payload(&self, kind: &Kind, payload: &str) -> Result<(), Refusal> {
+        let mut rules = self.template.actions.iter();
+        let Some(index) = rules.position(|rule| rule.kind == *kind && rule.schema.is_some()) else {
+            return Ok(());
+        };
+        let mut payloads = self.schemas().payloads.iter();
+        let found = payloads.find(|(of, _)| *of == index);
+        let schema = found.and_then(|(_, schema)| schema.as_ref());
+        schema.ok_or_else(unreadable)?.validate(payload, "")
+    }
+}
+
+fn unreadable() -> Refusal {
+    Refusal::State("the template's schema cannot be read; make another template".into())
+}

@@ -1,0 +1,331 @@
+//! A schema's subschemas and how they lead to each other, to bound what checking a value can cost.
+//!
+//! The weight of a subschema bounds how many subschemas are applied on the way from a value that it
+//! is applied to down to any one value inside: those applied beside it (`allOf`, `$ref`, …) count
+//! together, of those for different members only the heaviest counts. A value of n parts is then
+//! checked in at most n times weight steps. References that lead back to where they come from
+//! would make it depend on the value, exponentially where two of them stand side by side, so they
+//! are refused.
+
+use std::collections::HashMap;
+
+use kedge_protocol::limits::{SCHEMA_PATTERNS_MAX, SCHEMA_WEIGHT_MAX};
+use serde_json::{Map, Value};
+
+use super::{escape, problem};
+use crate::refusal::FieldError;
+
+/// Keywords that hold a schema for the same value.
+const BESIDE_ONE: &[&str] = &["not", "if", "then", "else"];
+/// Keywords that hold a list of such schemas.
+const BESIDE_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
+/// Keywords that hold such schemas by name.
+const BESIDE_MAP: &[&str] = &["dependentSchemas", "dependencies"];
+/// Keywords that hold a schema for values inside.
+const INSIDE_ONE: &[&str] = &[
+    "additionalProperties",
+    "propertyNames",
+    "items",
+    "contains",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+];
+/// Keywords whose members each take time even where they apply to nothing.
+const COUNTED: &[&str] = &[
+    "enum",
+    "required",
+    "properties",
+    "patternProperties",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "prefixItems",
+];
+/// How many of them take as long as a subschema.
+const COUNTED_PER_STEP: u64 = 16;
+/// Keywords that need other references than by pointer.
+const NOT_TAKEN: &[&str] = &[
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$recursiveRef",
+    "$recursiveAnchor",
+];
+
+#[derive(Default)]
+struct Node<'a> {
+    pointer: String,
+    /// What it takes by itself.
+    own: u64,
+    /// Applied to the same value.
+    beside: Vec<usize>,
+    /// Applied to values inside that others here may be applied to as well.
+    inside: Vec<usize>,
+    /// Applied to different members.
+    apart: Vec<usize>,
+    reference: Option<&'a str>,
+    /// What was applied beside is asked once more what it has seen.
+    asks_again: bool,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Unknown,
+    Open,
+    Known(u64),
+}
+
+/// What a schema is made of.
+pub(super) struct Graph<'a> {
+    /// The weight of the whole.
+    pub(super) weight: u64,
+    /// Its regular expressions, with their places.
+    pub(super) patterns: Vec<(String, &'a str)>,
+}
+
+impl<'a> Graph<'a> {
+    /// Of a schema that fulfils the meta-schema; refuses what cannot be bounded.
+    pub(super) fn of(schema: &'a Value) -> Result<Self, Vec<FieldError>> {
+        let mut walk = Walk::default();
+        walk.visit(String::new(), schema);
+        walk.link();
+        if walk.problems.is_empty() && walk.patterns.len() > SCHEMA_PATTERNS_MAX {
+            let message = format!("has more than {SCHEMA_PATTERNS_MAX} regular expressions");
+            walk.problems.push(problem("", "range", message));
+        }
+        walk.states = vec![State::Unknown; walk.nodes.len()];
+        let weight = walk.weigh(0, 0);
+        if walk.problems.is_empty() && weight > SCHEMA_WEIGHT_MAX {
+            let message = format!(
+                "lets more than {SCHEMA_WEIGHT_MAX} subschemas meet in one place; make it simpler"
+            );
+            walk.problems.push(problem("", "range", message));
+        }
+        if walk.problems.is_empty() {
+            Ok(Self {
+                weight,
+                patterns: walk.patterns,
+            })
+        } else {
+            Err(walk.problems)
+        }
+    }
+}
+
+#[derive(Default)]
+struct Walk<'a> {
+    nodes: Vec<Node<'a>>,
+    places: HashMap<String, usize>,
+    states: Vec<State>,
+    patterns: Vec<(String, &'a str)>,
+    problems: Vec<FieldError>,
+}
+
+impl<'a> Walk<'a> {
+    /// Adds a subschema and all that stand in it; gives its number.
+    fn visit(&mut self, pointer: String, schema: &'a Value) -> usize {
+        let index = self.nodes.len();
+        self.places.insert(pointer.clone(), index);
+        self.nodes.push(Node {
+            pointer: pointer.clone(),
+            own: 1,
+            ..Node::default()
+        });
+        let Value::Object(members) = schema else {
+            return index;
+        };
+        let place = |keyword: &str| format!("{pointer}/{keyword}");
+        for keyword in NOT_TAKEN
+            .iter()
+            .filter(|keyword| members.contains_key(**keyword))
+        {
+            let message = "is not taken; refer with $ref and a pointer".to_owned();
+            self.problems
+                .push(problem(&place(keyword), "unknown", message));
+        }
+        if index > 0 && members.contains_key("$id") {
+            let message = "is for the whole schema alone; remove it".to_owned();
+            self.problems
+                .push(problem(&place("$id"), "unknown", message));
+        }
+        if let Some(Value::String(pattern)) = members.get("pattern") {
+            self.patterns.push((place("pattern"), pattern));
+        }
+        let mut beside = Vec::new();
+        let mut inside = Vec::new();
+        for keyword in BESIDE_ONE {
+            beside.extend(
+                members
+                    .get(*keyword)
+                    .map(|one| self.visit(place(keyword), one)),
+            );
+        }
+        for keyword in BESIDE_LIST {
+            beside.extend(self.visit_list(&place(keyword), members.get(*keyword)));
+        }
+        for keyword in BESIDE_MAP {
+            beside.extend(self.visit_map(&place(keyword), members.get(*keyword)));
+        }
+        for keyword in INSIDE_ONE {
+            inside.extend(
+                members
+                    .get(*keyword)
+                    .map(|one| self.visit(place(keyword), one)),
+            );
+        }
+        if let Some(Value::Object(named)) = members.get("patternProperties") {
+            let keys = named.keys();
+            let keys = keys.map(|key| {
+                (
+                    format!("{}/{}", place("patternProperties"), escape(key)),
+                    key.as_str(),
+                )
+            });
+            self.patterns.extend(keys);
+        }
+        inside.extend(self.visit_map(
+            &place("patternProperties"),
+            members.get("patternProperties"),
+        ));
+        let mut apart = self.visit_map(&place("properties"), members.get("properties"));
+        apart.extend(self.visit_list(&place("prefixItems"), members.get("prefixItems")));
+        for keyword in ["$defs", "definitions"] {
+            self.visit_map(&place(keyword), members.get(keyword));
+        }
+        let node = &mut self.nodes[index];
+        node.own += COUNTED
+            .iter()
+            .map(|keyword| size(members, keyword))
+            .sum::<u64>()
+            / COUNTED_PER_STEP;
+        node.reference = members.get("$ref").and_then(Value::as_str);
+        node.asks_again = members.contains_key("unevaluatedItems")
+            || members.contains_key("unevaluatedProperties");
+        (node.beside, node.inside, node.apart) = (beside, inside, apart);
+        index
+    }
+
+    fn visit_list(&mut self, pointer: &str, list: Option<&'a Value>) -> Vec<usize> {
+        let list = list
+            .and_then(Value::as_array)
+            .map_or(&[][..], Vec::as_slice);
+        let visit = |(i, schema)| self.visit(format!("{pointer}/{i}"), schema);
+        list.iter().enumerate().map(visit).collect()
+    }
+
+    fn visit_map(&mut self, pointer: &str, map: Option<&'a Value>) -> Vec<usize> {
+        let members = map.and_then(Value::as_object).into_iter().flatten();
+        members
+            // `dependencies` may hold lists of names, too.
+            .filter(|(_, schema)| schema.is_object() || schema.is_boolean())
+            .map(|(name, schema)| self.visit(format!("{pointer}/{}", escape(name)), schema))
+            .collect()
+    }
+
+    /// Finds what the references lead to.
+    fn link(&mut self) {
+        for index in 0..self.nodes.len() {
+            let Some(reference) = self.nodes[index].reference else {
+                continue;
+            };
+            let found = reference
+                .strip_prefix('#')
+                .and_then(decoded)
+                .and_then(|pointer| self.places.get(&pointer));
+            if let Some(&target) = found {
+                self.nodes[index].beside.push(target);
+            } else {
+                let place = format!("{}/$ref", self.nodes[index].pointer);
+                let message = "must lead to a subschema of this schema by pointer, like #/$defs/name; \
+                               nothing is fetched from elsewhere";
+                self.problems
+                    .push(problem(&place, "format", message.to_owned()));
+            }
+        }
+    }
+
+    fn weigh(&mut self, index: usize, depth: u64) -> u64 {
+        match self.states[index] {
+            State::Known(weight) => return weight,
+            State::Open => return u64::MAX,
+            // Too heavy already: nothing need be known of what lies below.
+            State::Unknown if depth > SCHEMA_WEIGHT_MAX => return u64::MAX,
+            State::Unknown => self.states[index] = State::Open,
+        }
+        let node = &mut self.nodes[index];
+        let (beside, inside, apart) = (
+            std::mem::take(&mut node.beside),
+            std::mem::take(&mut node.inside),
+            std::mem::take(&mut node.apart),
+        );
+        let beside = self.sum(index, &beside, depth);
+        let inside = self.sum(index, &inside, depth);
+        let apart = apart
+            .into_iter()
+            .map(|target| self.weigh_from(index, target, depth));
+        let apart = apart.max().unwrap_or(0);
+        let node = &self.nodes[index];
+        let beside = if node.asks_again {
+            beside.saturating_mul(2)
+        } else {
+            beside
+        };
+        let weight = node
+            .own
+            .saturating_add(beside)
+            .saturating_add(inside)
+            .saturating_add(apart);
+        self.states[index] = State::Known(weight);
+        weight
+    }
+
+    fn sum(&mut self, index: usize, targets: &[usize], depth: u64) -> u64 {
+        let weights = targets
+            .iter()
+            .map(|target| self.weigh_from(index, *target, depth));
+        weights.fold(0, u64::saturating_add)
+    }
+
+    fn weigh_from(&mut self, index: usize, target: usize, depth: u64) -> u64 {
+        if matches!(self.states[target], State::Open) {
+            self.leads_back(index);
+        }
+        self.weigh(target, depth + 1)
+    }
+
+    fn leads_back(&mut self, index: usize) {
+        let place = format!("{}/$ref", self.nodes[index].pointer);
+        let message =
+            "leads back to a schema that it is part of; say how deep it goes instead".to_owned();
+        self.problems.push(problem(&place, "format", message));
+    }
+}
+
+/// How many members or items a keyword has.
+fn size(members: &Map<String, Value>, keyword: &str) -> u64 {
+    match members.get(keyword) {
+        Some(Value::Array(items)) => items.len() as u64,
+        Some(Value::Object(named)) => {
+            let names = |value: &Value| 1 + value.as_array().map_or(0, Vec::len) as u64;
+            named.values().map(names).sum()
+        }
+        _ => 0,
+    }
+}
+
+/// A URI's fragment with its percent-encoding undone (RFC 3986, 2.1).
+fn decoded(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte == b'%' {
+            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &rest[2..];
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}

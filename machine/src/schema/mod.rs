@@ -1,0 +1,492 @@
+//! JSON Schema (draft 2020-12) of templates: of their objects' properties, and of the payloads of
+//! their own kinds. A schema stands alone: it refers to nothing outside itself, its patterns are of
+//! a linear-time engine, and what checking one value by it can cost is bounded when it is made.
+//! `format` is an annotation, as the draft has it by default.
+//!
+//! Validity is part of the rules: a replay must find valid what was valid. So the library's version
+//! is pinned to the digit.
+
+mod graph;
+
+use std::fmt;
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use kedge_protocol::limits::{SCHEMA_ERRORS_MAX, SCHEMA_PATTERN_BYTES_MAX, SCHEMA_WORK_TOLD_MAX};
+use serde_json::{Value, json};
+
+use crate::refusal::{FieldError, Refusal};
+use graph::Graph;
+
+/// The dialect that a schema may name.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// Bytes of a library's message that an error repeats.
+const MESSAGE_CHARS_MAX: usize = 300;
+
+/// A schema that is ready to check values.
+pub struct Schema {
+    validator: Validator,
+    /// The most subschemas that meet on the way to one value.
+    weight: u64,
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schema")
+            .field("weight", &self.weight)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Says what keeps a text, which must be a JSON object, from being a schema; pointers are into it.
+pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
+    let value = parse(text)?;
+    match value.get("$schema") {
+        None => {}
+        Some(Value::String(dialect)) if dialect.trim_end_matches('#') == DIALECT => {}
+        Some(_) => {
+            let message = format!("must be absent or {DIALECT:?}");
+            return Err(vec![problem("/$schema", "format", message)]);
+        }
+    }
+    let meta = jsonschema::draft202012::meta::validator();
+    let wrong: Vec<FieldError> = meta.iter_errors(&value).flat_map(|e| told(&e)).collect();
+    if !wrong.is_empty() {
+        return Err(bounded(wrong));
+    }
+    let graph = Graph::of(&value).map_err(bounded)?;
+    let wrong: Vec<FieldError> = graph
+        .patterns
+        .iter()
+        .filter(|(_, pattern)| compile(&json!({ "pattern": pattern })).is_err())
+        .map(|(pointer, _)| {
+            let message = "must be a regular expression without look-around and \
+                 back-references, and not too large";
+            problem(pointer, "format", message.to_owned())
+        })
+        .collect();
+    if !wrong.is_empty() {
+        return Err(bounded(wrong));
+    }
+    compile(&alone(value))
+        .map(drop)
+        .map_err(|error| bounded(vec![problem("", "schema", words(&error))]))
+}
+
+/// A schema that [`check`] accepted.
+pub fn read(text: &str) -> Option<Schema> {
+    let value = parse(text).ok()?;
+    let weight = Graph::of(&value).ok()?.weight;
+    let validator = compile(&alone(value)).ok()?;
+    Some(Schema { validator, weight })
+}
+
+fn parse(text: &str) -> Result<Value, Vec<FieldError>> {
+    serde_json::from_str(text).map_err(|error| vec![problem("", "syntax", error.to_string())])
+}
+
+/// Without its own name: it refers to itself by fragments alone, so the name changes nothing, and
+/// must not make it look like a schema that the library brings along.
+fn alone(mut schema: Value) -> Value {
+    if let Value::Object(members) = &mut schema {
+        members.remove("$id");
+        members.remove("$schema");
+    }
+    schema
+}
+
+fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
+    let patterns = PatternOptions::regex()
+        .size_limit(SCHEMA_PATTERN_BYTES_MAX)
+        .dfa_size_limit(SCHEMA_PATTERN_BYTES_MAX);
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .with_pattern_options(patterns)
+        .should_validate_formats(false)
+        .offline()
+        .build(schema)
+}
+
+impl Schema {
+    /// Checks a value; errors point to it from `pointer`.
+    pub fn validate(&self, text: &str, pointer: &str) -> Result<(), Refusal> {
+        let value: Value = serde_json::from_str(text)
+            .map_err(|error| Refusal::field(pointer, "syntax", error.to_string()))?;
+        if self.validator.is_valid(&value) {
+            return Ok(());
+        }
+        // The library gathers all errors before it tells the first, so that of a large value
+        // only the fact is told.
+        let work = self.weight.saturating_mul(text.len() as u64);
+        if work > SCHEMA_WORK_TOLD_MAX {
+            let message = "does not fulfil the template's schema, and is too large to say where";
+            return Err(Refusal::field(pointer, "schema", message));
+        }
+        let errors = self.validator.iter_errors(&value);
+        let mut fields: Vec<FieldError> = bounded(errors.flat_map(|error| told(&error)).collect());
+        for field in &mut fields {
+            field.pointer.insert_str(0, pointer);
+        }
+        Err(Refusal::Invalid(fields))
+    }
+}
+
+fn problem(pointer: &str, code: &'static str, message: String) -> FieldError {
+    FieldError {
+        pointer: pointer.to_owned(),
+        code,
+        message,
+    }
+}
+
+/// The first errors, in an order that does not depend on the library's way.
+fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
+    fields.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
+    fields.dedup();
+    fields.truncate(SCHEMA_ERRORS_MAX);
+    fields
+}
+
+/// What the library says, without the value that it is about.
+fn words(error: &ValidationError<'_>) -> String {
+    let text = error.masked().to_string();
+    match text.char_indices().nth(MESSAGE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// An error of the library as errors for the caller, who looks for members that lack or are too
+/// many at their own place.
+fn told(error: &ValidationError<'_>) -> Vec<FieldError> {
+    use ValidationErrorKind as Kind;
+    let path = error.instance_path().as_str();
+    let member = |name: &str| format!("{path}/{}", escape(name));
+    let code = match error.kind() {
+        Kind::Required {
+            property: Value::String(name),
+        } => return vec![problem(&member(name), "required", "is required".to_owned())],
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let told = |name: &String| {
+                let message = "the schema has no such member; remove it".to_owned();
+                problem(&member(name), "unknown", message)
+            };
+            return unexpected
+                .iter()
+                .take(SCHEMA_ERRORS_MAX)
+                .map(told)
+                .collect();
+        }
+        Kind::Type { .. } => "type",
+        Kind::Pattern { .. } | Kind::PropertyNames { .. } => "format",
+        Kind::Minimum { .. }
+        | Kind::Maximum { .. }
+        | Kind::ExclusiveMinimum { .. }
+        | Kind::ExclusiveMaximum { .. }
+        | Kind::MinLength { .. }
+        | Kind::MaxLength { .. }
+        | Kind::MinItems { .. }
+        | Kind::MaxItems { .. }
+        | Kind::MinProperties { .. }
+        | Kind::MaxProperties { .. }
+        | Kind::MultipleOf { .. }
+        | Kind::Enum { .. }
+        | Kind::Constant { .. } => "range",
+        Kind::UniqueItems => "duplicate",
+        _ => "schema",
+    };
+    vec![problem(path, code, words(error))]
+}
+
+/// Escapes a reference token (RFC 6901, 3).
+fn escape(token: &str) -> String {
+    token.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn refused(schema: &Value) -> Vec<(String, &'static str)> {
+        let fields = check(&schema.to_string()).expect_err(&schema.to_string());
+        let places = fields.into_iter().map(|field| (field.pointer, field.code));
+        places.collect()
+    }
+
+    fn too_much() -> Vec<(String, &'static str)> {
+        vec![(String::new(), "range")]
+    }
+
+    #[test]
+    fn schemas_are_checked_when_they_are_made() {
+        for good in [
+            json!({}),
+            json!({"$schema": DIALECT, "$id": "https://example.com/ticket", "type": "object"}),
+            // What the draft does not know is an annotation.
+            json!({"properties": {"a": {"x-index": true, "widget": {"$ref": "https://else.where/"}}}}),
+            json!({"$defs": {"a/b c": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/a~1b%20c"}}}),
+            // A property may have any name, also one of a keyword.
+            json!({"properties": {"$ref": {"type": "string"}, "$id": {}, "pattern": {"type": "object"}}}),
+            json!({"properties": {"a": {"const": {"$ref": "https://else.where/"}}}}),
+            json!({"properties": {"a": {"pattern": r"^[\w-]{1,64}$", "format": "no-such-format"}}}),
+        ] {
+            assert_eq!(check(&good.to_string()), Ok(()), "{good}");
+            assert!(read(&good.to_string()).is_some());
+        }
+        let cases = [
+            (json!({"type": "objekt"}), "/type"),
+            (
+                json!({"properties": {"a/b": {"minLength": -1}}}),
+                "/properties/a~1b/minLength",
+            ),
+            (
+                json!({"$schema": "http://json-schema.org/draft-07/schema#"}),
+                "/$schema",
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "https://example.com/s"}}}),
+                "/properties/a/$ref",
+            ),
+            (json!({"$ref": "other.json"}), "/$ref"),
+            (json!({"$ref": "#/$defs/none"}), "/$ref"),
+            (json!({"$ref": "#anchor", "$anchor": "anchor"}), "/$ref"),
+            (
+                json!({"$ref": "#/x-mine", "x-mine": {"type": "string"}}),
+                "/$ref",
+            ),
+            (json!({"$ref": "#"}), "/$ref"),
+            (json!({"items": {"$ref": "#"}}), "/items/$ref"),
+            (json!({"$dynamicRef": "#"}), "/$dynamicRef"),
+            (
+                json!({"properties": {"a": {"$id": "https://example.com/a"}}}),
+                "/properties/a/$id",
+            ),
+            (
+                json!({"properties": {"a": {"pattern": "(?=a)b"}}}),
+                "/properties/a/pattern",
+            ),
+            (
+                json!({"properties": {"a": {"pattern": r"(a)\1"}}}),
+                "/properties/a/pattern",
+            ),
+            (
+                json!({"properties": {"a": {"pattern": "((a{100}){100}){100}"}}}),
+                "/properties/a/pattern",
+            ),
+            (
+                json!({"patternProperties": {"(?!x)": {}}}),
+                "/patternProperties/(?!x)",
+            ),
+        ];
+        for (bad, pointer) in cases {
+            assert_eq!(refused(&bad)[0].0, pointer, "{bad}");
+        }
+    }
+
+    /// A few bytes that would take longer than anybody waits, were they let in.
+    #[test]
+    fn what_multiplies_is_refused() {
+        let doubling = |keyword: &str| {
+            let mut defs = serde_json::Map::new();
+            for i in 0..40 {
+                let next = json!({"$ref": format!("#/$defs/d{}", i + 1)});
+                defs.insert(format!("d{i}"), json!({keyword: [next, next]}));
+            }
+            defs.insert("d40".to_owned(), json!({"type": "string"}));
+            json!({"$defs": defs, "$ref": "#/$defs/d0"})
+        };
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            assert_eq!(refused(&doubling(keyword)), too_much(), "{keyword}");
+        }
+        let mut nested = json!({"unevaluatedProperties": false});
+        for _ in 0..12 {
+            nested = json!({"allOf": [nested], "unevaluatedProperties": false});
+        }
+        assert_eq!(refused(&nested), too_much());
+        let many: Vec<Value> = (0..65)
+            .map(|i| json!({"pattern": format!("a{i}")}))
+            .collect();
+        assert_eq!(refused(&json!({"anyOf": many})), too_much());
+        let all = vec![json!({"type": "string"}); 300];
+        assert_eq!(refused(&json!({"items": {"allOf": all}})), too_much());
+        // As many beside each other, each for another member, cost no value more than one of them.
+        let beside: serde_json::Map<String, Value> = (0..300)
+            .map(|i| (format!("p{i}"), json!({"type": "string"})))
+            .collect();
+        assert_eq!(check(&json!({"properties": beside}).to_string()), Ok(()));
+    }
+
+    /// The longest chain of references that is let in is no danger to a thread's stack.
+    #[test]
+    fn the_deepest_chain_is_walked() {
+        let chain = |length: usize| {
+            let mut defs = serde_json::Map::new();
+            for i in 0..length {
+                let next = json!({"$ref": format!("#/$defs/d{}", i + 1)});
+                defs.insert(format!("d{i}"), next);
+            }
+            defs.insert(format!("d{length}"), json!({"type": "string"}));
+            json!({"$defs": defs, "$ref": "#/$defs/d0"}).to_string()
+        };
+        let longest = (1..300)
+            .rev()
+            .map(chain)
+            .find(|text| check(text).is_ok())
+            .unwrap();
+        let schema = read(&longest).unwrap();
+        assert_eq!(schema.validate("\"a\"", ""), Ok(()));
+        assert!(schema.validate("5", "").is_err());
+        assert!(check(&chain(1_500)).is_err());
+    }
+
+    #[test]
+    fn errors_point_to_the_place() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "seat": {"type": "integer", "minimum": 1},
+                "tags": {"items": {"pattern": "^[a-z]+$"}, "uniqueItems": true},
+                "a/b": {"enum": ["x"]},
+            },
+            "required": ["seat", "row"],
+            "additionalProperties": false,
+        });
+        let schema = read(&schema.to_string()).unwrap();
+        assert_eq!(
+            schema
+                .validate(r#"{"seat":2.0,"row":1}"#, "")
+                .unwrap_err()
+                .places(),
+            [("/row", "unknown")]
+        );
+        let refusal = schema
+            .validate(
+                r#"{"seat":0,"tags":["ok","N",5,5],"a/b":"secret text","x~":1}"#,
+                "/properties",
+            )
+            .unwrap_err();
+        assert_eq!(
+            refusal.places(),
+            [
+                ("/properties/a~1b", "range"),
+                ("/properties/row", "required"),
+                ("/properties/seat", "range"),
+                ("/properties/tags", "duplicate"),
+                ("/properties/tags/1", "format"),
+                ("/properties/x~0", "unknown"),
+            ]
+        );
+        assert!(
+            !format!("{refusal:?}").contains("secret text"),
+            "values stay out of messages"
+        );
+    }
+
+    impl Refusal {
+        fn places(&self) -> Vec<(&str, &str)> {
+            let Self::Invalid(fields) = self else {
+                panic!("{self:?}")
+            };
+            fields
+                .iter()
+                .map(|field| (field.pointer.as_str(), field.code))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn errors_are_bounded() {
+        let schema = read(r#"{"items":{"type":"string"}}"#).unwrap();
+        let numbers = |count: usize| format!("[{}]", vec!["1"; count].join(","));
+        assert_eq!(
+            schema
+                .validate(&numbers(500), "")
+                .unwrap_err()
+                .places()
+                .len(),
+            SCHEMA_ERRORS_MAX
+        );
+        assert_eq!(
+            schema
+                .validate(&numbers(400_000), "/p")
+                .unwrap_err()
+                .places(),
+            [("/p", "schema")]
+        );
+        let options: Vec<String> = (0..400).map(|i| format!("option {i}")).collect();
+        let schema = read(&json!({"enum": options}).to_string()).unwrap();
+        let Refusal::Invalid(fields) = schema.validate("5", "").unwrap_err() else {
+            panic!()
+        };
+        assert!(fields[0].message.len() < 2 * MESSAGE_CHARS_MAX);
+    }
+
+    fn leaf() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (-5..5i64).prop_map(Value::from),
+            "[a-c]{0,3}".prop_map(Value::from)
+        ]
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        leaf().prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-d]", inner, 0..4).prop_map(|map| json!(map)),
+            ]
+        })
+    }
+
+    fn schema() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            prop::sample::select(vec![
+                "object", "array", "string", "integer", "boolean", "null"
+            ])
+            .prop_map(|kind| json!({"type": kind})),
+            (-5..5i64).prop_map(|least| json!({"minimum": least})),
+            (0..3u64).prop_map(
+                |most| json!({"maxLength": most, "maxItems": most, "maxProperties": most})
+            ),
+            Just(json!({"required": ["a", "b"]})),
+            Just(json!({"pattern": "^a+b?$"})),
+            value().prop_map(|value| json!({"const": value})),
+        ];
+        leaf.prop_recursive(3, 16, 3, |inner| {
+            prop_oneof![
+                prop::collection::btree_map("[a-d]", inner.clone(), 0..3)
+                    .prop_map(|map| json!({"properties": map, "additionalProperties": false})),
+                prop::collection::vec(inner.clone(), 1..3).prop_map(|all| json!({"anyOf": all})),
+                inner.clone().prop_map(|item| json!({"items": item})),
+                inner
+                    .prop_map(|inner| json!({"$defs": {"d": inner}, "not": {"$ref": "#/$defs/d"}})),
+            ]
+        })
+    }
+
+    proptest! {
+        /// The bounds of this module change no verdict, and every error points into the value or to
+        /// a member that lacks.
+        #[test]
+        fn verdicts_are_the_librarys(schema in schema(), value in value()) {
+            // A definition lies where it was found only at the top.
+            prop_assume!(!schema.to_string()[2..].contains("$defs\":{\"d") || schema.get("$defs").is_some());
+            let text = schema.to_string();
+            prop_assume!(check(&text).is_ok());
+            let ours = read(&text).unwrap().validate(&value.to_string(), "");
+            prop_assert_eq!(ours.is_ok(), jsonschema::draft202012::is_valid(&schema, &value));
+            prop_assert_eq!(&ours, &read(&text).unwrap().validate(&value.to_string(), ""));
+            if let Err(Refusal::Invalid(fields)) = ours {
+                prop_assert!(!fields.is_empty());
+                for field in fields {
+                    let parent = field.pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+                    let found = value.pointer(&field.pointer).is_some();
+                    prop_assert!(found || (field.code == "required" && value.pointer(parent).is_some()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! JSON Schemas of templates: enforced wherever properties or payloads come from, in a replay too.
+
+use std::sync::Arc;
+
+use kedge_machine::fold::{FoldError, State};
+use kedge_machine::world::{Caller, Input};
+use kedge_machine::{Refusal, TemplateRules, object, template};
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::{Object, Role, Template, Variation, Wallet};
+use kedge_protocol::{Address, Hash, Id, Prefix};
+
+use crate::world::{Laid, Place, Words, action, request};
+
+const CONTENT: Hash = Hash([0x42; 32]);
+const SIGNER: Address = Address([7; 20]);
+const SEATS: &str = r#"{"type":"object","required":["hall","seat"],"additionalProperties":false,
+    "properties":{"hall":{"enum":["north","south"]},"seat":{"type":"integer","minimum":1},"note":{"type":"string"}}}"#;
+
+fn id(prefix: Prefix) -> Id {
+    Id::made_by(prefix, &Hash::ZERO, 0)
+}
+
+fn issuer() -> Caller {
+    Caller {
+        wallet_id: id(Prefix::Wallet),
+        organization_id: id(Prefix::Organization),
+        role: Role::Owner,
+        address: SIGNER,
+    }
+}
+
+fn input<'a>(kind: &'a Kind, target: &'a str, payload: &'a str) -> Input<'a> {
+    Input {
+        kind,
+        target,
+        payload,
+        signed: payload,
+        content: &CONTENT,
+    }
+}
+
+fn create(payload: &str) -> Result<Template, Refusal> {
+    let input = input(&Kind::TemplateCreate, "", payload);
+    template::create(&State::default(), &issuer(), &input)
+}
+
+/// A template of seats: hall by default, and a kind of its own that opens a gate.
+fn seats() -> Template {
+    let payload = format!(
+        r#"{{"name":"seats","properties":{{"hall":"north"}},"schema":{SEATS},"actions":[
+            {{"kind":"x.open","who":"owner","schema":{{"required":["gate"],"properties":{{"gate":{{"type":"integer"}}}}}}}},
+            {{"kind":"x.free","who":"owner"}}]}}"#
+    );
+    create(&payload).unwrap()
+}
+
+fn variation(template: &Template, properties: &str) -> Variation {
+    Variation {
+        id: Id::made_by(Prefix::Variation, &CONTENT, 0),
+        template_id: template.id,
+        organization_id: template.organization_id,
+        name: "v".to_owned(),
+        properties: properties.to_owned(),
+        index: 0,
+        created_sequence: 1,
+        created_at_ms: 1,
+    }
+}
+
+fn mint(template: &Template, of: Option<&Variation>, own: &str) -> Result<Object, Refusal> {
+    let mut world = State::default();
+    let rules = TemplateRules::from(template.clone());
+    world.templates.insert(template.id, Arc::new(rules));
+    let named = of.map_or(String::new(), |variation| {
+        world
+            .variations
+            .insert(variation.id, Arc::new(variation.clone()));
+        format!(r#""variation_id":"{}","#, variation.id)
+    });
+    let payload = format!(r#"{{{named}"properties":{own}}}"#);
+    let target = template.id.to_string();
+    object::mint(&world, &issuer(), &input(&Kind::Mint, &target, &payload))
+}
+
+fn act(object: &Object, kind: &Kind, payload: &str) -> Result<Object, Refusal> {
+    let target = object.id.to_string();
+    let input = input(kind, &target, payload);
+    object::act(
+        &State::default(),
+        &issuer(),
+        object,
+        &seats().into(),
+        &input,
+    )
+}
+
+#[track_caller]
+fn wrong<T: std::fmt::Debug>(done: Result<T, Refusal>, places: &[(&str, &str)]) {
+    let Err(Refusal::Invalid(fields)) = done else {
+        panic!("{places:?} expected, not {done:?}")
+    };
+    let found: Vec<(&str, &str)> = fields
+        .iter()
+        .map(|field| (field.pointer.as_str(), field.code))
+        .collect();
+    assert_eq!(found, places);
+}
+
+#[test]
+fn what_a_mint_makes_together_fulfils_the_schema() {
+    let template = seats();
+    // Neither the defaults alone nor a variation alone would: only the whole must.
+    wrong(
+        mint(&template, None, "{}"),
+        &[("/properties/seat", "required")],
+    );
+    let made = mint(&template, None, r#"{"seat":1.0}"#).unwrap();
+    assert_eq!(made.properties, r#"{"hall":"north","seat":1.0}"#);
+    let front = variation(&template, r#"{"seat":1}"#);
+    assert!(mint(&template, Some(&front), "{}").is_ok());
+    wrong(
+        mint(
+            &template,
+            Some(&front),
+            r#"{"seat":null,"hall":"west","row":2}"#,
+        ),
+        &[
+            ("/properties/hall", "range"),
+            ("/properties/row", "unknown"),
+            ("/properties/seat", "required"),
+        ],
+    );
+    let back = variation(&template, r#"{"seat":0}"#);
+    wrong(
+        mint(&template, Some(&back), "{}"),
+        &[("/properties/seat", "range")],
+    );
+    assert!(mint(&template, Some(&back), r#"{"seat":9}"#).is_ok());
+}
+
+#[test]
+fn what_a_change_leaves_fulfils_the_schema() {
+    let seat = mint(&seats(), None, r#"{"seat":1,"note":"n"}"#).unwrap();
+    for (kind, payload, places) in [
+        (
+            Kind::Update,
+            r#"{"properties":{"seat":"1"}}"#,
+            &[("/properties/seat", "type")],
+        ),
+        (
+            Kind::Update,
+            r#"{"properties":{"hall":null}}"#,
+            &[("/properties/hall", "required")],
+        ),
+        (
+            Kind::SetAttributes,
+            r#"{"attributes":{"note":null}}"#,
+            &[("/properties/note", "type")],
+        ),
+        (
+            Kind::DeleteAttributes,
+            r#"{"attributes":["seat"]}"#,
+            &[("/properties/seat", "required")],
+        ),
+    ] {
+        wrong(act(&seat, &kind, payload), places);
+    }
+    for (kind, payload) in [
+        (Kind::Update, r#"{"properties":{"note":null,"seat":2}}"#),
+        (Kind::SetAttributes, r#"{"attributes":{"hall":"south"}}"#),
+        (Kind::DeleteAttributes, r#"{"attributes":["note"]}"#),
+        (Kind::Lock, "{}"),
+        (Kind::Emit, r#"{"seat":"anything"}"#),
+    ] {
+        assert!(act(&seat, &kind, payload).is_ok(), "{kind:?}");
+    }
+}
+
+#[test]
+fn payloads_of_a_templates_own_kinds_fulfil_theirs() {
+    let seat = mint(&seats(), None, r#"{"seat":1}"#).unwrap();
+    let custom = |name: &str| Kind::of_text(name).unwrap();
+    assert!(act(&seat, &custom("x.open"), r#"{"gate":4}"#).is_ok());
+    wrong(
+        act(&seat, &custom("x.open"), "{}"),
+        &[("/gate", "required")],
+    );
+    wrong(
+        act(&seat, &custom("x.open"), r#"{"gate":"4"}"#),
+        &[("/gate", "type")],
+    );
+    assert!(act(&seat, &custom("x.free"), "[1]").is_ok());
+}
+
+#[test]
+fn a_schema_is_checked_when_it_is_given() {
+    let schema = r#"{"properties":{"a":{"type":"strnig"}}}"#;
+    wrong(
+        create(&format!(r#"{{"name":"t","schema":{schema}}}"#)),
+        &[("/schema/properties/a/type", "schema")],
+    );
+    let rules = format!(
+        r#"[{{"kind":"mint","who":"owner"}},{{"kind":"x.a","who":"owner","schema":{schema}}}]"#
+    );
+    wrong(
+        create(&format!(r#"{{"name":"t","actions":{rules}}}"#)),
+        &[("/actions/1/schema/properties/a/type", "schema")],
+    );
+    let remote = r#"{"properties":{"a":{"$ref":"https://example.com/s.json"}}}"#;
+    let change = |payload: &str| {
+        let (before, target) = (seats(), seats().id.to_string());
+        let input = input(&Kind::TemplateUpdate, &target, payload);
+        template::update(&State::default(), &issuer(), &before, &input)
+    };
+    wrong(
+        change(&format!(r#"{{"schema":{remote}}}"#)),
+        &[("/schema/properties/a/$ref", "format")],
+    );
+    let changed = change(r#"{"schema":{"x-index":true},"actions":[]}"#).unwrap();
+    assert_eq!(changed.schema.as_deref(), Some(r#"{"x-index":true}"#));
+    assert_eq!((changed.actions.len(), changed.trace.version), (0, 2));
+    let long = format!(
+        r#"{{"name":"t","schema":{{"title":"{}"}}}}"#,
+        "x".repeat(64 * 1024)
+    );
+    wrong(create(&long), &[("/schema", "range")]);
+}
+
+#[test]
+fn members_without_their_names_are_refused() {
+    for payload in [
+        r#"["t"]"#,
+        r#"{"name":"t","actions":[["x.a","owner",null]]}"#,
+    ] {
+        wrong(create(payload), &[("", "type")]);
+    }
+    let template = seats();
+    let target = template.id.to_string();
+    let add = input(
+        &Kind::TemplateVariations,
+        &target,
+        r#"{"variations":[["v",{}]]}"#,
+    );
+    wrong(
+        template::add_variations(&issuer(), &template, &add),
+        &[("", "type")],
+    );
+}
+
+/// The fold has the same schemas: it makes the same of a log that fulfils them, and takes none that
+/// does not.
+#[test]
+fn a_replay_enforces_schemas() {
+    let template = seats();
+    let wallet = Wallet {
+        id: id(Prefix::Wallet),
+        organization_id: id(Prefix::Organization),
+        role: Role::Owner,
+        nickname: None,
+        email: "ann@example.com".to_owned(),
+        address: SIGNER,
+        keys: vec![SIGNER],
+        trace: kedge_protocol::resource::Trace::NEW,
+    };
+    let state = || {
+        let mut state = State::default();
+        state.wallets.insert(wallet.id, wallet.clone());
+        let rules = TemplateRules::from(template.clone());
+        state.templates.insert(template.id, Arc::new(rules));
+        state
+    };
+    let words = |kind, target: Id, payload: &str| Words {
+        kind,
+        target: target.to_string(),
+        payload: payload.to_owned(),
+    };
+    let minted = |payload| {
+        let mut record = request(SIGNER, Some(&wallet), 1, 1);
+        let words = words(Kind::Mint, template.id, payload);
+        let content = record.content(&action(&words, 0, Place::none()));
+        let place = Place {
+            resource: Id::made_by(Prefix::Object, &content, 0),
+            ..Place::none()
+        };
+        record.actions.push(action(&words, 0, place));
+        record
+    };
+    let refused = |applied| {
+        matches!(
+            applied,
+            Err(FoldError::Refused {
+                refusal: Refusal::Invalid(_),
+                ..
+            })
+        )
+    };
+
+    let good = minted(r#"{"properties":{"seat":3}}"#);
+    let (mut first, mut second) = (state(), state());
+    first.apply(&good).unwrap();
+    second.apply(&good).unwrap();
+    assert_eq!(Laid::open(&first), Laid::open(&second));
+    assert!(refused(
+        state().apply(&minted(r#"{"properties":{"seat":0}}"#))
+    ));
+
+    let object = first.objects.values().next().unwrap().clone();
+    let updated = |payload| {
+        let mut record = request(SIGNER, Some(&wallet), 2, 2);
+        let place = Place {
+            resource: object.id,
+            version: 2,
+            previous_integrity: object.trace.integrity,
+            previous_sequence: object.trace.sequence,
+        };
+        let words = words(Kind::Update, object.id, payload);
+        record.actions.push(action(&words, 0, place));
+        record
+    };
+    assert!(refused(
+        first.apply(&updated(r#"{"properties":{"seat":"x"}}"#))
+    ));
+    first
+        .apply(&updated(r#"{"properties":{"seat":4}}"#))
+        .unwrap();
+    assert_eq!(
+        first.objects[&object.id].properties,
+        r#"{"hall":"north","seat":4}"#
+    );
+}

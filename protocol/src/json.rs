@@ -1,0 +1,85 @@
+//! Reading JSON strictly: a derived reader of a struct also takes a JSON array with the members'
+//! values in order. Nobody means that, and a text that was signed should have one meaning: here a
+//! struct is an object.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+/// A struct that is read from a JSON object alone.
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+/// For a member that is such a struct: `#[serde(deserialize_with = "object")]`.
+pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Object::deserialize(deserializer).map(|Object(value)| value)
+}
+
+/// For a member that is a list of such structs.
+pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let items: Vec<Object<T>> = Vec::deserialize(deserializer)?;
+    Ok(items.into_iter().map(|Object(value)| value).collect())
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members)).map(Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(serde::Deserialize, PartialEq, Debug)]
+    struct Inner {
+        a: u8,
+        b: u8,
+    }
+
+    #[derive(serde::Deserialize, PartialEq, Debug)]
+    struct Outer {
+        #[serde(deserialize_with = "object")]
+        one: Inner,
+        #[serde(deserialize_with = "objects")]
+        many: Vec<Inner>,
+    }
+
+    #[test]
+    fn structs_are_objects_alone() {
+        let read = |text| serde_json::from_str::<Object<Outer>>(text);
+        let inner = || Inner { a: 1, b: 2 };
+        let Object(outer) = read(r#"{"one":{"a":1,"b":2},"many":[{"b":2,"a":1}]}"#).unwrap();
+        let expected = Outer {
+            one: inner(),
+            many: vec![inner()],
+        };
+        assert_eq!(outer, expected);
+        for wrong in [
+            r#"[{"a":1,"b":2},[]]"#,
+            r#"{"one":[1,2],"many":[]}"#,
+            r#"{"one":{"a":1,"b":2},"many":[[1,2]]}"#,
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What actions would do, and what to sign for them. Nothing is stored and no nonce is used.
+
+use std::sync::Arc;
+
+use kedge_actors::SubmitError;
+use kedge_machine::{Caller, Input};
+use kedge_protocol::action::RequestHead;
+use kedge_protocol::resource::{Object, Wallet};
+use kedge_protocol::{Address, Hash};
+use kedge_storage::Snapshot;
+use schemars::JsonSchema;
+
+use super::bus::{ActionBody, PAYLOAD};
+use crate::app::App;
+use crate::call::{Call, Reply};
+use crate::clock::now_s;
+use crate::config::secrets;
+use crate::envelope::Envelope;
+use crate::error::{ApiError, Code};
+use crate::signing::bus::{self, BusBody, PreviewBody};
+use crate::views::action::{ErrorText, RefusedAction};
+use crate::views::preview::{
+    PreviewAnswer, PreviewObject, PreviewResult, SignedHeaders, TypedData, WouldBeDone,
+};
+use crate::views::scalars::{AddressText, Decimal, HashText};
+
+/// How far ahead the deadline lies that a preview proposes: time for a person to read and sign.
+const DEADLINE_AHEAD_S: u64 = 5 * 60;
+
+/// One action as the bus takes it, or several in `actions`.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read as slices; this describes it")]
+pub struct PreviewRequest {
+    /// A kind of the bus, or a template's own; with `actions` it stands in each of them.
+    action_type: Option<String>,
+    /// The object; not for a mint.
+    object_id: Option<String>,
+    /// The template; for a mint alone.
+    template_id: Option<String>,
+    /// What the kind takes; `{}` where it is absent.
+    payload: Option<serde_json::Value>,
+    /// 1 to 500 actions instead of one.
+    #[schemars(length(min = 1, max = 500))]
+    actions: Option<Vec<ActionBody>>,
+    /// All or none; with `actions` alone.
+    atomic: Option<bool>,
+    /// The key that will sign; the wallet's own address if absent.
+    signer: Option<String>,
+    /// The seed of the salts, 32 random bytes; a fresh one if absent.
+    salt: Option<String>,
+}
+
+/// The wallet that would act: the caller's, or for an API key alone the one that the signer belongs
+/// to, if that is of the key's organization.
+fn wallet_of(
+    call: &Call,
+    snapshot: &Snapshot,
+    signer: Option<Address>,
+) -> Result<Wallet, ApiError> {
+    let session = call.session()?;
+    if let Some(id) = session.wallet_id {
+        let gone = || ApiError::new(Code::Unauthenticated, "the token's wallet does not exist");
+        return snapshot.wallet(id)?.ok_or_else(gone);
+    }
+    let signer = signer.ok_or_else(|| {
+        ApiError::field(
+            "/signer",
+            "required",
+            "is required with an API key alone: the address that will sign",
+        )
+    })?;
+    let wallet = snapshot.wallet_by_address(signer)?;
+    wallet
+        .filter(|wallet| wallet.organization_id == session.organization_id)
+        .ok_or_else(|| SubmitError::SignerNotOfOrganization.into())
+}
+
+/// `POST /ebus/actions/preview`
+pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
+    let PreviewBody {
+        bus: body,
+        many,
+        signer,
+        salt_seed,
+    } = bus::preview(std::mem::take(&mut call.body.text))?;
+    let published = call.published();
+    let wallet = wallet_of(&call, &published.snapshot, signer)?;
+    let signer = match signer {
+        Some(signer) => signer,
+        None if wallet.keys.contains(&wallet.address) => wallet.address,
+        None => wallet.keys.first().copied().unwrap_or(wallet.address),
+    };
+    if !wallet.keys.contains(&signer) {
+        return Err(SubmitError::SignerNotOfWallet.into());
+    }
+    let salt_seed = match salt_seed {
+        Some(seed) => seed,
+        None => Hash(secrets::random().map_err(|error| ApiError::internal(&error))?),
+    };
+    let head = RequestHead {
+        signer,
+        nonce: published.snapshot.nonces(signer)?.highest() + 1,
+        deadline_s: now_s() + DEADLINE_AHEAD_S,
+        atomic: body.atomic,
+    };
+    let body = Arc::new(body);
+    let decided = decide(&call.app, &wallet, Arc::clone(&body), many).await?;
+    let done = decided.results.iter().filter(|result| result.is_ok());
+    let done = done.count();
+    let would_commit = if body.atomic {
+        done == body.actions.len()
+    } else {
+        done > 0
+    };
+    let (objects, errors) = split(decided.results);
+    let results = objects.into_iter().zip(&errors).map(|(object, error)| {
+        if let Some(error) = error {
+            let request_id = &call.request_id;
+            let error = Envelope { error, request_id };
+            return Ok(PreviewResult::Refused(RefusedAction {
+                error: ErrorText::Now(error),
+            }));
+        }
+        let object = object.ok_or_else(|| ApiError::internal(&"a preview without a result"))?;
+        let object = PreviewObject::from(object);
+        Ok(PreviewResult::Done(Box::new(WouldBeDone { object })))
+    });
+    let answer = PreviewAnswer {
+        results: results.collect::<Result<_, ApiError>>()?,
+        would_commit,
+        typed_data: TypedData::of(call.app.verifier.domain(), &head, &salt_seed, &body),
+        headers: SignedHeaders {
+            address: AddressText(signer),
+            nonce: Decimal(head.nonce),
+            deadline: Decimal(head.deadline_s),
+            salt: HashText(salt_seed),
+        },
+    };
+    Reply::ok(decided.sequence, &answer)
+}
+
+/// What would become of each action, and the sequence of the state that says so.
+struct Decided {
+    results: Vec<Result<Object, ApiError>>,
+    sequence: u64,
+}
+
+/// Decides the actions in order, each on what the earlier ones would leave.
+async fn decide(
+    app: &App,
+    wallet: &Wallet,
+    body: Arc<BusBody>,
+    many: bool,
+) -> Result<Decided, ApiError> {
+    let caller = Caller {
+        wallet_id: wallet.id,
+        organization_id: wallet.organization_id,
+        role: wallet.role,
+        address: wallet.address,
+    };
+    let mut preview = app.engine.preview();
+    let bytes = body.text.len();
+    let decide = move || {
+        let mut results = Vec::with_capacity(body.actions.len());
+        for (index, action) in body.actions.iter().enumerate() {
+            let payload = &body.text[action.payload.clone()];
+            let input = Input {
+                kind: &action.kind,
+                target: &body.text[action.target.clone()],
+                payload,
+                signed: payload,
+                content: &Hash::ZERO,
+            };
+            let decided = preview.decide(&caller, &input).map_err(|refusal| {
+                let error = ApiError::from(&refusal);
+                match many {
+                    true => error.under(&format!("/actions/{index}{PAYLOAD}")),
+                    false => error.under(PAYLOAD),
+                }
+            });
+            results.push(decided);
+        }
+        Decided {
+            results,
+            sequence: preview.published().head.sequence,
+        }
+    };
+    app.compute(bytes, decide).await
+}
+
+fn split(results: Vec<Result<Object, ApiError>>) -> (Vec<Option<Object>>, Vec<Option<ApiError>>) {
+    let split = results.into_iter().map(|result| match result {
+        Ok(object) => (Some(object), None),
+        Err(error) => (None, Some(error)),
+    });
+    split.unzip()
+}
