@@ -89,7 +89,7 @@ install_test_tools() {
   install_build_tools
   check_components
   check_node
-  install_packages python3 python3-venv
+  install_packages python3 python3-venv curl
 }
 
 # install_node_packages <folder…>: exactly what each lock file says, unless it is there already.

@@ -27,6 +27,7 @@ use crate::idempotency::InProgress;
 use crate::limits::RateLimits;
 use crate::operator::Operator;
 use crate::signing::{Request, Verifier};
+use crate::v2;
 
 /// Requests whose text is longer are hashed on a thread of their own: the smaller ones take less
 /// time than handing them over, and the runtime's few workers are a bounded pool already.
@@ -68,6 +69,8 @@ pub struct App {
     pub idempotency_key_s: u64,
     /// Signs the operator's actions, where there is a key for that.
     pub operator: Option<Operator>,
+    /// Answers v2 paths.
+    pub v2: v2::Layer,
     /// The URL that callers know.
     pub public_url: String,
     large_hashes: Arc<Semaphore>,
@@ -133,6 +136,7 @@ impl App {
             idempotency: InProgress::default(),
             idempotency_key_s: config.idempotency_key_s,
             operator,
+            v2: v2::Layer::new(config),
             public_url,
             engine,
         })

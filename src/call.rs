@@ -197,13 +197,20 @@ impl Reply {
         self.with(hyper::header::ETAG, tag)
     }
 
-    /// Marks the deprecated form of a list (RFC 9745), and names the one to use.
+    /// Marks what is deprecated (RFC 9745), and names what to use instead.
     #[must_use]
     pub fn deprecated(self, successor: &str) -> Self {
-        self.with(HeaderName::from_static("deprecation"), OFFSET_DEPRECATED_AT)
-            .with(LINK, &format!("<{successor}>; rel=\"successor-version\""))
+        self.with(DEPRECATION, DEPRECATED_SINCE)
+            .with(LINK, &successor_link(successor))
     }
 }
 
-/// When `offset` was deprecated: with v3, 2026-01-01.
-const OFFSET_DEPRECATED_AT: &str = "@1767225600";
+/// `Deprecation` (RFC 9745).
+pub const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+/// When v2, and `offset` with it, were deprecated: with v3, 2026-01-01.
+pub const DEPRECATED_SINCE: &str = "@1767225600";
+
+/// `Link` to what takes the place of something deprecated.
+pub fn successor_link(successor: &str) -> String {
+    format!("<{successor}>; rel=\"successor-version\"")
+}

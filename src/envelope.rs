@@ -1,5 +1,5 @@
-//! How errors are written: the service's envelope `{code, status, body}`, or RFC 9457's problem
-//! details for callers that ask for them.
+//! How errors are written: the service's envelope `{code, status, body}`, RFC 9457's problem
+//! details for callers that ask for them, or v2's `{message}` under its paths.
 
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
@@ -13,13 +13,15 @@ use crate::error::{ApiError, Detail};
 /// The media type of problem details.
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
-/// Which of the two forms a caller reads.
+/// Which form a caller reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// `{code, status, body}`.
     Envelope,
     /// RFC 9457.
     Problem,
+    /// `{message}`, as v2 had it.
+    Legacy,
 }
 
 impl Form {
@@ -40,7 +42,7 @@ impl Form {
     /// The error's media type.
     pub fn media_type(self) -> &'static str {
         match self {
-            Self::Envelope => "application/json",
+            Self::Envelope | Self::Legacy => "application/json",
             Self::Problem => PROBLEM_JSON,
         }
     }
@@ -50,6 +52,9 @@ impl Form {
         let written = match self {
             Self::Envelope => serde_json::to_vec(&Envelope { error, request_id }),
             Self::Problem => serde_json::to_vec(&Problem { error, request_id }),
+            Self::Legacy => serde_json::to_vec(&Legacy {
+                message: &error.message,
+            }),
         };
         written.expect("errors hold only texts and numbers")
     }
@@ -90,6 +95,11 @@ impl Serialize for Body<'_> {
         write_detail(&mut map, &self.error.detail, self.request_id)?;
         map.end()
     }
+}
+
+#[derive(Serialize)]
+struct Legacy<'a> {
+    message: &'a str,
 }
 
 struct Problem<'a> {
@@ -171,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_tell_the_same() {
+    fn all_forms_tell_the_same() {
         let error = ApiError::not_found("object", "obj_x");
         assert_eq!(
             written(Form::Envelope, &error),
@@ -183,6 +193,8 @@ mod tests {
         assert_eq!(problem["code"], "RESOURCE_NOT_FOUND");
         assert_eq!(problem["status"], 404);
         assert_eq!(problem["id"], "obj_x");
+        let message = "there is no object \"obj_x\", or it is not yours to see";
+        assert_eq!(written(Form::Legacy, &error), json!({ "message": message }));
     }
 
     #[test]

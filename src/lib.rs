@@ -29,5 +29,6 @@ pub mod server;
 pub mod signing;
 pub mod start;
 pub mod stream;
+pub mod v2;
 pub mod verify;
 pub mod views;

@@ -27,6 +27,8 @@ pub const REQUEST_SECONDS: &str = "kedge_http_request_seconds";
 pub const REQUESTS_IN_FLIGHT: &str = "kedge_http_requests_in_flight";
 /// Connections that are open.
 pub const CONNECTIONS: &str = "kedge_http_connections";
+/// Requests to v2 paths that have a successor, by area.
+pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 /// Errors, by code.
 pub const ERRORS: &str = "kedge_http_errors_total";
 
@@ -96,6 +98,11 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "Time to answer a request");
     describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests under way");
     describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
+    describe_counter!(
+        V2_REQUESTS,
+        Unit::Count,
+        "Requests to v2 paths that have a successor, by area"
+    );
     describe_counter!(ERRORS, Unit::Count, "Errors by code");
     describe_counter!(
         RATE_LIMITED,

@@ -10,7 +10,9 @@ use figment::Figment;
 use figment::providers::{Env, Format, Serialized, Toml};
 
 pub use network::{Network, NetworkError};
-pub use options::{ChainMode, Config, LogFormat, OPTIONS, OptionRow, Switch, commented_toml};
+pub use options::{
+    ChainMode, Config, LogFormat, OPTIONS, OptionRow, Switch, V2Mode, commented_toml,
+};
 
 /// Environment variables that are read elsewhere: secrets, and the file's own place.
 const ENVIRONMENT_ELSEWHERE: &[&str] = &[
@@ -109,6 +111,12 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
         return Err(wrong(
             "log_filter",
             "must be a level or a list such as info,kedge=debug",
+        ));
+    }
+    if !crate::v2::is_legacy_segment(&config.v2_legacy_segment) {
+        return Err(wrong(
+            "v2_legacy_segment",
+            "must be one path segment of at most 64 letters, digits, -, ., _ or ~, and not user, activity or templates",
         ));
     }
     ranges(config)?;
@@ -286,6 +294,13 @@ mod tests {
             ..dev()
         };
         assert_eq!(option_of(&config), "log_filter");
+        for segment in ["", "..", "a/b", "a%2fb", "user", &"x".repeat(65)] {
+            let config = Config {
+                v2_legacy_segment: segment.to_owned(),
+                ..dev()
+            };
+            assert_eq!(option_of(&config), "v2_legacy_segment", "{segment}");
+        }
     }
 
     #[test]

@@ -73,6 +73,18 @@ pub enum LogFormat {
     Json,
 }
 
+/// What becomes of requests to v2 paths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum V2Mode {
+    /// They are led to v3.
+    Redirect,
+    /// They are told where v3 has it.
+    Gone,
+    /// There are no such paths.
+    Off,
+}
+
 options! {
     "Service" {
         /// Address and port of the API. Port 0 takes a free one.
@@ -136,6 +148,13 @@ options! {
         request_timeout_s: u64 = 10;
         /// Seconds that a stopping server gives requests under way.
         drain_timeout_s: u64 = 20;
+    }
+    "Callers of v2" {
+        /// What v2 paths answer: `redirect` (301 to the v3 path), `gone` (410 that names it) or
+        /// `off` (404).
+        v2_mode: V2Mode = V2Mode::Redirect;
+        /// The path segment that objects had in v2: `/v2/<segment>/*` leads to `/objects/*`.
+        v2_legacy_segment: String = "assets".to_owned();
     }
     "Accounts" {
         /// Seconds that an access token is good for.

@@ -31,6 +31,7 @@ use crate::query::Query;
 use crate::signing::SignatureHeaders;
 use crate::signing::request::{self, Circumstances};
 use crate::stream::SentBody;
+use crate::v2;
 
 /// How long a read waits for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -98,15 +99,28 @@ impl Dispatch {
         let _under_way = self.metrics.begin();
         let brought = request.headers().get(REQUEST_ID).and_then(sane_request_id);
         let request_id = brought.unwrap_or_else(|| self.ids.next());
-        let form = Form::of(request.headers());
         let method = request.method().clone();
         let path = request.uri().path().to_owned();
+        let is_v2 = v2::covers(&path);
+        let form = if is_v2 {
+            Form::Legacy
+        } else {
+            Form::of(request.headers())
+        };
         let found = self.router.find(&method, &path);
         let index = found.as_ref().ok().map(|found| found.index);
         let limits = &self.app.limits;
         let mut tally = limits.begin(peer, request.headers(), now_s());
         let span = tracing::info_span!("request", id = %request_id);
         let handled = async {
+            if is_v2 {
+                limits.count_address(&mut tally)?;
+                let sequence = self.app.published().head.sequence;
+                return self
+                    .app
+                    .v2
+                    .answer(request.method(), request.uri(), sequence);
+            }
             let found = match found {
                 Ok(found) => found,
                 Err(error) => {

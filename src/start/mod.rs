@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminError};
 use crate::app::{App, AppError};
+use crate::clock::now_s;
 use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::logging::{self, LoggingError};
@@ -107,6 +108,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         app.files.sweep()?;
     }
     let app = Arc::new(app);
+    if let Some(overdue) = app.v2.overdue(now_s()) {
+        tracing::warn!("{overdue}");
+    }
     let socket = admin::serve(&config.admin_socket(), Arc::clone(&app), anchoring.clone()).await?;
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
     let counting = Arc::clone(&app);

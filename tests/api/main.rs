@@ -18,3 +18,4 @@ mod preview;
 mod public_log;
 mod templates;
 mod transport;
+mod v2;
