@@ -5,7 +5,7 @@ use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::receipt::Receipt;
-use kedge_protocol::resource::{ObjectStatus, Role, Who};
+use kedge_protocol::resource::{ObjectStatus, Role};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id};
 use serde::{Deserialize, Serialize};

@@ -46,7 +46,7 @@ pub struct PreviewRequest {
     actions: Option<Vec<ActionBody>>,
     /// All or none; with `actions` alone.
     atomic: Option<bool>,
-    /// The key that will sign; the wallet's own address if absent.
+    /// The key that will sign; the wallet's own address if absent. With an API key alone it is required.
     signer: Option<String>,
     /// The seed of the salts, 32 random bytes; a fresh one if absent.
     salt: Option<String>,
@@ -106,7 +106,11 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
     };
     let head = RequestHead {
         signer,
-        nonce: published.snapshot.nonces(signer)?.highest() + 1,
+        nonce: published
+            .snapshot
+            .nonces(signer)?
+            .highest()
+            .saturating_add(1),
         deadline_s: now_s() + DEADLINE_AHEAD_S,
         atomic: body.atomic,
     };
