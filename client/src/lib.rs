@@ -41,6 +41,7 @@ mod nonces;
 mod page;
 mod preview;
 mod resources;
+mod template;
 mod transport;
 mod verify;
 mod watch;

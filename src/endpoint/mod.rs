@@ -3,6 +3,7 @@
 
 mod accounts;
 mod table;
+mod templates;
 mod transfers;
 
 use std::collections::BTreeMap;

@@ -7,20 +7,18 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::Auth::{Bearer, Public};
-use super::LimitClass::{ActionBatches, Free, Lists, ObjectWrites, TemplateWrites, Tier};
-use super::{Endpoint, Parameter, Signs, Target, accounts, schema, transfers};
+use super::LimitClass::{ActionBatches, Free, Lists, ObjectWrites, Tier};
+use super::{Endpoint, Parameter, Signs, Target, accounts, schema, templates, transfers};
 use crate::auth::rights::{Access, Right};
 use crate::listing::LIST;
 use crate::routes::{
-    actions, anchors, batches, bus, objects, organizations, preview, service, templates, wallets,
+    actions, anchors, batches, bus, objects, organizations, preview, service, wallets,
 };
 use crate::signing::registration::RegisterBody;
 use crate::views::action::{ActionView, BatchAction, BatchAnswer, HistoryPage};
 use crate::views::log::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
 use crate::views::preview::PreviewAnswer;
-use crate::views::resources::{
-    Changed, ObjectView, OwnWallet, TemplateView, VariationView, VariationsMade,
-};
+use crate::views::resources::{Changed, ObjectView, OwnWallet};
 use crate::views::schema::ProofFile;
 use crate::views::{Page, scalars::IdText};
 
@@ -98,6 +96,7 @@ pub(super) fn row(
 pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     let mut table = rows();
     table.extend(accounts::rows());
+    table.extend(templates::rows());
     table.extend(transfers::rows());
     table
 });
@@ -155,73 +154,6 @@ fn rows() -> Vec<Endpoint> {
                 "/organizations/me",
                 "Accounts",
                 "Read the caller's organization: its tier, its limits and what is used of them",
-            )
-        },
-        Endpoint {
-            signs: Signs::Body(Kind::TemplateCreate, Target::Empty),
-            limit: TemplateWrites,
-            request: Some(schema::<templates::TemplateBody>),
-            status: 201,
-            response: schema::<Changed<TemplateView>>,
-            handler: handler!(templates::create),
-            ..row(Method::POST, "/templates", "Templates", "Make a template")
-        },
-        Endpoint {
-            limit: Lists,
-            query: &[LIST],
-            response: schema::<Page<TemplateView>>,
-            handler: handler!(templates::list),
-            ..row(
-                Method::GET,
-                "/templates",
-                "Templates",
-                "List the organization's templates",
-            )
-        },
-        Endpoint {
-            response: schema::<TemplateView>,
-            handler: handler!(templates::get),
-            ..row(
-                Method::GET,
-                "/templates/{id}",
-                "Templates",
-                "Read a template",
-            )
-        },
-        Endpoint {
-            signs: Signs::Body(Kind::TemplateUpdate, Target::Path),
-            request: Some(schema::<templates::TemplatePatch>),
-            response: schema::<Changed<TemplateView>>,
-            handler: handler!(templates::update),
-            ..row(
-                Method::PATCH,
-                "/templates/{id}",
-                "Templates",
-                "Change a template of which nothing was minted",
-            )
-        },
-        Endpoint {
-            signs: Signs::Body(Kind::TemplateVariations, Target::Path),
-            request: Some(schema::<templates::VariationsBody>),
-            status: 201,
-            response: schema::<VariationsMade>,
-            handler: handler!(templates::add_variations),
-            ..row(
-                Method::POST,
-                "/templates/{id}/variations",
-                "Templates",
-                "Make variations, all or none",
-            )
-        },
-        Endpoint {
-            query: &[LIST],
-            response: schema::<Page<VariationView>>,
-            handler: handler!(templates::list_variations),
-            ..row(
-                Method::GET,
-                "/templates/{id}/variations",
-                "Templates",
-                "List a template's variations",
             )
         },
         Endpoint {
@@ -317,6 +249,10 @@ fn rows() -> Vec<Endpoint> {
             )
         },
         Endpoint {
+            right: Some(Right {
+                area: Area::Actions,
+                access: Access::Create,
+            }),
             request: Some(schema::<preview::PreviewRequest>),
             response: schema::<PreviewAnswer<'static>>,
             handler: handler!(preview::preview),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use kedge_actors::SubmitError;
 use kedge_machine::{Caller, Input};
 use kedge_protocol::action::RequestHead;
-use kedge_protocol::resource::{Object, Wallet};
+use kedge_protocol::resource::{Area, Object, Wallet};
 use kedge_protocol::{Address, Hash};
 use kedge_storage::Snapshot;
 use schemars::JsonSchema;
 
 use super::bus::{ActionBody, PAYLOAD};
 use crate::app::App;
+use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::config::secrets;
@@ -45,7 +46,7 @@ pub struct PreviewRequest {
     actions: Option<Vec<ActionBody>>,
     /// All or none; with `actions` alone.
     atomic: Option<bool>,
-    /// The key that will sign; the wallet's own address if absent.
+    /// The key that will sign; the wallet's own address if absent. With an API key alone it is required.
     signer: Option<String>,
     /// The seed of the salts, 32 random bytes; a fresh one if absent.
     salt: Option<String>,
@@ -84,6 +85,11 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
         signer,
         salt_seed,
     } = bus::preview(std::mem::take(&mut call.body.text))?;
+    // It shows objects, also to an API key.
+    call.session()?.check(Some(Right {
+        area: Area::Objects,
+        access: Access::Read,
+    }))?;
     let published = call.published();
     let wallet = wallet_of(&call, &published.snapshot, signer)?;
     let signer = match signer {
@@ -100,7 +106,11 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
     };
     let head = RequestHead {
         signer,
-        nonce: published.snapshot.nonces(signer)?.highest() + 1,
+        nonce: published
+            .snapshot
+            .nonces(signer)?
+            .highest()
+            .saturating_add(1),
         deadline_s: now_s() + DEADLINE_AHEAD_S,
         atomic: body.atomic,
     };
