@@ -1,7 +1,6 @@
 //! Files: contents on disk once, whole or not at all; answers that nothing runs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,8 +11,6 @@ use kedge_client::Client;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
 use crate::harness::{Answer, Caller, PASSWORD, Server, signature};
 
@@ -21,9 +18,9 @@ const BOUNDARY: &str = "a-boundary";
 const FORM: &str = "multipart/form-data; boundary=a-boundary";
 
 /// A part of a form: what stands behind `form-data;`, and the bytes.
-type Part<'a> = (&'a str, &'a [u8]);
+pub(crate) type Part<'a> = (&'a str, &'a [u8]);
 
-fn form(parts: &[Part<'_>]) -> Vec<u8> {
+pub(crate) fn form(parts: &[Part<'_>]) -> Vec<u8> {
     let mut body = Vec::new();
     for (disposition, bytes) in parts {
         let head = format!(
@@ -39,7 +36,7 @@ fn form(parts: &[Part<'_>]) -> Vec<u8> {
 }
 
 /// The headers of an upload whose signer says that it is of these bytes and this name.
-fn headers(
+pub(crate) fn headers(
     server: &Server,
     caller: &Caller,
     name: &str,
@@ -63,18 +60,18 @@ async fn post(server: &Server, headers: &[(&'static str, String)], body: Vec<u8>
         .await
 }
 
-async fn upload(server: &Server, caller: &Caller, name: &str, bytes: &[u8]) -> Answer {
+pub(crate) async fn upload(server: &Server, caller: &Caller, name: &str, bytes: &[u8]) -> Answer {
     let headers = headers(server, caller, name, bytes);
     let parts: [Part<'_>; 2] = [("name=\"name\"", name.as_bytes()), ("name=\"file\"", bytes)];
     post(server, &headers, form(&parts)).await
 }
 
-fn id(answer: &Answer) -> String {
+pub(crate) fn id(answer: &Answer) -> String {
     answer.body["id"].as_str().unwrap().to_owned()
 }
 
 /// A request for a content, with more headers.
-async fn content(
+pub(crate) async fn content(
     server: &Server,
     caller: &Caller,
     (method, id): (&str, &str),
@@ -98,12 +95,12 @@ fn text<'a>(parts: &'a Parts, name: &str) -> &'a str {
         .map_or("", |value| value.to_str().unwrap())
 }
 
-fn folder(server: &Server) -> PathBuf {
+pub(crate) fn folder(server: &Server) -> PathBuf {
     server.dir.path().join("data/files")
 }
 
 /// Files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -117,7 +114,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Waits until the folder of contents holds this many files.
-async fn until_there_are(server: &Server, count: usize) {
+pub(crate) async fn until_there_are(server: &Server, count: usize) {
     let folder = folder(server);
     let seen = async {
         while files(&folder).len() != count {
@@ -451,78 +448,4 @@ async fn what_is_refused_leaves_nothing() {
     let mut digested = headers(&server, &bob, name, bytes);
     digested.push(("content-digest", digest_text(&sha256(&whole()))));
     post(&server, &digested, whole()).await.expect(201);
-}
-
-/// Begins an upload over a socket of its own and sends a part of it.
-async fn begin(server: &Server, caller: &Caller, bytes: &[u8]) -> TcpStream {
-    let body = form(&[("name=\"name\"", b"torn"), ("name=\"file\"", bytes)]);
-    let mut head = format!(
-        "POST /files HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n",
-        body.len()
-    );
-    for (name, value) in headers(server, caller, "torn", bytes) {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head.push_str("\r\n");
-    let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    stream.write_all(head.as_bytes()).await.unwrap();
-    stream.write_all(&body[..body.len() / 2]).await.unwrap();
-    stream
-}
-
-#[tokio::test]
-async fn a_torn_upload_is_gone() {
-    let server = Server::start().await;
-    let ann = Caller::register(&server, "ann@example.com").await;
-    let torn = begin(&server, &ann, &vec![b'x'; 2_000_000]).await;
-    until_there_are(&server, 1).await;
-    drop(torn);
-    until_there_are(&server, 0).await;
-}
-
-#[tokio::test]
-async fn a_crash_leaves_nothing_that_is_not_named() {
-    let mut server = Server::start().await;
-    let ann = Caller::register(&server, "ann@example.com").await;
-    let made = upload(&server, &ann, "kept", b"kept").await.expect(201);
-    let _torn = begin(&server, &ann, &vec![b'x'; 2_000_000]).await;
-    until_there_are(&server, 2).await;
-    server.kill();
-    assert_eq!(
-        files(&folder(&server)).len(),
-        2,
-        "the crash left the half of an upload"
-    );
-    // As a crash between putting a content into its place and the commit leaves it.
-    let orphan = folder(&server).join("ab");
-    std::fs::create_dir_all(&orphan).unwrap();
-    std::fs::write(orphan.join("cd".repeat(31)), "orphan").unwrap();
-    let mut server = server.restart().await;
-    until_there_are(&server, 1).await;
-    let (parts, read) = content(&server, &ann, ("GET", &id(&made)), &[]).await;
-    assert_eq!((parts.status.as_u16(), &read[..]), (200, &b"kept"[..]));
-
-    assert_eq!(server.terminate(), Some(0));
-    let verify = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
-        let command = command.args(["verify", "data", "--dev"]);
-        command
-            .arg(server.dir.path().join("data"))
-            .output()
-            .unwrap()
-    };
-    let told = |out: Vec<u8>| String::from_utf8(out).unwrap();
-    let good = verify();
-    assert!(good.status.success(), "{}", told(good.stderr));
-    let kept = files(&folder(&server)).remove(0);
-    std::fs::write(&kept, "bent").unwrap();
-    let damaged = verify();
-    assert_eq!(damaged.status.code(), Some(1));
-    assert!(told(damaged.stderr).contains(&id(&made)));
-    std::fs::remove_file(&kept).unwrap();
-    let missing = told(verify().stderr);
-    assert!(
-        missing.contains(&id(&made)) && missing.contains("1 of 1"),
-        "{missing}"
-    );
 }

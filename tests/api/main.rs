@@ -4,6 +4,7 @@
 
 mod accounts;
 mod bad_input;
+mod caller;
 mod client;
 mod export;
 mod files;
@@ -17,5 +18,6 @@ mod objects;
 mod preview;
 mod public_log;
 mod templates;
+mod torn_files;
 mod transport;
 mod v2;
