@@ -404,11 +404,15 @@ mod tests {
     fn accounts_in_use_stay_at_hand_whoever_else_comes() {
         let organizations = Organizations::new(64);
         let now_s = clock::now_s();
+        // The cache is full, so that the next one is the first to go.
+        for number in 1..=100 {
+            loaded(&organizations, number);
+        }
         let account = loaded(&organizations, 0);
         account.take(LimitClass::Tier, now_s, true).unwrap();
         let window = Period::Minute.window(now_s);
         drop(account);
-        for number in 1..=u8::MAX {
+        for number in 101..=u8::MAX {
             loaded(&organizations, number);
         }
         let count = loaded(&organizations, 0).count(Policy::TierMinute, now_s);
