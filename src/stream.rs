@@ -208,11 +208,11 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_gone_is_noticed_and_what_breaks_off_shows() {
-        let (writer, body) = Body::written(Duration::from_secs(60));
+        let (writer, body) = Body::written(Duration::from_mins(1));
         drop(body);
         writer.gone().await;
         assert_eq!(writer.write("a".into()).await, Err(WriteError::Gone));
-        let (writer, mut body) = Body::written(Duration::from_secs(60));
+        let (writer, mut body) = Body::written(Duration::from_mins(1));
         writer.abort("the disk is gone").await.unwrap();
         assert_eq!(next(&mut body).await, Some(Err("the disk is gone".into())));
     }

@@ -9,6 +9,7 @@ use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use kedge_protocol::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 use tokio::sync::Semaphore;
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::error::ApiError;
 
@@ -33,6 +34,11 @@ fn hash(password: &[u8]) -> Result<String, PasswordError> {
         .hash_password(password)
         .map(|hash| hash.to_string())
         .map_err(|error| PasswordError(error.to_string()))
+}
+
+/// The one text of a password that can be typed in several ways (NIST SP 800-63B, 3.1.1.2: NFKC).
+fn normal(password: &str) -> String {
+    password.nfkc().collect()
 }
 
 /// Words of which passwords are made that are guessed first; those of this service among them.
@@ -129,7 +135,7 @@ pub fn check_new<'a>(
     password: &str,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), ApiError> {
-    let chars = password.chars().count();
+    let chars = normal(password).chars().count();
     if chars < PASSWORD_CHARS_MIN {
         let message = format!("must have at least {PASSWORD_CHARS_MIN} characters");
         return Err(ApiError::field("/password", "range", message));
@@ -176,7 +182,7 @@ impl Passwords {
 
     /// The PHC string of a password.
     pub async fn hash(&self, password: String) -> Result<String, ApiError> {
-        self.in_turn(move || hash(password.as_bytes()))
+        self.in_turn(move || hash(normal(&password).as_bytes()))
             .await?
             .map_err(|error| ApiError::internal(&error))
     }
@@ -189,7 +195,7 @@ impl Passwords {
         let password = if password.len() > PASSWORD_BYTES_MAX {
             String::new()
         } else {
-            password
+            normal(&password)
         };
         let verify = move || Argon2::default().verify_password(password.as_bytes(), phc.as_str());
         Ok(self.in_turn(verify).await?.is_ok() && known)
@@ -213,6 +219,12 @@ mod tests {
             verify("correct horse battery", Some(phc.clone()))
                 .await
                 .unwrap()
+        );
+        assert!(
+            verify("ｃorrect horse battery", Some(phc.clone()))
+                .await
+                .unwrap(),
+            "another spelling of the same text"
         );
         assert!(!verify("correct horse batterx", Some(phc)).await.unwrap());
         assert!(!verify("nobody's password", None).await.unwrap());

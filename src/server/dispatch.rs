@@ -249,7 +249,7 @@ impl Dispatch {
         let (counted_on, session) = match endpoint.auth {
             Auth::Bearer => {
                 let session = app.authenticate(headers, now_s);
-                (session.as_ref().ok().cloned(), session.map(Some))
+                (session.as_ref().ok().copied(), session.map(Some))
             }
             Auth::Public if may_show_token => (app.authenticate(headers, now_s).ok(), Ok(None)),
             Auth::Public => (None, Ok(None)),
