@@ -87,7 +87,7 @@ impl<'a> Graph<'a> {
     /// Of a schema that fulfils the meta-schema; refuses what cannot be bounded.
     pub(super) fn of(schema: &'a Value) -> Result<Self, Vec<FieldError>> {
         let mut walk = Walk::default();
-        walk.visit(String::new(), schema);
+        walk.visit("", schema);
         walk.link();
         if walk.problems.is_empty() && walk.patterns.len() > SCHEMA_PATTERNS_MAX {
             let message = format!("has more than {SCHEMA_PATTERNS_MAX} regular expressions");
@@ -123,11 +123,11 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Adds a subschema and all that stand in it; gives its number.
-    fn visit(&mut self, pointer: String, schema: &'a Value) -> usize {
+    fn visit(&mut self, pointer: &str, schema: &'a Value) -> usize {
         let index = self.nodes.len();
-        self.places.insert(pointer.clone(), index);
+        self.places.insert(pointer.to_owned(), index);
         self.nodes.push(Node {
-            pointer: pointer.clone(),
+            pointer: pointer.to_owned(),
             own: 1,
             ..Node::default()
         });
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
             beside.extend(
                 members
                     .get(*keyword)
-                    .map(|one| self.visit(place(keyword), one)),
+                    .map(|one| self.visit(&place(keyword), one)),
             );
         }
         for keyword in BESIDE_LIST {
@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
             inside.extend(
                 members
                     .get(*keyword)
-                    .map(|one| self.visit(place(keyword), one)),
+                    .map(|one| self.visit(&place(keyword), one)),
             );
         }
         if let Some(Value::Object(named)) = members.get("patternProperties") {
@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
         let list = list
             .and_then(Value::as_array)
             .map_or(&[][..], Vec::as_slice);
-        let visit = |(i, schema)| self.visit(format!("{pointer}/{i}"), schema);
+        let visit = |(i, schema)| self.visit(&format!("{pointer}/{i}"), schema);
         list.iter().enumerate().map(visit).collect()
     }
 
@@ -218,7 +218,7 @@ impl<'a> Walk<'a> {
         members
             // `dependencies` may hold lists of names, too.
             .filter(|(_, schema)| schema.is_object() || schema.is_boolean())
-            .map(|(name, schema)| self.visit(format!("{pointer}/{}", escape(name)), schema))
+            .map(|(name, schema)| self.visit(&format!("{pointer}/{}", escape(name)), schema))
             .collect()
     }
 
