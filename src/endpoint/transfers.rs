@@ -92,8 +92,8 @@ pub(super) fn rows() -> Vec<Endpoint> {
             ..row(
                 Method::GET,
                 "/export",
-                "Batches",
-                "Export the log: every batch and leaf; with a token the caller's own requests too",
+                "Log",
+                "Export the log: every batch and leaf; with credentials the caller's own requests too",
             )
         },
     ]

@@ -11,7 +11,10 @@ use kedge_protocol::Id;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
 use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::resource::Area;
 
+use crate::auth::api_key::API_KEY;
+use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::endpoint::Parameter;
@@ -22,6 +25,12 @@ use crate::stream::{Body, WriteError, Writer};
 pub const LINES: &str = "application/x-ndjson";
 /// Lines are gathered to at least this many bytes before they are sent.
 const PIECE_BYTES: usize = 64 * 1024;
+
+/// What an API key must be allowed to get requests out.
+const READS_ACTIONS: Right = Right {
+    area: Area::Actions,
+    access: Access::Read,
+};
 
 /// Where the export begins.
 pub const FROM: &[Parameter] = &[Parameter {
@@ -40,8 +49,10 @@ struct Export {
 /// `GET /export`
 pub async fn export(call: Call) -> Result<Reply, ApiError> {
     let app = &call.app;
-    let organization_id = if call.headers.contains_key(AUTHORIZATION) {
-        let session = app.access.authenticate(&call.headers, now_s())?;
+    let shows = |name: &str| call.headers.contains_key(name);
+    let organization_id = if shows(AUTHORIZATION.as_str()) || shows(API_KEY) {
+        let session = app.authenticate(&call.headers, now_s())?;
+        session.check(Some(READS_ACTIONS))?;
         Some(session.organization_id)
     } else {
         None

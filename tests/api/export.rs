@@ -74,7 +74,10 @@ async fn work(server: &Server) -> (Caller, Caller) {
             ("lock", &object_id, "{ }"),
         ];
         let answer = caller.bus(server, &actions, false).await.expect(200);
-        assert_eq!(answer.body["results"][1]["code"], "STATE_VIOLATION");
+        assert_eq!(
+            answer.body["results"][1]["error"]["code"],
+            "STATE_VIOLATION"
+        );
         let mints: Vec<Signed<'_>> = vec![("mint", &template_id, "{}"); 300];
         caller.bus(server, &mints, true).await.expect(200);
     }
