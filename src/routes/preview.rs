@@ -184,9 +184,10 @@ async fn decide(
             };
             let decided = preview.decide(&caller, &input).map_err(|refusal| {
                 let error = ApiError::from(&refusal);
-                match many {
-                    true => error.under(&format!("/actions/{index}{PAYLOAD}")),
-                    false => error.under(PAYLOAD),
+                if many {
+                    error.under(&format!("/actions/{index}{PAYLOAD}"))
+                } else {
+                    error.under(PAYLOAD)
                 }
             });
             results.push(decided);

@@ -255,19 +255,18 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
         behind: String::new(),
         empty_object: None,
     };
-    let actions = match &preview.actions {
-        Some(actions) => ranges.actions(actions)?,
-        None => {
-            let action_type = preview
-                .action_type
-                .ok_or_else(|| ApiError::field("/action_type", "required", "is required"))?;
-            vec![ranges.action(&Action {
-                action_type,
-                object_id: preview.object_id,
-                template_id: preview.template_id,
-                payload: preview.payload,
-            })?]
-        }
+    let actions = if let Some(actions) = &preview.actions {
+        ranges.actions(actions)?
+    } else {
+        let action_type = preview
+            .action_type
+            .ok_or_else(|| ApiError::field("/action_type", "required", "is required"))?;
+        vec![ranges.action(&Action {
+            action_type,
+            object_id: preview.object_id,
+            template_id: preview.template_id,
+            payload: preview.payload,
+        })?]
     };
     let behind = ranges.behind;
     Ok(PreviewBody {

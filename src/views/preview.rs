@@ -144,7 +144,8 @@ fn types() -> Map<String, Value> {
     let types = texts.iter().flat_map(|text| text.split_terminator(')'));
     let members = |list: &str| {
         let pairs = list.split(',').filter_map(|member| member.split_once(' '));
-        Value::from_iter(pairs.map(|(of, name)| json!({ "name": name, "type": of })))
+        let members = pairs.map(|(of, name)| json!({ "name": name, "type": of }));
+        members.collect::<Value>()
     };
     types
         .filter_map(|text| text.split_once('('))

@@ -101,7 +101,7 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), finalized)
+    tokio::time::timeout(Duration::from_mins(1), finalized)
         .await
         .unwrap();
     // The log goes on behind its newest anchor.

@@ -218,7 +218,7 @@ async fn the_client_uploads_and_checks_what_comes_back() {
     let client = Client::builder(&server.url).connect().await.unwrap();
     let account = client.account(ann.key.clone());
     account.login("ann@example.com", PASSWORD).await.unwrap();
-    let bytes = [b"--\r\n\r\n--x--\r\n", &[0xff; 300_000][..]].concat();
+    let bytes = [b"--\r\n\r\n--x--\r\n", &vec![0xff; 300_000][..]].concat();
     let made = account.upload("ä \"1\".bin", &bytes).await.unwrap();
     let file = account.file(made.resource.id).await.unwrap();
     assert_eq!((&file, file.name.as_str()), (&made.resource, "ä \"1\".bin"));

@@ -224,7 +224,7 @@ async fn of_many_at_once_one_is_done() {
         .collect();
     let fresh = made
         .iter()
-        .filter(|made| made.header("idempotent-replayed") == "");
+        .filter(|made| made.header("idempotent-replayed").is_empty());
     assert_eq!(fresh.count(), 1);
     let id = &made.first().unwrap().body["id"];
     assert!(made.iter().all(|made| made.body["id"] == *id));
