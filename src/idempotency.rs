@@ -135,7 +135,7 @@ pub fn begin(
         residue: Box::new(move |outcomes, timestamp_ms| {
             residue(endpoint, outcomes, timestamp_ms, minted, &request_id)
         }),
-        in_progress: Box::new(held),
+        in_progress: Mutex::new(Some(Box::new(held))),
     }));
     Ok(None)
 }

@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out of it.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use kedge_machine::Refusal;
@@ -87,7 +87,16 @@ pub struct Keep {
     /// Makes what the answer holds and the log does not, from what became of the actions and when.
     pub residue: Residue,
     /// Held until the request has ended, so that nobody else begins with the same key.
-    pub in_progress: Box<dyn std::any::Any + Send + Sync>,
+    pub in_progress: Mutex<Option<Box<dyn std::any::Any + Send + Sync>>>,
+}
+
+impl Keep {
+    /// The request has ended, and what it did can be read: whoever comes next may begin. To be
+    /// called before the answer goes out, because the next one may follow on its heels.
+    pub(crate) fn release(&self) {
+        let held = self.in_progress.lock();
+        drop(held.unwrap_or_else(PoisonError::into_inner).take());
+    }
 }
 
 impl std::fmt::Debug for Keep {

@@ -327,6 +327,9 @@ impl Unit {
         };
         let mut completion = locked(&self.completion);
         completion.settle(&self.grants, minted.as_deref());
+        if let Some(keep) = &self.submission.keep {
+            keep.release();
+        }
         if let Some(reply) = completion.reply.take() {
             // The caller may have gone; what was done stays done.
             let _ = reply.send(result);
