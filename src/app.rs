@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::cursor::Cursors;
 use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::events::Streams;
 use crate::files::Files;
 use crate::idempotency::InProgress;
 use crate::limits::RateLimits;
@@ -61,6 +62,8 @@ pub struct App {
     pub downloads: Arc<Semaphore>,
     /// How long a caller may leave a piece of an answer untaken.
     pub write_timeout: Duration,
+    /// Streams of events.
+    pub streams: Arc<Streams>,
     /// Permits for requests under way.
     pub requests: Arc<Semaphore>,
     /// Idempotency keys of requests under way.
@@ -130,6 +133,7 @@ impl App {
             files: Files::open(config, engine.clone())?,
             downloads: Arc::new(Semaphore::new(config.downloads_max)),
             write_timeout: Duration::from_secs(config.write_timeout_s),
+            streams: Arc::new(Streams::new(config, engine.clone())),
             requests: Arc::new(Semaphore::new(config.requests_max)),
             large_hashes: Arc::new(Semaphore::new(cores)),
             request_timeout: Duration::from_secs(config.request_timeout_s),

@@ -8,7 +8,8 @@ use kedge_protocol::hash::keccak_parts;
 use crate::error::{ApiError, Code};
 
 const SEAL_BYTES: usize = 16;
-const CURSOR_BYTES: usize = 8 + SEAL_BYTES;
+const PLACE_BYTES: usize = 16;
+const CURSOR_BYTES: usize = PLACE_BYTES + SEAL_BYTES;
 
 /// Makes and opens cursors.
 pub struct Cursors {
@@ -35,21 +36,21 @@ impl Cursors {
     }
 
     /// keccak with the key in front: a sponge, so that needs no nested construction.
-    fn seal(&self, scope: &Scope, place: [u8; 8]) -> [u8; SEAL_BYTES] {
+    fn seal(&self, scope: &Scope, place: [u8; PLACE_BYTES]) -> [u8; SEAL_BYTES] {
         keccak_parts(&[&self.key, &place, scope.0.as_bytes()]).first_16()
     }
 
     /// The cursor for what follows `place`.
-    pub fn make(&self, scope: &Scope, place: u64) -> String {
+    pub fn make(&self, scope: &Scope, place: u128) -> String {
         let place = place.to_be_bytes();
         let mut bytes = [0; CURSOR_BYTES];
-        bytes[..8].copy_from_slice(&place);
-        bytes[8..].copy_from_slice(&self.seal(scope, place));
+        bytes[..PLACE_BYTES].copy_from_slice(&place);
+        bytes[PLACE_BYTES..].copy_from_slice(&self.seal(scope, place));
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
     /// The place of a cursor that was made here for this list.
-    pub fn open(&self, scope: &Scope, cursor: &str) -> Result<u64, ApiError> {
+    pub fn open(&self, scope: &Scope, cursor: &str) -> Result<u128, ApiError> {
         let invalid = || {
             ApiError::new(
                 Code::CursorInvalid,
@@ -58,16 +59,16 @@ impl Cursors {
         };
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| invalid())?;
         let bytes: [u8; CURSOR_BYTES] = bytes.try_into().map_err(|_| invalid())?;
-        let mut place = [0; 8];
-        place.copy_from_slice(&bytes[..8]);
+        let mut place = [0; PLACE_BYTES];
+        place.copy_from_slice(&bytes[..PLACE_BYTES]);
         let expected = self.seal(scope, place);
         // Every byte is looked at, so that time tells nothing about where they differ.
         let difference = expected
             .iter()
-            .zip(&bytes[8..])
+            .zip(&bytes[PLACE_BYTES..])
             .fold(0, |difference, (a, b)| difference | (a ^ b));
         if difference == 0 {
-            Ok(u64::from_be_bytes(place))
+            Ok(u128::from_be_bytes(place))
         } else {
             Err(invalid())
         }

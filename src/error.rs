@@ -165,11 +165,7 @@ impl ApiError {
 
     /// VALIDATION_ERROR for some places of the body.
     pub fn fields(fields: Vec<FieldError>) -> Self {
-        let message = match fields.as_slice() {
-            [only] if only.pointer.is_empty() => format!("the body {}", only.message),
-            [only] => format!("{} {}", only.pointer, only.message),
-            many => format!("{} places of the request are not right", many.len()),
-        };
+        let message = FieldError::message_of(&fields);
         Self {
             detail: Detail::Fields(fields),
             ..Self::new(Code::ValidationError, message)
@@ -240,31 +236,17 @@ impl ApiError {
 /// A refused action, as it is told to the caller. Pointers are those of the payload.
 impl From<&Refusal> for ApiError {
     fn from(refusal: &Refusal) -> Self {
+        let told = |code| Self::new(code, refusal.message());
         match refusal {
             Refusal::Invalid(fields) => Self::fields(fields.clone()),
             Refusal::NotFound { resource, id } => Self::not_found(resource, id.clone()),
-            Refusal::Forbidden(why) => Self::new(Code::Forbidden, why.clone()),
-            Refusal::State(why) => Self::new(Code::StateViolation, why.clone()),
-            Refusal::ObjectTooLarge { bytes } => Self::new(
-                Code::ObjectTooLarge,
-                format!(
-                    "the properties would be {bytes} bytes of compact JSON; the most is {}",
-                    kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX
-                ),
-            ),
-            Refusal::Precondition { version } => Self::new(
-                Code::PreconditionFailed,
-                format!("the object is at version {version}; read it again and decide anew"),
-            ),
-            Refusal::Conflict(why) => Self::new(Code::Conflict, why.clone()),
-            Refusal::EmailTaken => Self::new(
-                Code::EmailTaken,
-                "another wallet has this e-mail address; log in, or use another one",
-            ),
-            Refusal::Unavailable => Self::unavailable(
-                "what the action needs could not be read now; try again",
-                RETRY_SOON_S,
-            ),
+            Refusal::Forbidden(_) => told(Code::Forbidden),
+            Refusal::State(_) => told(Code::StateViolation),
+            Refusal::ObjectTooLarge { .. } => told(Code::ObjectTooLarge),
+            Refusal::Precondition { .. } => told(Code::PreconditionFailed),
+            Refusal::Conflict(_) => told(Code::Conflict),
+            Refusal::EmailTaken => told(Code::EmailTaken),
+            Refusal::Unavailable => Self::unavailable(refusal.message(), RETRY_SOON_S),
         }
     }
 }
@@ -304,7 +286,7 @@ mod tests {
     #[test]
     fn refusals_and_submit_errors_have_their_codes() {
         let invalid = Refusal::field("/name", "required", "is required");
-        let refused: [(&Refusal, &str, u16); 8] = [
+        let refused: [(&Refusal, &str, u16); 9] = [
             (&invalid, "VALIDATION_ERROR", 400),
             (
                 &Refusal::not_found("object", "obj_1"),
@@ -317,6 +299,11 @@ mod tests {
                 &Refusal::ObjectTooLarge { bytes: 9 },
                 "OBJECT_TOO_LARGE",
                 413,
+            ),
+            (
+                &Refusal::Precondition { version: 3 },
+                "PRECONDITION_FAILED",
+                412,
             ),
             (&Refusal::Conflict("name".into()), "CONFLICT", 409),
             (&Refusal::EmailTaken, "EMAIL_TAKEN", 409),
@@ -335,8 +322,15 @@ mod tests {
             ),
             (SubmitError::Unavailable, "UNAVAILABLE", 503),
         ];
-        let refused =
-            refused.map(|(refusal, code, status)| (ApiError::from(refusal), code, status));
+        let refused = refused.map(|(refusal, code, status)| {
+            let error = ApiError::from(refusal);
+            // Events tell of refusals in the same words.
+            assert_eq!(
+                (error.code.text(), &error.message),
+                (refusal.code(), &refusal.message())
+            );
+            (error, code, status)
+        });
         let failed = failed.map(|(error, code, status)| (ApiError::from(error), code, status));
         let cases = refused.into_iter().chain(failed);
         for (error, code, status) in cases {

@@ -14,6 +14,7 @@ pub mod cursor;
 pub mod endpoint;
 pub mod envelope;
 pub mod error;
+pub mod events;
 pub mod files;
 pub mod idempotency;
 pub mod limits;

@@ -13,9 +13,9 @@ use crate::views::Page;
 /// Rows that are read at one time.
 const PIECE_ROWS: usize = 64;
 /// A page ends early when its records have grown to this many bytes.
-const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A page ends early when this many rows were looked at.
-const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
+pub const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
 
 /// The parameters of every list.
 pub const LIST: &[Parameter] = &[
@@ -44,10 +44,14 @@ pub const LIST: &[Parameter] = &[
 /// Which part of a list is asked for.
 pub struct Listing {
     scope: Scope,
-    limit: usize,
-    offset: usize,
-    after: Option<u64>,
-    descending: bool,
+    /// Records of the page, at the most.
+    pub limit: usize,
+    /// Records that are left out in front: the deprecated form.
+    pub offset: usize,
+    /// The place behind which the page begins.
+    pub after: Option<u128>,
+    /// Newest first.
+    pub descending: bool,
     /// The deprecated form was used.
     pub deprecated: bool,
 }
@@ -119,6 +123,11 @@ impl Listing {
         }
     }
 
+    /// The cursor for what follows `place`.
+    pub fn cursor(&self, call: &Call, place: u128) -> String {
+        call.app.cursors.make(&self.scope, place)
+    }
+
     /// Reads the page.
     pub fn page<T, F, P, K>(
         &self,
@@ -137,7 +146,9 @@ impl Listing {
         } = source;
         let mut items = Vec::new();
         let (mut skip, mut bytes, mut rows_read) = (self.offset, 0, 0);
-        let mut after = self.after;
+        let place_of_cursor =
+            |place| u64::try_from(place).map_err(|error| ApiError::internal(&error));
+        let mut after = self.after.map(place_of_cursor).transpose()?;
         let has_more = 'pieces: loop {
             // One more than what is still missing shows whether anything follows.
             let missing = skip + self.limit - items.len() + 1;
@@ -171,7 +182,7 @@ impl Listing {
         };
         let cursor = after
             .filter(|_| has_more)
-            .map(|place| call.app.cursors.make(&self.scope, place));
+            .map(|place| self.cursor(call, place.into()));
         Ok(Page {
             items,
             cursor,

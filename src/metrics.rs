@@ -36,6 +36,10 @@ pub const ERRORS: &str = "kedge_http_errors_total";
 pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
 /// Day counts of organizations that were stored.
 pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
+/// Event streams that are open.
+pub const STREAMS: &str = "kedge_event_streams";
+/// Event streams that were ended because their reader did not read.
+pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
 
 /// Bounds of the histograms of times, in seconds.
 const SECONDS: [f64; 16] = [
@@ -113,6 +117,12 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
         USAGE_ROWS_WRITTEN,
         Unit::Count,
         "Day counts of organizations that were stored"
+    );
+    describe_gauge!(STREAMS, Unit::Count, "Open event streams");
+    describe_counter!(
+        STREAMS_CUT_OFF,
+        Unit::Count,
+        "Event streams ended because their reader did not read"
     );
     kedge_actors::metric_definitions::describe();
     kedge_storage::metric_definitions::describe();

@@ -156,7 +156,14 @@ impl<'a> Replay<'a> {
         let before = acted_on.and_then(|id| self.state.image(id));
         for image in self.state.apply(record)?.into_iter().flatten() {
             match image {
-                Image::Object(object) => self.object(&object, &mut owners),
+                Image::Object(object) => {
+                    self.object(&object, &mut owners);
+                    if object.organization_id != record.organization_id {
+                        let sequence = object.trace.sequence;
+                        self.group
+                            .put_foreign_action(object.organization_id, sequence);
+                    }
+                }
                 image => put_image(&mut self.group, &image, before.as_ref()),
             }
         }

@@ -16,6 +16,7 @@ use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use crate::engine::Engine;
+use crate::events::anchor_events;
 use crate::metric_definitions as metric;
 
 /// Rows that are looked at for intents under way: far more than can be open at once.
@@ -407,8 +408,15 @@ impl AnchorState {
         row.tx_hashes = vec![event.tx_hash];
         row.block_number = Some(event.block_number);
         row.block_hash = Some(event.block_hash);
+        self.store(AnchorStatus::Pending, row).await
+    }
+
+    /// Stores an anchor that has got on, and tells what that means.
+    async fn store(&self, before: AnchorStatus, row: AnchorRow) -> Result<(), StoreError> {
+        let events = anchor_events(before, &row, self.engine.now_ms());
+        let writes = vec![SideWrite::Anchor(row)];
         self.engine
-            .side_write(SideWrite::Anchor(row))
+            .side_writes_telling(writes, events)
             .await
             .map_err(store_error)
     }
@@ -425,6 +433,7 @@ impl AnchorState {
         let foreign = update
             .covered_by_batches
             .filter(|covered| *covered != update.batches);
+        let before = row.status;
         row.status = match update.status {
             Status::Pending => AnchorStatus::Pending,
             Status::Submitted => AnchorStatus::Submitted,
@@ -446,10 +455,7 @@ impl AnchorState {
                 self.last_begun_ms = 0;
             }
         }
-        self.engine
-            .side_write(SideWrite::Anchor(row))
-            .await
-            .map_err(store_error)?;
+        self.store(before, row).await?;
         if let (Some(covered), Status::Finalized) = (foreign, update.status) {
             self.adopt(covered).await?;
         }

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use kedge_machine::image::Image;
-use kedge_machine::sequencer::Placed;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, Frontier};
@@ -26,9 +25,11 @@ use crate::api::{
     ActionOutcome, Done, Made, NewSecret, Outcome, Placement, SealedBatch, SubmitError,
 };
 use crate::engine::Clock;
+use crate::events::{Beside, Listeners};
 use crate::metric_definitions as metric;
 use crate::record::{put_image, record};
-use crate::unit::{Decided, Decision, Unit};
+use crate::unit::{Decided, Unit, outcomes};
+use crate::work::{PlacedUnit, Work};
 use crate::world::Published;
 
 /// Actions of one commit group, at the most: eight full batches.
@@ -39,48 +40,6 @@ const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
 const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
 /// Entries of the committer's caches before they are emptied.
 const CACHE_MAX: usize = 100_000;
-
-/// A unit with its place in the log.
-pub(crate) struct PlacedUnit {
-    pub(crate) ticket: u64,
-    pub(crate) unit: Arc<Unit>,
-    /// In request order.
-    pub(crate) decisions: Vec<Decision>,
-    /// One for each action that is done, in order.
-    pub(crate) placed: Vec<Placed>,
-    /// For each of them the sequence of its resource's action before.
-    pub(crate) previous_sequences: Vec<u64>,
-    pub(crate) timestamp_ms: u64,
-}
-
-/// What the committer is given, in the order in which it becomes true.
-pub(crate) enum Work {
-    /// Actions for the log.
-    Placed(PlacedUnit),
-    /// A request that failed as a whole: remembered, so that it cannot come again.
-    Refused { unit: Arc<Unit>, outcome: Outcome },
-    /// What others store, outside the log; acknowledged when it is durable.
-    Side {
-        writes: Vec<SideWrite>,
-        done: oneshot::Sender<()>,
-    },
-}
-
-impl Work {
-    fn actions(&self) -> usize {
-        match self {
-            Self::Placed(unit) => unit.placed.len(),
-            Self::Refused { .. } | Self::Side { .. } => 1,
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Placed(unit) => unit.unit.submission.text.len(),
-            Self::Refused { .. } | Self::Side { .. } => 0,
-        }
-    }
-}
 
 /// Why the committer had to stop: nothing is acknowledged after it.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +65,8 @@ pub(crate) struct Committer {
     pub(crate) visible: watch::Sender<u64>,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) disk_full: Arc<AtomicBool>,
+    pub(crate) listeners: Arc<Listeners>,
+    pub(crate) beside: Beside,
     pub(crate) head: LogHead,
     pub(crate) frontier: Frontier,
     pub(crate) nonces: HashMap<Address, NonceWindow>,
@@ -127,6 +88,16 @@ struct Afterwards {
     answers: Vec<Answer>,
     refusals: Vec<(Arc<Unit>, Outcome)>,
     acknowledgements: Vec<oneshot::Sender<()>>,
+    /// Whose things something happened to.
+    touched: Vec<Id>,
+}
+
+impl Afterwards {
+    fn touch(&mut self, organization: Id) {
+        if self.touched.last() != Some(&organization) {
+            self.touched.push(organization);
+        }
+    }
 }
 
 impl Committer {
@@ -172,12 +143,23 @@ impl Committer {
                         digest: unit.submission.digest,
                         deadline_s: unit.submission.head.deadline_s,
                     });
+                    if let Some(caller) = unit.caller {
+                        let organization = caller.organization_id;
+                        let now_ms = (self.clock)().max(self.head.last_sealed_at_ms);
+                        self.beside
+                            .tell_failed(organization, &unit.submission, &outcome, now_ms);
+                    }
                     afterwards.refusals.push((unit, outcome));
                 }
-                Work::Side { writes, done } => {
+                Work::Side {
+                    writes,
+                    events,
+                    done,
+                } => {
                     for write in writes {
                         group.put_side(write);
                     }
+                    self.beside.tell(events);
                     afterwards.acknowledgements.push(done);
                 }
             }
@@ -185,11 +167,16 @@ impl Committer {
         if !open.is_empty() {
             self.seal(&mut group, open, &mut afterwards)?;
         }
+        let before = self.published.load_full();
+        let told = self
+            .beside
+            .write(&mut group, &before.snapshot, self.head.sequence)?;
         group.put_head(&self.head);
         metrics::histogram!(metric::GROUP_FORM_SECONDS).record(started.elapsed());
         let snapshot = self.write(&group)?;
         self.store.release(&self.head)?;
         self.publish(snapshot, &afterwards.answers);
+        self.wake(&afterwards.touched, &told);
         self.answer(afterwards)
     }
 
@@ -252,7 +239,7 @@ impl Committer {
         });
         let mut first_leaf_index = 0;
         for unit in units {
-            self.put_unit(group, &unit, header.number, first_leaf_index)?;
+            self.put_unit(group, &unit, header.number, first_leaf_index, afterwards)?;
             let count = unit.placed.len() as u32;
             afterwards.answers.push(Answer {
                 unit,
@@ -279,15 +266,31 @@ impl Committer {
         placed: &PlacedUnit,
         batch_number: u64,
         first_leaf_index: u32,
+        afterwards: &mut Afterwards,
     ) -> Result<(), CommitterError> {
         let (record, contents) = record(placed, batch_number, first_leaf_index);
         group.put_request(&record, &contents);
+        let asker = record.organization_id;
+        afterwards.touch(asker);
         let done = placed
             .decisions
             .iter()
             .filter_map(|(_, decided)| decided.as_ref().ok());
         for (decided, at) in done.zip(&placed.placed) {
             self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
+            if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
+                group.put_foreign_action(issuer, at.sequence);
+                afterwards.touch(issuer);
+            }
+        }
+        if !record.failed.is_empty() {
+            let refused = placed.decisions.iter().filter_map(|(index, decided)| {
+                let refusal = decided.as_ref().err()?;
+                Some((*index, refusal))
+            });
+            let submission = &placed.unit.submission;
+            self.beside
+                .tell_refused(asker, submission, refused, placed.timestamp_ms);
         }
         if let Some(keep) = &placed.unit.submission.keep {
             let outcomes = outcomes(placed.decisions.iter().cloned(), &placed.placed);
@@ -431,6 +434,21 @@ impl Committer {
         }
     }
 
+    /// Tells those who listen that there is something new to read.
+    fn wake(&mut self, touched: &[Id], told: &[Option<Id>]) {
+        self.beside.committed();
+        if self.listeners.is_empty() {
+            return;
+        }
+        if told.contains(&None) {
+            self.listeners.tell_all();
+        } else {
+            self.listeners.tell(touched);
+            let told: Vec<Id> = told.iter().copied().flatten().collect();
+            self.listeners.tell(&told);
+        }
+    }
+
     fn answer(&mut self, afterwards: Afterwards) -> Result<(), CommitterError> {
         for done in afterwards.acknowledgements {
             // Whoever asked may have gone.
@@ -447,33 +465,6 @@ impl Committer {
         }
         Ok(())
     }
-}
-
-/// What became of a unit's actions.
-fn outcomes(decisions: impl Iterator<Item = Decision>, placed: &[Placed]) -> Vec<ActionOutcome> {
-    let mut places = placed.iter();
-    decisions
-        .map(|(_, decided)| match decided {
-            Err(refusal) => ActionOutcome::Refused(refusal),
-            Ok(decided) => {
-                let place = places.next().expect("one place for each done action");
-                let (resource, version, integrity) = decided.resource();
-                ActionOutcome::Done(Done {
-                    sequence: place.sequence,
-                    leaf: place.leaf,
-                    head: place.head,
-                    resource,
-                    version,
-                    previous_integrity: decided.previous_integrity(),
-                    integrity,
-                    made: match decided {
-                        Decided::Object { next, .. } => Made::Object(next),
-                        Decided::Resources { next, .. } => Made::Resources(next),
-                    },
-                })
-            }
-        })
-        .collect()
 }
 
 fn outcome(answer: Answer, nonce_highest: u64) -> Outcome {

@@ -8,30 +8,30 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use kedge_machine::World;
 use kedge_machine::sequencer::{self as machine, Tip};
-use kedge_protocol::action::Kind;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Id, Prefix};
-use kedge_storage::{Mode, SideWrite, Store};
+use kedge_protocol::{Address, Id};
+use kedge_storage::{EventRow, Mode, SideWrite, Store};
 use ractor::{Actor, ActorRef};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
-use crate::committer::{Committer, GONE, Work};
+use crate::committer::{Committer, GONE};
 use crate::directory::{Directory, DirectoryMessage, DirectoryOptions};
+use crate::events::{Beside, Listener, Listeners};
 use crate::metric_definitions as metric;
 use crate::organization::OrganizationOptions;
 use crate::sequencer::{Sequencer, SequencerMessage, SequencerOptions};
-use crate::shard::{Shard, ShardOptions, shard_of};
+use crate::shard::{Shard, ShardOptions, parts};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 use crate::unit::Unit;
-use crate::world::{Catalog, Published, Reader};
+use crate::work::Work;
+use crate::world::{Catalog, Progress, Published, Reader};
 
 /// Milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -87,26 +87,12 @@ pub enum StartError {
     Thread(#[from] std::io::Error),
 }
 
-/// What can be seen already, and waiting for more.
-#[derive(Clone)]
-pub(crate) struct Progress {
-    visible: watch::Receiver<u64>,
-}
-
-impl Progress {
-    /// Waits until everything up to `sequence` can be read; false if that takes too long.
-    pub(crate) async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
-        let mut visible = self.visible.clone();
-        let reached = visible.wait_for(|seen| *seen >= sequence);
-        matches!(tokio::time::timeout(timeout, reached).await, Ok(Ok(_)))
-    }
-}
-
 pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) store: Arc<Store>,
     published: Arc<ArcSwap<Published>>,
     progress: Progress,
+    listeners: Arc<Listeners>,
     reader: Reader,
     directory: ActorRef<DirectoryMessage>,
     pub(crate) supervisor: ActorRef<()>,
@@ -137,9 +123,11 @@ impl Engine {
         let snapshot = store.snapshot();
         let head = snapshot.head()?;
         let frontier = Frontier::load(head.batches, &snapshot)?;
+        let listeners = Arc::new(Listeners::default());
+        let beside = Beside::load(&snapshot)?;
         let published = Arc::new(ArcSwap::from_pointee(Published { head, snapshot }));
         let (visible, progress) = watch::channel(head.sequence);
-        let progress = Progress { visible: progress };
+        let progress = Progress::new(progress);
         let (failed_sender, failed) = watch::channel(None);
         let (work, work_receiver) = mpsc::channel(WORK_QUEUE);
         let committed_ticket = Arc::new(AtomicU64::new(0));
@@ -155,6 +143,8 @@ impl Engine {
             published: Arc::clone(&published),
             visible,
             committed_ticket: Arc::clone(&committed_ticket),
+            listeners: Arc::clone(&listeners),
+            beside,
             head,
             frontier,
             nonces: std::collections::HashMap::new(),
@@ -242,6 +232,7 @@ impl Engine {
                 store,
                 published,
                 progress,
+                listeners,
                 reader: edge_reader,
                 directory,
                 supervisor,
@@ -320,14 +311,26 @@ impl Engine {
 
     /// Stores several things outside the log in one commit; durable when it returns.
     pub async fn side_writes(&self, writes: Vec<SideWrite>) -> Result<(), SubmitError> {
+        self.side_writes_telling(writes, Vec::new()).await
+    }
+
+    /// Stores several things outside the log and what is told of them in one commit.
+    pub(crate) async fn side_writes_telling(
+        &self,
+        writes: Vec<SideWrite>,
+        events: Vec<EventRow>,
+    ) -> Result<(), SubmitError> {
         if let Mode::ReadOnly(why) = self.inner.store.mode() {
             return Err(SubmitError::ReadOnly(why));
         }
         let work = locked(&self.inner.work).clone().ok_or(GONE)?;
         let (done, acknowledged) = oneshot::channel();
-        work.send(Work::Side { writes, done })
-            .await
-            .map_err(|_| GONE)?;
+        let side = Work::Side {
+            writes,
+            events,
+            done,
+        };
+        work.send(side).await.map_err(|_| GONE)?;
         drop(work);
         acknowledged.await.map_err(|_| GONE)
     }
@@ -340,6 +343,11 @@ impl Engine {
     /// Waits until everything up to `sequence` can be read; false if that takes too long.
     pub async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
         self.inner.progress.wait_for(sequence, timeout).await
+    }
+
+    /// Waits for events of an organization.
+    pub fn listen(&self, organization: Id) -> Listener {
+        self.inner.listeners.join(organization)
     }
 
     /// What the log is bound to.
@@ -421,33 +429,4 @@ impl Engine {
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// True for a template with a bounded supply; what cannot be read is refused when it is decided.
-fn is_bounded<W: World>(world: &W, template: Id) -> bool {
-    matches!(world.template(template), Ok(Some(template)) if template.max_supply.is_some())
-}
-
-/// The actions of each shard. Mints of one bounded template go to one shard, in request order, so
-/// that the supply is used up from the front; what concerns no object is an organization's to
-/// decide.
-fn parts<W: World>(submission: &Submission, shards: usize, world: &W) -> Vec<(usize, Vec<u16>)> {
-    let mut parts: Vec<Vec<u16>> = vec![Vec::new(); shards];
-    for (index, action) in submission.actions.iter().enumerate() {
-        if !action.kind.is_bus() {
-            return Vec::new();
-        }
-        let target = submission.text(&action.target);
-        // What has no valid target is refused by whichever shard gets it.
-        let shard = match action.kind {
-            Kind::Mint => match Id::parse_as(Prefix::Template, target) {
-                Ok(id) if is_bounded(world, id) => shard_of(&id, shards),
-                _ => index % shards,
-            },
-            _ => Id::parse_as(Prefix::Object, target).map_or(0, |id| shard_of(&id, shards)),
-        };
-        parts[shard].push(index as u16);
-    }
-    let parts = parts.into_iter().enumerate();
-    parts.filter(|(_, indices)| !indices.is_empty()).collect()
 }

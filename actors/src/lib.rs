@@ -10,6 +10,7 @@ mod committer;
 mod directory;
 mod disk;
 pub mod engine;
+pub mod events;
 pub mod metric_definitions;
 mod object;
 mod organization;
@@ -23,6 +24,7 @@ mod shard;
 mod supervisor;
 mod supply;
 mod unit;
+mod work;
 mod world;
 
 pub use anchor::{AnchorOptions, AnchorReport};

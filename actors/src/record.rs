@@ -7,8 +7,8 @@ use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::{Hash, Id};
 use kedge_storage::Group;
 
-use crate::committer::PlacedUnit;
 use crate::unit::Decided;
+use crate::work::PlacedUnit;
 
 /// The log's record of a placed unit, and the contents of its done actions.
 pub(crate) fn record(

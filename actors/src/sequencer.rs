@@ -11,13 +11,14 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 
 use crate::api::{ActionOutcome, Outcome, SubmitError};
-use crate::committer::{PlacedUnit, Work};
 use crate::directory::DirectoryMessage;
-use crate::engine::{Clock, Progress};
+use crate::engine::Clock;
 use crate::metric_definitions as metric;
 use crate::organization::OrganizationMessage;
 use crate::shard::ShardMessage;
 use crate::unit::{Decided, Decision, Unit};
+use crate::work::{PlacedUnit, Work};
+use crate::world::Progress;
 
 /// Rounds after which a stale unit is decided alone, so that nothing can make it stale again.
 const ROUNDS_SHARED: u32 = 3;

@@ -16,7 +16,7 @@ use kedge_protocol::{Id, Prefix};
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use crate::api::{SubmitError, SubmittedAction};
+use crate::api::{Submission, SubmitError, SubmittedAction};
 use crate::metric_definitions as metric;
 use crate::object::{Basis, ObjectActor};
 use crate::overlay::Versioned;
@@ -262,4 +262,37 @@ pub(crate) fn shard_of(id: &Id, shards: usize) -> usize {
     let mut first = [0; 8];
     first.copy_from_slice(&id.bytes[8..]);
     (u64::from_le_bytes(first) % shards as u64) as usize
+}
+
+/// True for a template with a bounded supply; what cannot be read is refused when it is decided.
+fn is_bounded<W: World>(world: &W, template: Id) -> bool {
+    matches!(world.template(template), Ok(Some(template)) if template.max_supply.is_some())
+}
+
+/// The actions of each shard. Mints of one bounded template go to one shard, in request order, so
+/// that the supply is used up from the front; what concerns no object is an organization's to
+/// decide.
+pub(crate) fn parts<W: World>(
+    submission: &Submission,
+    shards: usize,
+    world: &W,
+) -> Vec<(usize, Vec<u16>)> {
+    let mut parts: Vec<Vec<u16>> = vec![Vec::new(); shards];
+    for (index, action) in submission.actions.iter().enumerate() {
+        if !action.kind.is_bus() {
+            return Vec::new();
+        }
+        let target = submission.text(&action.target);
+        // What has no valid target is refused by whichever shard gets it.
+        let shard = match action.kind {
+            Kind::Mint => match Id::parse_as(Prefix::Template, target) {
+                Ok(id) if is_bounded(world, id) => shard_of(&id, shards),
+                _ => index % shards,
+            },
+            _ => Id::parse_as(Prefix::Object, target).map_or(0, |id| shard_of(&id, shards)),
+        };
+        parts[shard].push(index as u16);
+    }
+    let parts = parts.into_iter().enumerate();
+    parts.filter(|(_, indices)| !indices.is_empty()).collect()
 }

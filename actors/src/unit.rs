@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kedge_machine::image::Image;
-use kedge_machine::sequencer::{Key, KeyWrite};
+use kedge_machine::sequencer::{Key, KeyWrite, Placed};
 use kedge_machine::{Caller, Refusal};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Object;
@@ -62,6 +62,14 @@ impl Decided {
                 let trace = first.trace().expect("the resource acted on has a history");
                 (first.id(), trace.version, trace.integrity)
             }
+        }
+    }
+
+    /// The organization that issued the object; none where it acts on something else.
+    pub(crate) fn issuer(&self) -> Option<Id> {
+        match self {
+            Self::Object { next, .. } => Some(next.organization_id),
+            Self::Resources { .. } => None,
         }
     }
 
@@ -156,6 +164,36 @@ impl Decided {
 
 /// A decision, by the action's index in the request.
 pub(crate) type Decision = (u16, Result<Decided, Refusal>);
+
+/// What became of a unit's actions.
+pub(crate) fn outcomes(
+    decisions: impl Iterator<Item = Decision>,
+    placed: &[Placed],
+) -> Vec<ActionOutcome> {
+    let mut places = placed.iter();
+    decisions
+        .map(|(_, decided)| match decided {
+            Err(refusal) => ActionOutcome::Refused(refusal),
+            Ok(decided) => {
+                let place = places.next().expect("one place for each done action");
+                let (resource, version, integrity) = decided.resource();
+                ActionOutcome::Done(Done {
+                    sequence: place.sequence,
+                    leaf: place.leaf,
+                    head: place.head,
+                    resource,
+                    version,
+                    previous_integrity: decided.previous_integrity(),
+                    integrity,
+                    made: match decided {
+                        Decided::Object { next, .. } => Made::Object(next),
+                        Decided::Resources { next, .. } => Made::Resources(next),
+                    },
+                })
+            }
+        })
+        .collect()
+}
 
 /// What the parts have decided so far.
 #[derive(Default)]

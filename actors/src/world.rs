@@ -1,6 +1,7 @@
 //! What decisions look up, read from the published snapshot.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use kedge_machine::{Recipient, TemplateRules, Unavailable, World};
@@ -8,6 +9,7 @@ use kedge_protocol::resource::{Invitation, Variation, Wallet};
 use kedge_protocol::{Address, Id};
 use kedge_storage::{LogHead, Snapshot};
 use quick_cache::sync::Cache;
+use tokio::sync::watch;
 
 /// The newest committed state: what every read outside the actors sees.
 pub struct Published {
@@ -15,6 +17,25 @@ pub struct Published {
     pub head: LogHead,
     /// The store at that moment.
     pub snapshot: Snapshot,
+}
+
+/// What can be seen already, and waiting for more.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    visible: watch::Receiver<u64>,
+}
+
+impl Progress {
+    pub(crate) fn new(visible: watch::Receiver<u64>) -> Self {
+        Self { visible }
+    }
+
+    /// Waits until everything up to `sequence` can be read; false if that takes too long.
+    pub(crate) async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
+        let mut visible = self.visible.clone();
+        let reached = visible.wait_for(|seen| *seen >= sequence);
+        matches!(tokio::time::timeout(timeout, reached).await, Ok(Ok(_)))
+    }
 }
 
 /// Templates and variations, whose rules hardly ever change once they exist; bounded.

@@ -4,6 +4,7 @@
 
 pub mod api_key;
 pub mod compiled;
+pub mod event;
 pub mod file;
 pub mod fold;
 pub mod image;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
+
 /// One thing that is wrong with a payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FieldError {
@@ -12,6 +14,17 @@ pub struct FieldError {
     pub code: &'static str,
     /// What to do about it.
     pub message: String,
+}
+
+impl FieldError {
+    /// One sentence for all that is wrong.
+    pub fn message_of(fields: &[Self]) -> String {
+        match fields {
+            [only] if only.pointer.is_empty() => format!("the body {}", only.message),
+            [only] => format!("{} {}", only.pointer, only.message),
+            many => format!("{} places of the request are not right", many.len()),
+        }
+    }
 }
 
 /// Why an action is not done.
@@ -49,6 +62,43 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The API's code for it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "VALIDATION_ERROR",
+            Self::NotFound { .. } => "RESOURCE_NOT_FOUND",
+            Self::Forbidden(_) => "FORBIDDEN",
+            Self::State(_) => "STATE_VIOLATION",
+            Self::ObjectTooLarge { .. } => "OBJECT_TOO_LARGE",
+            Self::Precondition { .. } => "PRECONDITION_FAILED",
+            Self::Conflict(_) => "CONFLICT",
+            Self::EmailTaken => "EMAIL_TAKEN",
+            Self::Unavailable => "UNAVAILABLE",
+        }
+    }
+
+    /// What the caller is told to do about it.
+    pub fn message(&self) -> Cow<'static, str> {
+        match self {
+            Self::Invalid(fields) => FieldError::message_of(fields).into(),
+            Self::NotFound { resource, id } => {
+                format!("there is no {resource} {id:?}, or it is not yours to see").into()
+            }
+            Self::Forbidden(why) | Self::State(why) | Self::Conflict(why) => why.clone(),
+            Self::ObjectTooLarge { bytes } => format!(
+                "the properties would be {bytes} bytes of compact JSON; the most is {OBJECT_PROPERTIES_BYTES_MAX}"
+            )
+            .into(),
+            Self::Precondition { version } => {
+                format!("the object is at version {version}; read it again and decide anew").into()
+            }
+            Self::EmailTaken => {
+                "another wallet has this e-mail address; log in, or use another one".into()
+            }
+            Self::Unavailable => "what the action needs could not be read now; try again".into(),
+        }
+    }
+
     /// A refusal of one field.
     pub fn field(pointer: &str, code: &'static str, message: impl Into<String>) -> Self {
         Self::Invalid(vec![FieldError {

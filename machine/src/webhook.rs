@@ -1,7 +1,8 @@
 //! What actions do to webhooks. Their signing secrets are made outside: the log never holds one.
 
+use kedge_protocol::event::EventType;
 use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX};
-use kedge_protocol::resource::{EVENT_TYPES, Trace, Webhook};
+use kedge_protocol::resource::{Trace, Webhook};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
@@ -60,8 +61,9 @@ fn check_events(events: &[String], problems: &mut Problems) {
     }
     for (i, event) in events.iter().enumerate() {
         let pointer = format!("/events/{i}");
-        if event != "*" && !EVENT_TYPES.contains(&event.as_str()) {
-            let message = format!("must be one of {}, or *", EVENT_TYPES.join(", "));
+        if event != "*" && EventType::of_text(event).is_none() {
+            let known: Vec<&str> = EventType::ALL.iter().map(|known| known.text()).collect();
+            let message = format!("must be one of {}, or *", known.join(", "));
             problems.add(&pointer, "format", message);
         } else if events[..i].contains(event) {
             problems.add(&pointer, "duplicate", "stands twice");

@@ -9,6 +9,7 @@ pub mod batch;
 pub mod chain;
 pub mod checkpoint;
 pub mod eip712;
+pub mod event;
 pub mod export;
 pub mod hash;
 pub mod ids;

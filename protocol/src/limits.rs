@@ -83,6 +83,14 @@ pub const LIMITED_ORGANIZATIONS_MAX: usize = 100_000;
 pub const LIMITED_ADDRESSES_MAX: usize = 100_000;
 /// Accounts, and addresses, whose failed logins are kept at hand.
 pub const LIMITED_ACCOUNTS_MAX: usize = 100_000;
+/// Bytes of an action's payload that its event repeats; a longer one is read with the action.
+pub const EVENT_PAYLOAD_BYTES_MAX: usize = 4_096;
+/// Characters of a text of a failure that its event repeats.
+pub const EVENT_TEXT_CHARS_MAX: usize = 300;
+/// Events besides the log that are kept for an organization, and as many public ones.
+pub const EVENTS_KEPT_MAX: u64 = 10_000;
+/// How many of the oldest go at once when they pass [`EVENTS_KEPT_MAX`].
+pub const EVENTS_PRUNED_AT_ONCE: u64 = 1_000;
 /// Levels of a Merkle tree over u64-many leaves.
 pub const TREE_LEVELS_MAX: usize = 64;
 
@@ -100,4 +108,8 @@ const _: () = {
         "the window is kept in 64-bit words"
     );
     assert!(VARIATIONS_MAX <= BATCH_ACTIONS_MAX);
+    assert!(
+        EVENTS_KEPT_MAX > EVENTS_PRUNED_AT_ONCE + 16 * BATCH_ACTIONS_MAX as u64,
+        "what one commit adds never makes up all that is kept"
+    );
 };

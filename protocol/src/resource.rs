@@ -273,25 +273,6 @@ impl Invitation {
     }
 }
 
-/// The types of events, in the words of the service's document.
-pub const EVENT_TYPES: &[&str] = &[
-    "object.created",
-    "object.updated",
-    "object.transferred",
-    "object.locked",
-    "object.unlocked",
-    "object.burned",
-    "template.created",
-    "variation.created",
-    "wallet.registered",
-    "file.created",
-    "action.executed",
-    "action.failed",
-    "batch.sealed",
-    "batch.anchored",
-    "anchor.confirmed",
-];
-
 /// What an API key may be used for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -28,6 +28,8 @@ pub struct Session {
     pub wallet_id: Option<Id>,
     /// What the API key may do, where one was shown; a token's wallet may do everything.
     pub rights: Option<Rights>,
+    /// When the access token ends, Unix seconds; an API key alone is checked at each request.
+    pub expires_at_s: Option<u64>,
 }
 
 impl Session {
@@ -89,11 +91,13 @@ pub fn authenticate(
             organization_id: token.organization_id,
             wallet_id: Some(token.wallet_id),
             rights,
+            expires_at_s: Some(token.expires_at_s),
         }),
         (None, Some(key)) => Ok(Session {
             organization_id: key.organization_id,
             wallet_id: None,
             rights,
+            expires_at_s: None,
         }),
         (None, None) => Err(ApiError::new(
             Code::Unauthenticated,

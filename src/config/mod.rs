@@ -125,9 +125,11 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 25] = [
+    let ranges: [(&'static str, u64, u64, u64); 27] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
+        ("streams_max", config.streams_max as u64, 0, 1 << 20),
+        ("stream_heartbeat_s", config.stream_heartbeat_s, 1, 3_600),
         (
             "body_bytes_max",
             config.body_bytes_max as u64,

@@ -120,7 +120,7 @@ options! {
     }
     "Connections and requests" {
         /// Connections at one time; more wait to be accepted.
-        connections_max: usize = 4_096;
+        connections_max: usize = 16_384;
         /// Seconds that an Idempotency-Key is remembered; callers are promised a day.
         idempotency_key_s: u64 = 24 * 60 * 60;
         /// Requests under way at one time; more are answered 503.
@@ -144,6 +144,11 @@ options! {
         body_timeout_s: u64 = 30;
         /// Seconds that a caller may leave an answer unread.
         write_timeout_s: u64 = 30;
+        /// Event streams at one time; more are answered 503. With HTTP/1.1 each takes a
+        /// connection of its own: leave room for others below `connections_max`.
+        streams_max: usize = 10_000;
+        /// Seconds between signs of life on an event stream that has nothing to tell.
+        stream_heartbeat_s: u64 = 15;
         /// Seconds that a signed request may wait to be worked on.
         request_timeout_s: u64 = 10;
         /// Seconds that a stopping server gives requests under way.

@@ -2,6 +2,7 @@
 //! OpenAPI document and the metrics' labels come from it.
 
 mod accounts;
+mod bodies;
 mod table;
 mod templates;
 mod transfers;
@@ -19,7 +20,7 @@ use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
 use crate::error::{ApiError, Code};
 
-pub use table::{MIN_SEQUENCE, TABLE};
+pub use table::{EVENT_STREAM, MIN_SEQUENCE, TABLE};
 
 /// Who may call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

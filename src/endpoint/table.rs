@@ -8,22 +8,22 @@ use kedge_protocol::resource::Area;
 
 use super::Auth::{Bearer, Public};
 use super::LimitClass::{ActionBatches, Free, Lists, ObjectWrites, Tier};
+use super::bodies::{ObjectBody, ObjectPatch, TransferBody};
 use super::{Endpoint, Parameter, Signs, Target, accounts, schema, templates, transfers};
 use crate::auth::rights::{Access, Right};
+use crate::events::filter;
 use crate::listing::LIST;
 use crate::routes::{
-    actions, anchors, batches, bus, objects, organizations, preview, service, wallets,
+    actions, anchors, batches, bus, events, objects, organizations, preview, service, wallets,
 };
 use crate::signing::registration::RegisterBody;
+use crate::views::Page;
 use crate::views::action::{ActionView, BatchAction, BatchAnswer, HistoryPage};
+use crate::views::event::{EventText, EventView};
 use crate::views::log::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
 use crate::views::preview::PreviewAnswer;
 use crate::views::resources::{Changed, ObjectView, OwnWallet};
 use crate::views::schema::ProofFile;
-use crate::views::{Page, scalars::IdText};
-
-/// The media type of most answers.
-const JSON: &str = "application/json";
 
 /// A parameter of every read of the log.
 pub const MIN_SEQUENCE: Parameter = Parameter {
@@ -32,40 +32,17 @@ pub const MIN_SEQUENCE: Parameter = Parameter {
     description: "Waits up to 5 s until the answer reflects this sequence.",
 };
 
+/// The media type of most answers.
+pub(super) const JSON: &str = "application/json";
+/// The media type of streams of events.
+pub const EVENT_STREAM: &str = "text/event-stream";
+
 macro_rules! handler {
     ($handler:path) => {
         |call| Box::pin($handler(call))
     };
 }
 pub(super) use handler;
-
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-struct ObjectBody {
-    #[schemars(with = "IdText")]
-    template_id: String,
-    variation_id: Option<String>,
-    properties: Option<serde_json::Map<String, serde_json::Value>>,
-    /// A wallet's id or address; the caller's own if absent.
-    to: Option<String>,
-}
-
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-struct ObjectPatch {
-    /// RFC 7396 merge patch of the properties.
-    properties: Option<serde_json::Map<String, serde_json::Value>>,
-}
-
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-struct TransferBody {
-    /// A wallet's id or address.
-    to: String,
-}
 
 /// A row with what most rows share.
 pub(super) fn row(
@@ -293,6 +270,24 @@ fn rows() -> Vec<Endpoint> {
                 "/ebus/actions/{id}/proof",
                 "Action bus",
                 "Get an action's proof file",
+            )
+        },
+        Endpoint {
+            query: &[LIST, filter::FILTERS, events::BEFORE],
+            response: schema::<Page<EventView>>,
+            handler: handler!(events::list),
+            ..row(Method::GET, "/ebus/events", "Action bus", "List events")
+        },
+        Endpoint {
+            query: &[filter::FILTERS, events::RESUME],
+            media_type: EVENT_STREAM,
+            response: schema::<EventText>,
+            handler: handler!(events::stream),
+            ..row(
+                Method::GET,
+                "/ebus/events/stream",
+                "Action bus",
+                "Follow events as they happen (server-sent events)",
             )
         },
         Endpoint {

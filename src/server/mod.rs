@@ -105,6 +105,7 @@ impl Bound {
     where
         S: Future<Output = ()>,
     {
+        let streams = Arc::clone(&app.streams);
         let connections = Connections {
             dispatch: Arc::new(Dispatch::new(app, self.tls.is_some())?),
             protocol: protocol(config),
@@ -144,6 +145,8 @@ impl Bound {
             });
         }
         drop(self.listener);
+        // They would go on for ever.
+        streams.stop();
         let drain = Duration::from_secs(config.drain_timeout_s);
         if tokio::time::timeout(drain, graceful.shutdown())
             .await

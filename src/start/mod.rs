@@ -2,6 +2,7 @@
 
 mod anchoring;
 mod chain;
+mod open_files;
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -85,6 +86,7 @@ pub enum RunError {
 /// Serves until SIGINT or SIGTERM, or until the engine cannot go on.
 pub async fn run(config: Config) -> Result<(), RunError> {
     logging::init(&config)?;
+    open_files::allow(&config);
     let handle = metrics::install()?;
     if let Some(address) = config.metrics_listen {
         let bound = metrics::serve(address, handle).await?;

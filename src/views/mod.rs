@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod action;
+pub mod event;
 pub mod log;
 pub mod preview;
 pub mod resources;

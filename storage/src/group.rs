@@ -1,6 +1,7 @@
 //! Commit groups: everything that becomes durable, and visible, at once.
 
 use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::event::Position;
 use kedge_protocol::log_tree::NewNode;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::RequestRecord;
@@ -15,6 +16,7 @@ use crate::tables::accounts::{
 };
 use crate::tables::anchors::{self, AnchorRow, StoredAnchor};
 use crate::tables::batches::{BatchRow, node_key};
+use crate::tables::events::{EventRow, StoredEvent, event_key, position_bytes};
 use crate::tables::meta::{self, HeadRow, LogHead};
 use crate::tables::objects::{ObjectIndex, ObjectRow};
 use crate::tables::records::{
@@ -337,6 +339,33 @@ impl Group {
     /// How many objects of a template were minted.
     pub fn put_minted(&mut self, template: Id, count: u64) {
         self.put(Table::Counters, &template.bytes, &count.to_be_bytes());
+    }
+
+    /// That an action was done to an object of `issuer` by another organization's wallet.
+    pub fn put_foreign_action(&mut self, issuer: Id, sequence: u64) {
+        let mut key = [0; 24];
+        key[..16].copy_from_slice(&issuer.bytes);
+        key[16..].copy_from_slice(&sequence.to_be_bytes());
+        self.put(Table::ForeignActions, &key, &[]);
+    }
+
+    /// An event besides the log; `number` counts those of the same organization.
+    pub fn put_event(&mut self, position: Position, number: u64, event: &EventRow) {
+        let key = event_key(event.organization_id, position);
+        self.put_with(Table::Events, &key, |out| {
+            encode_into(out, &StoredEvent::of(event, number));
+        });
+    }
+
+    /// The place of the last event besides the log.
+    pub fn put_last_event(&mut self, position: Position) {
+        let place = position_bytes(position);
+        self.put(Table::Meta, meta::EVENTS_KEY, &place);
+    }
+
+    /// Forgets an event besides the log.
+    pub fn delete_event(&mut self, organization: Option<Id>, position: Position) {
+        self.delete(Table::Events, &event_key(organization, position));
     }
 
     /// The nonces that a signer has spent.

@@ -120,7 +120,10 @@ fn shape(table: Table) -> Shape {
         | Table::Usage
         | Table::Tree
         | Table::Meta => (true, false, 4),
-        Table::RequestsByOrganization | Table::ObjectIndex => (false, true, 8),
+        Table::RequestsByOrganization
+        | Table::ObjectIndex
+        | Table::ForeignActions
+        | Table::Events => (false, true, 8),
         Table::Leaves | Table::Batches => (false, false, 16),
     };
     Shape {

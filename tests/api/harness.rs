@@ -168,6 +168,13 @@ impl Server {
         told.expect("the server says where its chain is")
     }
 
+    /// Bytes of memory that the process has.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let path = format!("/proc/{}/statm", self.child.id());
+        let text = std::fs::read_to_string(path).unwrap();
+        text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
+    }
+
     /// Asks the process to end, and gives its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();

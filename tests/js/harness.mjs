@@ -118,7 +118,7 @@ export async function startSystem() {
     const contract = JSON.parse(deployment.stdout).contract;
     const port = await freePort();
     const socketPath = join(directory, 'admin.sock');
-    const server = start(binary, ['serve'], {
+    const environment = {
       ...clean,
       KEDGE_LISTEN: `127.0.0.1:${port}`,
       KEDGE_DATA_DIR: join(directory, 'data'),
@@ -133,12 +133,23 @@ export async function startSystem() {
       KEDGE_ANCHOR_KEY: FUNDED_KEY,
       // The tests send more than a free organization may.
       KEDGE_RATE_LIMITS: 'off',
-    });
-    children.push(server);
+    };
     const baseUrl = `http://127.0.0.1:${port}`;
     const ready = async () => (await fetch(`${baseUrl}/readyz`)).ok;
-    await Promise.race([server.failed, eventually('the server', ready)]);
-    return { baseUrl, rpcUrl: anvil.url, contract, sequencer, socketPath, stop: cleanUp, output: server.output };
+    const serve = async () => {
+      const server = start(binary, ['serve'], environment);
+      children.push(server);
+      await Promise.race([server.failed, eventually('the server', ready)]);
+      return server;
+    };
+    let server = await serve();
+    /** Ends the server with a signal and starts it again on the same data and port. */
+    const restart = async (signal) => {
+      await stop(server, signal);
+      children.splice(children.indexOf(server), 1);
+      server = await serve();
+    };
+    return { baseUrl, rpcUrl: anvil.url, contract, sequencer, socketPath, stop: cleanUp, restart, output: () => server.output() };
   } catch (error) {
     await cleanUp();
     throw error;

@@ -79,7 +79,7 @@ impl Snapshot {
     }
 
     /// The packed request that `sequence` falls into.
-    fn request_row(&self, sequence: u64) -> Result<Option<RawRow>, ReadError> {
+    pub(super) fn request_row(&self, sequence: u64) -> Result<Option<RawRow>, ReadError> {
         let from = sequence.to_be_bytes();
         let mut rows = self.rows_from(Table::Log, &from, Direction::Reverse);
         let Some((key, value)) = rows.next().transpose()? else {

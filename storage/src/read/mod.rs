@@ -2,6 +2,7 @@
 
 mod accounts;
 mod anchors;
+mod events;
 mod log;
 mod placed;
 mod records;
@@ -14,6 +15,7 @@ use crate::codec::{self, CodecError};
 use crate::snapshot::{RawRow, ReadError, Snapshot};
 use crate::tables::Table;
 
+pub use events::LoggedRequest;
 pub use placed::PlacedAction;
 
 /// A part of a list. The cursor is the place of the last item seen: a creation sequence, an index,

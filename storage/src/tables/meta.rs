@@ -11,6 +11,8 @@ pub(crate) const FORMAT_KEY: &[u8] = b"format";
 pub(crate) const DOMAIN_KEY: &[u8] = b"domain";
 pub(crate) const HEAD_KEY: &[u8] = b"head";
 pub(crate) const OPERATORS_KEY: &[u8] = b"operators";
+/// The place of the last event besides the log.
+pub(crate) const EVENTS_KEY: &[u8] = b"events";
 
 /// Where the log ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,6 +4,7 @@
 pub(crate) mod accounts;
 pub(crate) mod anchors;
 pub(crate) mod batches;
+pub(crate) mod events;
 pub(crate) mod log;
 pub(crate) mod meta;
 pub(crate) mod objects;
@@ -74,6 +75,11 @@ tables! {
     Counters = "counters",
     /// Signer → nonce window.
     Nonces = "nonces",
+    /// Issuing organization ‖ sequence → nothing, for each action that another organization's
+    /// wallet did to one of its objects.
+    ForeignActions = "foreign_actions",
+    /// Organization, or zero ‖ sequence ‖ index → event besides the log.
+    Events = "events",
     /// Anchor number → row.
     Anchors = "anchors",
     /// Digest of a request that failed whole → its deadline, Unix seconds.
@@ -111,6 +117,7 @@ impl Table {
         Self::Lookup,
         Self::Counters,
         Self::Nonces,
+        Self::ForeignActions,
     ];
 }
 

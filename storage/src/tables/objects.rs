@@ -76,7 +76,23 @@ impl<'a> From<&'a Object> for ObjectRow<'a> {
     }
 }
 
+/// Where an object comes from; settled when it is minted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The organization that issued it.
+    pub organization_id: Id,
+    /// The template that it was made from.
+    pub template_id: Id,
+}
+
 impl ObjectRow<'_> {
+    pub(crate) fn origin(&self) -> Origin {
+        Origin {
+            organization_id: id(Prefix::Organization, self.organization_id),
+            template_id: id(Prefix::Template, self.template_id),
+        }
+    }
+
     pub(crate) fn into_object(self, key: [u8; 16]) -> Result<Object, CodecError> {
         Ok(Object {
             id: id(Prefix::Object, key),

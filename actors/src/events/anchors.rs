@@ -1,0 +1,140 @@
+//! What anchors tell: to everybody, when the chain holds one, and when it cannot give it up.
+
+use kedge_protocol::Hash;
+use kedge_protocol::event::{EventType, event_id};
+use kedge_protocol::hash::keccak_parts;
+use kedge_storage::{AnchorRow, AnchorStatus, EventRow};
+use serde_json::json;
+
+fn is_held(status: AnchorStatus) -> bool {
+    matches!(status, AnchorStatus::Confirmed | AnchorStatus::Finalized)
+}
+
+/// The events of an anchor that was in one state and is now as the row says.
+pub(crate) fn anchor_events(
+    before: AnchorStatus,
+    row: &AnchorRow,
+    timestamp_ms: u64,
+) -> Vec<EventRow> {
+    let checkpoint = row.checkpoint.checkpoint.hash();
+    let mut events = Vec::new();
+    let mut tell = |event_type, id, status: &str| {
+        events.push(EventRow {
+            id,
+            event_type,
+            timestamp_ms,
+            organization_id: None,
+            object_id: None,
+            template_id: None,
+            data: data(row, status),
+        });
+    };
+    if is_held(row.status) && !is_held(before) {
+        // A chain that drops the block and takes the anchor again in another tells it again.
+        let block = row.block_hash.unwrap_or(Hash::ZERO);
+        let held = keccak_parts(&[&checkpoint.0, &block.0]);
+        tell(EventType::BatchAnchored, event_id(&held, 0), "anchored");
+    }
+    if row.status == AnchorStatus::Finalized && before != AnchorStatus::Finalized {
+        let id = event_id(&checkpoint, 0);
+        tell(EventType::AnchorConfirmed, id, "finalized");
+    }
+    events
+}
+
+fn data(row: &AnchorRow, status: &str) -> String {
+    let checkpoint = &row.checkpoint.checkpoint;
+    json!({
+        "anchor_id": row.id,
+        "number": row.number,
+        "first_batch": row.first_batch,
+        "last_batch": row.last_batch(),
+        "last_sequence": checkpoint.sequence,
+        "head": checkpoint.head,
+        "root": checkpoint.history,
+        "contract": row.contract,
+        "tx_hash": row.tx_hashes.last(),
+        "block_number": row.block_number,
+        "status": status,
+    })
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::checkpoint::Checkpoint;
+    use kedge_protocol::signature::SigningKey;
+    use kedge_protocol::{Address, Id};
+
+    use super::*;
+
+    fn row(status: AnchorStatus, block: u8) -> AnchorRow {
+        let checkpoint = Checkpoint {
+            batches: 4,
+            sequence: 9,
+            head: Hash([1; 32]),
+            history: Hash([2; 32]),
+            state: Hash::ZERO,
+            issued_at_ms: 5,
+        };
+        let key = SigningKey::from_bytes(&[7; 32]).unwrap();
+        AnchorRow {
+            number: 1,
+            id: checkpoint.anchor_id(),
+            checkpoint: checkpoint.sign(&Hash::ZERO, &key),
+            first_batch: 2,
+            proof: Vec::new(),
+            status,
+            contract: Address([3; 20]),
+            tx_hashes: vec![Hash([4; 32])],
+            tx: Vec::new(),
+            block_number: Some(8),
+            block_hash: Some(Hash([block; 32])),
+            attempts: 1,
+            issued_at_ms: 5,
+        }
+    }
+
+    #[test]
+    fn each_step_is_told_once() {
+        use AnchorStatus::{Confirmed, Failed, Finalized, Pending, Submitted};
+        use EventType::{AnchorConfirmed, BatchAnchored};
+        let told = |before, now| -> Vec<EventType> {
+            let events = anchor_events(before, &row(now, 1), 7);
+            events.iter().map(|event| event.event_type).collect()
+        };
+        assert_eq!(told(Submitted, Confirmed), [BatchAnchored]);
+        assert_eq!(told(Confirmed, Finalized), [AnchorConfirmed]);
+        assert_eq!(told(Submitted, Finalized), [BatchAnchored, AnchorConfirmed]);
+        for (before, now) in [
+            (Pending, Submitted),
+            (Confirmed, Confirmed),
+            (Finalized, Finalized),
+            (Confirmed, Submitted),
+            (Submitted, Failed),
+        ] {
+            assert_eq!(told(before, now), [], "{before:?} {now:?}");
+        }
+    }
+
+    #[test]
+    fn another_block_makes_another_event() {
+        let id = |block| -> Id {
+            anchor_events(
+                AnchorStatus::Submitted,
+                &row(AnchorStatus::Confirmed, block),
+                7,
+            )[0]
+            .id
+        };
+        assert_eq!(id(1), id(1));
+        assert_ne!(id(1), id(2));
+        let event = &anchor_events(AnchorStatus::Confirmed, &row(AnchorStatus::Finalized, 1), 7)[0];
+        let data: serde_json::Value = serde_json::from_str(&event.data).unwrap();
+        assert_eq!(
+            (&data["first_batch"], &data["last_batch"]),
+            (&json!(2), &json!(3))
+        );
+        assert_eq!(data["status"], "finalized");
+    }
+}

@@ -1,0 +1,300 @@
+//! Events besides the log, as the committer places them: each behind everything that was told
+//! before, in the commit of what it speaks of.
+
+use std::collections::HashMap;
+
+use kedge_machine::Refusal;
+use kedge_machine::event::Failed;
+use kedge_protocol::Id;
+use kedge_protocol::event::{EventType, Position, event_id};
+use kedge_protocol::limits::{EVENTS_KEPT_MAX, EVENTS_PRUNED_AT_ONCE};
+use kedge_storage::{EventRow, Group, ReadError, Snapshot};
+
+use crate::api::{ActionOutcome, Outcome, Submission};
+
+/// Organizations whose counts are remembered before all are forgotten.
+const CACHE_MAX: usize = 100_000;
+
+/// The events that an organization keeps have the numbers from `first` to below `next`.
+#[derive(Clone, Copy)]
+struct Kept {
+    first: u64,
+    next: u64,
+}
+
+/// What the committer tells besides the log.
+pub(crate) struct Beside {
+    /// The place of the newest event, of whatever kind.
+    last: Position,
+    kept: HashMap<Option<Id>, Kept>,
+    /// Of the group that is being formed.
+    waiting: Vec<EventRow>,
+}
+
+impl Beside {
+    /// Goes on where the store ends.
+    pub(crate) fn load(snapshot: &Snapshot) -> Result<Self, ReadError> {
+        Ok(Self {
+            last: snapshot.last_position()?,
+            kept: HashMap::new(),
+            waiting: Vec::new(),
+        })
+    }
+
+    /// Tells something with the group that is being formed.
+    pub(crate) fn tell(&mut self, events: impl IntoIterator<Item = EventRow>) {
+        self.waiting.extend(events);
+    }
+
+    /// Tells an organization which of its actions were refused.
+    pub(crate) fn tell_refused<'a>(
+        &mut self,
+        organization: Id,
+        submission: &Submission,
+        refused: impl Iterator<Item = (u16, &'a Refusal)>,
+        timestamp_ms: u64,
+    ) {
+        for (index, refusal) in refused {
+            let Some(action) = submission.actions.get(usize::from(index)) else {
+                continue;
+            };
+            let failed = Failed {
+                kind: &action.kind,
+                target: submission.text(&action.target),
+                index,
+                request_actions: submission.actions.len(),
+                atomic: submission.head.atomic,
+                action_hash: action.action_hash,
+                refusal,
+            };
+            self.waiting.push(EventRow {
+                id: event_id(&action.content, 0),
+                event_type: EventType::ActionFailed,
+                timestamp_ms,
+                organization_id: Some(organization),
+                object_id: failed.object_id(),
+                template_id: failed.template_id(),
+                data: failed.data(),
+            });
+        }
+    }
+
+    /// Tells an organization of a request that failed as a whole: of the action that an atomic one
+    /// failed with, or else of each.
+    pub(crate) fn tell_failed(
+        &mut self,
+        organization: Id,
+        submission: &Submission,
+        outcome: &Outcome,
+        timestamp_ms: u64,
+    ) {
+        let blamed = outcome.failed_index.filter(|_| submission.head.atomic);
+        let refused = outcome.actions.iter().enumerate();
+        let refused = refused.filter_map(|(index, action)| match action {
+            ActionOutcome::Refused(refusal) if blamed.is_none_or(|blamed| blamed == index) => {
+                Some((index as u16, refusal))
+            }
+            _ => None,
+        });
+        self.tell_refused(organization, submission, refused, timestamp_ms);
+    }
+
+    /// Writes what is waiting into the group with which the log ends at `sequence`; `snapshot` is
+    /// the store before it. Gives who is told, `None` standing for everybody.
+    pub(crate) fn write(
+        &mut self,
+        group: &mut Group,
+        snapshot: &Snapshot,
+        sequence: u64,
+    ) -> Result<Vec<Option<Id>>, ReadError> {
+        let events = std::mem::take(&mut self.waiting);
+        let mut told: Vec<Option<Id>> = Vec::new();
+        for event in &events {
+            let Some(position) = next_position(self.last, sequence) else {
+                tracing::warn!("no more events can be told at sequence {sequence}");
+                break;
+            };
+            let scope = event.organization_id;
+            let kept = kept(&mut self.kept, snapshot, scope)?;
+            group.put_event(position, kept.next, event);
+            kept.next += 1;
+            self.last = position;
+            told.push(scope);
+        }
+        told.sort_unstable();
+        told.dedup();
+        if !told.is_empty() {
+            group.put_last_event(self.last);
+        }
+        for scope in &told {
+            let kept = kept(&mut self.kept, snapshot, *scope)?;
+            prune(kept, group, snapshot, *scope)?;
+        }
+        Ok(told)
+    }
+
+    /// After the commit: what is remembered is in the snapshot by now.
+    pub(crate) fn committed(&mut self) {
+        if self.kept.len() > CACHE_MAX {
+            self.kept.clear();
+        }
+    }
+}
+
+/// The place behind `last` and behind what the log tells at its end.
+fn next_position(last: Position, sequence: u64) -> Option<Position> {
+    let index = if last.sequence < sequence {
+        Position::BESIDE
+    } else {
+        last.index.checked_add(1)?.max(Position::BESIDE)
+    };
+    (index < u32::MAX).then_some(Position { sequence, index })
+}
+
+fn kept<'a>(
+    known: &'a mut HashMap<Option<Id>, Kept>,
+    snapshot: &Snapshot,
+    scope: Option<Id>,
+) -> Result<&'a mut Kept, ReadError> {
+    use std::collections::hash_map::Entry;
+    Ok(match known.entry(scope) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => {
+            let numbers = snapshot.stored_event_numbers(scope)?;
+            entry.insert(
+                numbers.map_or(Kept { first: 0, next: 0 }, |(first, last)| Kept {
+                    first,
+                    next: last + 1,
+                }),
+            )
+        }
+    })
+}
+
+/// Forgets the oldest where there are too many. One commit never adds as many as are kept, so the
+/// oldest are all in the snapshot.
+fn prune(
+    kept: &mut Kept,
+    group: &mut Group,
+    snapshot: &Snapshot,
+    scope: Option<Id>,
+) -> Result<(), ReadError> {
+    let count = kept.next - kept.first;
+    if count <= EVENTS_KEPT_MAX {
+        return Ok(());
+    }
+    let surplus = count - (EVENTS_KEPT_MAX - EVENTS_PRUNED_AT_ONCE);
+    let oldest = snapshot.stored_events(scope, Position::start_of(0), false);
+    for row in oldest.take(surplus as usize) {
+        let (position, _) = row?;
+        group.delete_event(scope, position);
+        kept.first += 1;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use kedge_protocol::eip712::Domain;
+    use kedge_protocol::{Address, Hash, Prefix};
+    use kedge_storage::{LogHead, Store};
+
+    fn row(organization: Option<Id>) -> EventRow {
+        EventRow {
+            id: event_id(&Hash::ZERO, 0),
+            event_type: EventType::ActionFailed,
+            timestamp_ms: 1,
+            organization_id: organization,
+            object_id: None,
+            template_id: None,
+            data: "{}".to_owned(),
+        }
+    }
+
+    fn positions(snapshot: &Snapshot, scope: Option<Id>) -> Vec<Position> {
+        let rows = snapshot.stored_events(scope, Position::start_of(0), false);
+        rows.map(|row| row.unwrap().0).collect()
+    }
+
+    #[test]
+    fn the_oldest_go_and_a_restart_goes_on_behind_the_newest() {
+        let directory = tempfile::tempdir().unwrap();
+        let domain = Domain {
+            chain_id: 1,
+            verifying_contract: Address::ZERO,
+        };
+        let store = Store::open(kedge_storage::Options {
+            path: directory.path().join("store"),
+            domain,
+            sequencer: Address::ZERO,
+            high_water_path: None,
+            block_cache_bytes: 8 << 20,
+            memtable_bytes: 8 << 20,
+            wal_bytes_max: 32 << 20,
+            read_only: false,
+        })
+        .unwrap();
+        let one = Some(Id {
+            prefix: Prefix::Organization,
+            bytes: [1; 16],
+        });
+        let commit = |beside: &mut Beside, sequence: u64, scope: Option<Id>, count: usize| {
+            let mut group = Group::new();
+            beside.tell(std::iter::repeat_with(|| row(scope)).take(count));
+            let told = beside
+                .write(&mut group, &store.snapshot(), sequence)
+                .unwrap();
+            assert_eq!(told, [scope]);
+            group.put_head(&LogHead {
+                sequence,
+                ..LogHead::empty(&domain)
+            });
+            store.commit(group).unwrap()
+        };
+        let mut beside = Beside::load(&store.snapshot()).unwrap();
+        commit(&mut beside, 3, None, 1);
+        for sequence in 5..8 {
+            commit(&mut beside, sequence, one, 4_000);
+        }
+        let snapshot = commit(&mut beside, 8, one, 2);
+        let kept = positions(&snapshot, one);
+        let pruned_to = (EVENTS_KEPT_MAX - EVENTS_PRUNED_AT_ONCE) as usize;
+        assert_eq!(
+            kept.len(),
+            pruned_to + 2,
+            "12,000 are too many, and then 2 more"
+        );
+        assert!(kept.is_sorted_by(|a, b| a < b));
+        assert_eq!(
+            positions(&snapshot, None).len(),
+            1,
+            "what others keep stays"
+        );
+        let newest = snapshot.last_position().unwrap();
+        assert_eq!(Some(&newest), kept.last());
+
+        let mut beside = Beside::load(&snapshot).unwrap();
+        let snapshot = commit(&mut beside, 8, one, 1_000);
+        let kept = positions(&snapshot, one);
+        assert_eq!(kept.len(), pruned_to, "counting went on where it was");
+        assert!(kept.is_sorted_by(|a, b| a < b));
+        assert!(
+            kept[kept.len() - 1_000..]
+                .iter()
+                .all(|position| *position > newest)
+        );
+    }
+
+    #[test]
+    fn places_only_grow() {
+        let at = |sequence, index| Position { sequence, index };
+        let end_of_log = at(7, Position::BATCH);
+        let first = next_position(end_of_log, 7).unwrap();
+        assert_eq!(first, at(7, Position::BESIDE));
+        assert_eq!(next_position(first, 7), Some(at(7, Position::BESIDE + 1)));
+        assert_eq!(next_position(first, 9), Some(at(9, Position::BESIDE)));
+        assert_eq!(next_position(at(7, u32::MAX - 1), 7), None);
+    }
+}

@@ -1,0 +1,247 @@
+//! Events: their types, their places and their ids. What an action tells is a function of the log
+//! alone, so that whoever replays it knows the same events under the same ids.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::hash::Hash;
+use crate::ids::{Id, Prefix};
+use crate::limits::VARIATIONS_MAX;
+
+macro_rules! event_types {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+        /// What an event tells. The numbers are permanent: they are stored.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum EventType { $($(#[$doc])* $name),* }
+
+        impl EventType {
+            /// Every type.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The type's text.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$name => $text),* }
+            }
+
+            /// The type with this text.
+            pub fn of_text(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$name),)* _ => None }
+            }
+
+            /// The permanent number.
+            pub const fn number(self) -> u8 {
+                match self { $(Self::$name => $number),* }
+            }
+
+            /// The type with this permanent number.
+            pub const fn of_number(number: u8) -> Option<Self> {
+                match number { $($number => Some(Self::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+event_types! {
+    /// An object was minted.
+    ObjectCreated = 1, "object.created";
+    /// An object's properties were changed.
+    ObjectUpdated = 2, "object.updated";
+    /// An object was given to another wallet.
+    ObjectTransferred = 3, "object.transferred";
+    /// An object was locked.
+    ObjectLocked = 4, "object.locked";
+    /// An object was unlocked.
+    ObjectUnlocked = 5, "object.unlocked";
+    /// An object was burned.
+    ObjectBurned = 6, "object.burned";
+    /// A template was made.
+    TemplateCreated = 7, "template.created";
+    /// A variation was made: one event for each.
+    VariationCreated = 8, "variation.created";
+    /// A wallet was registered.
+    WalletRegistered = 9, "wallet.registered";
+    /// A file was taken in.
+    FileCreated = 10, "file.created";
+    /// An action that has no type of its own was done.
+    ActionExecuted = 11, "action.executed";
+    /// An action was refused; it is not in the log.
+    ActionFailed = 12, "action.failed";
+    /// A batch was sealed.
+    BatchSealed = 13, "batch.sealed";
+    /// A block holds the anchor of batches.
+    BatchAnchored = 14, "batch.anchored";
+    /// The chain cannot give an anchor up any more.
+    AnchorConfirmed = 15, "anchor.confirmed";
+}
+
+impl fmt::Display for EventType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// Where an event stands among all others: at a sequence of the log, and there at an index. What
+/// an action tells has the indices from 0; then come the batch that ends there, and what was told
+/// besides the log while it ended there, in the order of writing. Places only grow with time.
+///
+/// Written `17` for index 0, and `17.501` for others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Position {
+    /// The sequence.
+    pub sequence: u64,
+    /// The index there.
+    pub index: u32,
+}
+
+impl Position {
+    /// The index of the batch that ends at the sequence: behind all that one action can tell.
+    pub const BATCH: u32 = VARIATIONS_MAX as u32;
+    /// The first index of what is told besides the log.
+    pub const BESIDE: u32 = Self::BATCH + 1;
+
+    /// Behind everything that is, or will be, told at a sequence.
+    pub const fn end_of(sequence: u64) -> Self {
+        Self {
+            sequence,
+            index: u32::MAX,
+        }
+    }
+
+    /// The first place of a sequence.
+    pub const fn start_of(sequence: u64) -> Self {
+        Self { sequence, index: 0 }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index {
+            0 => write!(f, "{}", self.sequence),
+            index => write!(f, "{}.{index}", self.sequence),
+        }
+    }
+}
+
+/// A text is no position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a position is a sequence, or a sequence, a dot and an index")]
+pub struct PositionError;
+
+impl FromStr for Position {
+    type Err = PositionError;
+
+    fn from_str(text: &str) -> Result<Self, PositionError> {
+        let (sequence, index) = match text.split_once('.') {
+            None => (text, "0"),
+            Some((sequence, index)) => (sequence, index),
+        };
+        let position = Self {
+            sequence: sequence.parse().map_err(|_| PositionError)?,
+            index: index.parse().map_err(|_| PositionError)?,
+        };
+        // One position has one text: no signs, no zeros in front, no index 0 behind a dot.
+        if position.to_string() == text {
+            Ok(position)
+        } else {
+            Err(PositionError)
+        }
+    }
+}
+
+impl From<Position> for u128 {
+    fn from(position: Position) -> Self {
+        Self::from(position.sequence) << 32 | Self::from(position.index)
+    }
+}
+
+impl TryFrom<u128> for Position {
+    type Error = PositionError;
+
+    fn try_from(number: u128) -> Result<Self, PositionError> {
+        Ok(Self {
+            sequence: u64::try_from(number >> 32).map_err(|_| PositionError)?,
+            index: number as u32,
+        })
+    }
+}
+
+/// The identifier of the `index`-th event of what `hash` names: an action's content, a batch's
+/// hash, a checkpoint's hash.
+pub fn event_id(hash: &Hash, index: u32) -> Id {
+    Id::made_by(Prefix::Event, hash, index)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn position() -> impl Strategy<Value = Position> {
+        let small = (0..4u64, 0..4u32);
+        prop_oneof![small, (any::<u64>(), any::<u32>())]
+            .prop_map(|(sequence, index)| Position { sequence, index })
+    }
+
+    proptest! {
+        #[test]
+        fn a_position_has_one_text_and_one_number(one in position(), other in position()) {
+            prop_assert_eq!(one.to_string().parse(), Ok(one));
+            prop_assert_eq!(Position::try_from(u128::from(one)), Ok(one));
+            prop_assert_eq!(one.cmp(&other), u128::from(one).cmp(&u128::from(other)));
+            prop_assert_eq!(one == other, one.to_string() == other.to_string());
+        }
+
+        #[test]
+        fn other_texts_are_no_position(text in "[0-9+. -]{0,6}") {
+            if let Ok(position) = text.parse::<Position>() {
+                prop_assert_eq!(position.to_string(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn bad_positions_are_refused() {
+        for bad in [
+            "",
+            "-1",
+            "+1",
+            "01",
+            "1.",
+            ".1",
+            "1.0",
+            "1.01",
+            "1.2.3",
+            "1 ",
+            "a",
+            "18446744073709551616",
+            "1.4294967296",
+        ] {
+            assert_eq!(bad.parse::<Position>(), Err(PositionError), "{bad}");
+        }
+        assert!(Position::try_from(u128::MAX).is_err());
+    }
+
+    #[test]
+    fn what_is_told_at_a_sequence_has_its_order() {
+        let at = |index| Position { sequence: 9, index };
+        let order = [
+            Position::end_of(8),
+            Position::start_of(9),
+            at(VARIATIONS_MAX as u32 - 1),
+            at(Position::BATCH),
+            at(Position::BESIDE),
+            Position::end_of(9),
+            Position::start_of(10),
+        ];
+        assert!(order.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn types_read_back() {
+        for event_type in EventType::ALL {
+            assert_eq!(EventType::of_number(event_type.number()), Some(*event_type));
+            assert_eq!(EventType::of_text(event_type.text()), Some(*event_type));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Which events a caller wants, out of the query.
+
+use kedge_actors::events::Filter;
+use kedge_protocol::event::EventType;
+use kedge_protocol::{Id, Prefix};
+
+use crate::endpoint::Parameter;
+use crate::error::ApiError;
+use crate::query::Query;
+
+/// What narrows lists and streams alike.
+pub const FILTERS: &[Parameter] = &[
+    Parameter {
+        name: "type",
+        schema_type: "string",
+        description: "Events of these types alone: some types with commas between them; `object.*` stands for all that begin so.",
+    },
+    Parameter {
+        name: "object_id",
+        schema_type: "string",
+        description: "Events of this object alone.",
+    },
+    Parameter {
+        name: "template_id",
+        schema_type: "string",
+        description: "Events of this template and its objects alone.",
+    },
+    Parameter {
+        name: "after_sequence",
+        schema_type: "integer",
+        description: "Events behind this sequence alone.",
+    },
+];
+
+/// Reads the filter; each parameter that is there must make sense.
+pub fn read(query: &Query) -> Result<Filter, ApiError> {
+    let id = |name: &str, prefix| -> Result<Option<Id>, ApiError> {
+        query
+            .get(name)
+            .map(|text| {
+                Id::parse_as(prefix, text).map_err(|error| ApiError::parameter(name, error))
+            })
+            .transpose()
+    };
+    let mut types = Vec::new();
+    for name in query
+        .get("type")
+        .into_iter()
+        .flat_map(|text| text.split(','))
+    {
+        types.extend(types_named(name)?);
+    }
+    types.sort_unstable();
+    types.dedup();
+    Ok(Filter {
+        types,
+        object_id: id("object_id", Prefix::Object)?,
+        template_id: id("template_id", Prefix::Template)?,
+    })
+}
+
+fn types_named(name: &str) -> Result<Vec<EventType>, ApiError> {
+    let fits = |event_type: &&EventType| {
+        let text = event_type.text();
+        match name.strip_suffix('*') {
+            Some(start) => start.ends_with('.') && text.starts_with(start),
+            None => text == name,
+        }
+    };
+    let found: Vec<EventType> = EventType::ALL.iter().filter(fits).copied().collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let known: Vec<&str> = EventType::ALL.iter().map(|known| known.text()).collect();
+    let message = format!(
+        "{name:?} is no type of event; there are: {}",
+        known.join(", ")
+    );
+    Err(ApiError::parameter("type", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+
+    fn of(query: &str) -> Result<Filter, ApiError> {
+        read(&Query::parse(Some(query), &[&["type", "object_id", "template_id"]]).unwrap())
+    }
+
+    #[test]
+    fn types_are_listed_or_named_by_their_beginning() {
+        let types = |query| of(query).unwrap().types;
+        assert_eq!(types(""), []);
+        assert_eq!(types("type=action.failed"), [EventType::ActionFailed]);
+        assert_eq!(types("type=batch.*,batch.sealed").len(), 2);
+        assert_eq!(types("type=object.*").len(), 6);
+        for bad in [
+            "type=",
+            "type=object",
+            "type=*",
+            "type=ob*",
+            "type=object.created,",
+            "type=x",
+        ] {
+            assert_eq!(of(bad).unwrap_err().code, Code::ValidationError, "{bad}");
+        }
+        assert!(of("object_id=tpl_5yrzzxc7r7qyrbt578rhejqh4m").is_err());
+    }
+}

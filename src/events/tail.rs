@@ -1,0 +1,379 @@
+//! The newest events of an organization, shared by all its streams: each is read and written once,
+//! however many streams it goes to. A stream that is behind what is kept here reads for itself.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use bytes::Bytes;
+use kedge_actors::Engine;
+use kedge_actors::events::{self, Filter, Listener, Span};
+use kedge_machine::event::Event;
+use kedge_protocol::Id;
+use kedge_protocol::event::{EventType, Position};
+use kedge_storage::ReadError;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+/// Bytes that one organization's tail keeps.
+const TAIL_BYTES_MAX: usize = 256 * 1024;
+/// Bytes that all tails together keep; above it each keeps only its newest.
+const TAILS_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Bytes that a tail keeps even then.
+const TAIL_BYTES_MIN: usize = 8 * 1024;
+/// Events that a tail reads in one go.
+const PIECE_EVENTS: usize = 128;
+/// Bytes of events that a tail reads in one go.
+const PIECE_BYTES: usize = 128 * 1024;
+
+/// An event as streams send it.
+pub(super) struct Frame {
+    position: Position,
+    event_type: EventType,
+    object_id: Option<Id>,
+    template_id: Option<Id>,
+    /// Its lines.
+    pub(super) text: Bytes,
+}
+
+impl Frame {
+    pub(super) fn of(event: &Event) -> Result<Self, serde_json::Error> {
+        let (position, event_type) = (event.position, event.event_type);
+        let mut text = format!("id: {position}\nevent: {event_type}\ndata: ").into_bytes();
+        let start = text.len();
+        serde_json::to_writer(&mut text, event)?;
+        // The white space of a payload, as it was sent, may hold ends of lines; texts cannot.
+        for byte in &mut text[start..] {
+            if matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        text.extend_from_slice(b"\n\n");
+        Ok(Self {
+            position,
+            event_type,
+            object_id: event.object_id,
+            template_id: event.template_id,
+            text: text.into(),
+        })
+    }
+
+    pub(super) fn is_wanted(&self, filter: &Filter) -> bool {
+        filter.accepts(self.event_type, self.object_id, self.template_id)
+    }
+}
+
+/// The events behind `from`, up to `reached`.
+struct Ring {
+    from: Position,
+    reached: Position,
+    frames: VecDeque<Arc<Frame>>,
+    bytes: usize,
+}
+
+/// One organization's newest events.
+pub(super) struct Tail {
+    ring: Mutex<Ring>,
+    reached: watch::Receiver<Position>,
+    tails_bytes: Arc<AtomicUsize>,
+    feeding: OnceLock<AbortHandle>,
+}
+
+/// What a stream takes from a tail.
+pub(super) struct Taken {
+    pub(super) frames: Vec<Arc<Frame>>,
+    /// Everything up to here was looked at.
+    pub(super) reached: Position,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tail {
+    /// The frames behind `after`, up to about so many bytes; `None` if some of them are not kept
+    /// any more.
+    pub(super) fn take(&self, after: Position, bytes_max: usize) -> Option<Taken> {
+        let ring = locked(&self.ring);
+        if after < ring.from {
+            return None;
+        }
+        let start = ring.frames.partition_point(|frame| frame.position <= after);
+        let mut taken = Taken {
+            frames: Vec::new(),
+            reached: after.max(ring.reached),
+        };
+        let mut bytes = 0;
+        for frame in ring.frames.range(start..) {
+            if bytes >= bytes_max {
+                taken.reached = taken.frames.last().map_or(after, |last| last.position);
+                break;
+            }
+            bytes += frame.text.len();
+            taken.frames.push(Arc::clone(frame));
+        }
+        Some(taken)
+    }
+
+    /// How far it has come; closed when it cannot go on.
+    pub(super) fn reached(&self) -> watch::Receiver<Position> {
+        self.reached.clone()
+    }
+
+    fn add(&self, frames: Vec<Frame>, reached: Position) {
+        let mut ring = locked(&self.ring);
+        let before = ring.bytes;
+        for frame in frames {
+            ring.bytes += frame.text.len();
+            ring.frames.push_back(Arc::new(frame));
+        }
+        ring.reached = reached;
+        let others = self
+            .tails_bytes
+            .load(Ordering::Relaxed)
+            .saturating_sub(before);
+        let room = TAILS_BYTES_MAX.saturating_sub(others);
+        let bytes_max = room.clamp(TAIL_BYTES_MIN, TAIL_BYTES_MAX);
+        while ring.bytes > bytes_max
+            && let Some(oldest) = ring.frames.pop_front()
+        {
+            ring.bytes -= oldest.text.len();
+            ring.from = oldest.position;
+        }
+        self.tails_bytes.fetch_add(ring.bytes, Ordering::Relaxed);
+        self.tails_bytes.fetch_sub(before, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        if let Some(feeding) = self.feeding.get() {
+            feeding.abort();
+        }
+        let bytes = locked(&self.ring).bytes;
+        self.tails_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The tails of all organizations that somebody listens to.
+pub(super) struct Tails {
+    engine: Engine,
+    by_organization: Mutex<HashMap<Id, Weak<Tail>>>,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Tails {
+    pub(super) fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            by_organization: Mutex::default(),
+            bytes: Arc::default(),
+        }
+    }
+
+    /// An organization's tail. It lives as long as it is held, and misses nothing that is committed
+    /// after this.
+    pub(super) fn join(&self, organization: Id) -> Result<Arc<Tail>, ReadError> {
+        let mut by_organization = locked(&self.by_organization);
+        let known = by_organization.get(&organization).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| known.reached.has_changed().is_ok()) {
+            return Ok(known);
+        }
+        by_organization.retain(|_, tail| tail.strong_count() > 0);
+        // Listening comes first: what is committed from here on is told, what was is in the
+        // snapshot.
+        let listener = self.engine.listen(organization);
+        let here = self.engine.published().snapshot.last_position()?;
+        let (sender, reached) = watch::channel(here);
+        let tail = Arc::new(Tail {
+            ring: Mutex::new(Ring {
+                from: here,
+                reached: here,
+                frames: VecDeque::new(),
+                bytes: 0,
+            }),
+            reached,
+            tails_bytes: Arc::clone(&self.bytes),
+            feeding: OnceLock::new(),
+        });
+        let feeder = Feeder {
+            engine: self.engine.clone(),
+            organization,
+            tail: Arc::downgrade(&tail),
+            reached: sender,
+        };
+        let feeding = tokio::spawn(feeder.run(listener));
+        tail.feeding.get_or_init(|| feeding.abort_handle());
+        by_organization.insert(organization, Arc::downgrade(&tail));
+        Ok(tail)
+    }
+}
+
+/// Reads what is new into a tail.
+struct Feeder {
+    engine: Engine,
+    organization: Id,
+    tail: Weak<Tail>,
+    reached: watch::Sender<Position>,
+}
+
+impl Feeder {
+    async fn run(self, mut listener: Listener) {
+        loop {
+            listener.changed().await;
+            if let Err(error) = self.feed().await {
+                // Its streams end, and who comes again gets a new tail.
+                tracing::error!(%error, "an organization's events could not be read");
+                return;
+            }
+        }
+    }
+
+    async fn feed(&self) -> Result<(), FeedError> {
+        loop {
+            let published = self.engine.published();
+            let after = *self.reached.borrow();
+            let span = Span {
+                after: Some(after),
+                until: None,
+                descending: false,
+                events_max: PIECE_EVENTS,
+                bytes_max: PIECE_BYTES,
+                rows_max: PIECE_EVENTS,
+            };
+            let snapshot = &published.snapshot;
+            let piece = events::read(snapshot, self.organization, &Filter::default(), span)?;
+            let reached = if piece.ended {
+                snapshot.last_position()?
+            } else {
+                piece.reached.unwrap_or(after)
+            };
+            let frames: Result<Vec<Frame>, _> = piece.events.iter().map(Frame::of).collect();
+            let Some(tail) = self.tail.upgrade() else {
+                return Ok(());
+            };
+            tail.add(frames?, reached);
+            drop(tail);
+            self.reached.send_if_modified(|known| {
+                let is_new = *known != reached;
+                *known = reached;
+                is_new
+            });
+            if piece.ended {
+                return Ok(());
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum FeedError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("an event could not be written: {0}")]
+    Write(#[from] serde_json::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::Prefix;
+
+    use super::*;
+
+    fn frame(sequence: u64, bytes: usize) -> Frame {
+        Frame {
+            position: Position::start_of(sequence),
+            event_type: EventType::ObjectUpdated,
+            object_id: None,
+            template_id: None,
+            text: vec![b'x'; bytes].into(),
+        }
+    }
+
+    fn tail(tails_bytes: &Arc<AtomicUsize>) -> Tail {
+        let here = Position::start_of(0);
+        Tail {
+            ring: Mutex::new(Ring {
+                from: here,
+                reached: here,
+                frames: VecDeque::new(),
+                bytes: 0,
+            }),
+            reached: watch::channel(here).1,
+            tails_bytes: Arc::clone(tails_bytes),
+            feeding: OnceLock::new(),
+        }
+    }
+
+    fn sequences(taken: &Taken) -> Vec<u64> {
+        let frames = taken.frames.iter();
+        frames.map(|frame| frame.position.sequence).collect()
+    }
+
+    #[test]
+    fn a_stream_takes_what_it_has_not_seen() {
+        let tail = tail(&Arc::default());
+        tail.add(
+            (1..=5).map(|n| frame(n, 10)).collect(),
+            Position::start_of(9),
+        );
+        let all = tail.take(Position::start_of(0), 1_000).unwrap();
+        assert_eq!(sequences(&all), [1, 2, 3, 4, 5]);
+        assert_eq!(all.reached, Position::start_of(9));
+        let some = tail.take(Position::start_of(2), 15).unwrap();
+        assert_eq!((sequences(&some), some.reached.sequence), (vec![3, 4], 4));
+        let none = tail.take(Position::start_of(12), 15).unwrap();
+        assert_eq!((sequences(&none), none.reached.sequence), (vec![], 12));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_for_one_and_for_all() {
+        let bytes = Arc::default();
+        let (one, other) = (tail(&bytes), tail(&bytes));
+        let many = |from: u64| (from..from + 100).map(|n| frame(n, 10_000)).collect();
+        one.add(many(1), Position::start_of(100));
+        assert!(bytes.load(Ordering::Relaxed) <= TAIL_BYTES_MAX);
+        assert!(
+            one.take(Position::start_of(1), 1).is_none(),
+            "it is not kept any more"
+        );
+        let kept = one.take(Position::start_of(90), usize::MAX).unwrap();
+        assert_eq!(sequences(&kept), (91..=100).collect::<Vec<_>>());
+        bytes.fetch_add(TAILS_BYTES_MAX, Ordering::Relaxed);
+        other.add(many(1), Position::start_of(100));
+        assert!(locked(&other.ring).bytes <= TAIL_BYTES_MIN);
+        drop((one, other));
+        assert_eq!(bytes.load(Ordering::Relaxed), TAILS_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_frame_is_lines_whatever_the_payload_is() {
+        let event = Event {
+            id: Id {
+                prefix: Prefix::Event,
+                bytes: [1; 16],
+            },
+            event_type: EventType::ActionExecuted,
+            position: Position {
+                sequence: 7,
+                index: 3,
+            },
+            timestamp_ms: 0,
+            organization_id: None,
+            object_id: None,
+            template_id: None,
+            action_id: None,
+            data: "{\"payload\":{\r\n\"a\":\n\"x\\n\"\r}}".to_owned(),
+        };
+        let frame = Frame::of(&event).unwrap();
+        let text = std::str::from_utf8(&frame.text).unwrap();
+        let lines: Vec<&str> = text.split('\n').collect();
+        assert_eq!(lines[..2], ["id: 7.3", "event: action.executed"]);
+        assert_eq!(lines[3..], ["", ""]);
+        let data = lines[2].strip_prefix("data: ").unwrap();
+        assert!(!data.contains('\r'));
+        let data: serde_json::Value = serde_json::from_str(data).unwrap();
+        assert_eq!(data["data"]["payload"]["a"], "x\n");
+    }
+}

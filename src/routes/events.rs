@@ -1,0 +1,156 @@
+//! Events: what happened to an organization's things, as a list, and as a stream that goes on.
+
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
+use kedge_actors::events::{self, Span};
+use kedge_machine::event::Event;
+use kedge_protocol::event::Position;
+
+use super::page_reply;
+use crate::call::{Call, Reply};
+use crate::clock::now_s;
+use crate::endpoint::{EVENT_STREAM, Parameter};
+use crate::error::{ApiError, Code};
+use crate::events::{Subscription, filter};
+use crate::listing::{Listing, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
+use crate::views::Page;
+
+/// The other end of a list.
+pub const BEFORE: &[Parameter] = &[Parameter {
+    name: "before_sequence",
+    schema_type: "integer",
+    description: "Events before this sequence alone.",
+}];
+
+/// Where a stream goes on.
+pub const RESUME: &[Parameter] = &[Parameter {
+    name: "last_event_id",
+    schema_type: "string",
+    description: "The `position` of the last event that was seen: the stream begins behind it. The header Last-Event-ID says the same and goes before it; after_sequence comes last; with none of them the stream begins with what happens from now on.",
+}];
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// How long a stream goes on that was opened with an API key alone: an ended key is found out when
+/// the caller comes again.
+const KEY_STREAM_S: u64 = 15 * 60;
+/// Tells nginx and its like not to gather what should go through at once.
+const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
+
+/// `GET /ebus/events`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let organization = call.session()?.organization_id;
+    let filter = filter::read(&call.query)?;
+    let after_sequence = call.query.number("after_sequence")?;
+    let before_sequence = call.query.number("before_sequence")?;
+    let given = filter::FILTERS.iter().chain(BEFORE);
+    let given: Vec<&str> = given
+        .map(|parameter| call.query.get(parameter.name).unwrap_or_default())
+        .collect();
+    let listing = Listing::of(&call, &given)?;
+    let cursor = listing.after.map(Position::try_from).transpose();
+    let cursor = cursor.map_err(|error| ApiError::internal(&error))?;
+    let low = after_sequence.map(Position::end_of);
+    let high = before_sequence.map(Position::start_of);
+    let (first, until) = if listing.descending {
+        (high, low)
+    } else {
+        (low, high)
+    };
+    let mut span = Span {
+        after: cursor.or(first),
+        until,
+        descending: listing.descending,
+        events_max: 0,
+        bytes_max: PAGE_BYTES_MAX,
+        rows_max: PAGE_ROWS_MAX,
+    };
+    let mut skip = listing.offset;
+    let mut items: Vec<Event> = Vec::new();
+    let has_more = loop {
+        // One more than what is still missing shows whether anything follows.
+        span.events_max = (skip + listing.limit - items.len() + 1).min(PIECE_EVENTS);
+        let piece = events::read(&published.snapshot, organization, &filter, span)?;
+        for event in piece.events {
+            if skip > 0 {
+                skip -= 1;
+            } else {
+                span.bytes_max = span.bytes_max.saturating_sub(event.data.len());
+                items.push(event);
+            }
+        }
+        span.rows_max = span.rows_max.saturating_sub(piece.rows);
+        span.after = piece.reached.or(span.after);
+        if items.len() > listing.limit {
+            items.truncate(listing.limit);
+            span.after = items.last().map(|event| event.position);
+            break true;
+        }
+        if piece.ended {
+            break false;
+        }
+        if span.rows_max == 0 || span.bytes_max == 0 {
+            break true;
+        }
+    };
+    let cursor = span
+        .after
+        .filter(|_| has_more)
+        .map(|place| listing.cursor(&call, place.into()));
+    let page = Page {
+        items,
+        cursor,
+        has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
+
+/// Events that are read at one time.
+const PIECE_EVENTS: usize = 256;
+
+/// `GET /ebus/events/stream`
+pub async fn stream(call: Call) -> Result<Reply, ApiError> {
+    let session = call.session()?;
+    let filter = filter::read(&call.query)?;
+    let published = call.published();
+    let after = match resumed(&call)? {
+        Some(position) => {
+            let last = published.snapshot.last_position()?;
+            let ends_sequence = position == Position::end_of(position.sequence);
+            if position > last && !(ends_sequence && position.sequence <= last.sequence) {
+                let message = format!("the last event is at {last}, not yet at {position}");
+                return Err(ApiError::new(Code::SequenceNotReached, message));
+            }
+            Some(position)
+        }
+        None => call.query.number("after_sequence")?.map(Position::end_of),
+    };
+    let body = call.app.streams.open(Subscription {
+        organization: session.organization_id,
+        filter,
+        after,
+        until_s: session
+            .expires_at_s
+            .unwrap_or_else(|| now_s() + KEY_STREAM_S),
+    })?;
+    let media_type = HeaderValue::from_static(EVENT_STREAM);
+    let reply = Reply::bytes(StatusCode::OK, published.head.sequence, media_type, body);
+    Ok(reply.with(NO_BUFFERING.0, NO_BUFFERING.1))
+}
+
+/// The position that the caller has seen already.
+fn resumed(call: &Call) -> Result<Option<Position>, ApiError> {
+    let header = call.headers.get(LAST_EVENT_ID);
+    // A browser that has seen no id yet may send an empty one.
+    let (name, text) = match header.filter(|value| !value.is_empty()) {
+        Some(value) => ("Last-Event-ID", value.to_str().unwrap_or_default()),
+        None => match call.query.get("last_event_id") {
+            Some(text) => ("last_event_id", text),
+            None => return Ok(None),
+        },
+    };
+    let position = text.parse();
+    position
+        .map(Some)
+        .map_err(|error| ApiError::parameter(name, format_args!("is not a position: {error}")))
+}

@@ -1,0 +1,34 @@
+//! Room for open files: each connection is one, and systems give a process few of them unless it
+//! asks.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::config::Config;
+
+/// Files of the store and of everything else that is no connection, at the most.
+const OTHER_FILES: u64 = 2_048;
+
+/// Takes as many open files as the system lets this process have, and tells if they are too few
+/// for the connections that the configuration allows.
+pub(super) fn allow(config: &Config) {
+    let limit = getrlimit(Resource::Nofile);
+    let all = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let allowed = match setrlimit(Resource::Nofile, all) {
+        Ok(()) => limit.maximum,
+        Err(error) => {
+            tracing::warn!(%error, "the limit of open files could not be raised");
+            limit.current
+        }
+    };
+    let needed = config.connections_max as u64 + OTHER_FILES;
+    if let Some(allowed) = allowed.filter(|allowed| *allowed < needed) {
+        tracing::warn!(
+            allowed,
+            needed,
+            "connections_max connections need more open files than the system allows this process: raise its limit (ulimit -n, LimitNOFILE) or lower the option"
+        );
+    }
+}

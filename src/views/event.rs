@@ -1,0 +1,179 @@
+//! Events, described for the document: `machine` writes them. The API's tests read every
+//! event that they see into these shapes.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+/// Something that happened.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by tests alone, described by its schema")]
+pub struct EventView {
+    /// Its id: the same at every reading, so that what comes twice can be told.
+    id: String,
+    /// What happened: `object.created`, `object.updated`, `object.transferred`, `object.locked`,
+    /// `object.unlocked`, `object.burned`, `template.created`, `variation.created`,
+    /// `wallet.registered`, `file.created`, `action.executed` (any other action), `action.failed`
+    /// (refused, not in the log), `batch.sealed`, `batch.anchored` (a block holds the anchor),
+    /// `anchor.confirmed` (and cannot be undone any more: proof files hold the anchor).
+    r#type: String,
+    /// The log's sequence: the action's own; for a batch its last; for what is not in the log the
+    /// log's last at that time.
+    sequence: u64,
+    /// Its place among all events; give it to the stream as `last_event_id`.
+    position: String,
+    /// When it happened.
+    timestamp: String,
+    /// The organization that acted; null for batches and anchors.
+    organization_id: Option<String>,
+    /// The object that was acted on or made.
+    object_id: Option<String>,
+    /// The action in the log; null where there is none.
+    action_id: Option<String>,
+    /// More of it, by type.
+    data: EventData,
+}
+
+/// More of an event.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum EventData {
+    /// `action.failed`.
+    Failed(FailedData),
+    /// Of every event of an action in the log.
+    Action(ActionData),
+    /// `batch.sealed`.
+    Batch(BatchData),
+    /// `batch.anchored` and `anchor.confirmed`.
+    Anchor(AnchorData),
+}
+
+/// Of every event of an action in the log.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by tests alone, described by its schema")]
+pub struct ActionData {
+    /// The action's kind.
+    action_type: String,
+    /// The resource that it acted on, or made first.
+    resource_id: String,
+    /// That resource's version with it.
+    version: u64,
+    /// The wallet that asked.
+    wallet_id: String,
+    /// The address that signed.
+    signer: String,
+    /// The batch that holds it.
+    batch_number: u64,
+    /// The template of the object, or that was acted on or made.
+    template_id: Option<String>,
+    /// The variation that was made, or that an object was minted from.
+    variation_id: Option<String>,
+    /// The wallet that owns the object from here on: of minted and transferred ones.
+    owner_id: Option<String>,
+    /// The name of a template, variation or file that was made.
+    name: Option<String>,
+    /// The digest of a file's bytes: `sha-256=:…:`.
+    digest: Option<String>,
+    /// The payload as it was signed, of actions on objects and of new templates, up to 4,096
+    /// bytes.
+    #[schemars(with = "Option<serde_json::Value>")]
+    payload: Option<serde_json::Value>,
+    /// The payload's size where it is larger; the action itself has it.
+    payload_bytes: Option<u64>,
+}
+
+/// Of an action that was refused.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by tests alone, described by its schema")]
+pub struct FailedData {
+    /// The action's kind.
+    action_type: String,
+    /// The target, as signed.
+    target: String,
+    /// Its index in the request.
+    index: u32,
+    /// How many actions the request held.
+    request_actions: u64,
+    /// True if the whole request was refused because of it.
+    atomic: bool,
+    /// hashStruct of the action, which the signature covers.
+    action_hash: String,
+    /// The error's code, as the answer had it.
+    code: String,
+    /// What was told to do about it, shortened to 300 characters.
+    message: String,
+    /// The first place of the payload that was not right.
+    pointer: Option<String>,
+}
+
+/// Of a sealed batch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by tests alone, described by its schema")]
+pub struct BatchData {
+    /// The batch.
+    batch_id: String,
+    /// Its number.
+    number: u64,
+    /// The sequence of its first action.
+    first_sequence: u64,
+    /// The sequence of its last action.
+    last_sequence: u64,
+    /// How many actions it holds, of whatever organization.
+    action_count: u32,
+    /// The log's head after it.
+    head: String,
+    /// The root of the tree over its leaves.
+    merkle_root: String,
+}
+
+/// Of an anchor.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by tests alone, described by its schema")]
+pub struct AnchorData {
+    /// The anchor.
+    anchor_id: String,
+    /// Its number.
+    number: u64,
+    /// The first batch that no earlier anchor covers.
+    first_batch: u64,
+    /// The last batch that it covers.
+    last_batch: Option<u64>,
+    /// The last action that it covers.
+    last_sequence: u64,
+    /// The log's head there.
+    head: String,
+    /// The root of the log tree there.
+    root: String,
+    /// The contract.
+    contract: String,
+    /// The transaction.
+    tx_hash: Option<String>,
+    /// The block that holds it.
+    block_number: Option<u64>,
+    /// What the batches are now: `anchored` or `finalized`.
+    status: String,
+}
+
+/// A stream of server-sent events.
+pub struct EventText;
+
+impl JsonSchema for EventText {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EventStream".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let event = generator.subschema_for::<EventView>();
+        json_schema!({
+            "type": "string",
+            "description": "Server-sent events. Of each, `id` is its position, `event` its type, \
+                            `data` an Event. Lines that begin with a colon are signs of life.",
+            "contentMediaType": "text/event-stream",
+            "contentSchema": event,
+        })
+    }
+}

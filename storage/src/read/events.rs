@@ -1,0 +1,187 @@
+//! What events are made of: an organization's requests, what others did to its objects, and the
+//! events besides the log.
+
+use kedge_protocol::event::Position;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::{Id, Prefix};
+use rocksdb::Direction;
+
+use super::{PlacedAction, place_of};
+use crate::codec::{self, CodecError};
+use crate::snapshot::{RawRow, ReadError, Snapshot};
+use crate::tables::Table;
+use crate::tables::events::{EventRow, StoredEvent, event_key, position_of, read_position, scope};
+use crate::tables::log::PackedRequest;
+use crate::tables::meta::EVENTS_KEY;
+use crate::tables::objects::{ObjectRow, Origin};
+
+fn direction(descending: bool) -> Direction {
+    if descending {
+        Direction::Reverse
+    } else {
+        Direction::Forward
+    }
+}
+
+/// A request of the log, whose actions are read one by one.
+pub struct LoggedRequest {
+    row: RawRow,
+    first_sequence: u64,
+    batch_number: u64,
+    count: u64,
+}
+
+impl LoggedRequest {
+    pub(super) fn of(row: RawRow) -> Result<Self, ReadError> {
+        let read = |packed: PackedRequest<'_>| {
+            let head: &RequestRecord<'_> = packed.head();
+            (
+                head.first_sequence,
+                head.batch_number,
+                packed.count() as u64,
+            )
+        };
+        let (first_sequence, batch_number, count) = PackedRequest::read(&row.1)
+            .map(read)
+            .map_err(ReadError::row(Table::Log, &row.0))?;
+        Ok(Self {
+            row,
+            first_sequence,
+            batch_number,
+            count,
+        })
+    }
+
+    /// The batch that holds it.
+    pub fn batch_number(&self) -> u64 {
+        self.batch_number
+    }
+
+    /// True if the action at `sequence` is one of its own.
+    pub fn holds(&self, sequence: u64) -> bool {
+        sequence >= self.first_sequence && sequence - self.first_sequence < self.count
+    }
+
+    /// The action at a sequence that it holds.
+    pub fn action(&self, sequence: u64) -> Result<PlacedAction, ReadError> {
+        let read = || -> Result<PlacedAction, CodecError> {
+            if !self.holds(sequence) {
+                return Err(CodecError::bytes("the sequence is another request's"));
+            }
+            let position = (sequence - self.first_sequence) as usize;
+            PlacedAction::read(&PackedRequest::read(&self.row.1)?, position)
+        };
+        read().map_err(ReadError::row(Table::Log, &self.row.0))
+    }
+}
+
+impl Snapshot {
+    /// The request that the action at `sequence` belongs to.
+    pub fn logged_request(&self, sequence: u64) -> Result<Option<LoggedRequest>, ReadError> {
+        self.request_row(sequence)?
+            .map(LoggedRequest::of)
+            .transpose()
+    }
+
+    /// An organization's requests, as first sequence and count of actions: those whose first
+    /// sequence is `from` or lies behind it, in the direction of the list.
+    pub fn request_ranges(
+        &self,
+        organization: Id,
+        from: u64,
+        descending: bool,
+    ) -> impl Iterator<Item = Result<(u64, u64), ReadError>> {
+        let table = Table::RequestsByOrganization;
+        self.list_rows(table, &organization.bytes, from, direction(descending))
+            .map(move |row| {
+                let (key, value) = row?;
+                let read = || Ok((place_of(&key)?, codec::number(&value)?));
+                read().map_err(ReadError::row(table, &key))
+            })
+    }
+
+    /// The sequences, from `from` on, of what other organizations' wallets did to an
+    /// organization's objects.
+    pub fn foreign_actions(
+        &self,
+        organization: Id,
+        from: u64,
+        descending: bool,
+    ) -> impl Iterator<Item = Result<u64, ReadError>> {
+        let table = Table::ForeignActions;
+        self.list_rows(table, &organization.bytes, from, direction(descending))
+            .map(move |row| {
+                let (key, _) = row?;
+                place_of(&key).map_err(ReadError::row(table, &key))
+            })
+    }
+
+    /// The events besides the log that an organization, or everybody, is told, from a place on,
+    /// that place included.
+    pub fn stored_events(
+        &self,
+        organization: Option<Id>,
+        from: Position,
+        descending: bool,
+    ) -> impl Iterator<Item = Result<(Position, EventRow), ReadError>> {
+        let scope = scope(organization);
+        let from = event_key(organization, from);
+        self.rows_from(Table::Events, &from, direction(descending))
+            .take_while(move |row| {
+                row.as_ref()
+                    .map_or(true, |(key, _)| key.starts_with(&scope))
+            })
+            .map(move |row| {
+                let (key, value) = row?;
+                let read = || {
+                    let stored = codec::decode::<StoredEvent<'_>>(&value)?;
+                    Ok((position_of(&key)?, stored.into_row(organization)?))
+                };
+                read().map_err(ReadError::row(Table::Events, &key))
+            })
+    }
+
+    /// The numbers of the first and the last event besides the log that are kept for an
+    /// organization, or for everybody.
+    pub fn stored_event_numbers(
+        &self,
+        organization: Option<Id>,
+    ) -> Result<Option<(u64, u64)>, ReadError> {
+        let scope = scope(organization);
+        let number = |sequence, direction| -> Result<Option<u64>, ReadError> {
+            let from = event_key(organization, sequence);
+            let row = self.rows_from(Table::Events, &from, direction).next();
+            let Some((key, value)) = row.transpose()?.filter(|(key, _)| key.starts_with(&scope))
+            else {
+                return Ok(None);
+            };
+            codec::decode::<StoredEvent<'_>>(&value)
+                .map(|stored| Some(stored.number))
+                .map_err(ReadError::row(Table::Events, &key))
+        };
+        let first = number(Position::start_of(0), Direction::Forward)?;
+        let last = number(Position::end_of(u64::MAX), Direction::Reverse)?;
+        Ok(first.zip(last))
+    }
+
+    /// The place of the last event, of whatever kind: of the newest batch, or of what was told
+    /// besides the log since. What is told later stands behind it.
+    pub fn last_position(&self) -> Result<Position, ReadError> {
+        let sequence = self.head()?.sequence;
+        let of_log = Position {
+            sequence,
+            index: Position::BATCH,
+        };
+        let beside = self.get(Table::Meta, EVENTS_KEY, |bytes| {
+            codec::array(bytes).map(read_position)
+        })?;
+        Ok(beside.map_or(of_log, |beside| beside.max(of_log)))
+    }
+
+    /// Where an object comes from.
+    pub fn origin(&self, object: Id) -> Result<Option<Origin>, ReadError> {
+        self.by_id(Table::Objects, Prefix::Object, object, |_, bytes| {
+            Ok(codec::decode::<ObjectRow<'_>>(bytes)?.origin())
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Thousands of streams on one server: what each costs, and that each gets everything.
+
+use tokio::task::JoinSet;
+
+use crate::event_stream::{Ask, EventStream};
+use crate::events::types;
+use crate::harness::{Caller, Server, Signed};
+
+/// Streams that are open when memory is looked at first: what the server makes once is made then.
+const FIRST: usize = 500;
+/// All streams.
+const ALL: usize = 5_000;
+/// Streams that are opened at one time.
+const OPENING: usize = 50;
+/// Memory that one stream may take, with its connection.
+const STREAM_BYTES_MAX: u64 = 48 * 1024;
+/// Memory that sending to all of them may take, for each.
+const SENDING_BYTES_MAX: u64 = 24 * 1024;
+
+async fn open(server: &Server, caller: &Caller, streams: &mut Vec<EventStream>, count: usize) {
+    while streams.len() < count {
+        let missing = OPENING.min(count - streams.len());
+        let opening =
+            (0..missing).map(|_| EventStream::begin(server, &caller.token, Ask::default()));
+        for opened in opening.collect::<Vec<_>>() {
+            streams.push(opened.await);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn five_thousand_streams_are_cheap_and_get_everything() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template_id = ann.new_template(&server, "ticket").await;
+    let object_id = ann.new_object(&server, &template_id).await;
+    let mut streams = Vec::with_capacity(ALL);
+    open(&server, &ann, &mut streams, FIRST).await;
+    let first_bytes = server.memory_bytes();
+    open(&server, &ann, &mut streams, ALL).await;
+    let open_bytes = server.memory_bytes();
+    let added = (ALL - FIRST) as u64;
+    let each = open_bytes.saturating_sub(first_bytes) / added;
+    assert!(each < STREAM_BYTES_MAX, "{each} bytes a stream");
+
+    let emits: Vec<Signed<'_>> = vec![("emit", &object_id, "{}"); 20];
+    for _ in 0..3 {
+        ann.bus(&server, &emits, true).await.expect(200);
+    }
+    ann.action(&server, ("lock", &object_id, "{}"))
+        .await
+        .expect(201);
+    let mut reading = JoinSet::new();
+    for mut stream in streams {
+        reading.spawn(async move {
+            let seen = stream.until("object.locked").await;
+            (types(&seen).join(" "), stream)
+        });
+    }
+    let expected = ["action.executed "; 20].concat() + "batch.sealed ";
+    let expected = expected.repeat(3) + "object.locked";
+    let mut streams = Vec::with_capacity(ALL);
+    while let Some(read) = reading.join_next().await {
+        let (seen, stream) = read.unwrap();
+        assert_eq!(seen, expected);
+        streams.push(stream);
+    }
+    assert_eq!(streams.len(), ALL);
+    let sent_bytes = server.memory_bytes();
+    let each = sent_bytes.saturating_sub(open_bytes) / ALL as u64;
+    assert!(
+        each < SENDING_BYTES_MAX,
+        "{each} bytes more a stream after sending"
+    );
+    println!(
+        "{} bytes a stream, {each} more after sending",
+        open_bytes.saturating_sub(first_bytes) / added
+    );
+}
