@@ -21,9 +21,7 @@ use kedge_storage::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::api::{
-    ActionOutcome, Done, Made, NewSecret, Outcome, Placement, SealedBatch, SubmitError,
-};
+use crate::api::{NewSecret, Outcome, Placement, SealedBatch, SubmitError};
 use crate::engine::Clock;
 use crate::events::{Beside, Listeners};
 use crate::metric_definitions as metric;
