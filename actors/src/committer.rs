@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use kedge_machine::image::Image;
+use kedge_machine::sequencer::Placed;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, Frontier};

@@ -261,7 +261,16 @@ impl Account {
             headers: Vec::new(),
             bearer: true,
         };
-        let mut sending = Sending::new(self, &request);
+        self.read(&request, what).await
+    }
+
+    /// Sends what is not signed, and reads the answer.
+    pub(crate) async fn read<T: DeserializeOwned>(
+        &self,
+        request: &Authorized<'_>,
+        what: &'static str,
+    ) -> Result<T> {
+        let mut sending = Sending::new(self, request);
         loop {
             let answer = sending.once(None).await?;
             if answer.is_success() || !sending.again(&answer).await? {

@@ -230,3 +230,75 @@ pub(crate) fn number_key(webhook: &Id, delivery: &Id) -> Vec<u8> {
     key.extend_from_slice(&delivery.bytes);
     key
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{decode, encode_into};
+
+    fn row(status: DeliveryStatus) -> DeliveryRow {
+        DeliveryRow {
+            webhook_id: id(Prefix::Webhook, [1; 16]),
+            number: 7,
+            id: id(Prefix::Delivery, [2; 16]),
+            event_id: id(Prefix::Event, [3; 16]),
+            event_type: EventType::ObjectLocked,
+            position: Position {
+                sequence: 1 << 40,
+                index: 501,
+            },
+            object_id: Some(id(Prefix::Object, [4; 16])),
+            status,
+            attempts: 12,
+            tries: 2,
+            redelivery: true,
+            response_status: Some(503),
+            error: Some("the receiver answered 503".to_owned()),
+            created_at_ms: 1,
+            last_attempt_at_ms: Some(2),
+            next_attempt_at_ms: None,
+        }
+    }
+
+    #[test]
+    fn deliveries_and_places_read_back() {
+        let statuses = [
+            DeliveryStatus::Pending,
+            DeliveryStatus::Delivered,
+            DeliveryStatus::Failed,
+        ];
+        for status in statuses {
+            let (row, mut bytes) = (row(status), Vec::new());
+            encode_into(&mut bytes, &StoredDelivery::from(&row));
+            let read = decode::<StoredDelivery<'_>>(&bytes).unwrap();
+            assert_eq!(read.into_delivery(row.webhook_id, 7), Ok(row));
+        }
+        for rest in [None, Some(Rest::Off), Some(Rest::Gone { version: 9 })] {
+            let position = Position::start_of(5);
+            let row = OutboxRow {
+                position,
+                next_number: 8,
+                rest,
+            };
+            let mut bytes = Vec::new();
+            encode_into(&mut bytes, &StoredOutbox::from(&row));
+            assert_eq!(decode::<StoredOutbox>(&bytes).unwrap().into_outbox(), Ok(row));
+        }
+    }
+
+    #[test]
+    fn keys_of_one_webhook_stand_together_in_order() {
+        let webhook = id(Prefix::Webhook, [9; 16]);
+        let keys = [
+            delivery_key(&webhook, 1),
+            delivery_key(&webhook, 255),
+            delivery_key(&webhook, 256),
+        ];
+        assert!(keys.is_sorted());
+        let prefix = deliveries_prefix(&webhook);
+        assert!(keys.iter().all(|key| key.starts_with(&prefix)));
+        assert!(!outbox_key(&webhook).starts_with(&prefix));
+        let delivery = id(Prefix::Delivery, [2; 16]);
+        assert!(!number_key(&webhook, &delivery).starts_with(&prefix));
+    }
+}
