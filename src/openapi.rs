@@ -107,7 +107,10 @@ fn operation(
 ) -> Value {
     let mut parameters: Vec<Value> = Vec::new();
     for part in endpoint.path.split('/') {
-        if let Some(name) = part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+        if let Some(name) = part
+            .strip_prefix('{')
+            .and_then(|part| part.strip_suffix('}'))
+        {
             parameters.push(json!({
                 "name": name, "in": "path", "required": true, "schema": { "type": "string" },
             }));

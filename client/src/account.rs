@@ -261,16 +261,7 @@ impl Account {
             headers: Vec::new(),
             bearer: true,
         };
-        self.read(&request, what).await
-    }
-
-    /// Sends what is not signed, and reads the answer.
-    pub(crate) async fn read<T: DeserializeOwned>(
-        &self,
-        request: &Authorized<'_>,
-        what: &'static str,
-    ) -> Result<T> {
-        let mut sending = Sending::new(self, request);
+        let mut sending = Sending::new(self, &request);
         loop {
             let answer = sending.once(None).await?;
             if answer.is_success() || !sending.again(&answer).await? {

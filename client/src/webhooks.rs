@@ -7,7 +7,7 @@ use kedge_protocol::{Hash, Id, Prefix};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::account::{Account, Authorized};
+use crate::account::Account;
 use crate::error::Result;
 use crate::page::{ListQuery, Pages};
 use crate::sign::ActionText;
@@ -112,11 +112,7 @@ impl Account {
     }
 
     /// Changes a webhook.
-    pub async fn update_webhook(
-        &self,
-        id: Id,
-        change: &WebhookChange,
-    ) -> Result<Changed<Webhook>> {
+    pub async fn update_webhook(&self, id: Id, change: &WebhookChange) -> Result<Changed<Webhook>> {
         let target = id.to_string();
         let path = format!("/webhooks/{target}");
         let kind = Kind::WebhookUpdate;
@@ -165,23 +161,16 @@ impl Account {
 
     /// Sends a test event at once, and says what came of it.
     pub async fn test_webhook(&self, id: Id) -> Result<Delivery> {
-        self.ask(&format!("/webhooks/{id}/test")).await
+        self.send_anew(&format!("/webhooks/{id}/test")).await
     }
 
     /// Has a delivery made again, at once.
     pub async fn redeliver(&self, webhook_id: Id, delivery_id: Id) -> Result<Delivery> {
         let path = format!("/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver");
-        self.ask(&path).await
+        self.send_anew(&path).await
     }
 
-    async fn ask(&self, path: &str) -> Result<Delivery> {
-        let request = Authorized {
-            method: Method::POST,
-            path,
-            body: Bytes::new(),
-            headers: Vec::new(),
-            bearer: true,
-        };
-        self.read(&request, "a delivery").await
+    async fn send_anew(&self, path: &str) -> Result<Delivery> {
+        self.ask(Method::POST, path, Bytes::new(), "a delivery").await
     }
 }

@@ -268,7 +268,10 @@ mod tests {
         assert_eq!(found.id, "obj_1");
         let path = "/webhooks/whk_1/deliveries/dlv_2/redeliver";
         let found = router.find(&Method::POST, path).unwrap();
-        assert_eq!((found.id.as_str(), found.sub_id.as_str()), ("whk_1", "dlv_2"));
+        assert_eq!(
+            (found.id.as_str(), found.sub_id.as_str()),
+            ("whk_1", "dlv_2")
+        );
         let head = router.find(&Method::HEAD, "/objects/obj_1").unwrap();
         assert_eq!(TABLE[head.index].method, Method::GET);
         let error = router.find(&Method::DELETE, "/objects/obj_1").unwrap_err();

@@ -66,7 +66,12 @@ fn changes() -> Vec<Endpoint> {
             status: 201,
             response: schema::<Changed<WebhookWithSecret>>,
             handler: handler!(webhooks::create),
-            ..row(Method::POST, "/webhooks", TAG, "Make a webhook; its secret is shown once")
+            ..row(
+                Method::POST,
+                "/webhooks",
+                TAG,
+                "Make a webhook; its secret is shown once",
+            )
         },
         Endpoint {
             signs: Signs::Body(Kind::WebhookUpdate, Target::Path),
@@ -108,7 +113,12 @@ fn looks() -> Vec<Endpoint> {
             query: &[LIST],
             response: schema::<Page<WebhookView>>,
             handler: handler!(webhooks::list),
-            ..row(Method::GET, "/webhooks", TAG, "List the organization's webhooks")
+            ..row(
+                Method::GET,
+                "/webhooks",
+                TAG,
+                "List the organization's webhooks",
+            )
         },
         Endpoint {
             response: schema::<WebhookView>,

@@ -268,7 +268,9 @@ impl Guard {
         let lookup = tokio::task::spawn_blocking(move || {
             // Held until the resolver is done, whoever still waits for it.
             let _turn = turn;
-            (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
+            (name.as_str(), port)
+                .to_socket_addrs()
+                .map(Iterator::collect)
         });
         match lookup.await {
             Ok(Ok(found)) => Ok(found),
@@ -423,7 +425,10 @@ mod tests {
         let target = Target::parse("http://10.1.2.3:8080/a?b").unwrap();
         let found = guard.addresses(&target).await.unwrap();
         assert_eq!(found, ["10.1.2.3:8080".parse().unwrap()]);
-        assert_eq!((target.authority.as_str(), target.path.as_str()), ("10.1.2.3:8080", "/a?b"));
+        assert_eq!(
+            (target.authority.as_str(), target.path.as_str()),
+            ("10.1.2.3:8080", "/a?b")
+        );
     }
 
     #[tokio::test]

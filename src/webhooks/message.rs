@@ -103,10 +103,16 @@ mod tests {
         };
         let (_, small) = of(10);
         assert_eq!(small["data"]["a"], "xxxxxxxxxx");
-        assert_eq!((&small["type"], &small["receipt"]), (&json!("object.updated"), &Value::Null));
+        assert_eq!(
+            (&small["type"], &small["receipt"]),
+            (&json!("object.updated"), &Value::Null)
+        );
         let (bytes, large) = of(WEBHOOK_BODY_BYTES_MAX);
         assert!(bytes < WEBHOOK_BODY_BYTES_MAX, "{bytes}");
-        assert_eq!(large["data"], json!({ "omitted": true, "bytes": WEBHOOK_BODY_BYTES_MAX + 8 }));
+        assert_eq!(
+            large["data"],
+            json!({ "omitted": true, "bytes": WEBHOOK_BODY_BYTES_MAX + 8 })
+        );
         assert_eq!(large["sequence"], 9);
     }
 }

@@ -88,10 +88,13 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, PosterError> {
         path: file.display().to_string(),
         why,
     };
-    let certificates = CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
+    let certificates =
+        CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
     for certificate in certificates {
         let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| wrong(error.to_string()))?;
     }
     Ok(roots)
 }
@@ -164,7 +167,11 @@ impl Poster {
         }
         let name = ServerName::try_from(target.name).map_err(|_| TargetError::Form)?;
         let stream = self.tls.connect(name, stream).await;
-        answer(stream.map_err(|error| NoAnswer::Tls(error.to_string()))?, request).await
+        answer(
+            stream.map_err(|error| NoAnswer::Tls(error.to_string()))?,
+            request,
+        )
+        .await
     }
 }
 
@@ -183,7 +190,9 @@ where
     TokioIo<S>: Read + Write,
 {
     let broken = |_| NoAnswer::Broken;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(broken)?;
     let driver = Driver(tokio::spawn(connection).abort_handle());
     let response = sender.send_request(request).await.map_err(broken)?;
     let (parts, body) = response.into_parts();

@@ -66,9 +66,12 @@ impl Desk {
         if self.room() == 0 {
             return None;
         }
-        let due = self.turns().filter_map(|waiting| waiting.row.next_attempt_at_ms);
+        let due = self
+            .turns()
+            .filter_map(|waiting| waiting.row.next_attempt_at_ms);
         let now_ms = self.engine.now_ms();
-        due.min().map(|due_ms| Duration::from_millis(due_ms.saturating_sub(now_ms)))
+        due.min()
+            .map(|due_ms| Duration::from_millis(due_ms.saturating_sub(now_ms)))
     }
 
     /// Begins what is due.
@@ -210,7 +213,11 @@ impl Desk {
             return Ok(Err(RedeliverError::NotFound));
         };
         let number = stored.number;
-        if let Some(waiting) = self.waiting.get(&number).filter(|waiting| waiting.under_way) {
+        if let Some(waiting) = self
+            .waiting
+            .get(&number)
+            .filter(|waiting| waiting.under_way)
+        {
             return Ok(Ok(waiting.row.clone()));
         }
         let mut row = match self.waiting.remove(&number) {

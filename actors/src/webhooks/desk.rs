@@ -66,7 +66,11 @@ pub(super) struct Desk {
 
 impl Desk {
     /// Takes up what is stored.
-    pub(super) fn load(worker: &Worker, webhook: &Webhook, snapshot: &Snapshot) -> Result<Self, ReadError> {
+    pub(super) fn load(
+        worker: &Worker,
+        webhook: &Webhook,
+        snapshot: &Snapshot,
+    ) -> Result<Self, ReadError> {
         let outbox = snapshot.outbox(webhook.id)?.unwrap_or(OutboxRow {
             // What happens after the action that made it.
             position: Position::start_of(webhook.trace.created_sequence),
@@ -149,7 +153,8 @@ impl Desk {
             let row = &mut waiting.row;
             row.status = DeliveryStatus::Failed;
             row.next_attempt_at_ms = None;
-            row.error.get_or_insert_with(|| "the webhook was switched off".to_owned());
+            row.error
+                .get_or_insert_with(|| "the webhook was switched off".to_owned());
             self.ended.push_back((number, row.id));
             writes.push(SideWrite::Delivery(waiting.row));
         }

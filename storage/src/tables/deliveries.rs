@@ -282,7 +282,10 @@ mod tests {
             };
             let mut bytes = Vec::new();
             encode_into(&mut bytes, &StoredOutbox::from(&row));
-            assert_eq!(decode::<StoredOutbox>(&bytes).unwrap().into_outbox(), Ok(row));
+            assert_eq!(
+                decode::<StoredOutbox>(&bytes).unwrap().into_outbox(),
+                Ok(row)
+            );
         }
     }
 

@@ -45,7 +45,9 @@ impl Message {
     pub(super) fn signature(&self, secret: &str) -> String {
         use base64::Engine as _;
         let secret = secret.strip_prefix("whsec_").unwrap();
-        let secret = base64::engine::general_purpose::STANDARD.decode(secret).unwrap();
+        let secret = base64::engine::general_purpose::STANDARD
+            .decode(secret)
+            .unwrap();
         let time_s = self.header("webhook-timestamp").parse().unwrap();
         kedge::webhooks::secret::sign(&secret, self.id(), time_s, &self.bytes).unwrap()
     }
