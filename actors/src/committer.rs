@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use kedge_machine::image::Image;
-use kedge_machine::sequencer::Placed;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, Frontier};
@@ -22,9 +21,7 @@ use kedge_storage::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::api::{
-    ActionOutcome, Done, Made, NewSecret, Outcome, Placement, SealedBatch, SubmitError,
-};
+use crate::api::{NewSecret, Outcome, Placement, SealedBatch, SubmitError};
 use crate::engine::Clock;
 use crate::events::{Beside, Listeners};
 use crate::metric_definitions as metric;

@@ -171,6 +171,7 @@ impl Account {
     }
 
     async fn send_anew(&self, path: &str) -> Result<Delivery> {
-        self.ask(Method::POST, path, Bytes::new(), "a delivery").await
+        self.ask(Method::POST, path, Bytes::new(), "a delivery")
+            .await
     }
 }

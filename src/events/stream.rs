@@ -185,7 +185,7 @@ impl Stream {
                     () = self.writer.gone() => return WriteError::Gone.into(),
                 }
             }
-            lines = ": \n".to_owned();
+            lines = String::from(": \n");
         }
     }
 

@@ -30,15 +30,12 @@ pub fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
         Some(_) => receipt_of(app, event.position.sequence)?,
         None => None,
     };
-    write(event, receipt).map_err(|error| ApiError::internal(&error))
+    write(event, receipt.as_ref()).map_err(|error| ApiError::internal(&error))
 }
 
 /// Data that would make the body too large is left out: the action itself has it.
-fn write(mut event: Event, receipt: Option<Receipt>) -> Result<Vec<u8>, serde_json::Error> {
-    let message = |event: &Event| {
-        let receipt = receipt.as_ref();
-        serde_json::to_vec(&Message { event, receipt })
-    };
+fn write(mut event: Event, receipt: Option<&Receipt>) -> Result<Vec<u8>, serde_json::Error> {
+    let message = |event: &Event| serde_json::to_vec(&Message { event, receipt });
     let body = message(&event)?;
     if body.len() < WEBHOOK_BODY_BYTES_MAX {
         return Ok(body);

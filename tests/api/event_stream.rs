@@ -132,8 +132,8 @@ impl EventStream {
     pub(crate) async fn try_block(&mut self) -> std::io::Result<Option<Block>> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
-                let block = Block::of(block);
-                self.text = rest.to_owned();
+                let (block, rest) = (Block::of(block), String::from(rest));
+                self.text = rest;
                 if let Some(id) = &block.id {
                     self.last_id.clone_from(id);
                 }

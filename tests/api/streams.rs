@@ -338,6 +338,7 @@ async fn until_open(server: &Server, caller: &Caller) -> EventStream {
 
 #[tokio::test]
 async fn who_does_not_read_is_cut_off_and_others_are_not() {
+    const BATCHES: usize = 5;
     let options = ["write_timeout_s=1", "streams_max=2"];
     let server = Server::start_with(&options).await;
     let (ann, object_id) = caller_with_object(&server).await;
@@ -350,7 +351,6 @@ async fn who_does_not_read_is_cut_off_and_others_are_not() {
     // More than the system's buffers on both sides take.
     let payload = json!({ "text": "x".repeat(4_000) }).to_string();
     let emits: Vec<Signed<'_>> = vec![("emit", &object_id, &payload); 500];
-    const BATCHES: usize = 5;
     for _ in 0..BATCHES {
         ann.bus(&server, &emits, true).await.expect(200);
         assert_eq!(quick.until("batch.sealed").await.len(), 501);
@@ -363,11 +363,8 @@ async fn who_does_not_read_is_cut_off_and_others_are_not() {
     assert_eq!(next.event().await["type"], "object.locked");
     // What the slow one was sent is whole up to where it was cut off, and it goes on from there.
     let mut seen = 0;
-    loop {
-        match slow.try_block().await {
-            Ok(Some(block)) => seen += usize::from(block.data.is_some()),
-            Ok(None) | Err(_) => break,
-        }
+    while let Ok(Some(block)) = slow.try_block().await {
+        seen += usize::from(block.data.is_some());
     }
     assert!(seen < 501 * BATCHES, "{seen}");
     let position = slow.last_id.clone();

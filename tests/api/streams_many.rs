@@ -72,7 +72,7 @@ async fn five_thousand_streams_are_cheap_and_get_everything() {
         each < SENDING_BYTES_MAX,
         "{each} bytes more a stream after sending"
     );
-    println!(
+    eprintln!(
         "{} bytes a stream, {each} more after sending",
         open_bytes.saturating_sub(first_bytes) / added
     );

@@ -220,15 +220,14 @@ impl Desk {
         {
             return Ok(Ok(waiting.row.clone()));
         }
-        let mut row = match self.waiting.remove(&number) {
-            Some(waiting) => waiting.row,
-            None => {
-                self.ended.retain(|(ended, _)| *ended != number);
-                // Order was kept when it was first sent; now it is out of it anyhow.
-                DeliveryRow {
-                    redelivery: true,
-                    ..stored
-                }
+        let mut row = if let Some(waiting) = self.waiting.remove(&number) {
+            waiting.row
+        } else {
+            self.ended.retain(|(ended, _)| *ended != number);
+            // Order was kept when it was first sent; now it is out of it anyhow.
+            DeliveryRow {
+                redelivery: true,
+                ..stored
             }
         };
         row.status = DeliveryStatus::Pending;

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 /// How long a test waits for messages before it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A message as it arrived.
 #[derive(Clone, Debug)]
@@ -152,10 +152,11 @@ impl Receiver {
     pub(super) async fn wait(&self, enough: impl Fn(&[Message]) -> bool) -> Vec<Message> {
         let mut messages = self.messages.clone();
         let arrived = messages.wait_for(|messages| enough(messages));
-        match tokio::time::timeout(PATIENCE, arrived).await {
-            Ok(messages) => messages.unwrap().clone(),
-            Err(_) => panic!("only these arrived: {:#?}", self.so_far()),
-        }
+        let arrived = tokio::time::timeout(PATIENCE, arrived).await;
+        let Ok(messages) = arrived else {
+            panic!("only these arrived: {:#?}", self.so_far());
+        };
+        messages.unwrap().clone()
     }
 
     pub(super) fn so_far(&self) -> Vec<Message> {
