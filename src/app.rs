@@ -29,6 +29,8 @@ use crate::limits::RateLimits;
 use crate::operator::Operator;
 use crate::signing::{Request, Verifier};
 use crate::v2;
+use crate::webhooks::Sender;
+use crate::webhooks::post::PosterError;
 
 /// Requests whose text is longer are hashed on a thread of their own: the smaller ones take less
 /// time than handing them over, and the runtime's few workers are a bounded pool already.
@@ -74,6 +76,8 @@ pub struct App {
     pub operator: Option<Operator>,
     /// Answers v2 paths.
     pub v2: v2::Layer,
+    /// Sends to webhooks.
+    pub webhooks: Sender,
     /// The URL that callers know.
     pub public_url: String,
     large_hashes: Arc<Semaphore>,
@@ -89,6 +93,9 @@ pub enum AppError {
     /// The keys of access tokens.
     #[error(transparent)]
     Keys(#[from] KeysError),
+    /// Sending to webhooks.
+    #[error(transparent)]
+    Webhooks(#[from] PosterError),
     /// Password hashing.
     #[error(transparent)]
     Password(#[from] PasswordError),
@@ -139,6 +146,7 @@ impl App {
             request_timeout: Duration::from_secs(config.request_timeout_s),
             idempotency: InProgress::default(),
             idempotency_key_s: config.idempotency_key_s,
+            webhooks: Sender::new(config)?,
             operator,
             v2: v2::Layer::new(config),
             public_url,

@@ -32,6 +32,8 @@ pub struct Call {
     pub method: Method,
     /// `{id}` of the path.
     pub id: String,
+    /// The parameter behind it, where the path has two.
+    pub sub_id: String,
     /// The query.
     pub query: Query,
     /// The request's headers.

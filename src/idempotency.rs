@@ -30,6 +30,7 @@ use crate::error::{ApiError, Code};
 use crate::routes;
 use crate::views::accounts::{ApiKeyView, InvitationView};
 use crate::views::resources::{FileView, ObjectView, TemplateView, VariationView, WalletView};
+use crate::views::webhook::WebhookView;
 
 /// The header.
 pub const HEADER: &str = "idempotency-key";
@@ -255,6 +256,7 @@ fn resource(done: &Done, timestamp_ms: u64, minted: u64) -> serde_json::Result<V
             serde_json::to_vec(&InvitationView::from(invitation))
         }
         (Some(Image::ApiKey(key)), _) => serde_json::to_vec(&ApiKeyView::of(key, None)),
+        (Some(Image::Webhook(webhook)), _) => serde_json::to_vec(&WebhookView::from(webhook)),
         (Some(Image::Template(template)), None) => {
             serde_json::to_vec(&TemplateView::of(template, minted))
         }

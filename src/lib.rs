@@ -33,3 +33,4 @@ pub mod stream;
 pub mod v2;
 pub mod verify;
 pub mod views;
+pub mod webhooks;

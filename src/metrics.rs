@@ -214,6 +214,7 @@ fn method_label(method: &str) -> &'static str {
         "GET" => "GET",
         "POST" => "POST",
         "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
         _ => "other",
     }
 }

@@ -106,10 +106,15 @@ fn operation(
     writing: &mut SchemaGenerator,
 ) -> Value {
     let mut parameters: Vec<Value> = Vec::new();
-    if endpoint.path.contains("{id}") {
-        parameters.push(json!({
-            "name": "id", "in": "path", "required": true, "schema": { "type": "string" },
-        }));
+    for part in endpoint.path.split('/') {
+        if let Some(name) = part
+            .strip_prefix('{')
+            .and_then(|part| part.strip_suffix('}'))
+        {
+            parameters.push(json!({
+                "name": name, "in": "path", "required": true, "schema": { "type": "string" },
+            }));
+        }
     }
     parameters.extend(
         endpoint

@@ -30,6 +30,7 @@ use crate::sequencer::{Sequencer, SequencerMessage, SequencerOptions};
 use crate::shard::{Shard, ShardOptions, parts};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 use crate::unit::Unit;
+use crate::webhooks::WebhooksMessage;
 use crate::work::Work;
 use crate::world::{Catalog, Progress, Published, Reader};
 
@@ -104,6 +105,7 @@ pub(crate) struct Inner {
     disk_full: Arc<AtomicBool>,
     failed: watch::Receiver<Option<String>>,
     pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
+    pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
     pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
     shards: usize,
 }
@@ -244,6 +246,7 @@ impl Engine {
                 disk_full,
                 failed,
                 checkpoint: Mutex::new(None),
+                webhooks: OnceLock::new(),
                 anchor: OnceLock::new(),
                 shards,
             }),

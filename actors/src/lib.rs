@@ -24,6 +24,7 @@ mod shard;
 mod supervisor;
 mod supply;
 mod unit;
+pub mod webhooks;
 mod work;
 mod world;
 

@@ -35,6 +35,10 @@ pub const DISK_FULL: &str = "kedge_disk_full";
 pub const ANCHOR_LAG_BATCHES: &str = "kedge_anchor_lag_batches";
 /// Seconds since the oldest batch that is not anchored was sealed.
 pub const ANCHOR_LAG_SECONDS: &str = "kedge_anchor_lag_seconds";
+/// Time of an attempt to deliver to a webhook, labelled `outcome` (delivered, failed, gone).
+pub const WEBHOOK_ATTEMPT_SECONDS: &str = "kedge_webhook_attempt_seconds";
+/// Deliveries to webhooks that have ended, labelled `status` (delivered, failed).
+pub const WEBHOOK_DELIVERIES: &str = "kedge_webhook_deliveries_total";
 
 /// Tells the recorder what the metrics mean.
 pub fn describe() {
@@ -73,5 +77,14 @@ pub fn describe() {
         ANCHOR_LAG_SECONDS,
         Unit::Seconds,
         "Age of the oldest batch that is not anchored"
+    );
+    describe_histogram!(
+        WEBHOOK_ATTEMPT_SECONDS,
+        Unit::Seconds,
+        "Time of an attempt to deliver to a webhook"
+    );
+    describe_counter!(
+        WEBHOOK_DELIVERIES,
+        "Deliveries to webhooks that were made or given up"
     );
 }

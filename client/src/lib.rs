@@ -45,6 +45,7 @@ mod template;
 mod transport;
 mod verify;
 mod watch;
+mod webhooks;
 
 pub use account::{Account, Registration};
 pub use accounts::{
@@ -59,3 +60,4 @@ pub use preview::{Preview, PreviewResult, PreviewedObject};
 pub use resources::ProofForm;
 pub use retry::RetryPolicy;
 pub use types::{Changed, NewObject, NewTemplate, NewVariation, Properties, TemplateChange};
+pub use webhooks::{Delivery, NewWebhook, Webhook, WebhookChange};

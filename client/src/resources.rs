@@ -231,6 +231,8 @@ fn path_name(kind: &Kind) -> &'static str {
         Kind::TemplateVariations => "making variations",
         Kind::Mint => "minting an object",
         Kind::Transfer => "transferring an object",
+        Kind::WebhookCreate => "making a webhook",
+        Kind::WebhookUpdate | Kind::WebhookDelete | Kind::WebhookRotate => "changing a webhook",
         Kind::Update => "updating an object",
         _ => "changing an account",
     }

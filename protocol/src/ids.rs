@@ -97,6 +97,12 @@ impl Id {
         }
     }
 
+    /// The identifier of the delivery of an event to a webhook: the same at every attempt.
+    pub fn of_delivery(event: &Self, webhook: &Self) -> Self {
+        let hash = keccak_parts(&[&event.bytes, &webhook.bytes]);
+        Self::of_hash(Prefix::Delivery, &hash)
+    }
+
     /// Reads an identifier that must have this prefix.
     pub fn parse_as(prefix: Prefix, text: &str) -> Result<Self, IdError> {
         let id: Self = text.parse()?;

@@ -58,6 +58,14 @@ pub const WEBHOOKS_MAX: usize = 100;
 pub const URL_BYTES_MAX: usize = 2_048;
 /// Types of events that one webhook names.
 pub const WEBHOOK_EVENTS_MAX: usize = 32;
+/// Deliveries of one webhook that wait at one time; what happens meanwhile waits in the log.
+pub const WEBHOOK_PENDING_MAX: usize = 1_000;
+/// Deliveries of one webhook that have ended and can still be looked at.
+pub const WEBHOOK_DELIVERIES_KEPT: usize = 1_000;
+/// Bytes of the body that a webhook is sent (Standard Webhooks 1.0, payload size).
+pub const WEBHOOK_BODY_BYTES_MAX: usize = 20_000;
+/// Bytes of a receiver's answer that are read.
+pub const WEBHOOK_ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// How long an invitation may stand open, seconds.
 pub const INVITATION_S_MAX: u64 = 30 * 24 * 60 * 60;
 /// How long it does where the request does not say, seconds.

@@ -119,13 +119,20 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
             "must be one path segment of at most 64 letters, digits, -, ., _ or ~, and not user, activity or templates",
         ));
     }
+    let schedule = &config.webhook_retry_schedule_s;
+    if schedule.is_empty() || schedule.len() > 100 {
+        return Err(wrong(
+            "webhook_retry_schedule_s",
+            "must hold 1 to 100 delays: one before each attempt",
+        ));
+    }
     ranges(config)?;
     chain(config)
 }
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 27] = [
+    let ranges: [(&'static str, u64, u64, u64); 29] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
         ("streams_max", config.streams_max as u64, 0, 1 << 20),
@@ -200,6 +207,13 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
             config.objects_live_max as u64,
             1_024,
             1 << 32,
+        ),
+        ("webhook_timeout_s", config.webhook_timeout_s, 1, 300),
+        (
+            "webhook_attempts_max",
+            config.webhook_attempts_max as u64,
+            1,
+            1 << 16,
         ),
         ("wal_bytes_max", config.wal_bytes_max, 1 << 20, 1 << 40),
         (

@@ -201,6 +201,23 @@ options! {
         /// Without it the operator changes nothing in the log.
         operator_key_file: Option<PathBuf> = None;
     }
+    "Webhooks" {
+        /// Networks, such as `10.1.0.0/16`, that webhooks may lead to although they are not the
+        /// public internet. There `http://` is taken too.
+        webhook_allowed_networks: Vec<Network> = Vec::new();
+        /// Seconds before each attempt at a delivery; up to a fifth is added from the second
+        /// on. After the last attempt it is given up.
+        webhook_retry_schedule_s: Vec<u64> = vec![
+            0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400,
+        ];
+        /// Seconds that one attempt may take, connecting included.
+        webhook_timeout_s: u64 = 15;
+        /// Attempts under way at one time, over all webhooks.
+        webhook_attempts_max: usize = 256;
+        /// PEM file with certificates of authorities that receivers' certificates may come from,
+        /// besides the public ones.
+        webhook_ca_file: Option<PathBuf> = None;
+    }
     "Store" {
         /// Bytes of memory for blocks read from the store.
         block_cache_bytes: usize = 256 * 1024 * 1024;

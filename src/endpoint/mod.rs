@@ -6,6 +6,7 @@ mod bodies;
 mod table;
 mod templates;
 mod transfers;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -202,6 +203,8 @@ pub struct Found {
     pub index: usize,
     /// `{id}` of the path.
     pub id: String,
+    /// The parameter behind it, where the path has two.
+    pub sub_id: String,
 }
 
 impl Default for Router {
@@ -234,8 +237,13 @@ impl Router {
             method.as_str()
         };
         if let Some(&index) = matched.value.get(wanted) {
-            let id = matched.params.get("id").unwrap_or_default().to_owned();
-            return Ok(Found { index, id });
+            let mut parameters = matched.params.iter();
+            let mut next = || parameters.next().map_or("", |(_, value)| value).to_owned();
+            return Ok(Found {
+                index,
+                id: next(),
+                sub_id: next(),
+            });
         }
         let mut allowed: Vec<&str> = matched.value.keys().copied().collect();
         if allowed.contains(&"GET") {
@@ -258,6 +266,12 @@ mod tests {
         let found = router.find(&Method::PATCH, "/objects/obj_1").unwrap();
         assert_eq!(TABLE[found.index].path, "/objects/{id}");
         assert_eq!(found.id, "obj_1");
+        let path = "/webhooks/whk_1/deliveries/dlv_2/redeliver";
+        let found = router.find(&Method::POST, path).unwrap();
+        assert_eq!(
+            (found.id.as_str(), found.sub_id.as_str()),
+            ("whk_1", "dlv_2")
+        );
         let head = router.find(&Method::HEAD, "/objects/obj_1").unwrap();
         assert_eq!(TABLE[head.index].method, Method::GET);
         let error = router.find(&Method::DELETE, "/objects/obj_1").unwrap_err();
@@ -278,6 +292,8 @@ mod tests {
             "/wallets/logout",
             "/wallets/token/refresh",
             "/ebus/actions/preview",
+            "/webhooks/{id}/test",
+            "/webhooks/{id}/deliveries/{delivery_id}/redeliver",
         ];
         for endpoint in TABLE.iter() {
             let changes = endpoint.method != Method::GET && !unsigned.contains(&endpoint.path);
@@ -288,7 +304,8 @@ mod tests {
                 endpoint.path
             );
             let bodiless = matches!(endpoint.signs, Signs::NoBody(..) | Signs::PathAddress(..));
-            let has_body = endpoint.method != Method::GET && !bodiless;
+            let asks = endpoint.path.starts_with("/webhooks/") && endpoint.signs == Signs::Nothing;
+            let has_body = endpoint.method != Method::GET && !bodiless && !asks;
             assert_eq!(endpoint.request.is_some(), has_body, "{}", endpoint.path);
         }
     }
@@ -312,6 +329,8 @@ mod tests {
             "POST /objects/{id}/transfer objects.update",
             "POST /ebus/actions/batch actions.create",
             "GET /batches/{id}/actions batches.read",
+            "DELETE /webhooks/{id} webhooks.delete",
+            "POST /webhooks/{id}/test webhooks.update",
         ] {
             assert!(
                 names.iter().any(|name| name == expected),

@@ -9,7 +9,7 @@ use kedge_protocol::resource::Area;
 use super::Auth::{Bearer, Public};
 use super::LimitClass::{ActionBatches, Free, Lists, ObjectWrites, Tier};
 use super::bodies::{ObjectBody, ObjectPatch, TransferBody};
-use super::{Endpoint, Parameter, Signs, Target, accounts, schema, templates, transfers};
+use super::{Endpoint, Parameter, Signs, Target, accounts, schema, templates, transfers, webhooks};
 use crate::auth::rights::{Access, Right};
 use crate::events::filter;
 use crate::listing::LIST;
@@ -75,6 +75,7 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     table.extend(accounts::rows());
     table.extend(templates::rows());
     table.extend(transfers::rows());
+    table.extend(webhooks::rows());
     table
 });
 

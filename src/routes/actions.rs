@@ -15,6 +15,7 @@ use kedge_storage::{AnchorStatus, PlacedAction, Snapshot};
 
 use super::objects::sees;
 use super::{PRIVATE, page_reply};
+use crate::app::App;
 use crate::call::{Call, Reply};
 use crate::endpoint::Parameter;
 use crate::error::{ApiError, Code};
@@ -158,20 +159,34 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let placed = seen_action(&call, &published.snapshot)?;
     let mut heads = Heads::new(&published.snapshot);
-    let leaf = opened_leaf(&placed);
-    let leaf_index = placed.leaf_index;
     let loaded = heads.load(placed.batch_number)?;
-    let receipt = Receipt {
-        version: RECEIPT_VERSION,
-        domain: *call.app.verifier.domain(),
-        leaf,
-        leaf_index,
-        path: BatchTree::new(&loaded.leaves).proof(&[leaf_index as usize]),
-        batch: loaded.batch,
-    };
+    let receipt = receipt(&call.app, &placed, loaded);
     let mut view = heads.view(placed)?;
     view.receipt = Some(receipt);
     Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PRIVATE))
+}
+
+fn receipt(app: &App, placed: &PlacedAction, loaded: &Loaded) -> Receipt {
+    let leaf_index = placed.leaf_index;
+    Receipt {
+        version: RECEIPT_VERSION,
+        domain: *app.verifier.domain(),
+        leaf: opened_leaf(placed),
+        leaf_index,
+        path: BatchTree::new(&loaded.leaves).proof(&[leaf_index as usize]),
+        batch: loaded.batch,
+    }
+}
+
+/// The receipt of the action at a sequence.
+pub fn receipt_of(app: &App, sequence: u64) -> Result<Option<Receipt>, ApiError> {
+    let published = app.published();
+    let snapshot = &published.snapshot;
+    let Some(placed) = snapshot.action_at(sequence)? else {
+        return Ok(None);
+    };
+    let loaded = load(snapshot, placed.batch_number)?;
+    Ok(Some(receipt(app, &placed, &loaded)))
 }
 
 fn opened_leaf(placed: &PlacedAction) -> ReceiptLeaf {

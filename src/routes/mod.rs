@@ -15,6 +15,7 @@ pub mod preview;
 pub mod service;
 pub mod templates;
 pub mod wallets;
+pub mod webhooks;
 
 use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
 use kedge_machine::image::Image;

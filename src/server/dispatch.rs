@@ -130,7 +130,7 @@ impl Dispatch {
             };
             self.handle(
                 &TABLE[found.index],
-                found.id,
+                (found.id, found.sub_id),
                 request,
                 Arc::clone(&request_id),
                 &mut tally,
@@ -154,7 +154,7 @@ impl Dispatch {
     async fn handle(
         &self,
         endpoint: &'static Endpoint,
-        id: String,
+        (id, sub_id): (String, String),
         request: Request<Incoming>,
         request_id: Arc<str>,
         tally: &mut Tally,
@@ -209,6 +209,7 @@ impl Dispatch {
             endpoint,
             method: parts.method,
             id,
+            sub_id,
             query,
             headers: parts.headers,
             body,

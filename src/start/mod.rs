@@ -23,6 +23,7 @@ use crate::metrics::{self, MetricsError};
 use crate::operator::Operator;
 use crate::server::tls::Tls;
 use crate::server::{Bound, ServerError};
+use crate::webhooks;
 
 pub use anchoring::Anchoring;
 pub use chain::{Chain, ChainError};
@@ -113,6 +114,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     if let Some(overdue) = app.v2.overdue(now_s()) {
         tracing::warn!("{overdue}");
     }
+    webhooks::start(&config, &app).await?;
     let socket = admin::serve(&config.admin_socket(), Arc::clone(&app), anchoring.clone()).await?;
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
     let counting = Arc::clone(&app);

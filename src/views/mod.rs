@@ -8,6 +8,7 @@ pub mod preview;
 pub mod resources;
 pub mod scalars;
 pub mod schema;
+pub mod webhook;
 
 use schemars::JsonSchema;
 use serde::Serialize;

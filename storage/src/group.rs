@@ -16,6 +16,9 @@ use crate::tables::accounts::{
 };
 use crate::tables::anchors::{self, AnchorRow, StoredAnchor};
 use crate::tables::batches::{BatchRow, node_key};
+use crate::tables::deliveries::{
+    DeliveryRow, OutboxRow, StoredDelivery, StoredOutbox, delivery_key, number_key, outbox_key,
+};
 use crate::tables::events::{EventRow, StoredEvent, event_key, position_bytes};
 use crate::tables::meta::{self, HeadRow, LogHead};
 use crate::tables::objects::{ObjectIndex, ObjectRow};
@@ -80,6 +83,29 @@ pub enum SideWrite {
         key: Id,
         /// Unix milliseconds.
         at_ms: u64,
+    },
+    /// Notes how far a webhook has read.
+    Outbox {
+        /// The webhook.
+        webhook: Id,
+        /// How far.
+        row: OutboxRow,
+    },
+    /// Stores a delivery as it stands.
+    Delivery(DeliveryRow),
+    /// Forgets a delivery.
+    DeliveryGone {
+        /// The webhook.
+        webhook: Id,
+        /// The delivery's number.
+        number: u64,
+        /// The delivery.
+        delivery: Id,
+    },
+    /// Forgets how far a webhook has read.
+    OutboxGone {
+        /// The webhook.
+        webhook: Id,
     },
     /// Sets the addresses whose keys sign for the operator.
     Operators(Vec<Address>),
@@ -414,6 +440,30 @@ impl Group {
             SideWrite::KeyUsed { key, at_ms } => {
                 assert_eq!(key.prefix, Prefix::Key, "uses are an API key's");
                 self.put(Table::KeyUses, &key.bytes, &at_ms.to_be_bytes());
+            }
+            SideWrite::Outbox { webhook, row } => {
+                self.put_with(Table::Deliveries, &outbox_key(&webhook), |out| {
+                    encode_into(out, &StoredOutbox::from(&row));
+                });
+            }
+            SideWrite::Delivery(row) => {
+                let key = delivery_key(&row.webhook_id, row.number);
+                self.put_with(Table::Deliveries, &key, |out| {
+                    encode_into(out, &StoredDelivery::from(&row));
+                });
+                let by_id = number_key(&row.webhook_id, &row.id);
+                self.put(Table::Deliveries, &by_id, &row.number.to_be_bytes());
+            }
+            SideWrite::DeliveryGone {
+                webhook,
+                number,
+                delivery,
+            } => {
+                self.delete(Table::Deliveries, &delivery_key(&webhook, number));
+                self.delete(Table::Deliveries, &number_key(&webhook, &delivery));
+            }
+            SideWrite::OutboxGone { webhook } => {
+                self.delete(Table::Deliveries, &outbox_key(&webhook));
             }
             SideWrite::Operators(addresses) => {
                 let bytes: Vec<u8> = addresses.iter().flat_map(|address| address.0).collect();

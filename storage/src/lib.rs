@@ -37,6 +37,7 @@ pub use store::{CommitError, Mode, Options, Store};
 pub use tables::Table;
 pub use tables::accounts::{SessionRow, Usage};
 pub use tables::anchors::{AnchorRow, AnchorStatus};
+pub use tables::deliveries::{DeliveryRow, DeliveryStatus, OutboxRow, Rest};
 pub use tables::events::EventRow;
 pub use tables::meta::LogHead;
 pub use tables::objects::{ObjectIndex, Origin};

@@ -105,6 +105,7 @@ fn shape(table: Table) -> Shape {
         | Table::Webhooks
         | Table::Files
         | Table::Invitations
+        | Table::Deliveries
         | Table::Anchors => (true, true, 4),
         Table::Actions
         | Table::BatchIds

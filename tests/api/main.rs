@@ -25,3 +25,4 @@ mod templates;
 mod torn_files;
 mod transport;
 mod v2;
+mod webhooks;

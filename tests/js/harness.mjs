@@ -133,6 +133,8 @@ export async function startSystem() {
       KEDGE_ANCHOR_KEY: FUNDED_KEY,
       // The tests send more than a free organization may.
       KEDGE_RATE_LIMITS: 'off',
+      // Receivers of webhooks are on this machine.
+      KEDGE_WEBHOOK_ALLOWED_NETWORKS: '["127.0.0.0/8"]',
     };
     const baseUrl = `http://127.0.0.1:${port}`;
     const ready = async () => (await fetch(`${baseUrl}/readyz`)).ok;

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod anchors;
+mod deliveries;
 mod events;
 mod log;
 mod placed;

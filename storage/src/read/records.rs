@@ -15,7 +15,7 @@ fn api_key(id: [u8; 16], bytes: &[u8]) -> Result<ApiKey, CodecError> {
     codec::decode::<ApiKeyRow<'_>>(bytes)?.into_key(id)
 }
 
-fn webhook(id: [u8; 16], bytes: &[u8]) -> Result<Webhook, CodecError> {
+pub(super) fn webhook(id: [u8; 16], bytes: &[u8]) -> Result<Webhook, CodecError> {
     Ok(codec::decode::<WebhookRow<'_>>(bytes)?.into_webhook(id))
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod accounts;
 pub(crate) mod anchors;
 pub(crate) mod batches;
+pub(crate) mod deliveries;
 pub(crate) mod events;
 pub(crate) mod log;
 pub(crate) mod meta;
@@ -92,6 +93,8 @@ tables! {
     Idempotency = "idempotency",
     /// API key id → when it was used last, Unix milliseconds.
     KeyUses = "key_uses",
+    /// How far each webhook has read, and what it is sent.
+    Deliveries = "deliveries",
     /// Refresh tokens and revoked families.
     Sessions = "sessions",
     /// Organization id → how many requests it sent on its last day. One row each: a new day takes

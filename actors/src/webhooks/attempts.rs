@@ -1,0 +1,262 @@
+//! Attempts: what is due, what came of it, and what is asked for again.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_machine::event::Event;
+use kedge_protocol::Id;
+use kedge_protocol::event::Position;
+use kedge_protocol::resource::Webhook;
+use kedge_storage::{DeliveryRow, DeliveryStatus, ReadError, Rest, SideWrite};
+
+use super::desk::{Desk, PIECE_BYTES, Waiting};
+use super::worker::Trouble;
+use super::{Parcel, RedeliverError, Verdict};
+use crate::engine::Engine;
+use crate::events::{self, Filter, Span};
+use crate::metric_definitions as metric;
+
+/// Attempts under way at one time for one webhook whose receiver answers well.
+const ATTEMPTS_MAX: usize = 8;
+
+/// What an attempt came to.
+pub(super) struct Attempted {
+    number: u64,
+    began_ms: u64,
+    verdict: Verdict,
+}
+
+/// The place right before another, so that reading behind it gives what stands at the other.
+fn before(position: Position) -> Position {
+    match position.index.checked_sub(1) {
+        Some(index) => Position { index, ..position },
+        None => Position::end_of(position.sequence.saturating_sub(1)),
+    }
+}
+
+impl Desk {
+    /// The waiting deliveries that keep nobody waiting: no earlier one of the same object is.
+    fn turns(&self) -> impl Iterator<Item = &Waiting> {
+        let mut objects = HashSet::new();
+        let ordered = move |waiting: &&Waiting| {
+            let object = waiting.row.object_id.filter(|_| !waiting.row.redelivery);
+            object.is_none_or(|object| objects.insert(object)) && !waiting.under_way
+        };
+        self.waiting.values().filter(ordered)
+    }
+
+    /// How many more attempts may be begun now.
+    fn room(&self) -> usize {
+        let attempts_max = if self.failing { 1 } else { ATTEMPTS_MAX };
+        attempts_max.saturating_sub(self.under_way.len())
+    }
+
+    /// The deliveries to begin now.
+    fn due(&self, now_ms: u64) -> Vec<u64> {
+        self.turns()
+            .filter(|waiting| waiting.row.next_attempt_at_ms <= Some(now_ms))
+            .take(self.room())
+            .map(|waiting| waiting.row.number)
+            .collect()
+    }
+
+    /// How long until something is to be begun; `None` where nothing can be.
+    pub(super) fn due_in(&self) -> Option<Duration> {
+        if self.room() == 0 {
+            return None;
+        }
+        let due = self
+            .turns()
+            .filter_map(|waiting| waiting.row.next_attempt_at_ms);
+        let now_ms = self.engine.now_ms();
+        due.min()
+            .map(|due_ms| Duration::from_millis(due_ms.saturating_sub(now_ms)))
+    }
+
+    /// Begins what is due.
+    pub(super) async fn begin(&mut self, webhook: &Arc<Webhook>) -> Result<(), Trouble> {
+        for number in self.due(self.engine.now_ms()) {
+            let Some(waiting) = self.waiting.get_mut(&number) else {
+                continue;
+            };
+            let event = match waiting.event.take() {
+                Some(event) => Some(event),
+                None => event_of(&self.engine, webhook, &waiting.row)?,
+            };
+            let Some(event) = event else {
+                let lost = Verdict::Failed {
+                    status: None,
+                    error: "the event is not kept any more".to_owned(),
+                    retry_after_ms: None,
+                };
+                self.end(number, &lost).await?;
+                continue;
+            };
+            waiting.under_way = true;
+            let parcel = Parcel {
+                webhook: Arc::clone(webhook),
+                delivery_id: waiting.row.id,
+                event,
+            };
+            let attempts = Arc::clone(&self.attempts);
+            let options = Arc::clone(&self.options);
+            let engine = self.engine.clone();
+            self.under_way.spawn(async move {
+                // It is closed never, so that there is always a permit in the end.
+                let _permit = attempts.acquire_owned().await;
+                let began_ms = engine.now_ms();
+                let verdict = options.courier.deliver(parcel).await;
+                let took_ms = engine.now_ms().saturating_sub(began_ms);
+                let outcome = match verdict {
+                    Verdict::Delivered { .. } => "delivered",
+                    Verdict::Failed { .. } => "failed",
+                    Verdict::Gone => "gone",
+                };
+                metrics::histogram!(metric::WEBHOOK_ATTEMPT_SECONDS, "outcome" => outcome)
+                    .record(took_ms as f64 / 1_000.0);
+                Attempted {
+                    number,
+                    began_ms,
+                    verdict,
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Notes what an attempt came to; true if the webhook is to be looked at again.
+    pub(super) async fn finish(
+        &mut self,
+        webhook: &Arc<Webhook>,
+        attempted: Attempted,
+    ) -> Result<bool, Trouble> {
+        let Attempted {
+            number,
+            began_ms,
+            verdict,
+        } = attempted;
+        self.failing = !matches!(verdict, Verdict::Delivered { .. });
+        let Some(waiting) = self.waiting.get_mut(&number) else {
+            return Ok(false);
+        };
+        waiting.under_way = false;
+        let row = &mut waiting.row;
+        row.attempts += 1;
+        row.tries += 1;
+        row.last_attempt_at_ms = Some(began_ms);
+        let schedule = &self.options.schedule;
+        match &verdict {
+            Verdict::Delivered { .. } => self.end(number, &verdict).await?,
+            Verdict::Failed {
+                status,
+                error,
+                retry_after_ms,
+            } => match schedule.delay_ms(&row.id, row.tries, *retry_after_ms) {
+                Some(delay_ms) => {
+                    row.response_status = *status;
+                    row.error = Some(error.clone());
+                    row.next_attempt_at_ms = Some(self.engine.now_ms() + delay_ms);
+                    let write = SideWrite::Delivery(row.clone());
+                    self.engine.side_write(write).await?;
+                }
+                None => self.end(number, &verdict).await?,
+            },
+            Verdict::Gone => {
+                self.end(number, &verdict).await?;
+                if !self.options.courier.switch_off(Arc::clone(webhook)).await {
+                    let version = webhook.trace.version;
+                    self.outbox.rest = Some(Rest::Gone { version });
+                    let write = self.outbox_write();
+                    self.engine.side_write(write).await?;
+                }
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A delivery has ended.
+    async fn end(&mut self, number: u64, verdict: &Verdict) -> Result<(), Trouble> {
+        let Some(Waiting { mut row, .. }) = self.waiting.remove(&number) else {
+            return Ok(());
+        };
+        row.next_attempt_at_ms = None;
+        (row.status, row.response_status, row.error) = match verdict {
+            Verdict::Delivered { status } => (DeliveryStatus::Delivered, Some(*status), None),
+            Verdict::Failed { status, error, .. } => {
+                (DeliveryStatus::Failed, *status, Some(error.clone()))
+            }
+            Verdict::Gone => {
+                let error = "the receiver is gone (410); the webhook is switched off".to_owned();
+                (DeliveryStatus::Failed, Some(410), Some(error))
+            }
+        };
+        let status = match row.status {
+            DeliveryStatus::Delivered => "delivered",
+            _ => "failed",
+        };
+        metrics::counter!(metric::WEBHOOK_DELIVERIES, "status" => status).increment(1);
+        self.ended.push_back((number, row.id));
+        let mut writes = vec![SideWrite::Delivery(row)];
+        writes.extend(self.prune());
+        Ok(self.engine.side_writes(writes).await?)
+    }
+
+    /// Makes a delivery due at once, from the schedule's beginning.
+    pub(super) async fn redeliver(
+        &mut self,
+        delivery: Id,
+    ) -> Result<Result<DeliveryRow, RedeliverError>, Trouble> {
+        let published = self.engine.published();
+        let Some(stored) = published.snapshot.delivery(self.id, delivery)? else {
+            return Ok(Err(RedeliverError::NotFound));
+        };
+        let number = stored.number;
+        if let Some(waiting) = self
+            .waiting
+            .get(&number)
+            .filter(|waiting| waiting.under_way)
+        {
+            return Ok(Ok(waiting.row.clone()));
+        }
+        let mut row = if let Some(waiting) = self.waiting.remove(&number) {
+            waiting.row
+        } else {
+            self.ended.retain(|(ended, _)| *ended != number);
+            // Order was kept when it was first sent; now it is out of it anyhow.
+            DeliveryRow {
+                redelivery: true,
+                ..stored
+            }
+        };
+        row.status = DeliveryStatus::Pending;
+        row.tries = 0;
+        row.next_attempt_at_ms = Some(self.engine.now_ms());
+        self.wait(row.clone(), None);
+        let write = SideWrite::Delivery(row.clone());
+        self.engine.side_write(write).await?;
+        Ok(Ok(row))
+    }
+}
+
+/// The event of a delivery, read again.
+fn event_of(
+    engine: &Engine,
+    webhook: &Webhook,
+    row: &DeliveryRow,
+) -> Result<Option<Event>, ReadError> {
+    let span = Span {
+        after: Some(before(row.position)),
+        until: None,
+        descending: false,
+        events_max: 1,
+        bytes_max: PIECE_BYTES,
+        rows_max: 1,
+    };
+    let published = engine.published();
+    let snapshot = &published.snapshot;
+    let piece = events::read(snapshot, webhook.organization_id, &Filter::default(), span)?;
+    let found = piece.events.into_iter().next();
+    Ok(found.filter(|event| event.id == row.event_id))
+}

@@ -1,0 +1,316 @@
+//! A webhook's deliveries: what was made of the events, what waits, and when the webhook rests.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use kedge_machine::event::Event;
+use kedge_protocol::Id;
+use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::limits::{WEBHOOK_DELIVERIES_KEPT, WEBHOOK_PENDING_MAX};
+use kedge_protocol::resource::Webhook;
+use kedge_storage::{
+    DeliveryRow, DeliveryStatus, OutboxRow, Page, ReadError, Rest, SideWrite, Snapshot,
+};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use super::attempts::Attempted;
+use super::worker::{Next, Order, Trouble, Worker};
+use super::{RedeliverError, WebhookOptions};
+use crate::engine::Engine;
+use crate::events::{self, Filter, Span};
+
+/// Events that are read in one go.
+const PIECE_EVENTS: usize = 64;
+/// Bytes of events that are read in one go.
+pub(super) const PIECE_BYTES: usize = 256 * 1024;
+/// Events that are looked at in one go.
+const PIECE_ROWS: usize = 4_096;
+/// Sequences that the place may move on without being stored, where nothing was wanted.
+const UNSTORED_SEQUENCES_MAX: u64 = 10_000;
+
+/// A delivery that is still to be made.
+pub(super) struct Waiting {
+    pub(super) row: DeliveryRow,
+    pub(super) under_way: bool,
+    /// The event, if it was read a moment ago.
+    pub(super) event: Option<Event>,
+}
+
+/// Which events a webhook wants.
+fn filter(webhook: &Webhook) -> Filter {
+    let all = webhook.events.iter().any(|name| name == "*");
+    let types = EventType::ALL.iter().copied();
+    let named = types.filter(|of| webhook.events.iter().any(|name| name == of.text()));
+    Filter {
+        types: if all { Vec::new() } else { named.collect() },
+        ..Filter::default()
+    }
+}
+
+/// A webhook's deliveries, as its worker holds them.
+pub(super) struct Desk {
+    pub(super) id: Id,
+    pub(super) engine: Engine,
+    pub(super) options: Arc<WebhookOptions>,
+    pub(super) attempts: Arc<Semaphore>,
+    pub(super) outbox: OutboxRow,
+    stored: Position,
+    pub(super) waiting: BTreeMap<u64, Waiting>,
+    /// Deliveries that have ended and are kept to be looked at, oldest first.
+    pub(super) ended: VecDeque<(u64, Id)>,
+    pub(super) under_way: JoinSet<Attempted>,
+    /// The last attempt failed: until one does not, only one is made at a time.
+    pub(super) failing: bool,
+}
+
+impl Desk {
+    /// Takes up what is stored.
+    pub(super) fn load(
+        worker: &Worker,
+        webhook: &Webhook,
+        snapshot: &Snapshot,
+    ) -> Result<Self, ReadError> {
+        let outbox = snapshot.outbox(webhook.id)?.unwrap_or(OutboxRow {
+            // What happens after the action that made it.
+            position: Position::start_of(webhook.trace.created_sequence),
+            next_number: 0,
+            rest: None,
+        });
+        let mut desk = Self {
+            id: webhook.id,
+            engine: worker.engine.clone(),
+            options: Arc::clone(&worker.options),
+            attempts: Arc::clone(&worker.attempts),
+            stored: outbox.position,
+            outbox,
+            waiting: BTreeMap::new(),
+            ended: VecDeque::new(),
+            under_way: JoinSet::new(),
+            failing: false,
+        };
+        let all = Page {
+            after: None,
+            descending: false,
+            limit: usize::MAX,
+        };
+        for row in snapshot.deliveries(webhook.id, all)? {
+            match row.status {
+                DeliveryStatus::Pending => desk.wait(row, None),
+                _ => desk.ended.push_back((row.number, row.id)),
+            }
+        }
+        Ok(desk)
+    }
+
+    pub(super) fn wait(&mut self, row: DeliveryRow, event: Option<Event>) {
+        let waiting = Waiting {
+            under_way: false,
+            event,
+            row,
+        };
+        self.waiting.insert(waiting.row.number, waiting);
+    }
+
+    pub(super) fn outbox_write(&mut self) -> SideWrite {
+        self.stored = self.outbox.position;
+        SideWrite::Outbox {
+            webhook: self.id,
+            row: self.outbox,
+        }
+    }
+
+    /// Whether the webhook is to be served now; notes where it begins again, and where it rests.
+    pub(super) async fn goes_on(&mut self, webhook: &Webhook) -> Result<bool, Trouble> {
+        match (webhook.active, self.outbox.rest) {
+            (true, None) => Ok(true),
+            (true, Some(Rest::Gone { version })) if version == webhook.trace.version => Ok(false),
+            (true, Some(rest)) => {
+                if rest == Rest::Off {
+                    let from = Position::start_of(webhook.trace.sequence);
+                    self.outbox.position = self.outbox.position.max(from);
+                }
+                self.outbox.rest = None;
+                self.failing = false;
+                let write = self.outbox_write();
+                self.engine.side_write(write).await?;
+                Ok(true)
+            }
+            (false, Some(Rest::Off)) => Ok(false),
+            (false, _) => {
+                self.put_down().await?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Gives up everything that is waiting: the webhook is switched off.
+    async fn put_down(&mut self) -> Result<(), Trouble> {
+        self.under_way.shutdown().await;
+        self.outbox.rest = Some(Rest::Off);
+        let mut writes = vec![self.outbox_write()];
+        for (number, mut waiting) in std::mem::take(&mut self.waiting) {
+            let row = &mut waiting.row;
+            row.status = DeliveryStatus::Failed;
+            row.next_attempt_at_ms = None;
+            row.error
+                .get_or_insert_with(|| "the webhook was switched off".to_owned());
+            self.ended.push_back((number, row.id));
+            writes.push(SideWrite::Delivery(waiting.row));
+        }
+        writes.extend(self.prune());
+        Ok(self.engine.side_writes(writes).await?)
+    }
+
+    /// What is written to forget the oldest of too many that have ended.
+    pub(super) fn prune(&mut self) -> Vec<SideWrite> {
+        let surplus = self.ended.len().saturating_sub(WEBHOOK_DELIVERIES_KEPT);
+        let oldest = self.ended.drain(..surplus);
+        let webhook = self.id;
+        oldest
+            .map(|(number, delivery)| SideWrite::DeliveryGone {
+                webhook,
+                number,
+                delivery,
+            })
+            .collect()
+    }
+
+    /// Waits while nothing is to be sent.
+    pub(super) async fn rest(
+        &mut self,
+        webhook: &Webhook,
+        orders: &mut mpsc::Receiver<Order>,
+    ) -> Result<Next, Trouble> {
+        self.under_way.shutdown().await;
+        for waiting in self.waiting.values_mut() {
+            waiting.under_way = false;
+        }
+        if webhook.active {
+            tracing::warn!(webhook = %self.id, "its receiver is gone; it waits to be changed");
+        }
+        loop {
+            match orders.recv().await {
+                None => return Ok(Next::End),
+                Some(Order::Changed) => return Ok(Next::Look),
+                Some(Order::Redeliver { reply, .. }) => {
+                    // Whoever asked may have gone.
+                    let _ = reply.send(Err(RedeliverError::Off));
+                }
+            }
+        }
+    }
+
+    /// Serves the webhook until it is changed.
+    pub(super) async fn work(
+        &mut self,
+        webhook: &Arc<Webhook>,
+        orders: &mut mpsc::Receiver<Order>,
+    ) -> Result<Next, Trouble> {
+        // Listening comes first: what is committed from here on is told, what was is read.
+        let mut listener = self.engine.listen(webhook.organization_id);
+        let filter = filter(webhook);
+        loop {
+            self.stage(webhook, &filter).await?;
+            self.begin(webhook).await?;
+            let has_room = self.waiting.len() < WEBHOOK_PENDING_MAX;
+            let due_in = self.due_in();
+            tokio::select! {
+                order = orders.recv() => match order {
+                    None => return Ok(Next::End),
+                    Some(Order::Changed) => return Ok(Next::Look),
+                    Some(Order::Redeliver { delivery, reply }) => {
+                        let result = self.redeliver(delivery).await?;
+                        let _ = reply.send(result);
+                    }
+                },
+                Some(attempted) = self.under_way.join_next() => {
+                    if self.finish(webhook, attempted?).await? {
+                        return Ok(Next::Look);
+                    }
+                }
+                () = listener.changed(), if has_room => {}
+                () = tokio::time::sleep(due_in.unwrap_or_default()), if due_in.is_some() => {}
+            }
+        }
+    }
+
+    /// Reads what happened and queues what of it is wanted: deliveries and place in one commit.
+    async fn stage(&mut self, webhook: &Webhook, filter: &Filter) -> Result<(), Trouble> {
+        loop {
+            let room = WEBHOOK_PENDING_MAX.saturating_sub(self.waiting.len());
+            if room == 0 {
+                return Ok(());
+            }
+            let published = self.engine.published();
+            let at = self.outbox.position;
+            let span = Span {
+                after: Some(at),
+                until: None,
+                descending: false,
+                events_max: room.min(PIECE_EVENTS),
+                bytes_max: PIECE_BYTES,
+                rows_max: PIECE_ROWS,
+            };
+            let snapshot = &published.snapshot;
+            let piece = events::read(snapshot, webhook.organization_id, filter, span)?;
+            self.outbox.position = if piece.ended {
+                snapshot.last_position()?.max(at)
+            } else {
+                piece.reached.unwrap_or(at)
+            };
+            drop(published);
+            self.queue(piece.events).await?;
+            if piece.ended {
+                return Ok(());
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn queue(&mut self, events: Vec<Event>) -> Result<(), Trouble> {
+        let moved = self.outbox.position.sequence - self.stored.sequence;
+        if events.is_empty() && moved < UNSTORED_SEQUENCES_MAX {
+            return Ok(());
+        }
+        let now_ms = self.engine.now_ms();
+        let first = self.outbox.next_number;
+        let rows: Vec<DeliveryRow> = (first..)
+            .zip(&events)
+            .map(|(number, event)| self.new_row(number, event, now_ms))
+            .collect();
+        self.outbox.next_number += rows.len() as u64;
+        let mut writes = vec![self.outbox_write()];
+        writes.extend(rows.iter().cloned().map(SideWrite::Delivery));
+        self.engine.side_writes(writes).await?;
+        for (row, event) in rows.into_iter().zip(events) {
+            // A long queue is not kept in memory.
+            let event = Some(event).filter(|_| self.waiting.len() < PIECE_EVENTS);
+            self.wait(row, event);
+        }
+        Ok(())
+    }
+
+    fn new_row(&self, number: u64, event: &Event, now_ms: u64) -> DeliveryRow {
+        let id = Id::of_delivery(&event.id, &self.id);
+        let delay_ms = self.options.schedule.delay_ms(&id, 0, None);
+        DeliveryRow {
+            webhook_id: self.id,
+            number,
+            id,
+            event_id: event.id,
+            event_type: event.event_type,
+            position: event.position,
+            object_id: event.object_id,
+            status: DeliveryStatus::Pending,
+            attempts: 0,
+            tries: 0,
+            redelivery: false,
+            response_status: None,
+            error: None,
+            created_at_ms: now_ms,
+            last_attempt_at_ms: None,
+            next_attempt_at_ms: Some(now_ms + delay_ms.unwrap_or(0)),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Webhooks: an organization's events, sent to its receivers, each at least once.
+//!
+//! The outbox is the log itself. What a webhook has still to be told is a function of the events
+//! behind the place that it has read up to, and that place is stored in one commit with the
+//! deliveries that were made of them. So nothing is copied when an event happens, nothing is lost in
+//! a crash, and a delivery that is made again after one has the same identifier.
+//!
+//! Each webhook has a worker of its own, which alone owns its deliveries: one whose receiver is slow
+//! or gone delays nobody else's. The [`Courier`] knows how to send; it is the server's.
+
+mod attempts;
+mod desk;
+mod schedule;
+mod worker;
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_machine::event::Event;
+use kedge_protocol::Id;
+use kedge_protocol::resource::Webhook;
+use kedge_storage::{DeliveryRow, ReadError};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+
+use crate::engine::{Engine, StartError};
+pub use schedule::Schedule;
+use worker::{Order, Worker};
+
+/// How long it may take until a delivery is queued again.
+const REDELIVER_MAX: Duration = Duration::from_secs(10);
+/// Orders that wait for one worker.
+const ORDERS_MAX: usize = 16;
+
+/// What is to be brought.
+#[derive(Clone, Debug)]
+pub struct Parcel {
+    /// The webhook as it stands.
+    pub webhook: Arc<Webhook>,
+    /// The delivery: the message's identifier, the same at every attempt.
+    pub delivery_id: Id,
+    /// What is told.
+    pub event: Event,
+}
+
+/// What came of an attempt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The receiver took it.
+    Delivered {
+        /// The HTTP status.
+        status: u16,
+    },
+    /// It did not.
+    Failed {
+        /// The HTTP status, where there was an answer.
+        status: Option<u16>,
+        /// Why, in words for the webhook's owner.
+        error: String,
+        /// How long the receiver asks to be left alone, milliseconds.
+        retry_after_ms: Option<u64>,
+    },
+    /// The receiver says that it is gone for good (410).
+    Gone,
+}
+
+/// A future without a name.
+pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Brings deliveries to their receivers.
+pub trait Courier: Send + Sync + 'static {
+    /// Makes one attempt. It ends by itself, in a bounded time.
+    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict>;
+
+    /// Switches a webhook off in the log; false where nobody may.
+    fn switch_off(&self, webhook: Arc<Webhook>) -> Boxed<bool>;
+}
+
+/// How webhooks are served.
+pub struct WebhookOptions {
+    /// When attempts are made.
+    pub schedule: Schedule,
+    /// Attempts under way at one time, over all webhooks.
+    pub attempts_max: usize,
+    /// Who brings them.
+    pub courier: Arc<dyn Courier>,
+}
+
+/// Why a delivery is not made again.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RedeliverError {
+    /// There is no such delivery.
+    #[error("there is no such delivery")]
+    NotFound,
+    /// The webhook is switched off.
+    #[error("the webhook is not active; activate it first")]
+    Off,
+    /// It could not be written down now.
+    #[error("webhooks are not served now; try again")]
+    Unavailable,
+}
+
+/// What the actor is told.
+pub(crate) enum WebhooksMessage {
+    /// A webhook was made, changed or ended.
+    Changed(Id),
+    /// Someone wants a delivery made again.
+    Redeliver {
+        webhook: Id,
+        delivery: Id,
+        reply: RpcReplyPort<Result<DeliveryRow, RedeliverError>>,
+    },
+}
+
+/// Keeps one worker for each webhook that has not ended.
+pub(crate) struct Webhooks;
+
+pub(crate) struct WebhooksState {
+    engine: Engine,
+    options: Arc<WebhookOptions>,
+    attempts: Arc<Semaphore>,
+    workers: HashMap<Id, Handle>,
+}
+
+/// A worker's task, which ends with its handle.
+struct Handle {
+    orders: mpsc::Sender<Order>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl WebhooksState {
+    /// The webhook's worker; a new one where there is none, or where it has ended.
+    fn worker(&mut self, id: Id) -> &mpsc::Sender<Order> {
+        let handle = self.workers.entry(id);
+        let (engine, options, attempts) = (&self.engine, &self.options, &self.attempts);
+        let spawn = || {
+            let (orders, receiver) = mpsc::channel(ORDERS_MAX);
+            let worker = Worker {
+                id,
+                engine: engine.clone(),
+                options: Arc::clone(options),
+                attempts: Arc::clone(attempts),
+                orders: receiver,
+            };
+            let task = tokio::spawn(worker.run());
+            Handle { orders, task }
+        };
+        let handle = handle.or_insert_with(spawn);
+        if handle.task.is_finished() {
+            *handle = spawn();
+        }
+        &handle.orders
+    }
+
+    fn forget_ended(&mut self) {
+        self.workers.retain(|_, handle| !handle.task.is_finished());
+    }
+}
+
+impl Actor for Webhooks {
+    type Msg = WebhooksMessage;
+    type State = WebhooksState;
+    type Arguments = (WebhooksState, Vec<Id>);
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<WebhooksMessage>,
+        (mut state, known): Self::Arguments,
+    ) -> Result<WebhooksState, ActorProcessingErr> {
+        for id in known {
+            state.worker(id);
+        }
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<WebhooksMessage>,
+        message: WebhooksMessage,
+        state: &mut WebhooksState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            WebhooksMessage::Changed(id) => {
+                state.forget_ended();
+                // A full channel holds this order already: a worker looks at everything at once.
+                let _noted = state.worker(id).try_send(Order::Changed);
+            }
+            WebhooksMessage::Redeliver {
+                webhook,
+                delivery,
+                reply,
+            } => {
+                // Dropping the reply tells the caller that it was not taken.
+                let order = Order::Redeliver { delivery, reply };
+                let _taken = state.worker(webhook).try_send(order);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The webhooks that a worker is needed for: those that live, and those whose deliveries are still
+/// to be forgotten.
+fn served(engine: &Engine) -> Result<Vec<Id>, ReadError> {
+    let published = engine.published();
+    let snapshot = &published.snapshot;
+    let mut ids = Vec::new();
+    for webhook in snapshot.every_webhook() {
+        let webhook = webhook?;
+        if !webhook.deleted || snapshot.outbox(webhook.id)?.is_some() {
+            ids.push(webhook.id);
+        }
+    }
+    Ok(ids)
+}
+
+/// Starts serving webhooks; it goes on until the engine stops it.
+async fn start(
+    engine: &Engine,
+    options: WebhookOptions,
+) -> Result<ActorRef<WebhooksMessage>, StartError> {
+    let state = WebhooksState {
+        engine: engine.clone(),
+        attempts: Arc::new(Semaphore::new(options.attempts_max)),
+        options: Arc::new(options),
+        workers: HashMap::new(),
+    };
+    let known = served(engine)?;
+    let (actor, _) = engine.spawn_linked(Webhooks, (state, known)).await?;
+    Ok(actor)
+}
+
+impl Engine {
+    /// Starts serving webhooks; at most once.
+    pub async fn start_webhooks(&self, options: WebhookOptions) -> Result<(), StartError> {
+        let actor = start(self, options).await?;
+        // A second one would send everything twice.
+        assert!(
+            self.inner.webhooks.set(actor).is_ok(),
+            "webhooks are started once"
+        );
+        Ok(())
+    }
+
+    /// Tells that a webhook was made, changed or ended.
+    pub fn webhook_changed(&self, id: Id) {
+        if let Some(actor) = self.inner.webhooks.get() {
+            // An actor that has ended serves no webhook.
+            let _ = actor.send_message(WebhooksMessage::Changed(id));
+        }
+    }
+
+    /// Makes a delivery again, at once.
+    pub async fn redeliver(
+        &self,
+        webhook: Id,
+        delivery: Id,
+    ) -> Result<DeliveryRow, RedeliverError> {
+        let actor = self.inner.webhooks.get();
+        let actor = actor.ok_or(RedeliverError::Unavailable)?;
+        let ask = |reply| WebhooksMessage::Redeliver {
+            webhook,
+            delivery,
+            reply,
+        };
+        match actor.call(ask, Some(REDELIVER_MAX)).await {
+            Ok(ractor::rpc::CallResult::Success(result)) => result,
+            _ => Err(RedeliverError::Unavailable),
+        }
+    }
+}

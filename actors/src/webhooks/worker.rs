@@ -1,0 +1,130 @@
+//! One webhook's worker: from its first look at the webhook until there is nothing left of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_protocol::Id;
+use kedge_storage::{DeliveryRow, Page, ReadError, SideWrite, Snapshot};
+use ractor::RpcReplyPort;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::desk::Desk;
+use super::{RedeliverError, WebhookOptions};
+use crate::api::SubmitError;
+use crate::engine::Engine;
+
+/// Deliveries that are forgotten in one commit.
+const FORGOTTEN_AT_ONCE: usize = 64;
+/// How long a worker waits that could not read or write.
+const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
+
+/// What a worker is told.
+pub(super) enum Order {
+    /// Look at the webhook again.
+    Changed,
+    /// Make a delivery again.
+    Redeliver {
+        delivery: Id,
+        reply: RpcReplyPort<Result<DeliveryRow, RedeliverError>>,
+    },
+}
+
+/// Why a worker had to stop for a while.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    #[error("the store could not be read: {0}")]
+    Read(#[from] ReadError),
+    #[error("deliveries could not be stored: {0}")]
+    Write(#[from] SubmitError),
+    #[error("an attempt broke off: {0}")]
+    Attempt(#[from] tokio::task::JoinError),
+}
+
+/// What comes after a worker has served for a while.
+#[derive(PartialEq, Eq)]
+pub(super) enum Next {
+    /// The webhook is to be looked at again.
+    Look,
+    /// Nobody needs the worker any more.
+    End,
+}
+
+pub(super) struct Worker {
+    pub(super) id: Id,
+    pub(super) engine: Engine,
+    pub(super) options: Arc<WebhookOptions>,
+    /// Permits for attempts, over all webhooks.
+    pub(super) attempts: Arc<Semaphore>,
+    pub(super) orders: mpsc::Receiver<Order>,
+}
+
+impl Worker {
+    /// Serves until the webhook has ended.
+    pub(super) async fn run(mut self) {
+        loop {
+            match self.serve().await {
+                Ok(()) => return,
+                Err(trouble) => {
+                    tracing::error!(webhook = %self.id, %trouble, "a webhook waits");
+                    tokio::time::sleep(TROUBLE_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn serve(&mut self) -> Result<(), Trouble> {
+        let mut desk = None;
+        loop {
+            let published = self.engine.published();
+            let Some(webhook) = published.snapshot.webhook(self.id)? else {
+                return Ok(());
+            };
+            if webhook.deleted {
+                return self.forget(&published.snapshot).await;
+            }
+            let mut at = match desk.take() {
+                Some(desk) => desk,
+                None => Desk::load(self, &webhook, &published.snapshot)?,
+            };
+            let next = if at.goes_on(&webhook).await? {
+                at.work(&Arc::new(webhook), &mut self.orders).await?
+            } else {
+                at.rest(&webhook, &mut self.orders).await?
+            };
+            if next == Next::End {
+                return Ok(());
+            }
+            desk = Some(at);
+        }
+    }
+
+    /// Forgets everything about a webhook that was ended.
+    async fn forget(&self, snapshot: &Snapshot) -> Result<(), Trouble> {
+        let mut after = None;
+        loop {
+            let page = Page {
+                after,
+                descending: false,
+                limit: FORGOTTEN_AT_ONCE,
+            };
+            let rows = snapshot.deliveries(self.id, page)?;
+            let Some(last) = rows.last() else {
+                break;
+            };
+            after = Some(last.number);
+            let writes = rows.iter().map(gone).collect();
+            self.engine.side_writes(writes).await?;
+        }
+        let webhook = self.id;
+        let ended = SideWrite::OutboxGone { webhook };
+        Ok(self.engine.side_write(ended).await?)
+    }
+}
+
+fn gone(row: &DeliveryRow) -> SideWrite {
+    SideWrite::DeliveryGone {
+        webhook: row.webhook_id,
+        number: row.number,
+        delivery: row.id,
+    }
+}

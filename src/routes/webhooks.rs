@@ -1,0 +1,268 @@
+//! Webhooks: what they are, what they were sent, and trying them out.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use kedge_actors::api::{NewSecret, Submission};
+use kedge_actors::webhooks::{RedeliverError, Verdict};
+use kedge_machine::image::Image;
+use kedge_machine::rights::may_administer;
+use kedge_protocol::limits::{PAGE_ITEMS_MAX, WEBHOOKS_MAX};
+use kedge_protocol::resource::Webhook;
+use kedge_protocol::{Id, Prefix};
+use kedge_storage::{DeliveryRow, DeliveryStatus, Snapshot};
+use serde::Deserialize;
+
+use super::{PRIVATE, Single, page_reply, single};
+use crate::call::{Call, Reply};
+use crate::config::secrets;
+use crate::error::{ApiError, Code};
+use crate::listing::{Listing, Rows, Source};
+use crate::views::Page;
+use crate::views::resources::Changed;
+use crate::views::scalars::{IdText, Time};
+use crate::views::webhook::{DeliveryView, WebhookView, WebhookWithSecret, status_text};
+use crate::webhooks::{message, secret};
+
+/// What the edge looks at in a body; the rules read the rest.
+#[derive(Deserialize)]
+struct UrlMember {
+    url: Option<String>,
+}
+
+/// Refuses a URL that would never be connected to.
+fn check_url(call: &Call, submission: &Submission) -> Result<(), ApiError> {
+    let payload = submission.actions.first().map(|action| &action.payload);
+    let payload = payload.map_or("", |range| submission.text(range));
+    // What is no such body is refused by the rules, in their words.
+    let Ok(UrlMember { url: Some(url) }) = serde_json::from_str(payload) else {
+        return Ok(());
+    };
+    let checked = call.app.webhooks.guard().check_url(&url);
+    checked.map_err(|error| ApiError::field("/url", "address", error.to_string()))
+}
+
+/// Carries out the signed action; gives what came of it, and the webhook after it.
+async fn change(call: &Call, submission: Submission) -> Result<(Single, Webhook), ApiError> {
+    let submission = Arc::new(submission);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
+    let single = single(call, &submission, &outcome)?;
+    let found = single.images()?.into_iter().find_map(|image| match image {
+        Image::Webhook(webhook) => Some(webhook),
+        _ => None,
+    });
+    let missing = || ApiError::internal(&"an action on a webhook made none");
+    let mut webhook = found.ok_or_else(missing)?;
+    if webhook.trace.created_sequence == 0 {
+        // Decided on a version whose own place was not known then; it is stored now.
+        let stored = call.published().snapshot.webhook(webhook.id)?;
+        let stored = stored.ok_or_else(missing)?;
+        webhook.trace.created_sequence = stored.trace.created_sequence;
+        webhook.trace.created_at_ms = stored.trace.created_at_ms;
+    }
+    call.app.engine.webhook_changed(webhook.id);
+    Ok((single, webhook))
+}
+
+fn changed<T>(single: &Single, resource: T) -> Changed<T> {
+    Changed {
+        resource,
+        action_id: single.action_id,
+        receipt: single.receipt.clone(),
+    }
+}
+
+/// Gives the submission a new secret to be stored with it, and its text.
+fn add_secret(submission: &mut Submission) -> Result<String, ApiError> {
+    let made = secret::new().map_err(|error| ApiError::internal(&error))?;
+    submission.secret = Some(NewSecret::Token(made.to_vec()));
+    Ok(secret::text(&made))
+}
+
+/// `POST /webhooks`
+pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
+    let mut submission = call.take_submission()?;
+    check_url(&call, &submission)?;
+    check_count(&call)?;
+    let secret = add_secret(&mut submission)?;
+    let (single, webhook) = change(&call, submission).await?;
+    let webhook = webhook.into();
+    let answer = changed(&single, WebhookWithSecret { webhook, secret });
+    single.reply(StatusCode::CREATED, &answer)
+}
+
+/// Refuses one more than an organization may have.
+fn check_count(call: &Call) -> Result<(), ApiError> {
+    let published = call.published();
+    let organization = call.session()?.organization_id;
+    let (mut live, mut after) = (0, None);
+    loop {
+        let rows = Rows {
+            after,
+            descending: false,
+            limit: PAGE_ITEMS_MAX,
+        };
+        let page = published.snapshot.webhooks(organization, rows)?;
+        let Some(last) = page.last() else {
+            break;
+        };
+        after = Some(last.trace.created_sequence);
+        live += page.iter().filter(|webhook| !webhook.deleted).count();
+    }
+    if live < WEBHOOKS_MAX {
+        return Ok(());
+    }
+    let message = format!("the organization has {WEBHOOKS_MAX} webhooks already; delete one first");
+    Err(ApiError::new(Code::StateViolation, message))
+}
+
+/// `PATCH /webhooks/{id}` and `DELETE /webhooks/{id}`
+pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = call.take_submission()?;
+    check_url(&call, &submission)?;
+    let (single, webhook) = change(&call, submission).await?;
+    let answer = changed(&single, WebhookView::from(webhook));
+    single.reply(StatusCode::OK, &answer)
+}
+
+/// `POST /webhooks/{id}/rotate`
+pub async fn rotate(mut call: Call) -> Result<Reply, ApiError> {
+    let mut submission = call.take_submission()?;
+    let secret = add_secret(&mut submission)?;
+    let (single, webhook) = change(&call, submission).await?;
+    let webhook = webhook.into();
+    let answer = changed(&single, WebhookWithSecret { webhook, secret });
+    single.reply(StatusCode::OK, &answer)
+}
+
+/// The webhook of the path, if it is the caller's organization's.
+fn own_webhook(call: &Call, snapshot: &Snapshot) -> Result<Webhook, ApiError> {
+    let id = call.id_of(Prefix::Webhook, "webhook")?;
+    let organization = call.session()?.organization_id;
+    snapshot
+        .webhook(id)?
+        .filter(|webhook| webhook.organization_id == organization && !webhook.deleted)
+        .ok_or_else(|| ApiError::not_found("webhook", call.id.as_str()))
+}
+
+/// Refuses a caller who does not manage webhooks.
+fn check_right(call: &Call, snapshot: &Snapshot) -> Result<(), ApiError> {
+    // An API key's right was checked before.
+    let Some(wallet_id) = call.session()?.wallet_id else {
+        return Ok(());
+    };
+    let wallet = snapshot.wallet(wallet_id)?;
+    if wallet.is_some_and(|wallet| may_administer(wallet.role)) {
+        return Ok(());
+    }
+    let message = "webhooks are managed by owners and admins of the organization";
+    Err(ApiError::new(Code::Forbidden, message))
+}
+
+/// `GET /webhooks/{id}`
+pub async fn get(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let webhook = own_webhook(&call, &published.snapshot)?;
+    let reply = Reply::ok(published.head.sequence, &WebhookView::from(webhook))?;
+    Ok(reply.etagged(&call, PRIVATE))
+}
+
+/// `GET /webhooks`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let organization = call.session()?.organization_id;
+    let listing = Listing::of(&call, &[])?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(published.snapshot.webhooks(organization, rows)?),
+            place: |webhook: &Webhook| webhook.trace.created_sequence,
+            keep: |webhook: &Webhook| {
+                let bytes = webhook.url.len() + webhook.description.len();
+                Ok((!webhook.deleted).then_some(bytes))
+            },
+        },
+    )?;
+    let page = Page {
+        items: page.items.into_iter().map(WebhookView::from).collect(),
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
+
+/// `GET /webhooks/{id}/deliveries`
+pub async fn deliveries(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let snapshot = &published.snapshot;
+    let webhook = own_webhook(&call, snapshot)?;
+    let listing = Listing::of(&call, &[&call.id])?.newest_first();
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows| Ok(snapshot.deliveries(webhook.id, rows)?),
+            place: |row: &DeliveryRow| row.number,
+            keep: |row: &DeliveryRow| Ok(Some(row.error.as_deref().map_or(0, str::len))),
+        },
+    )?;
+    let page = Page {
+        items: page.items.into_iter().map(DeliveryView::from).collect(),
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
+
+/// `POST /webhooks/{id}/test`
+pub async fn test(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let webhook = own_webhook(&call, &published.snapshot)?;
+    check_right(&call, &published.snapshot)?;
+    let sequence = published.head.sequence;
+    let app = &call.app;
+    let random = secrets::random().map_err(|error| ApiError::internal(&error))?;
+    let event_id = message::test_event_id(random);
+    let id = Id::of_delivery(&event_id, &webhook.id);
+    let began_ms = app.engine.now_ms();
+    let body = message::test_body(&webhook, event_id, sequence, began_ms);
+    let (status, response_status, error) = match app.webhooks.send(app, &webhook, id, body).await {
+        Verdict::Delivered { status } => (DeliveryStatus::Delivered, Some(status), None),
+        Verdict::Failed { status, error, .. } => (DeliveryStatus::Failed, status, Some(error)),
+        Verdict::Gone => {
+            let error = "the receiver answered 410".to_owned();
+            (DeliveryStatus::Failed, Some(410), Some(error))
+        }
+    };
+    let delivery = DeliveryView {
+        id: IdText(id),
+        webhook_id: IdText(webhook.id),
+        event_id: IdText(event_id),
+        event_type: message::TEST_TYPE.to_owned(),
+        object_id: None,
+        status: status_text(status),
+        attempts: 1,
+        response_status,
+        error,
+        created_at: Time(began_ms),
+        last_attempt_at: Some(Time(began_ms)),
+        next_attempt_at: None,
+    };
+    Reply::ok(sequence, &delivery)
+}
+
+/// `POST /webhooks/{id}/deliveries/{delivery_id}/redeliver`
+pub async fn redeliver(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let webhook = own_webhook(&call, &published.snapshot)?;
+    check_right(&call, &published.snapshot)?;
+    let missing = || ApiError::not_found("delivery", call.sub_id.as_str());
+    let id = Id::parse_as(Prefix::Delivery, &call.sub_id).map_err(|_| missing())?;
+    let row = call.app.engine.redeliver(webhook.id, id).await;
+    let row = row.map_err(|error| match error {
+        RedeliverError::NotFound => missing(),
+        RedeliverError::Off => ApiError::new(Code::StateViolation, error.to_string()),
+        RedeliverError::Unavailable => ApiError::unavailable(error.to_string(), 1),
+    })?;
+    let sequence = published.head.sequence;
+    Reply::json(StatusCode::ACCEPTED, sequence, &DeliveryView::from(row))
+}

@@ -1,0 +1,120 @@
+//! Webhooks and their deliveries.
+
+use kedge_protocol::resource::Webhook;
+use kedge_storage::{DeliveryRow, DeliveryStatus};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::scalars::{HashText, IdText, Time};
+
+/// A webhook.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WebhookView {
+    /// Its id.
+    pub id: IdText,
+    /// The organization whose events are sent.
+    pub organization_id: IdText,
+    /// Where to.
+    pub url: String,
+    /// Types of events; `*` is every type.
+    pub events: Vec<String>,
+    /// Nothing is sent while it is not.
+    pub active: bool,
+    /// What it is for.
+    pub description: String,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it was changed last.
+    pub updated_at: Time,
+    /// How many actions made it what it is.
+    pub version: u64,
+    /// The hash over those actions.
+    pub integrity_hash: HashText,
+    /// The last one's sequence.
+    pub sequence: u64,
+}
+
+impl From<Webhook> for WebhookView {
+    fn from(webhook: Webhook) -> Self {
+        Self {
+            id: IdText(webhook.id),
+            organization_id: IdText(webhook.organization_id),
+            url: webhook.url,
+            events: webhook.events,
+            active: webhook.active,
+            description: webhook.description,
+            created_at: Time(webhook.trace.created_at_ms),
+            updated_at: Time(webhook.trace.updated_at_ms),
+            version: webhook.trace.version,
+            integrity_hash: HashText(webhook.trace.integrity),
+            sequence: webhook.trace.sequence,
+        }
+    }
+}
+
+/// A webhook with a new signing secret.
+#[derive(Serialize, JsonSchema)]
+pub struct WebhookWithSecret {
+    /// The webhook.
+    #[serde(flatten)]
+    pub webhook: WebhookView,
+    /// The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown this once.
+    pub secret: String,
+}
+
+/// The delivery of an event to a webhook.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeliveryView {
+    /// Its id: `webhook-id` of the message, the same at every attempt.
+    pub id: IdText,
+    /// The webhook.
+    pub webhook_id: IdText,
+    /// The event.
+    pub event_id: IdText,
+    /// What the event tells.
+    pub event_type: String,
+    /// The object that the event speaks of.
+    pub object_id: Option<IdText>,
+    /// `pending`: another attempt will be made; `delivered`; `failed`: given up.
+    pub status: &'static str,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// The HTTP status of the last answer.
+    pub response_status: Option<u16>,
+    /// Why the last attempt failed.
+    pub error: Option<String>,
+    /// When it was queued.
+    pub created_at: Time,
+    /// When the last attempt began.
+    pub last_attempt_at: Option<Time>,
+    /// When the next one is due.
+    pub next_attempt_at: Option<Time>,
+}
+
+/// The text of a status.
+pub fn status_text(status: DeliveryStatus) -> &'static str {
+    match status {
+        DeliveryStatus::Pending => "pending",
+        DeliveryStatus::Delivered => "delivered",
+        DeliveryStatus::Failed => "failed",
+    }
+}
+
+impl From<DeliveryRow> for DeliveryView {
+    fn from(row: DeliveryRow) -> Self {
+        Self {
+            id: IdText(row.id),
+            webhook_id: IdText(row.webhook_id),
+            event_id: IdText(row.event_id),
+            event_type: row.event_type.text().to_owned(),
+            object_id: row.object_id.map(IdText),
+            status: status_text(row.status),
+            attempts: row.attempts,
+            response_status: row.response_status,
+            error: row.error,
+            created_at: Time(row.created_at_ms),
+            last_attempt_at: row.last_attempt_at_ms.map(Time),
+            next_attempt_at: row.next_attempt_at_ms.map(Time),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Webhooks, seen from outside: what is sent, signed, and where to. When and in which order is
+//! decided by the engine's [`webhooks`](kedge_actors::webhooks).
+
+pub mod guard;
+pub mod message;
+pub mod post;
+pub mod secret;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use kedge_actors::StartError;
+use kedge_actors::webhooks::{Boxed, Courier, Parcel, Schedule, Verdict, WebhookOptions};
+use kedge_protocol::Id;
+use kedge_protocol::action::Kind;
+use kedge_protocol::resource::Webhook;
+use serde_json::json;
+
+use crate::app::App;
+use crate::clock::now_s;
+use crate::config::Config;
+use post::{Poster, PosterError};
+
+/// The message's id: that of the delivery.
+pub const MESSAGE_ID: HeaderName = HeaderName::from_static("webhook-id");
+/// When the attempt was made, Unix seconds.
+pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+/// The signatures, with a space between them.
+pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+
+/// Sends messages to webhooks.
+pub struct Sender {
+    poster: Poster,
+}
+
+impl Sender {
+    /// Sends as the configuration says.
+    pub fn new(config: &Config) -> Result<Self, PosterError> {
+        let poster = Poster::new(
+            config.webhook_allowed_networks.clone(),
+            Duration::from_secs(config.webhook_timeout_s),
+            config.webhook_ca_file.as_deref(),
+        )?;
+        Ok(Self { poster })
+    }
+
+    /// Says where webhooks may go.
+    pub fn guard(&self) -> &guard::Guard {
+        self.poster.guard()
+    }
+
+    /// Signs a message with the webhook's secrets of this moment, and sends it once.
+    pub async fn send(&self, app: &App, webhook: &Webhook, id: Id, body: Vec<u8>) -> Verdict {
+        let secrets = app.published().snapshot.secret(webhook.id);
+        let secrets = match secrets {
+            Ok(Some(secrets)) => secrets,
+            Ok(None) => return failed("the webhook has no signing secret; rotate it"),
+            Err(error) => {
+                tracing::error!(%error, webhook = %webhook.id, "a secret could not be read");
+                return failed(INSIDE);
+            }
+        };
+        let (id, timestamp_s) = (id.to_string(), now_s());
+        let signatures = secret::signatures(&secrets, &id, timestamp_s, &body);
+        let mut headers = HeaderMap::new();
+        let fields = [
+            (MESSAGE_ID, id),
+            (TIMESTAMP, timestamp_s.to_string()),
+            (SIGNATURE, signatures),
+        ];
+        for (name, value) in fields {
+            let Ok(value) = HeaderValue::from_str(&value) else {
+                return failed(INSIDE);
+            };
+            headers.insert(name, value);
+        }
+        self.poster.post(&webhook.url, headers, body).await
+    }
+}
+
+/// What the owner is told of a failure that is this server's own.
+const INSIDE: &str = "the message could not be made; it is tried again";
+
+fn failed(why: &str) -> Verdict {
+    Verdict::Failed {
+        status: None,
+        error: why.to_owned(),
+        retry_after_ms: None,
+    }
+}
+
+/// Brings the engine's deliveries.
+struct Bringer(Arc<App>);
+
+impl Courier for Bringer {
+    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
+        let app = Arc::clone(&self.0);
+        Box::pin(async move {
+            let Parcel {
+                webhook,
+                delivery_id,
+                event,
+            } = parcel;
+            // What failed is in the log already.
+            let Ok(body) = message::body(&app, event) else {
+                return failed(INSIDE);
+            };
+            app.webhooks.send(&app, &webhook, delivery_id, body).await
+        })
+    }
+
+    fn switch_off(&self, webhook: Arc<Webhook>) -> Boxed<bool> {
+        let app = Arc::clone(&self.0);
+        Box::pin(async move {
+            let Some(operator) = &app.operator else {
+                return false;
+            };
+            let payload = json!({ "reason": "the receiver answered 410" }).to_string();
+            let kind = Kind::SystemWebhookOff;
+            let organization = webhook.organization_id;
+            let done = operator.act(&app, organization, kind, webhook.id, &payload);
+            match done.await {
+                Ok(_) => true,
+                Err(error) => {
+                    let message = error.message;
+                    tracing::warn!(webhook = %webhook.id, %message, "it was not switched off");
+                    false
+                }
+            }
+        })
+    }
+}
+
+/// Begins to serve all webhooks.
+pub async fn start(config: &Config, app: &Arc<App>) -> Result<(), StartError> {
+    let options = WebhookOptions {
+        schedule: Schedule::new(config.webhook_retry_schedule_s.clone()),
+        attempts_max: config.webhook_attempts_max,
+        courier: Arc::new(Bringer(Arc::clone(app))),
+    };
+    app.engine.start_webhooks(options).await
+}

@@ -1,0 +1,55 @@
+//! Webhooks as they are served: all of them, how far each has read, and its deliveries.
+
+use kedge_protocol::resource::Webhook;
+use kedge_protocol::{Id, Prefix};
+
+use super::{Page, records};
+use crate::codec;
+use crate::snapshot::{ReadError, Snapshot};
+use crate::tables::Table;
+use crate::tables::deliveries::{
+    DeliveryRow, OutboxRow, StoredDelivery, StoredOutbox, deliveries_prefix, delivery_key,
+    number_key, outbox_key,
+};
+
+impl Snapshot {
+    /// Every webhook of every organization; ended ones are there too.
+    pub fn every_webhook(&self) -> impl Iterator<Item = Result<Webhook, ReadError>> {
+        self.raw_rows(Table::Webhooks).map(|row| {
+            let (key, value) = row?;
+            codec::array(&key)
+                .and_then(|id| records::webhook(id, &value))
+                .map_err(ReadError::row(Table::Webhooks, &key))
+        })
+    }
+
+    /// How far a webhook has read; `None` before it was looked at first.
+    pub fn outbox(&self, webhook: Id) -> Result<Option<OutboxRow>, ReadError> {
+        self.get(Table::Deliveries, &outbox_key(&webhook), |bytes| {
+            codec::decode::<StoredOutbox>(bytes)?.into_outbox()
+        })
+    }
+
+    /// A page of a webhook's deliveries; the cursor is the number.
+    pub fn deliveries(&self, webhook: Id, page: Page) -> Result<Vec<DeliveryRow>, ReadError> {
+        let prefix = deliveries_prefix(&webhook);
+        self.list(Table::Deliveries, &prefix, page, |number, bytes| {
+            codec::decode::<StoredDelivery<'_>>(bytes)?.into_delivery(webhook, number)
+        })
+    }
+
+    /// A webhook's delivery by its id.
+    pub fn delivery(&self, webhook: Id, delivery: Id) -> Result<Option<DeliveryRow>, ReadError> {
+        if delivery.prefix != Prefix::Delivery {
+            return Ok(None);
+        }
+        let key = number_key(&webhook, &delivery);
+        let Some(number) = self.get_number(Table::Deliveries, &key)? else {
+            return Ok(None);
+        };
+        let key = delivery_key(&webhook, number);
+        self.get(Table::Deliveries, &key, |bytes| {
+            codec::decode::<StoredDelivery<'_>>(bytes)?.into_delivery(webhook, number)
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! A receiver of webhooks: a real HTTP server that answers as a test tells it to.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// How long a test waits for messages before it fails.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A message as it arrived.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    headers: HeaderMap,
+    pub(super) bytes: Bytes,
+    pub(super) body: Value,
+}
+
+impl Message {
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).unwrap().to_str().unwrap()
+    }
+
+    pub(super) fn id(&self) -> &str {
+        self.header("webhook-id")
+    }
+
+    pub(super) fn event_type(&self) -> &str {
+        self.body["type"].as_str().unwrap()
+    }
+
+    pub(super) fn object_id(&self) -> &str {
+        self.body["object_id"].as_str().unwrap_or_default()
+    }
+
+    /// What a receiver signs to compare.
+    pub(super) fn signature(&self, secret: &str) -> String {
+        use base64::Engine as _;
+        let secret = secret.strip_prefix("whsec_").unwrap();
+        let secret = base64::engine::general_purpose::STANDARD
+            .decode(secret)
+            .unwrap();
+        let time_s = self.header("webhook-timestamp").parse().unwrap();
+        kedge::webhooks::secret::sign(&secret, self.id(), time_s, &self.bytes).unwrap()
+    }
+
+    pub(super) fn signatures(&self) -> Vec<&str> {
+        self.header("webhook-signature").split(' ').collect()
+    }
+}
+
+/// What a receiver does with a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Reaction {
+    /// Answers with this status.
+    Status(u16),
+    /// Answers with this status and a header.
+    With(u16, &'static str, &'static str),
+    /// Never answers.
+    Silence,
+}
+
+pub(super) struct Receiver {
+    pub(super) url: String,
+    messages: watch::Receiver<Vec<Message>>,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Receiver {
+    /// Reacts to each message, given those before it.
+    pub(super) async fn start<F>(react: F) -> Self
+    where
+        F: Fn(&Message, &[Message]) -> Reaction + Send + Sync + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let (sender, messages) = watch::channel(Vec::new());
+        let (sender, react) = (Arc::new(sender), Arc::new(react));
+        let serving = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let (sender, react) = (Arc::clone(&sender), Arc::clone(&react));
+                let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+                    let (sender, react) = (Arc::clone(&sender), Arc::clone(&react));
+                    async move {
+                        let (parts, body) = request.into_parts();
+                        let Ok(body) = body.collect().await else {
+                            return std::future::pending().await;
+                        };
+                        let bytes = body.to_bytes();
+                        let message = Message {
+                            headers: parts.headers,
+                            body: serde_json::from_slice(&bytes).unwrap(),
+                            bytes,
+                        };
+                        let mut reaction = Reaction::Silence;
+                        sender.send_modify(|messages| {
+                            reaction = react(&message, messages);
+                            messages.push(message);
+                        });
+                        let answer = |status| {
+                            let mut response = Response::new(Full::new(Bytes::new()));
+                            *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap();
+                            response
+                        };
+                        Ok::<_, Infallible>(match reaction {
+                            Reaction::Status(status) => answer(status),
+                            Reaction::With(status, name, value) => {
+                                let mut response = answer(status);
+                                response.headers_mut().insert(name, value.parse().unwrap());
+                                response
+                            }
+                            Reaction::Silence => std::future::pending().await,
+                        })
+                    }
+                });
+                let connection = hyper::server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), service);
+                tokio::spawn(async move {
+                    // A sender that goes away is part of some tests.
+                    let _ended = connection.await;
+                });
+            }
+        });
+        Self {
+            url,
+            messages,
+            serving,
+        }
+    }
+
+    /// One that takes everything.
+    pub(super) async fn good() -> Self {
+        Self::start(|_, _| Reaction::Status(204)).await
+    }
+
+    /// What has arrived once `enough` says so.
+    pub(super) async fn wait(&self, enough: impl Fn(&[Message]) -> bool) -> Vec<Message> {
+        let mut messages = self.messages.clone();
+        let arrived = messages.wait_for(|messages| enough(messages));
+        let arrived = tokio::time::timeout(PATIENCE, arrived).await;
+        let Ok(messages) = arrived else {
+            panic!("only these arrived: {:#?}", self.so_far());
+        };
+        messages.unwrap().clone()
+    }
+
+    pub(super) fn so_far(&self) -> Vec<Message> {
+        self.messages.borrow().clone()
+    }
+}
