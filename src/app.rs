@@ -81,6 +81,7 @@ pub struct App {
     /// The URL that callers know.
     pub public_url: String,
     large_hashes: Arc<Semaphore>,
+    long_reads: Arc<Semaphore>,
     request_timeout: Duration,
 }
 
@@ -143,6 +144,7 @@ impl App {
             streams: Arc::new(Streams::new(config, engine.clone())),
             requests: Arc::new(Semaphore::new(config.requests_max)),
             large_hashes: Arc::new(Semaphore::new(cores)),
+            long_reads: Arc::new(Semaphore::new(cores)),
             request_timeout: Duration::from_secs(config.request_timeout_s),
             idempotency: InProgress::default(),
             idempotency_key_s: config.idempotency_key_s,
@@ -195,6 +197,28 @@ impl App {
         })
         .await
         .map_err(|error| ApiError::internal(&error))
+    }
+
+    /// Reads what may take long on a thread of its own, so that other requests go on meanwhile. As
+    /// many at a time as there are cores; the others wait their turn.
+    pub async fn read_long<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let turn = Arc::clone(&self.long_reads).acquire_owned();
+        let turn = tokio::time::timeout(self.request_timeout, turn)
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .ok_or_else(ApiError::overloaded)?;
+        // What is logged on the way belongs to the request.
+        let span = tracing::Span::current();
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            span.in_scope(read)
+        })
+        .await
+        .map_err(|error| ApiError::internal(&error))?
     }
 
     /// Submits a checked request; an error that came from the signer's organization tells the

@@ -8,8 +8,6 @@ use kedge_protocol::hash::keccak_parts;
 use crate::error::{ApiError, Code};
 
 const SEAL_BYTES: usize = 16;
-const PLACE_BYTES: usize = 16;
-const CURSOR_BYTES: usize = PLACE_BYTES + SEAL_BYTES;
 
 /// Makes and opens cursors.
 pub struct Cursors {
@@ -35,44 +33,55 @@ impl Cursors {
         Self { key }
     }
 
-    /// keccak with the key in front: a sponge, so that needs no nested construction.
-    fn seal(&self, scope: &Scope, place: [u8; PLACE_BYTES]) -> [u8; SEAL_BYTES] {
-        keccak_parts(&[&self.key, &place, scope.0.as_bytes()]).first_16()
+    /// keccak with the key in front: a sponge, so that needs no nested construction. The length
+    /// keeps place and scope apart.
+    fn seal(&self, scope: &Scope, place: &[u8]) -> [u8; SEAL_BYTES] {
+        let bytes = (place.len() as u64).to_be_bytes();
+        keccak_parts(&[&self.key, &bytes, place, scope.0.as_bytes()]).first_16()
     }
 
-    /// The cursor for what follows `place`.
+    /// The cursor for what follows `place`, a number.
     pub fn make(&self, scope: &Scope, place: u128) -> String {
-        let place = place.to_be_bytes();
-        let mut bytes = [0; CURSOR_BYTES];
-        bytes[..PLACE_BYTES].copy_from_slice(&place);
-        bytes[PLACE_BYTES..].copy_from_slice(&self.seal(scope, place));
-        URL_SAFE_NO_PAD.encode(bytes)
+        self.make_behind(scope, &place.to_be_bytes())
+    }
+
+    /// The number that a cursor made here for this list stands behind.
+    pub fn open(&self, scope: &Scope, cursor: &str) -> Result<u128, ApiError> {
+        let place = self.open_behind(scope, cursor)?;
+        let place = place.try_into().map_err(|_| invalid())?;
+        Ok(u128::from_be_bytes(place))
+    }
+
+    /// The cursor for what follows `place`, any bytes.
+    pub fn make_behind(&self, scope: &Scope, place: &[u8]) -> String {
+        let seal = self.seal(scope, place);
+        URL_SAFE_NO_PAD.encode([place, seal.as_slice()].concat())
     }
 
     /// The place of a cursor that was made here for this list.
-    pub fn open(&self, scope: &Scope, cursor: &str) -> Result<u128, ApiError> {
-        let invalid = || {
-            ApiError::new(
-                Code::CursorInvalid,
-                "the cursor is not one that this list gave to this caller with these filters",
-            )
-        };
-        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| invalid())?;
-        let bytes: [u8; CURSOR_BYTES] = bytes.try_into().map_err(|_| invalid())?;
-        let mut place = [0; PLACE_BYTES];
-        place.copy_from_slice(&bytes[..PLACE_BYTES]);
-        let expected = self.seal(scope, place);
+    pub fn open_behind(&self, scope: &Scope, cursor: &str) -> Result<Vec<u8>, ApiError> {
+        let mut place = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| invalid())?;
+        let length = place.len().checked_sub(SEAL_BYTES).ok_or_else(invalid)?;
+        let seal = place.split_off(length);
+        let expected = self.seal(scope, &place);
         // Every byte is looked at, so that time tells nothing about where they differ.
         let difference = expected
             .iter()
-            .zip(&bytes[PLACE_BYTES..])
+            .zip(&seal)
             .fold(0, |difference, (a, b)| difference | (a ^ b));
         if difference == 0 {
-            Ok(u128::from_be_bytes(place))
+            Ok(place)
         } else {
             Err(invalid())
         }
     }
+}
+
+fn invalid() -> ApiError {
+    ApiError::new(
+        Code::CursorInvalid,
+        "the cursor is not one that this list gave to this caller with these filters",
+    )
 }
 
 #[cfg(test)]
@@ -103,5 +112,9 @@ mod tests {
             assert!(cursors.open(&scope, bad).is_err(), "{bad}");
         }
         assert!(Cursors::new([2; 32]).open(&scope, &cursor).is_err());
+        let place = b"any bytes".as_slice();
+        let behind = cursors.make_behind(&scope, place);
+        assert_eq!(cursors.open_behind(&scope, &behind).unwrap(), place);
+        assert!(cursors.open(&scope, &behind).is_err());
     }
 }

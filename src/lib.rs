@@ -26,6 +26,7 @@ pub mod operator;
 pub mod query;
 pub mod range;
 pub mod routes;
+pub mod search;
 pub mod server;
 pub mod signing;
 pub mod start;

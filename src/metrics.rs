@@ -40,6 +40,8 @@ pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
 pub const STREAMS: &str = "kedge_event_streams";
 /// Event streams that were ended because their reader did not read.
 pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
+/// Rows of the store that a search or count read.
+pub const SEARCH_ROWS: &str = "kedge_search_rows";
 
 /// Bounds of the histograms of times, in seconds.
 const SECONDS: [f64; 16] = [
@@ -123,6 +125,11 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
         STREAMS_CUT_OFF,
         Unit::Count,
         "Event streams ended because their reader did not read"
+    );
+    describe_histogram!(
+        SEARCH_ROWS,
+        Unit::Count,
+        "Rows of the store that a search or count read, by route"
     );
     kedge_actors::metric_definitions::describe();
     kedge_storage::metric_definitions::describe();

@@ -1,6 +1,7 @@
 //! Verifying a whole store: every hash, header and signature of its log, and its state, which must
 //! be to the byte what a replay of the log with the rules makes.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
@@ -126,6 +127,22 @@ struct Replay<'a> {
     group: Group,
 }
 
+/// What an object was before an action.
+struct Before {
+    owner_id: Id,
+    /// Kept where they are indexed.
+    properties: Option<String>,
+}
+
+impl Before {
+    fn of(object: &Object, is_indexed: bool) -> Self {
+        Self {
+            owner_id: object.owner_id,
+            properties: is_indexed.then(|| object.properties.clone()),
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 enum ReplayError {
     #[error(transparent)]
@@ -144,27 +161,30 @@ impl<'a> Replay<'a> {
     }
 
     fn request(&mut self, record: &RequestRecord<'_>) -> Result<(), ReplayError> {
-        // Who owned the objects before: later actions of the request must see earlier ones.
-        let mut owners: Vec<(Id, Id)> = record
-            .actions
-            .iter()
-            .filter_map(|action| self.state.objects.get(&action.resource))
-            .map(|object| (object.id, object.owner_id))
-            .collect();
+        // What the objects were before: later actions of the request must see earlier ones.
+        let mut before: HashMap<Id, Before> = HashMap::new();
+        for action in &record.actions {
+            let Some(object) = self.state.objects.get(&action.resource) else {
+                continue;
+            };
+            let rules = self.state.templates.get(&object.template_id);
+            let is_indexed = rules.is_some_and(|rules| rules.indexed().is_some());
+            before.insert(object.id, Before::of(object, is_indexed));
+        }
         // What is not an object comes alone: a request holds one action on it.
         let acted_on = record.actions.first().map(|action| action.resource);
-        let before = acted_on.and_then(|id| self.state.image(id));
+        let image_before = acted_on.and_then(|id| self.state.image(id));
         for image in self.state.apply(record)?.into_iter().flatten() {
             match image {
                 Image::Object(object) => {
-                    self.object(&object, &mut owners);
+                    self.object(&object, &mut before);
                     if object.organization_id != record.organization_id {
                         let sequence = object.trace.sequence;
                         self.group
                             .put_foreign_action(object.organization_id, sequence);
                     }
                 }
-                image => put_image(&mut self.group, &image, before.as_ref()),
+                image => put_image(&mut self.group, &image, image_before.as_ref()),
             }
         }
         if let Some(window) = self.state.nonces.get(&record.head.signer) {
@@ -176,15 +196,22 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    fn object(&mut self, object: &Object, owners: &mut Vec<(Id, Id)>) {
-        let known = owners.iter_mut().find(|(id, _)| *id == object.id);
-        let before = known.as_ref().map(|(_, owner)| *owner);
-        match known {
-            Some((_, owner)) => *owner = object.owner_id,
-            None => owners.push((object.id, object.owner_id)),
-        }
-        let moved_from = before.filter(|owner| *owner != object.owner_id);
+    fn object(&mut self, object: &Object, before: &mut HashMap<Id, Before>) {
+        let rules = self.state.templates.get(&object.template_id);
+        let indexed = rules.and_then(|rules| rules.indexed());
+        let now = Before::of(object, indexed.is_some());
+        let known = before.insert(object.id, now);
+        let owner = known.as_ref().map(|known| known.owner_id);
+        let moved_from = owner.filter(|owner| *owner != object.owner_id);
         self.group.put_object(object, moved_from);
+        if let Some(indexed) = indexed {
+            let properties = known.as_ref().and_then(|known| known.properties.as_deref());
+            for change in indexed.changes(properties, &object.properties) {
+                let value_before = change.before.as_deref();
+                self.group
+                    .change_property(object, change.path, value_before, &change.after);
+            }
+        }
         if object.trace.version == 1
             && let Some(minted) = self.state.minted.get(&object.template_id)
         {

@@ -321,7 +321,7 @@ impl Committer {
         timestamp_ms: u64,
     ) -> Result<(), CommitterError> {
         match decided {
-            Decided::Object { base, next } => {
+            Decided::Object { base, next, index } => {
                 let mut object = kedge_protocol::resource::Object::clone(next);
                 object.trace.place(sequence, timestamp_ms);
                 let owner_before = base.as_ref().map(|base| base.owner_id);
@@ -329,6 +329,14 @@ impl Committer {
                     &object,
                     owner_before.filter(|owner| *owner != object.owner_id),
                 );
+                for change in index {
+                    group.change_property(
+                        &object,
+                        change.path,
+                        change.before.as_deref(),
+                        &change.after,
+                    );
+                }
                 if base.is_none() {
                     let minted = self.minted(object.template_id)?;
                     *minted += 1;

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use kedge_machine::World;
 use kedge_machine::sequencer::{self as machine, Tip};
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
@@ -341,6 +342,11 @@ impl Engine {
     /// The newest committed state.
     pub fn published(&self) -> Arc<Published> {
         self.inner.published.load_full()
+    }
+
+    /// What decisions look up: wallets, templates and variations as they are committed.
+    pub fn world(&self) -> impl World + use<> {
+        self.inner.reader.clone()
     }
 
     /// Waits until everything up to `sequence` can be read; false if that takes too long.

@@ -64,11 +64,15 @@ impl ObjectActor {
                 version: base.trace.version,
             });
         }
+        let index = self.template.indexed().map_or(Vec::new(), |indexed| {
+            indexed.changes(Some(&base.properties), &next.properties)
+        });
         let next = Arc::new(Versioned::decided(next));
         self.overlay.push(ticket, Arc::clone(&next));
         let decided = Decided::Object {
             base: Some(base),
             next,
+            index,
         };
         let basis = if on_overlay {
             Basis::Overlay

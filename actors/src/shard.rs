@@ -152,6 +152,10 @@ impl ShardState {
         let reader = &self.options.reader;
         let next = object::mint(reader, caller, &input(unit, action))?;
         let template = reader.template(next.template_id)?;
+        let indexed = template.as_ref().and_then(|template| template.indexed());
+        let index = indexed.map_or(Vec::new(), |indexed| {
+            indexed.changes(None, &next.properties)
+        });
         if template.is_some_and(|template| template.max_supply.is_some()) {
             let grants = unit.grants.iter();
             let granted = grants.filter(|grant| grant.template == next.template_id);
@@ -165,6 +169,7 @@ impl ShardState {
         Ok(Decided::Object {
             base: None,
             next: Arc::new(Versioned::decided(next)),
+            index,
         })
     }
 

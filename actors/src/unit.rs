@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kedge_machine::image::Image;
+use kedge_machine::index::IndexChange;
 use kedge_machine::sequencer::{Key, KeyWrite, Placed};
 use kedge_machine::{Caller, Refusal};
 use kedge_protocol::action::Kind;
@@ -27,6 +28,9 @@ pub(crate) enum Decided {
         base: Option<Arc<Versioned<Object>>>,
         /// The object after it.
         next: Arc<Versioned<Object>>,
+        /// What that changes in the index of properties; nothing, and no memory, where the
+        /// template has no indexed places.
+        index: Vec<IndexChange>,
     },
     /// To other resources, the one acted on first.
     Resources {

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Template;
 
+use crate::index::IndexedPaths;
 use crate::refusal::Refusal;
 use crate::schema::{self, Schema};
 
@@ -15,6 +16,7 @@ use crate::schema::{self, Schema};
 pub struct TemplateRules {
     template: Template,
     schemas: OnceLock<Schemas>,
+    indexed: OnceLock<IndexedPaths>,
 }
 
 /// `None` for a schema that cannot be read, which no template that was made here has.
@@ -29,6 +31,7 @@ impl From<Template> for TemplateRules {
         Self {
             template,
             schemas: OnceLock::new(),
+            indexed: OnceLock::new(),
         }
     }
 }
@@ -71,6 +74,15 @@ impl TemplateRules {
                 payloads: payloads.collect(),
             }
         })
+    }
+
+    /// The places that the template has indexed; `None` where there are none.
+    pub fn indexed(&self) -> Option<&IndexedPaths> {
+        let schema = self.template.schema.as_deref()?;
+        let indexed = self
+            .indexed
+            .get_or_init(|| IndexedPaths::of_schema(schema).unwrap_or_default());
+        (!indexed.is_empty()).then_some(indexed)
     }
 
     /// Checks the properties that an object of the template would have.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
-use kedge_protocol::resource::{Object, ObjectStatus, Trace};
+use kedge_protocol::resource::{Object, ObjectStatus, Template, Trace};
 use kedge_protocol::{Address, Id, Prefix};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -49,7 +49,23 @@ pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<O
         .filter(|template| rights::sees_template(template, caller))
         .ok_or_else(|| Refusal::not_found("template", input.target))?;
     rights::check(&Kind::Mint, &template, false, caller)?;
+    let asker = Recipient {
+        wallet_id: caller.wallet_id,
+        address: caller.address,
+    };
+    let object = minted(world, asker, &template, &payload, input)?;
+    template.check_properties(&object.properties)?;
+    Ok(object)
+}
 
+/// The object that a mint makes, by a wallet that may.
+fn minted<W: World>(
+    world: &W,
+    asker: Recipient,
+    template: &Template,
+    payload: &MintPayload<'_>,
+    input: &Input<'_>,
+) -> Result<Object, Refusal> {
     let mut problems = Problems::default();
     let own = problems.object("/properties", payload.properties);
     problems.finish()?;
@@ -73,12 +89,8 @@ pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<O
         properties = json::merge(&properties, &own);
     }
     check_size(&properties)?;
-    template.check_properties(&properties)?;
     let owner = match &payload.to {
-        None => Recipient {
-            wallet_id: caller.wallet_id,
-            address: caller.address,
-        },
+        None => asker,
         Some(to) => recipient(world, to)?,
     };
     Ok(Object {
@@ -169,7 +181,42 @@ pub fn act<W: World>(
     let owns = object.owner_id == caller.wallet_id;
     rights::check(input.kind, template, owns, caller)?;
     check_status(object.status, input.kind)?;
+    let next = after(world, object, input)?;
+    match input.kind {
+        Kind::Update | Kind::SetAttributes | Kind::DeleteAttributes => {
+            template.check_properties(&next.properties)?;
+        }
+        Kind::Emit | Kind::Custom(_) => template.check_payload(input.kind, input.payload)?,
+        _ => {}
+    }
+    Ok(next)
+}
 
+/// An object's action again, out of the log: what it did, without asking once more who might.
+/// `before` is the object as it was; `asker` is the wallet that asked.
+pub(crate) fn again<W: World>(
+    world: &W,
+    before: Option<&Object>,
+    asker: Id,
+    input: &Input<'_>,
+) -> Result<Object, Refusal> {
+    if let Some(object) = before {
+        return after(world, object, input);
+    }
+    let payload: MintPayload<'_> = text::read(input.payload)?;
+    let template = Id::parse_as(Prefix::Template, input.target)
+        .ok()
+        .map(|id| world.template(id))
+        .transpose()?
+        .flatten()
+        .ok_or_else(|| Refusal::not_found("template", input.target))?;
+    let asker = world.wallet(asker)?;
+    let asker = asker.ok_or_else(|| Refusal::not_found("wallet", input.target))?;
+    minted(world, asker, &template, &payload, input)
+}
+
+/// The object after an action that is allowed.
+fn after<W: World>(world: &W, object: &Object, input: &Input<'_>) -> Result<Object, Refusal> {
     let mut next = Object {
         properties: String::new(),
         trace: object.trace.next(input.content),
@@ -182,9 +229,6 @@ pub fn act<W: World>(
         _ => object.properties.clone(),
     };
     match input.kind {
-        Kind::Update | Kind::SetAttributes | Kind::DeleteAttributes => {
-            template.check_properties(&next.properties)?;
-        }
         Kind::Transfer => {
             let payload: TransferPayload<'_> = text::read(input.payload)?;
             let owner = recipient(world, &payload.to)?;
@@ -199,11 +243,8 @@ pub fn act<W: World>(
                 _ => ObjectStatus::Burned,
             };
         }
-        Kind::Emit | Kind::Custom(_) => {
-            json::check(input.payload)
-                .map_err(|error| Refusal::field("", "syntax", error.to_string()))?;
-            template.check_payload(input.kind, input.payload)?;
-        }
+        Kind::Emit | Kind::Custom(_) => json::check(input.payload)
+            .map_err(|error| Refusal::field("", "syntax", error.to_string()))?,
         _ => {}
     }
     Ok(next)

@@ -10,6 +10,7 @@ use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::index::IndexedPaths;
 use crate::json::Members;
 use crate::refusal::Refusal;
 use crate::rights;
@@ -63,7 +64,7 @@ pub fn create<W: World>(
             bytes: properties.len(),
         });
     }
-    let schema = schema("/schema", payload.schema, &mut problems);
+    let schema = properties_schema(payload.schema, &mut problems);
     if payload.max_supply == Some(0) {
         problems.add(
             "/max_supply",
@@ -108,6 +109,16 @@ fn schema(pointer: &str, raw: Option<&RawValue>, problems: &mut Problems) -> Opt
         problems.add(pointer, "range", message);
     } else if let Err(wrong) = crate::schema::check(&text) {
         problems.under(pointer, wrong);
+    }
+    Some(text)
+}
+
+/// The schema of the properties, with the places that it marks as indexed.
+fn properties_schema(raw: Option<&RawValue>, problems: &mut Problems) -> Option<String> {
+    let text = schema("/schema", raw, problems)?;
+    if let Err(problem) = IndexedPaths::of_schema(&text) {
+        let pointer = format!("/schema{}", problem.pointer);
+        problems.add(&pointer, problem.code, problem.message);
     }
     Some(text)
 }
@@ -159,7 +170,7 @@ pub fn update<W: World>(
         next.properties = problems.object("/properties", payload.properties);
     }
     if payload.schema.is_some() {
-        next.schema = schema("/schema", payload.schema, &mut problems);
+        next.schema = properties_schema(payload.schema, &mut problems);
     }
     if let Some(actions) = payload.actions {
         next.actions = rules(&actions, &mut problems);

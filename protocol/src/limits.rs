@@ -99,6 +99,24 @@ pub const EVENT_TEXT_CHARS_MAX: usize = 300;
 pub const EVENTS_KEPT_MAX: u64 = 10_000;
 /// How many of the oldest go at once when they pass [`EVENTS_KEPT_MAX`].
 pub const EVENTS_PRUNED_AT_ONCE: u64 = 1_000;
+/// Places in the properties of a template's objects that may be indexed.
+pub const INDEXED_PATHS_MAX: usize = 16;
+/// Bytes of a text that an index tells apart; longer ones stand together.
+pub const INDEXED_TEXT_BYTES_MAX: usize = 256;
+/// Digits of a number that an index tells apart.
+pub const INDEXED_NUMBER_DIGITS_MAX: usize = 64;
+/// Rows of the store that one search may read, entries of indexes and objects alike.
+pub const SEARCH_ROWS_MAX: usize = 50_000;
+/// Bytes of properties that one search may read.
+pub const SEARCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Nesting of a filter's `and`, `or` and `not`.
+pub const SEARCH_DEPTH_MAX: usize = 16;
+/// Parts of a filter: conditions, `and`, `or`, `not`, and the values of `in`.
+pub const SEARCH_PARTS_MAX: usize = 128;
+/// Keys of a path into the properties.
+pub const SEARCH_PATH_KEYS_MAX: usize = 16;
+/// Templates of an organization whose indexes a search tries when its filter names none.
+pub const SEARCH_TEMPLATES_MAX: usize = 32;
 /// Levels of a Merkle tree over u64-many leaves.
 pub const TREE_LEVELS_MAX: usize = 64;
 
@@ -120,4 +138,15 @@ const _: () = {
         EVENTS_KEPT_MAX > EVENTS_PRUNED_AT_ONCE + 16 * BATCH_ACTIONS_MAX as u64,
         "what one commit adds never makes up all that is kept"
     );
+    assert!(
+        INDEXED_PATHS_MAX <= u8::MAX as usize,
+        "a path's number is a u8"
+    );
+    assert!(
+        INDEXED_NUMBER_DIGITS_MAX.is_multiple_of(2),
+        "digits are kept in pairs"
+    );
+    assert!(SEARCH_DEPTH_MAX < JSON_DEPTH_MAX);
+    assert!(SEARCH_ROWS_MAX >= 10 * PAGE_ITEMS_MAX);
+    assert!(SEARCH_BYTES_MAX >= 16 * OBJECT_PROPERTIES_BYTES_MAX);
 };

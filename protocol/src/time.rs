@@ -13,9 +13,17 @@ pub fn rfc3339(ms: u64) -> String {
 
 /// Reads an RFC 3339 time in UTC; `None` if it is none or lies before the epoch.
 pub fn parse_rfc3339(text: &str) -> Option<u64> {
+    u64::try_from(since_epoch(text)?.as_millis()).ok()
+}
+
+/// The same to the nanosecond, for comparing with what is finer than a millisecond.
+pub fn parse_rfc3339_ns(text: &str) -> Option<u128> {
+    Some(since_epoch(text)?.as_nanos())
+}
+
+fn since_epoch(text: &str) -> Option<Duration> {
     let time = humantime::parse_rfc3339(text).ok()?;
-    let since = time.duration_since(UNIX_EPOCH).ok()?;
-    u64::try_from(since.as_millis()).ok()
+    time.duration_since(UNIX_EPOCH).ok()
 }
 
 /// Serde: milliseconds inside, RFC 3339 text outside.
@@ -46,6 +54,10 @@ mod tests {
             Some(1_790_000_000_123)
         );
         assert_eq!(rfc3339(u64::MAX), "9999-12-31T23:59:59.999Z");
+        assert_eq!(
+            parse_rfc3339_ns("2026-09-21T14:13:20.123456789Z"),
+            Some(1_790_000_000_123_456_789)
+        );
         assert_eq!(parse_rfc3339("yesterday"), None);
         assert_eq!(parse_rfc3339("1969-12-31T23:59:59Z"), None);
     }

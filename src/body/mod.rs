@@ -1,6 +1,6 @@
 //! Request bodies: read with a bound, in time, and as strict JSON whose errors say where.
 
-mod pointer;
+pub(crate) mod pointer;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod bodies;
+mod objects;
 mod table;
 mod templates;
 mod transfers;
@@ -294,6 +295,8 @@ mod tests {
             "/ebus/actions/preview",
             "/webhooks/{id}/test",
             "/webhooks/{id}/deliveries/{delivery_id}/redeliver",
+            "/objects/search",
+            "/objects/count",
         ];
         for endpoint in TABLE.iter() {
             let changes = endpoint.method != Method::GET && !unsigned.contains(&endpoint.path);

@@ -3,26 +3,26 @@
 use std::sync::LazyLock;
 
 use hyper::Method;
-use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
 use super::Auth::{Bearer, Public};
-use super::LimitClass::{ActionBatches, Free, Lists, ObjectWrites, Tier};
-use super::bodies::{ObjectBody, ObjectPatch, TransferBody};
-use super::{Endpoint, Parameter, Signs, Target, accounts, schema, templates, transfers, webhooks};
+use super::LimitClass::{ActionBatches, Free, Lists, Tier};
+use super::{
+    Endpoint, Parameter, Signs, accounts, objects, schema, templates, transfers, webhooks,
+};
 use crate::auth::rights::{Access, Right};
 use crate::events::filter;
 use crate::listing::LIST;
 use crate::routes::{
-    actions, anchors, batches, bus, events, objects, organizations, preview, service, wallets,
+    actions, anchors, batches, bus, events, organizations, preview, service, wallets,
 };
 use crate::signing::registration::RegisterBody;
 use crate::views::Page;
-use crate::views::action::{ActionView, BatchAction, BatchAnswer, HistoryPage};
+use crate::views::action::{ActionView, BatchAction, BatchAnswer};
 use crate::views::event::{EventText, EventView};
 use crate::views::log::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
 use crate::views::preview::PreviewAnswer;
-use crate::views::resources::{Changed, ObjectView, OwnWallet};
+use crate::views::resources::{Changed, OwnWallet};
 use crate::views::schema::ProofFile;
 
 /// A parameter of every read of the log.
@@ -74,6 +74,7 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     let mut table = rows();
     table.extend(accounts::rows());
     table.extend(templates::rows());
+    table.extend(objects::rows());
     table.extend(transfers::rows());
     table.extend(webhooks::rows());
     table
@@ -132,72 +133,6 @@ fn rows() -> Vec<Endpoint> {
                 "/organizations/me",
                 "Accounts",
                 "Read the caller's organization: its tier, its limits and what is used of them",
-            )
-        },
-        Endpoint {
-            signs: Signs::Body(Kind::Mint, Target::TemplateMember),
-            limit: ObjectWrites,
-            request: Some(schema::<ObjectBody>),
-            status: 201,
-            response: schema::<Changed<ObjectView>>,
-            handler: handler!(objects::create),
-            ..row(Method::POST, "/objects", "Objects", "Mint an object")
-        },
-        Endpoint {
-            limit: Lists,
-            query: &[LIST, objects::FILTERS],
-            response: schema::<Page<ObjectView>>,
-            handler: handler!(objects::list),
-            ..row(
-                Method::GET,
-                "/objects",
-                "Objects",
-                "List objects: the organization's, or by template or owner",
-            )
-        },
-        Endpoint {
-            response: schema::<ObjectView>,
-            handler: handler!(objects::get),
-            ..row(Method::GET, "/objects/{id}", "Objects", "Read an object")
-        },
-        Endpoint {
-            signs: Signs::Body(Kind::Update, Target::Path),
-            limit: ObjectWrites,
-            request: Some(schema::<ObjectPatch>),
-            response: schema::<Changed<ObjectView>>,
-            handler: handler!(objects::update),
-            ..row(
-                Method::PATCH,
-                "/objects/{id}",
-                "Objects",
-                "Merge a patch into an object's properties",
-            )
-        },
-        Endpoint {
-            signs: Signs::Body(Kind::Transfer, Target::Path),
-            request: Some(schema::<TransferBody>),
-            response: schema::<Changed<ObjectView>>,
-            right: Some(Right {
-                area: Area::Objects,
-                access: Access::Update,
-            }),
-            handler: handler!(objects::update),
-            ..row(
-                Method::POST,
-                "/objects/{id}/transfer",
-                "Objects",
-                "Give an object to another wallet",
-            )
-        },
-        Endpoint {
-            query: &[LIST],
-            response: schema::<HistoryPage>,
-            handler: handler!(objects::history),
-            ..row(
-                Method::GET,
-                "/objects/{id}/history",
-                "Objects",
-                "List an object's last 1,000 actions, newest first",
             )
         },
         Endpoint {

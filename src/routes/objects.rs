@@ -8,33 +8,16 @@ use kedge_machine::rights::sees_object;
 use kedge_protocol::Prefix;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, Template};
-use kedge_storage::{ObjectIndex, Snapshot};
+use kedge_storage::Snapshot;
 
 use super::actions::{self, Heads};
-use super::templates::seen_template;
-use super::{PRIVATE, page_reply, single};
+use super::{PRIVATE, past, single};
 use crate::call::{Call, Reply};
 use crate::conditional;
-use crate::endpoint::Parameter;
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
 use crate::listing::{Listing, Rows, Source};
-use crate::views::action::HistoryPage;
+use crate::views::action::{ActionView, HistoryPage};
 use crate::views::resources::{Changed, ObjectView};
-use crate::views::{Page, action::ActionView};
-
-/// The filters of the list.
-pub const FILTERS: &[Parameter] = &[
-    Parameter {
-        name: "template_id",
-        schema_type: "string",
-        description: "Objects of this template alone.",
-    },
-    Parameter {
-        name: "owner_id",
-        schema_type: "string",
-        description: "Objects that this wallet owns alone.",
-    },
-];
 
 /// `POST /objects`
 pub async fn create(call: Call) -> Result<Reply, ApiError> {
@@ -101,57 +84,22 @@ pub(super) fn sees(
 /// `GET /objects/{id}`
 pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
-    let object = seen_object(&call, &published.snapshot)?;
+    let mut object = seen_object(&call, &published.snapshot)?;
+    if let Some(sequence) = call.query.number("at_sequence")? {
+        let head = published.head.sequence;
+        if sequence > head {
+            return Err(ApiError::new(
+                Code::SequenceNotReached,
+                format!("the log is at sequence {head}, not yet at {sequence}"),
+            ));
+        }
+        let (world, published) = (call.app.engine.world(), Arc::clone(&published));
+        let read = move || past::object_at(&published.snapshot, &world, object, sequence);
+        object = call.app.read_long(read).await?;
+    }
     let tag = conditional::entity_tag(&object.trace);
     let reply = Reply::ok(published.head.sequence, &ObjectView::from(object))?;
     Ok(reply.tagged(&call, &tag, PRIVATE))
-}
-
-/// `GET /objects`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
-    let published = call.published();
-    let snapshot = &published.snapshot;
-    let template = call.query.get("template_id");
-    let owner = call.query.get("owner_id");
-    let listing = Listing::of(
-        &call,
-        &[template.unwrap_or_default(), owner.unwrap_or_default()],
-    )?;
-    let template_id = match template {
-        Some(text) => Some(seen_template(&call, snapshot, text)?.id),
-        None => None,
-    };
-    let owner_id = match owner {
-        Some(text) => Some(
-            kedge_protocol::Id::parse_as(Prefix::Wallet, text)
-                .map_err(|error| ApiError::parameter("owner_id", error))?,
-        ),
-        None => None,
-    };
-    let index = match (template_id, owner_id) {
-        (_, Some(owner)) => ObjectIndex::Owner(owner),
-        (Some(template), None) => ObjectIndex::Template(template),
-        (None, None) => ObjectIndex::Organization(call.session()?.organization_id),
-    };
-    let mut known = None;
-    let page = listing.page(
-        &call,
-        Source {
-            fetch: |rows| Ok(snapshot.objects(index, rows)?),
-            place: |object: &Object| object.trace.created_sequence,
-            keep: |object: &Object| {
-                let wanted = template_id.is_none_or(|id| id == object.template_id)
-                    && sees(&call, snapshot, object, &mut known)?;
-                Ok(wanted.then_some(object.properties.len()))
-            },
-        },
-    )?;
-    let page = Page {
-        items: page.items.into_iter().map(ObjectView::from).collect(),
-        cursor: page.cursor,
-        has_more: page.has_more,
-    };
-    page_reply(&call, &listing, published.head.sequence, &page)
 }
 
 /// `GET /objects/{id}/history`

@@ -1,12 +1,14 @@
 //! Commit groups: everything that becomes durable, and visible, at once.
 
+mod objects;
+
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::event::Position;
 use kedge_protocol::log_tree::NewNode;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{
-    ApiKey, File, Invitation, Object, Organization, Template, Variation, Wallet, Webhook,
+    ApiKey, File, Invitation, Organization, Template, Variation, Wallet, Webhook,
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -21,7 +23,6 @@ use crate::tables::deliveries::{
 };
 use crate::tables::events::{EventRow, StoredEvent, event_key, position_bytes};
 use crate::tables::meta::{self, HeadRow, LogHead};
-use crate::tables::objects::{ObjectIndex, ObjectRow};
 use crate::tables::records::{
     ApiKeyRow, FileRow, IdempotencyRow, InvitationRow, SecretRow, WebhookRow, secret_key,
 };
@@ -230,32 +231,6 @@ impl Group {
     /// A node of the log tree.
     pub fn put_node(&mut self, node: &NewNode) {
         self.put(Table::Tree, &node_key(node.level, node.index), &node.hash.0);
-    }
-
-    /// An object's state, after the requests of the group: each image in turn, or the last alone.
-    /// `previous_owner` is the owner before, where it changed.
-    pub fn put_object(&mut self, object: &Object, previous_owner: Option<Id>) {
-        self.put_with(Table::Objects, &object.id.bytes, |out| {
-            encode_into(out, &ObjectRow::from(object));
-        });
-        let created = object.trace.created_sequence;
-        let is_new =
-            object.trace.version == 1 || self.first_sequence.is_some_and(|first| created >= first);
-        let owner = ObjectIndex::Owner(object.owner_id).key(created);
-        if is_new {
-            for list in [
-                ObjectIndex::Organization(object.organization_id),
-                ObjectIndex::Template(object.template_id),
-            ] {
-                self.put(Table::ObjectIndex, &list.key(created), &object.id.bytes);
-            }
-            self.put(Table::ObjectIndex, &owner, &object.id.bytes);
-        }
-        if let Some(previous) = previous_owner.filter(|id| *id != object.owner_id) {
-            let previous = ObjectIndex::Owner(previous).key(created);
-            self.delete(Table::ObjectIndex, &previous);
-            self.put(Table::ObjectIndex, &owner, &object.id.bytes);
-        }
     }
 
     /// A wallet's state, its e-mail address and its signing addresses. An address once written

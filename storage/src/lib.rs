@@ -31,7 +31,9 @@ pub use codec::CodecError;
 pub use group::{Group, SideWrite};
 pub use high_water::{HighWater, HighWaterError, Released};
 pub use open::OpenError;
-pub use read::{LoggedRequest, Page, PlacedAction};
+pub use read::{
+    Indexed, Listed, LogReader, LoggedRequest, Page, PlacedAction, PropertyRange, Window,
+};
 pub use snapshot::{RawRow, ReadError, Snapshot};
 pub use store::{CommitError, Mode, Options, Store};
 pub use tables::Table;

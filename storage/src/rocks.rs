@@ -98,7 +98,9 @@ struct Shape {
 fn shape(table: Table) -> Shape {
     let (points, text, kilobytes) = match table {
         Table::Log => (false, true, 16),
-        Table::Objects | Table::Templates | Table::Variations => (true, true, 8),
+        Table::Objects | Table::Milestones | Table::Templates | Table::Variations => {
+            (true, true, 8)
+        }
         Table::Wallets
         | Table::Organizations
         | Table::ApiKeys
@@ -123,6 +125,7 @@ fn shape(table: Table) -> Shape {
         | Table::Meta => (true, false, 4),
         Table::RequestsByOrganization
         | Table::ObjectIndex
+        | Table::PropertyIndex
         | Table::ForeignActions
         | Table::Events => (false, true, 8),
         Table::Leaves | Table::Batches => (false, false, 16),

@@ -149,6 +149,33 @@ impl Snapshot {
             .map(move |row| row.map_err(ReadError::rocks(table)))
     }
 
+    /// The rows whose keys lie in a range, from either end.
+    pub(crate) fn rows_between(
+        &self,
+        table: Table,
+        keys: std::ops::Range<Vec<u8>>,
+        descending: bool,
+    ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'_> {
+        // RocksDB wants the ends in order.
+        let rows = (keys.start < keys.end).then(|| {
+            let mut options = ReadOptions::default();
+            options.set_total_order_seek(true);
+            options.set_iterate_range(keys);
+            let mode = if descending {
+                IteratorMode::End
+            } else {
+                IteratorMode::Start
+            };
+            let family = self.0.borrow_owner().table(table);
+            self.0
+                .borrow_dependent()
+                .iterator_cf_opt(family, options, mode)
+        });
+        rows.into_iter()
+            .flatten()
+            .map(move |row| row.map_err(ReadError::rocks(table)))
+    }
+
     /// Every row of a table as it is stored, in key order: for comparing two stores byte by byte.
     pub fn raw_rows(&self, table: Table) -> impl Iterator<Item = Result<RawRow, ReadError>> {
         self.rows(table, IteratorMode::Start)

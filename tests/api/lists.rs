@@ -1,8 +1,9 @@
 //! Pages, cursors, orders, filters.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
+use crate::search::items_id;
 
 fn ids(page: &Value) -> Vec<String> {
     let items = page["items"].as_array().unwrap();
@@ -130,4 +131,101 @@ async fn actions_are_listed_with_their_heads() {
         .get(&path, Some(&ann.token))
         .await
         .refused(409, "SEQUENCE_NOT_REACHED");
+}
+
+#[tokio::test]
+async fn lists_are_narrowed_by_status_and_times() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template = ann.new_template(&server, "ticket").await;
+    let other = ann.new_template(&server, "other").await;
+    let mut made = Vec::new();
+    for template in [&template, &template, &other, &template] {
+        let object = ann.mint(&server, &json!({ "template_id": template })).await;
+        made.push(object.expect(201).body);
+    }
+    let locked = items_id(&made[1]);
+    ann.action(&server, ("lock", &locked, "{}"))
+        .await
+        .expect(201);
+    let read = server
+        .get(&format!("/objects/{locked}"), Some(&ann.token))
+        .await;
+    let locked_at = read.expect(200).body["updated_at"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let created = |i: usize| made[i]["created_at"].as_str().unwrap().to_owned();
+    // Objects that were made within one millisecond share their times.
+    let from = |time: &str| {
+        made.iter()
+            .filter(|object| object["created_at"].as_str() >= Some(time))
+            .count()
+    };
+
+    let list = |query: String| {
+        let (server, token) = (&server, &ann.token);
+        async move {
+            let answer = server.get(&format!("/objects?{query}"), Some(token)).await;
+            answer.expect(200).body["items"].as_array().unwrap().len()
+        }
+    };
+    assert_eq!(list("status=locked".into()).await, 1);
+    assert_eq!(
+        list(format!("status=active&template_id={template}")).await,
+        2
+    );
+    for (i, order) in [(0, "asc"), (2, "desc"), (3, "asc"), (3, "desc")] {
+        let time = created(i);
+        assert_eq!(
+            list(format!("created_after={time}&order={order}")).await,
+            from(&time)
+        );
+        assert_eq!(
+            list(format!("created_before={time}&order={order}")).await,
+            4 - from(&time)
+        );
+    }
+    let between = format!("created_after={}&created_before={}", created(1), created(3));
+    assert_eq!(list(between).await, from(&created(1)) - from(&created(3)));
+    assert_eq!(
+        list(format!(
+            "created_after={}&created_before={}",
+            created(3),
+            created(0)
+        ))
+        .await,
+        0
+    );
+    assert_eq!(list("created_after=2999-01-01T00:00:00Z".into()).await, 0);
+    let updated = format!(
+        "updated_after={locked_at}&template_id={template}&owner_id={}",
+        ann.wallet_id
+    );
+    assert!(list(updated.clone()).await >= 1);
+    assert_eq!(list(format!("{updated}&status=locked")).await, 1);
+    assert_eq!(
+        list(format!("updated_before={locked_at}&status=locked")).await,
+        0
+    );
+
+    let page = server
+        .get("/objects?limit=1&status=active", Some(&ann.token))
+        .await
+        .expect(200);
+    let cursor = page.body["cursor"].as_str().unwrap();
+    for query in [
+        format!("cursor={cursor}"),
+        format!("cursor={cursor}&status=locked"),
+        "status=gone".to_owned(),
+        "created_after=yesterday".to_owned(),
+        "updated_before=1790000000".to_owned(),
+    ] {
+        let answer = server
+            .get(&format!("/objects?{query}"), Some(&ann.token))
+            .await;
+        assert_eq!(answer.status, 400, "{query}");
+    }
+    let next = format!("/objects?limit=1&status=active&cursor={cursor}");
+    server.get(&next, Some(&ann.token)).await.expect(200);
 }

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use kedge_machine::fold::{FoldError, State};
 use kedge_machine::image::Image;
+use kedge_machine::replay::{ObjectReplay, PastAction};
 use kedge_machine::world::World;
-use kedge_protocol::Address;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::nonce::NonceError;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::Who;
+use kedge_protocol::{Address, Id};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use serde_json::{Value, json};
@@ -246,6 +247,36 @@ impl Pair {
         }
     }
 
+    /// Every object, rebuilt from its own actions, is at every step what the fold had made then.
+    fn objects_are_their_own_actions(&self) {
+        let mut replays: HashMap<Id, ObjectReplay> = HashMap::new();
+        for (record, images) in self.records.iter().zip(&self.images) {
+            let sequences = record.first_sequence..;
+            let steps = record.actions.iter().zip(images).zip(sequences);
+            for ((action, images), sequence) in steps {
+                let Some(Image::Object(then)) = images.first() else {
+                    continue;
+                };
+                let past = PastAction {
+                    action,
+                    content: &record.content(action),
+                    wallet_id: record.wallet_id,
+                    sequence,
+                    timestamp_ms: record.timestamp_ms,
+                };
+                let mut replay = replays.remove(&then.id).unwrap_or_default();
+                // The world is the last one: what a replay looks up never changes.
+                replay.apply(&self.state, &past).unwrap();
+                let again = replay.apply(&self.state, &past);
+                assert_eq!(again, Err(FoldError::Differs { sequence }));
+                let object = replay.into_object();
+                assert_eq!(object.as_ref(), Some(then));
+                replays.insert(then.id, ObjectReplay::behind(object));
+            }
+        }
+        assert_eq!(replays.len(), self.state.objects.len());
+    }
+
     /// What is not the record of a decision is no record: the fold says so, and stays as it is.
     fn forgeries_are_refused(&mut self) {
         let before = Laid::open(&self.state);
@@ -271,7 +302,7 @@ impl Pair {
         let mut good = request(wallet.address, Some(&wallet), nonce, sequence);
         let content = good.content(&action(&words, 0, Place::none()));
         let place = Place {
-            resource: kedge_protocol::Id::made_by(kedge_protocol::Prefix::Template, &content, 0),
+            resource: Id::made_by(kedge_protocol::Prefix::Template, &content, 0),
             ..Place::none()
         };
         good.actions.push(action(&words, 0, place));
@@ -348,6 +379,7 @@ fn histories_are_the_models_and_replay_to_the_byte() {
             prop_assert_eq!(again.as_ref(), Ok(images));
         }
         prop_assert_eq!(Laid::open(&replay), Laid::open(&pair.state));
+        pair.objects_are_their_own_actions();
         if !pair.records.is_empty() {
             pair.forgeries_are_refused();
         }

@@ -58,7 +58,38 @@ fn actions_within(
     read().map_err(ReadError::row(Table::Log, key))
 }
 
+/// Reads single actions out of the log. The request that was read last is kept: the next action
+/// wanted often stands in it too.
+pub struct LogReader<'s> {
+    snapshot: &'s Snapshot,
+    row: Option<RawRow>,
+}
+
+impl LogReader<'_> {
+    /// The action at `sequence`.
+    pub fn action(&mut self, sequence: u64) -> Result<Option<PlacedAction>, ReadError> {
+        if let Some(row) = &self.row
+            && let Some(action) = actions_within(row, sequence, sequence)?.pop()
+        {
+            return Ok(Some(action));
+        }
+        self.row = self.snapshot.request_row(sequence)?;
+        match &self.row {
+            Some(row) => Ok(actions_within(row, sequence, sequence)?.pop()),
+            None => Ok(None),
+        }
+    }
+}
+
 impl Snapshot {
+    /// A reader of single actions.
+    pub fn log_reader(&self) -> LogReader<'_> {
+        LogReader {
+            snapshot: self,
+            row: None,
+        }
+    }
+
     /// Where the log ends.
     pub fn head(&self) -> Result<LogHead, ReadError> {
         let head = self.get(Table::Meta, HEAD_KEY, |bytes| {
@@ -90,6 +121,23 @@ impl Snapshot {
             .count() as u64;
         let first = place_of(&key).map_err(ReadError::row(Table::Log, &key))?;
         Ok((sequence - first < count).then_some((key, value)))
+    }
+
+    /// Of the request that `sequence` falls into: its first sequence, how many actions of it were
+    /// done, and when they were placed.
+    pub(super) fn request_times(&self, sequence: u64) -> Result<(u64, u64, u64), ReadError> {
+        let row = self.request_row(sequence)?;
+        let (key, value) = row.ok_or_else(|| ReadError::Missing {
+            table: Table::Log,
+            what: format!("the request at sequence {sequence}"),
+        })?;
+        let request = packed(&key, &value).map_err(ReadError::row(Table::Log, &key))?;
+        let head = request.head();
+        Ok((
+            head.first_sequence,
+            request.count() as u64,
+            head.timestamp_ms,
+        ))
     }
 
     /// The request that the action at `sequence` belongs to.
@@ -186,8 +234,9 @@ impl Snapshot {
             sequence = last_seen.action.previous_sequence;
         }
         let mut actions = Vec::new();
+        let mut reader = self.log_reader();
         while sequence != 0 && actions.len() < limit {
-            let placed = self.action_at(sequence)?.filter(|placed| {
+            let placed = reader.action(sequence)?.filter(|placed| {
                 placed.action.resource == object.id && placed.action.previous_sequence < sequence
             });
             let placed = placed.ok_or_else(|| ReadError::Missing {

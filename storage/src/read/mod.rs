@@ -4,6 +4,7 @@ mod accounts;
 mod anchors;
 mod deliveries;
 mod events;
+mod lists;
 mod log;
 mod placed;
 mod records;
@@ -17,6 +18,8 @@ use crate::snapshot::{RawRow, ReadError, Snapshot};
 use crate::tables::Table;
 
 pub use events::LoggedRequest;
+pub use lists::{Indexed, Listed, PropertyRange, Window};
+pub use log::LogReader;
 pub use placed::PlacedAction;
 
 /// A part of a list. The cursor is the place of the last item seen: a creation sequence, an index,

@@ -1,5 +1,6 @@
 //! Objects, templates, variations and counters.
 
+use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::resource::{Object, Template, Variation};
 use kedge_protocol::{Address, Id, Prefix};
@@ -7,7 +8,7 @@ use kedge_protocol::{Address, Id, Prefix};
 use super::Page;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
-use crate::tables::objects::{ObjectIndex, ObjectRow};
+use crate::tables::objects::{ObjectIndex, ObjectRow, milestone_key};
 use crate::tables::templates::{TemplateRow, VariationRow};
 use crate::tables::{Table, lookup, name_key};
 
@@ -41,6 +42,22 @@ impl Snapshot {
     /// An object.
     pub fn object(&self, id: Id) -> Result<Option<Object>, ReadError> {
         self.by_id(Table::Objects, Prefix::Object, id, object)
+    }
+
+    /// An object as it was at its last milestone at or before `version`, one that its history
+    /// lists; `None` where that is before the first.
+    pub fn milestone(&self, id: Id, version: u64) -> Result<Option<Object>, ReadError> {
+        let at = version - version % OBJECT_HISTORY_MAX;
+        if at == 0 {
+            return Ok(None);
+        }
+        let key = milestone_key(&id, at);
+        let found = self.get(Table::Milestones, &key, |bytes| object(id.bytes, bytes))?;
+        let found = found.filter(|found| found.trace.version == at);
+        found.map(Some).ok_or_else(|| ReadError::Missing {
+            table: Table::Milestones,
+            what: format!("{id} at its version {at}"),
+        })
     }
 
     /// An object's stored bytes.

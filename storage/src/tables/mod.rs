@@ -10,6 +10,7 @@ pub(crate) mod log;
 pub(crate) mod meta;
 pub(crate) mod objects;
 mod packing;
+pub(crate) mod properties;
 pub(crate) mod records;
 pub(crate) mod templates;
 #[cfg(test)]
@@ -54,6 +55,10 @@ tables! {
     Objects = "objects",
     /// Kind ‖ organization, template or owner ‖ creation sequence → object id.
     ObjectIndex = "object_index",
+    /// Template ‖ path ‖ ordered value ‖ creation sequence → object id.
+    PropertyIndex = "property_index",
+    /// Object id ‖ turn → the object as it was at the last two of its milestones.
+    Milestones = "milestones",
     /// Wallet id → row.
     Wallets = "wallets",
     /// Organization id → row.
@@ -109,6 +114,8 @@ impl Table {
     pub const STATE: &'static [Self] = &[
         Self::Objects,
         Self::ObjectIndex,
+        Self::PropertyIndex,
+        Self::Milestones,
         Self::Wallets,
         Self::Organizations,
         Self::Templates,

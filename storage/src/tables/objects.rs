@@ -1,6 +1,7 @@
 //! Objects and the lists that they stand in.
 
 use bincode::{BorrowDecode, Encode};
+use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, ObjectStatus, Trace};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -74,6 +75,16 @@ impl<'a> From<&'a Object> for ObjectRow<'a> {
             trace: TraceRow::from(&object.trace),
         }
     }
+}
+
+/// Id ‖ turn. An object is kept once more at each version that is a multiple of its listed
+/// history; with two turns the last two are there, and whatever the history lists comes less than
+/// one history behind one of them.
+pub(crate) fn milestone_key(id: &Id, version: u64) -> [u8; 17] {
+    let mut key = [0; 17];
+    key[..16].copy_from_slice(&id.bytes);
+    key[16] = u8::from(!(version / OBJECT_HISTORY_MAX).is_multiple_of(2));
+    key
 }
 
 /// Where an object comes from; settled when it is minted.

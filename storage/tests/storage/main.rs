@@ -8,6 +8,7 @@
 
 mod corruption;
 mod disk_full;
+mod lists;
 mod opening;
 mod reading;
 mod records;

@@ -1,0 +1,204 @@
+//! The searches, and how long they take.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::fill::{PRICE_MAX, REGIONS, Rng, categories};
+use crate::Result;
+use crate::connection::Connection;
+
+/// How long a connection searches before its answers count.
+const WARM_UP: Duration = Duration::from_secs(3);
+
+/// What is searched.
+#[derive(Clone, Copy)]
+pub(crate) enum Query {
+    /// One category (about 100 objects), and a quarter of all prices.
+    EqualityAndRange,
+    /// One region (a hundredth of all objects), and about 50 prices.
+    RangeAndEquality,
+    /// A tenth of all prices, the cheapest first.
+    RangeInOrder,
+    /// The number of objects of one region within a tenth of all prices.
+    Count,
+}
+
+pub(crate) const ALL: [Query; 4] = [
+    Query::EqualityAndRange,
+    Query::RangeAndEquality,
+    Query::RangeInOrder,
+    Query::Count,
+];
+
+/// Whom to ask, and about what.
+pub(crate) struct Asked<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) token: &'a str,
+    pub(crate) template: &'a str,
+    pub(crate) objects: u64,
+}
+
+/// The figures of one query.
+#[derive(Serialize)]
+pub(crate) struct Measure {
+    pub(crate) query: &'static str,
+    pub(crate) connections: usize,
+    pub(crate) searches: u64,
+    pub(crate) searches_per_second: f64,
+    pub(crate) objects_found_on_average: f64,
+    pub(crate) latency_ms: Latency,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Latency {
+    pub(crate) p50: f64,
+    pub(crate) p90: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
+    pub(crate) max: f64,
+}
+
+impl Query {
+    fn name(self) -> &'static str {
+        match self {
+            Self::EqualityAndRange => "equality and range",
+            Self::RangeAndEquality => "narrow range and wide equality",
+            Self::RangeInOrder => "range in order of its values",
+            Self::Count => "count of equality and range",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Count => "/objects/count",
+            _ => "/objects/search",
+        }
+    }
+
+    fn body(self, asked: &Asked<'_>, rng: &mut Rng) -> Value {
+        let is = |property: &str, op: &str, value: Value| json!({ "field": format!("properties.{property}"), "op": op, "value": value });
+        let mut all = vec![json!({ "field": "template_id", "op": "eq", "value": asked.template })];
+        let mut between = |width: u64, rng: &mut Rng| {
+            let low = rng.below(PRICE_MAX - width);
+            all.push(is("price", "gte", json!(low)));
+            all.push(is("price", "lt", json!(low + width)));
+        };
+        match self {
+            Self::EqualityAndRange => {
+                between(PRICE_MAX / 4, rng);
+                let category = format!("category-{}", rng.below(categories(asked.objects)));
+                all.push(is("category", "eq", json!(category)));
+            }
+            Self::RangeAndEquality | Self::Count => {
+                let width = match self {
+                    Self::Count => PRICE_MAX / 1_000,
+                    _ => PRICE_MAX * 50 / asked.objects.max(50),
+                };
+                between(width.max(1), rng);
+                let region = format!("region-{}", rng.below(REGIONS));
+                all.push(is("region", "eq", json!(region)));
+            }
+            Self::RangeInOrder => between(PRICE_MAX / 10, rng),
+        }
+        let filter = json!({ "and": all });
+        match self {
+            Self::Count => json!({ "filter": filter }),
+            Self::RangeInOrder => {
+                json!({ "filter": filter, "sort": [{ "field": "properties.price" }] })
+            }
+            _ => json!({ "filter": filter, "limit": 100 }),
+        }
+    }
+}
+
+/// What one connection saw.
+struct Seen {
+    latencies_us: Histogram<u64>,
+    found: u64,
+}
+
+/// Searches on so many connections, each one after the other, and measures.
+pub(crate) async fn measure(
+    asked: &Asked<'_>,
+    query: Query,
+    connections: usize,
+    duration: Duration,
+) -> Result<Measure> {
+    let shared = Arc::new((asked.url.to_owned(), asked.token.to_owned()));
+    let counted_from = Instant::now() + WARM_UP;
+    let until = counted_from + duration;
+    let mut tasks = Vec::new();
+    for number in 0..connections {
+        let shared = Arc::clone(&shared);
+        let mut rng = Rng(number as u64 + 1);
+        // Bodies are made beforehand: only the server is measured.
+        let bodies: Vec<String> = (0..10_000)
+            .map(|_| query.body(asked, &mut rng).to_string())
+            .collect();
+        tasks.push(tokio::spawn(async move {
+            let (url, token) = &*shared;
+            connection(url, token, query, &bodies, counted_from, until).await
+        }));
+    }
+    let mut all = Seen {
+        latencies_us: Histogram::new(3)?,
+        found: 0,
+    };
+    for task in tasks {
+        let seen = task.await??;
+        all.latencies_us.add(&seen.latencies_us)?;
+        all.found += seen.found;
+    }
+    let searches = all.latencies_us.len();
+    let quantile = |quantile| all.latencies_us.value_at_quantile(quantile) as f64 / 1_000.0;
+    Ok(Measure {
+        query: query.name(),
+        connections,
+        searches,
+        searches_per_second: searches as f64 / duration.as_secs_f64(),
+        objects_found_on_average: all.found as f64 / searches as f64,
+        latency_ms: Latency {
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: all.latencies_us.max() as f64 / 1_000.0,
+        },
+    })
+}
+
+async fn connection(
+    url: &str,
+    token: &str,
+    query: Query,
+    bodies: &[String],
+    counted_from: Instant,
+    until: Instant,
+) -> Result<Seen> {
+    let mut connection = Connection::open(url).await?;
+    let mut seen = Seen {
+        latencies_us: Histogram::new(3)?,
+        found: 0,
+    };
+    for body in bodies.iter().cycle() {
+        let begun = Instant::now();
+        if begun >= until {
+            break;
+        }
+        let answer = connection
+            .post(query.path(), Some(token), body.clone())
+            .await?;
+        let took = begun.elapsed();
+        if begun >= counted_from {
+            seen.latencies_us.record(took.as_micros() as u64)?;
+            let answer: Value = serde_json::from_slice(&answer)?;
+            let items = answer["items"].as_array().map(|items| items.len() as u64);
+            seen.found += items.or(answer["count"].as_u64()).unwrap_or(0);
+        }
+    }
+    Ok(seen)
+}

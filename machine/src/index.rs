@@ -1,0 +1,238 @@
+//! What of an object's properties is indexed: the places that its template's schema marks with
+//! the annotation `"x-index": true`, on the schema of a member, at any depth of nested
+//! `properties`. Every object has exactly one entry for each of them.
+
+use kedge_protocol::limits::{INDEXED_PATHS_MAX, JSON_DEPTH_MAX};
+
+use crate::json::Members;
+use crate::paths::{PathTree, PropertyPath};
+use crate::refusal::FieldError;
+use crate::scalar::{Scalar, tag};
+
+/// The annotation.
+pub const KEYWORD: &str = "x-index";
+
+/// The indexed places of a template, each with its number: its place in the list, which is the
+/// order in which the schema names them.
+#[derive(Clone, Default, Debug)]
+pub struct IndexedPaths {
+    paths: Vec<PropertyPath>,
+    tree: PathTree,
+}
+
+/// An entry of the index that an action changes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IndexChange {
+    /// The number of the place.
+    pub path: u8,
+    /// The ordered value that was there; `None` for a new object.
+    pub before: Option<Vec<u8>>,
+    /// The ordered value that is there now.
+    pub after: Vec<u8>,
+}
+
+impl IndexedPaths {
+    /// Reads the marks of a schema (JSON text); says what is wrong with them, with a pointer into
+    /// the schema.
+    pub fn of_schema(schema: &str) -> Result<Self, FieldError> {
+        let mut paths = Vec::new();
+        collect(schema, "", &mut Vec::new(), &mut paths)?;
+        if paths.len() > INDEXED_PATHS_MAX {
+            return Err(problem(
+                "",
+                "range",
+                format!(
+                    "marks {} places with {KEYWORD}; the most is {INDEXED_PATHS_MAX}",
+                    paths.len()
+                ),
+            ));
+        }
+        let tree = PathTree::new(&paths);
+        Ok(Self { paths, tree })
+    }
+
+    /// True where nothing is indexed.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// The number of a place.
+    pub fn number(&self, path: &PropertyPath) -> Option<u8> {
+        let place = self.paths.iter().position(|known| known == path)?;
+        u8::try_from(place).ok()
+    }
+
+    /// The ordered values of an object's properties, one for each place.
+    pub fn values(&self, properties: &str) -> Vec<Vec<u8>> {
+        let picked = self.tree.pick(properties);
+        picked.into_iter().map(ordered_value).collect()
+    }
+
+    /// The entries that an action changes: all of a new object's, and of a changed one those
+    /// whose value is another.
+    pub fn changes(&self, before: Option<&str>, after: &str) -> Vec<IndexChange> {
+        if before == Some(after) {
+            return Vec::new();
+        }
+        let mut old = before.map(|properties| self.values(properties));
+        let new = self.values(after).into_iter().enumerate();
+        new.filter_map(|(place, after)| {
+            let before = old.as_mut().map(|old| std::mem::take(&mut old[place]));
+            (before.as_ref() != Some(&after)).then_some(IndexChange {
+                path: place as u8,
+                before,
+                after,
+            })
+        })
+        .collect()
+    }
+}
+
+/// A value, or its absence, as an entry of the index begins.
+pub fn ordered_value(json: Option<&str>) -> Vec<u8> {
+    let Some(json) = json else {
+        return vec![tag::ABSENT];
+    };
+    match Scalar::parse(json) {
+        Some(scalar) => {
+            let mut out = Vec::with_capacity(16);
+            scalar.push_ordered(&mut out);
+            out
+        }
+        None => vec![tag::COMPOUND],
+    }
+}
+
+fn problem(pointer: &str, code: &'static str, message: impl Into<String>) -> FieldError {
+    FieldError {
+        pointer: pointer.to_owned(),
+        code,
+        message: message.into(),
+    }
+}
+
+fn collect(
+    schema: &str,
+    pointer: &str,
+    keys: &mut Vec<String>,
+    paths: &mut Vec<PropertyPath>,
+) -> Result<(), FieldError> {
+    // true and false are schemas too; whether the whole is one is for others to check.
+    let Some(Members(members)) = Members::of(schema) else {
+        return Ok(());
+    };
+    for (name, value) in &members {
+        if name == KEYWORD {
+            let pointer = format!("{pointer}/{KEYWORD}");
+            match *value {
+                "true" if keys.is_empty() => {
+                    let message = "must stand on a member's schema, inside properties";
+                    return Err(problem(&pointer, "range", message));
+                }
+                "true" => paths.push(PropertyPath(keys.clone())),
+                "false" => {}
+                _ => return Err(problem(&pointer, "type", "must be true or false")),
+            }
+        }
+    }
+    if keys.len() == JSON_DEPTH_MAX {
+        return Ok(());
+    }
+    let properties = members.iter().find(|(name, _)| name == "properties");
+    let Some(Members(children)) = properties.and_then(|(_, value)| Members::of(value)) else {
+        return Ok(());
+    };
+    for (key, child) in children {
+        let token = key.replace('~', "~0").replace('/', "~1");
+        let pointer = format!("{pointer}/properties/{token}");
+        keys.push(key.into_owned());
+        collect(child, &pointer, keys, paths)?;
+        keys.pop();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> &'static str {
+        r#"{"type":"object","properties":{
+            "price":{"type":"number","x-index":true},
+            "size":{"x-index":false,"properties":{
+                "x-index":{"x-index":true},
+                "w/h":{"x-index":true}}},
+            "plain":{"type":"string"}}}"#
+    }
+
+    fn value(json: &str) -> Vec<u8> {
+        ordered_value(Some(json))
+    }
+
+    #[test]
+    fn marks_are_read_at_any_depth() {
+        let paths = IndexedPaths::of_schema(schema()).unwrap();
+        let number = |keys: &[&str]| {
+            let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+            paths.number(&PropertyPath(keys))
+        };
+        assert_eq!(number(&["price"]), Some(0));
+        assert_eq!(number(&["size", "x-index"]), Some(1));
+        assert_eq!(number(&["size", "w/h"]), Some(2));
+        assert_eq!(number(&["size"]), None);
+        assert_eq!(number(&["plain"]), None);
+        for nothing in ["true", "{}", r#"{"properties":{"a":true}}"#] {
+            assert!(IndexedPaths::of_schema(nothing).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn marks_that_are_not_right_are_named() {
+        let member = |i: usize| format!(r#""p{i}":{{"x-index":true}}"#);
+        let many = |count| {
+            let members: Vec<String> = (0..count).map(member).collect();
+            format!(r#"{{"properties":{{{}}}}}"#, members.join(","))
+        };
+        assert!(IndexedPaths::of_schema(&many(INDEXED_PATHS_MAX)).is_ok());
+        let many = many(INDEXED_PATHS_MAX + 1);
+        for (schema, pointer, code) in [
+            (many.as_str(), "", "range"),
+            (r#"{"x-index":true}"#, "/x-index", "range"),
+            (
+                r#"{"properties":{"a/b":{"properties":{"c":{"x-index":1}}}}}"#,
+                "/properties/a~1b/properties/c/x-index",
+                "type",
+            ),
+        ] {
+            let error = IndexedPaths::of_schema(schema).unwrap_err();
+            assert_eq!((error.pointer.as_str(), error.code), (pointer, code));
+        }
+    }
+
+    #[test]
+    fn an_action_changes_the_entries_whose_value_is_another() {
+        let paths = IndexedPaths::of_schema(schema()).unwrap();
+        let before = r#"{"price":1.50,"size":{"w/h":[1]},"plain":"a"}"#;
+        let made = paths.changes(None, before);
+        let absent = vec![tag::ABSENT];
+        let after: Vec<&Vec<u8>> = made.iter().map(|change| &change.after).collect();
+        assert_eq!(after, [&value("1.5"), &absent, &vec![tag::COMPOUND]]);
+        assert!(made.iter().all(|change| change.before.is_none()));
+
+        for same in [
+            before,
+            r#"{"plain":"b","price":15e-1,"size":{"w/h":{"a":1}}}"#,
+        ] {
+            assert_eq!(paths.changes(Some(before), same), []);
+        }
+        let changed = paths.changes(Some(before), r#"{"price":1.50,"size":{"w/h":"x"}}"#);
+        let expected = IndexChange {
+            path: 2,
+            before: Some(vec![tag::COMPOUND]),
+            after: value("\"x\""),
+        };
+        assert_eq!(changed, [expected]);
+        assert_eq!(paths.changes(Some(before), "{}").len(), 2);
+        assert_eq!(IndexedPaths::default().changes(None, before), []);
+    }
+}

@@ -1,0 +1,74 @@
+//! One object, rebuilt from its own actions: with the same rules that decided them.
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::record::ActionRecord;
+use kedge_protocol::resource::{Object, Trace};
+use kedge_protocol::{Hash, Id};
+
+use crate::fold::FoldError;
+use crate::object;
+use crate::world::{Input, World};
+
+/// An action of the object's, as the log holds it.
+#[derive(Clone, Copy, Debug)]
+pub struct PastAction<'a> {
+    /// The action.
+    pub action: &'a ActionRecord<'a>,
+    /// Its content.
+    pub content: &'a Hash,
+    /// The wallet that asked for it.
+    pub wallet_id: Id,
+    /// Its place in the log.
+    pub sequence: u64,
+    /// When it was placed, milliseconds.
+    pub timestamp_ms: u64,
+}
+
+/// An object on its way through its history.
+#[derive(Clone, Default, Debug)]
+pub struct ObjectReplay {
+    object: Option<Object>,
+}
+
+impl ObjectReplay {
+    /// Goes on behind an object as it was once; from before its mint if that is `None`.
+    pub fn behind(object: Option<Object>) -> Self {
+        Self { object }
+    }
+
+    /// Does the object's next action; the first of all is its mint. What is looked up on the way (a
+    /// template of which objects were minted, a wallet's address) never changes.
+    pub fn apply<W: World>(&mut self, world: &W, past: &PastAction<'_>) -> Result<(), FoldError> {
+        let sequence = past.sequence;
+        let action = past.action;
+        let before = self.object.as_ref();
+        let previous = before.map_or(Trace::NEW, |object| object.trace);
+        let fits = before.is_none() == (action.kind == Kind::Mint)
+            && previous.version + 1 == action.version
+            && previous.integrity == action.previous_integrity
+            && previous.sequence == action.previous_sequence;
+        if !fits {
+            return Err(FoldError::Differs { sequence });
+        }
+        let input = Input {
+            kind: &action.kind,
+            target: &action.target,
+            payload: &action.payload,
+            signed: &action.payload,
+            content: past.content,
+        };
+        let mut next = object::again(world, before, past.wallet_id, &input)
+            .map_err(|refusal| FoldError::Refused { sequence, refusal })?;
+        if next.id != action.resource {
+            return Err(FoldError::Differs { sequence });
+        }
+        next.trace.place(sequence, past.timestamp_ms);
+        self.object = Some(next);
+        Ok(())
+    }
+
+    /// The object after the actions so far; `None` before the first.
+    pub fn into_object(self) -> Option<Object> {
+        self.object
+    }
+}

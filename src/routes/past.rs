@@ -1,0 +1,113 @@
+//! An object as it once stood, rebuilt from its actions in the log.
+
+use kedge_machine::World;
+use kedge_machine::replay::{ObjectReplay, PastAction};
+use kedge_protocol::limits::OBJECT_HISTORY_MAX;
+use kedge_protocol::resource::Object;
+use kedge_storage::{LogReader, PlacedAction, Snapshot};
+
+use crate::endpoint::Parameter;
+use crate::error::{ApiError, Code};
+
+/// The parameter of a read.
+pub const AT_SEQUENCE: &[Parameter] = &[Parameter {
+    name: "at_sequence",
+    schema_type: "integer",
+    description: "The object as it stood with this sequence of the log, as far as its listed history reaches.",
+}];
+
+fn lost(object: &Object, sequence: u64) -> ApiError {
+    ApiError::internal(&format_args!(
+        "the action of {} at sequence {sequence} is missing",
+        object.id
+    ))
+}
+
+fn gone(message: String) -> ApiError {
+    ApiError::new(Code::Gone, message)
+}
+
+/// The object, which stands as `object` now, as it stood with `sequence`.
+pub(super) fn object_at<W: World>(
+    snapshot: &Snapshot,
+    world: &W,
+    object: Object,
+    sequence: u64,
+) -> Result<Object, ApiError> {
+    let trace = &object.trace;
+    if sequence >= trace.sequence {
+        return Ok(object);
+    }
+    if sequence < trace.created_sequence {
+        return Err(ApiError {
+            message: format!(
+                "the object did not exist at sequence {sequence}: it was minted at {}",
+                trace.created_sequence
+            )
+            .into(),
+            ..ApiError::not_found("object", object.id.to_string())
+        });
+    }
+    let mut reader = snapshot.log_reader();
+    let last = last_action(&mut reader, &object, sequence)?;
+    let milestone = snapshot.milestone(object.id, last.action.version)?;
+    let begun = milestone
+        .as_ref()
+        .map_or(0, |milestone| milestone.trace.sequence);
+    // Back to there by the sequences alone, so that no more than one payload is held at a time.
+    let mut sequences = Vec::new();
+    let mut here = last.sequence;
+    while here > begun {
+        sequences.push(here);
+        here = action(&mut reader, &object, here)?.action.previous_sequence;
+    }
+    let mut replay = ObjectReplay::behind(milestone);
+    for &here in sequences.iter().rev() {
+        let placed = action(&mut reader, &object, here)?;
+        let past = PastAction {
+            action: &placed.action,
+            content: &placed.content(),
+            wallet_id: placed.wallet_id,
+            sequence: placed.sequence,
+            timestamp_ms: placed.timestamp_ms,
+        };
+        replay
+            .apply(world, &past)
+            .map_err(|error| ApiError::internal(&error))?;
+    }
+    replay
+        .into_object()
+        .ok_or_else(|| lost(&object, object.trace.created_sequence))
+}
+
+/// The last of the object's listed actions that is not behind `sequence`.
+fn last_action(
+    reader: &mut LogReader<'_>,
+    object: &Object,
+    sequence: u64,
+) -> Result<PlacedAction, ApiError> {
+    let mut here = object.trace.sequence;
+    for _ in 0..OBJECT_HISTORY_MAX {
+        let placed = action(reader, object, here)?;
+        if placed.sequence <= sequence {
+            return Ok(placed);
+        }
+        here = placed.action.previous_sequence;
+    }
+    let first = object.trace.version - OBJECT_HISTORY_MAX + 1;
+    Err(gone(format!(
+        "the object's history reaches back to its version {first}, which came after sequence \
+         {sequence}; the last {OBJECT_HISTORY_MAX} actions are kept"
+    )))
+}
+
+fn action(
+    reader: &mut LogReader<'_>,
+    object: &Object,
+    sequence: u64,
+) -> Result<PlacedAction, ApiError> {
+    let placed = reader.action(sequence)?.filter(|placed| {
+        placed.action.resource == object.id && placed.action.previous_sequence < sequence
+    });
+    placed.ok_or_else(|| lost(object, sequence))
+}

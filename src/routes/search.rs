@@ -1,0 +1,165 @@
+//! Searching and counting objects.
+
+use hyper::StatusCode;
+use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::body;
+use crate::call::{Call, Reply};
+use crate::cursor::Scope;
+use crate::error::ApiError;
+use crate::metrics::SEARCH_ROWS;
+use crate::search::{self, Wanted, parse, sort};
+use crate::views::Page;
+use crate::views::resources::ObjectView;
+
+/// What objects are asked for.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchBody {
+    /// What matches are.
+    #[schemars(schema_with = "filter_schema")]
+    filter: Box<RawValue>,
+    /// The order: by creation if absent.
+    #[serde(default)]
+    #[schemars(schema_with = "sort_schema")]
+    sort: Option<Box<RawValue>>,
+    /// Records a page: 1 to 1,000, 100 if absent.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u64>,
+    /// The cursor of the page before.
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+/// What objects are counted.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CountBody {
+    /// What matches are.
+    #[schemars(schema_with = "filter_schema")]
+    filter: Box<RawValue>,
+}
+
+/// How many objects match.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CountView {
+    /// Exactly so many that the caller sees.
+    pub count: u64,
+}
+
+/// A tree of conditions.
+struct FilterTree;
+
+impl JsonSchema for FilterTree {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Filter".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let tree = generator.subschema_for::<Self>();
+        json_schema!({
+            "description": "A tree of `and`, `or` and `not` over conditions. Values of different JSON types are \
+                never equal and have no order; numbers are compared exactly, texts by code point. A condition on \
+                what is not there is false, and `ne` is the contrary of `eq`.",
+            "oneOf": [
+                { "type": "object", "additionalProperties": false, "required": ["and"],
+                  "properties": { "and": { "type": "array", "items": tree } } },
+                { "type": "object", "additionalProperties": false, "required": ["or"],
+                  "properties": { "or": { "type": "array", "items": tree } } },
+                { "type": "object", "additionalProperties": false, "required": ["not"],
+                  "properties": { "not": tree } },
+                { "type": "object", "additionalProperties": false, "required": ["field", "op", "value"],
+                  "properties": {
+                    "field": { "type": "string", "description":
+                        "id, template_id, variation_id, owner_id, owner_address, status, version, sequence, \
+                         created_at, updated_at, or properties. and the keys that lead to a value, with dots between; \
+                         a dot or a backslash of a key has a backslash before it." },
+                    "op": { "type": "string", "enum":
+                        ["eq", "ne", "gt", "gte", "lt", "lte", "in", "exists", "prefix", "contains"] },
+                    "value": { "description":
+                        "For `in` an array of values, for `exists` true or false, otherwise a text, a number, true, \
+                         false or null. `contains` finds a part of a text, or an element of an array." },
+                  } },
+            ],
+        })
+    }
+}
+
+fn filter_schema(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<FilterTree>()
+}
+
+fn sort_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": ["array", "null"], "minItems": 1, "maxItems": 1,
+        "items": {
+            "type": "object", "additionalProperties": false, "required": ["field"],
+            "properties": {
+                "field": { "type": "string", "description":
+                    "created_at, updated_at, or a property that the template's schema marks with `x-index`; then \
+                     the filter must fix the template_id with eq." },
+                "order": { "type": "string", "enum": ["asc", "desc"] },
+            },
+        },
+    })
+}
+
+/// `POST /objects/search`
+pub async fn search(call: Call) -> Result<Reply, ApiError> {
+    let body: SearchBody = body::parse(&call.body.text)?;
+    let limit = body.limit.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
+    if limit == 0 || limit > PAGE_ITEMS_MAX as u64 {
+        let message = format!("must be 1 to {PAGE_ITEMS_MAX}");
+        return Err(ApiError::field("/limit", "range", message));
+    }
+    let filter = parse::filter(body.filter.get())?;
+    let sort = sort::read(body.sort.as_deref().map(RawValue::get))?;
+    let viewer = call.viewer()?;
+    let scope = Scope::of(&[
+        call.endpoint.path,
+        &viewer.wallet_id.to_string(),
+        &kedge_machine::json::compact(body.filter.get()),
+        &format!("{sort:?}"),
+    ]);
+    let open = |cursor: &String| call.app.cursors.open_behind(&scope, cursor);
+    let wanted = Wanted {
+        sort,
+        limit: limit as usize,
+        after: body.cursor.as_ref().map(open).transpose()?,
+    };
+    let published = call.published();
+    let sequence = published.head.sequence;
+    let read = move || search::search(&published.snapshot, &viewer, &filter, &wanted);
+    let found = call.app.read_long(read).await?;
+    count_rows(&call, found.rows);
+    let page = Page {
+        items: found.objects.into_iter().map(ObjectView::from).collect(),
+        has_more: found.place.is_some(),
+        cursor: found
+            .place
+            .map(|place| call.app.cursors.make_behind(&scope, &place)),
+    };
+    Reply::json(StatusCode::OK, sequence, &page)
+}
+
+/// `POST /objects/count`
+pub async fn count(call: Call) -> Result<Reply, ApiError> {
+    let body: CountBody = body::parse(&call.body.text)?;
+    let filter = parse::filter(body.filter.get())?;
+    let viewer = call.viewer()?;
+    let published = call.published();
+    let sequence = published.head.sequence;
+    let read = move || search::count(&published.snapshot, &viewer, &filter);
+    let counted = call.app.read_long(read).await?;
+    count_rows(&call, counted.rows);
+    let count = counted.count;
+    Reply::json(StatusCode::OK, sequence, &CountView { count })
+}
+
+fn count_rows(call: &Call, rows: usize) {
+    metrics::histogram!(SEARCH_ROWS, "route" => call.endpoint.path).record(rows as f64);
+}

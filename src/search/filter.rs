@@ -1,0 +1,225 @@
+//! Filters: trees of `and`, `or` and `not` over conditions, as a search evaluates them. `ne` is
+//! `not` over `eq`, and reading has checked that every value fits its field.
+
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+
+use kedge_machine::paths::{PathTree, PropertyPath};
+use kedge_machine::scalar::{Decimal, Scalar};
+use kedge_protocol::resource::{Object, ObjectStatus};
+use kedge_protocol::{Address, Id};
+use serde_json::value::RawValue;
+
+/// A filter, ready to be asked about objects.
+#[derive(Debug)]
+pub struct Filter {
+    pub(super) root: Node,
+    /// The places in the properties that conditions name, by their numbers.
+    pub(super) paths: Vec<PropertyPath>,
+    pub(super) tree: PathTree,
+}
+
+#[derive(Debug)]
+pub(super) enum Node {
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Is(Condition),
+}
+
+/// Something that an object is or is not.
+#[derive(Debug)]
+pub(super) enum Condition {
+    Id(Vec<Id>),
+    Template(Vec<Id>),
+    Variation(Vec<Id>),
+    HasVariation,
+    Owner(Vec<Id>),
+    OwnerAddress(Vec<Address>),
+    Status(Vec<ObjectStatus>),
+    Version(Comparison<Decimal>),
+    Sequence(Comparison<Decimal>),
+    /// Nanoseconds since the epoch.
+    CreatedAt(Comparison<u128>),
+    UpdatedAt(Comparison<u128>),
+    /// The value at the path of this number.
+    Property(usize, PropertyTest),
+}
+
+#[derive(Debug)]
+pub(super) enum Comparison<T> {
+    AnyOf(Vec<T>),
+    Is(Relation, T),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Relation {
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+#[derive(Debug)]
+pub(super) enum PropertyTest {
+    Compare(Comparison<Scalar<'static>>),
+    Exists(bool),
+    Prefix(String),
+    Contains(Scalar<'static>),
+}
+
+impl Relation {
+    pub(super) fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::Greater => order.is_gt(),
+            Self::GreaterOrEqual => order.is_ge(),
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+        }
+    }
+}
+
+impl<T> Comparison<T> {
+    /// Whether it holds where `cmp` orders the value that is there against one of these; `None`
+    /// from it means that they cannot be compared.
+    fn holds_by(&self, mut cmp: impl FnMut(&T) -> Option<Ordering>) -> bool {
+        match self {
+            Self::AnyOf(values) => values
+                .iter()
+                .any(|value| cmp(value) == Some(Ordering::Equal)),
+            Self::Is(relation, to) => cmp(to).is_some_and(|order| relation.holds(order)),
+        }
+    }
+}
+
+impl<T: Ord> Comparison<T> {
+    fn holds(&self, value: &T) -> bool {
+        self.holds_by(|other| Some(value.cmp(other)))
+    }
+}
+
+/// An object's properties, read when the first condition asks.
+struct Properties<'a> {
+    tree: &'a PathTree,
+    text: &'a str,
+    picked: OnceCell<Vec<Option<&'a str>>>,
+}
+
+impl<'a> Properties<'a> {
+    fn get(&self, place: usize) -> Option<&'a str> {
+        self.picked.get_or_init(|| self.tree.pick(self.text))[place]
+    }
+}
+
+impl Filter {
+    /// Whether an object is what the filter asks for.
+    pub fn matches(&self, object: &Object) -> bool {
+        let properties = Properties {
+            tree: &self.tree,
+            text: &object.properties,
+            picked: OnceCell::new(),
+        };
+        self.root.holds(object, &properties)
+    }
+
+    /// Conditions that every match fulfils: those that stand in no `or` and no `not`.
+    pub(super) fn conjuncts(&self) -> Vec<&Condition> {
+        let mut found = Vec::new();
+        self.root.add_conjuncts(&mut found);
+        found
+    }
+
+    /// True where the conjuncts are the whole filter.
+    pub(super) fn is_conjunction(&self) -> bool {
+        self.root.is_conjunction()
+    }
+}
+
+impl Node {
+    fn holds(&self, object: &Object, properties: &Properties<'_>) -> bool {
+        match self {
+            Self::And(nodes) => nodes.iter().all(|node| node.holds(object, properties)),
+            Self::Or(nodes) => nodes.iter().any(|node| node.holds(object, properties)),
+            Self::Not(node) => !node.holds(object, properties),
+            Self::Is(condition) => condition.holds(object, properties),
+        }
+    }
+
+    fn add_conjuncts<'a>(&'a self, found: &mut Vec<&'a Condition>) {
+        match self {
+            Self::And(nodes) => nodes.iter().for_each(|node| node.add_conjuncts(found)),
+            Self::Is(condition) => found.push(condition),
+            Self::Or(_) | Self::Not(_) => {}
+        }
+    }
+
+    fn is_conjunction(&self) -> bool {
+        match self {
+            Self::And(nodes) => nodes.iter().all(Self::is_conjunction),
+            Self::Is(_) => true,
+            Self::Or(_) | Self::Not(_) => false,
+        }
+    }
+}
+
+/// A stored time as conditions compare it.
+pub(super) fn nanoseconds(ms: u64) -> u128 {
+    u128::from(ms) * 1_000_000
+}
+
+impl Condition {
+    fn holds(&self, object: &Object, properties: &Properties<'_>) -> bool {
+        let trace = &object.trace;
+        match self {
+            Self::Id(ids) => ids.contains(&object.id),
+            Self::Template(ids) => ids.contains(&object.template_id),
+            Self::Variation(ids) => object.variation_id.is_some_and(|id| ids.contains(&id)),
+            Self::HasVariation => object.variation_id.is_some(),
+            Self::Owner(ids) => ids.contains(&object.owner_id),
+            Self::OwnerAddress(addresses) => addresses.contains(&object.owner_address),
+            Self::Status(any_of) => any_of.contains(&object.status),
+            Self::Version(test) => test.holds(&Decimal::from(trace.version)),
+            Self::Sequence(test) => test.holds(&Decimal::from(trace.sequence)),
+            Self::CreatedAt(test) => test.holds(&nanoseconds(trace.created_at_ms)),
+            Self::UpdatedAt(test) => test.holds(&nanoseconds(trace.updated_at_ms)),
+            Self::Property(place, test) => test.holds(properties.get(*place)),
+        }
+    }
+}
+
+impl PropertyTest {
+    /// `json` is the text of the value that is there.
+    fn holds(&self, json: Option<&str>) -> bool {
+        let Some(json) = json else {
+            return matches!(self, Self::Exists(false));
+        };
+        match self {
+            Self::Exists(wanted) => *wanted,
+            Self::Compare(test) => {
+                let value = Scalar::parse(json);
+                value.is_some_and(|value| test.holds_by(|other| value.cmp_same_type(other)))
+            }
+            Self::Prefix(start) => match Scalar::parse(json) {
+                Some(Scalar::Text(text)) => text.starts_with(start.as_str()),
+                _ => false,
+            },
+            Self::Contains(part) => contains(json, part),
+        }
+    }
+}
+
+/// A text contains texts, an array its elements.
+fn contains(json: &str, part: &Scalar<'_>) -> bool {
+    if json.starts_with('[') {
+        let elements: Result<Vec<&RawValue>, _> = serde_json::from_str(json);
+        return elements.is_ok_and(|elements| {
+            elements
+                .iter()
+                .any(|element| Scalar::parse(element.get()).as_ref() == Some(part))
+        });
+    }
+    match (Scalar::parse(json), part) {
+        (Some(Scalar::Text(text)), Scalar::Text(part)) => text.contains(part.as_ref()),
+        _ => false,
+    }
+}

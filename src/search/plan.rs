@@ -1,0 +1,414 @@
+//! Where the matches of a filter can be: which lists and indexes hold all of them. Only what every
+//! match fulfils counts here; the filter itself is asked about every object that is read.
+
+use std::ops::RangeInclusive;
+
+use kedge_machine::Caller;
+use kedge_machine::index::IndexedPaths;
+use kedge_machine::rights::sees_template;
+use kedge_protocol::Id;
+use kedge_protocol::limits::SEARCH_TEMPLATES_MAX;
+use kedge_protocol::resource::Template;
+use kedge_storage::{ObjectIndex, Page, PropertyRange, Snapshot};
+
+use super::filter::{Comparison, Condition, Filter, Relation};
+use super::ranges::Ranges;
+use crate::error::ApiError;
+
+/// Where objects are read from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    /// A list.
+    List(ObjectIndex),
+    /// Single values of an indexed place, each in order of creation.
+    Values {
+        template_id: Id,
+        path: u8,
+        values: Vec<Vec<u8>>,
+    },
+    /// Ranges of values of an indexed place.
+    Ranges(Vec<PropertyRange>),
+}
+
+impl Source {
+    /// Whether it is a part of the index of this place.
+    pub(super) fn is_of(&self, number: u8) -> bool {
+        match self {
+            Self::List(_) => false,
+            Self::Values { path, .. } => *path == number,
+            Self::Ranges(ranges) => ranges.iter().all(|range| range.path == number),
+        }
+    }
+}
+
+/// A source, and whether its entries in the window are the matches: all, no others, and each the
+/// caller's to see.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Choice {
+    pub(super) source: Source,
+    pub(super) answers: bool,
+}
+
+/// Some of the objects, wanted from one of several sources.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Slot {
+    /// Sources that hold fewer than the list.
+    pub(super) narrow: Vec<Choice>,
+    pub(super) list: Choice,
+}
+
+/// Slots that together hold every match.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Cover {
+    pub(super) slots: Vec<Slot>,
+    /// It is worth taking only where all of it was counted and found small.
+    pub(super) only_if_small: bool,
+}
+
+/// Where the matches can be.
+#[derive(Debug)]
+pub(super) enum Scope {
+    /// Among these objects.
+    Ids(Vec<Id>),
+    /// In any one of these covers.
+    Covers(Vec<Cover>),
+}
+
+/// What a filter says about where its matches are.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) scope: Scope,
+    /// Their creation sequences.
+    pub(super) created: RangeInclusive<u64>,
+    /// The filter names templates, owners or objects, so that public ones of others count.
+    pub(super) named: bool,
+    /// The only template that is named, if the caller sees it.
+    pub(super) template: Option<(Template, IndexedPaths)>,
+}
+
+/// Values of one path that every match has.
+struct Narrowed {
+    path: usize,
+    ranges: Ranges,
+    /// The ranges say all that the conditions on the path say.
+    complete: bool,
+}
+
+pub(super) struct Planner<'a> {
+    snapshot: &'a Snapshot,
+    filter: &'a Filter,
+    caller: &'a Caller,
+    conjuncts: Vec<&'a Condition>,
+    narrowed: Vec<Narrowed>,
+}
+
+/// What both lists hold; the second alone where there is no first yet.
+fn both(known: Option<Vec<Id>>, more: &[Id]) -> Vec<Id> {
+    let mut ids: Vec<Id> = match known {
+        Some(known) => known.into_iter().filter(|id| more.contains(id)).collect(),
+        None => more.to_vec(),
+    };
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, filter: &'a Filter, caller: &'a Caller) -> Self {
+        let conjuncts = filter.conjuncts();
+        let narrowed = (0..filter.paths.len())
+            .filter_map(|path| narrowed(&conjuncts, path))
+            .collect();
+        Self {
+            snapshot,
+            filter,
+            caller,
+            conjuncts,
+            narrowed,
+        }
+    }
+
+    pub(super) fn plan(&self) -> Result<Plan, ApiError> {
+        let (mut ids, mut templates, mut owners) = (None, None, None);
+        for condition in &self.conjuncts {
+            match condition {
+                Condition::Id(any_of) => ids = Some(both(ids, any_of)),
+                Condition::Template(any_of) => templates = Some(both(templates, any_of)),
+                Condition::Owner(any_of) => owners = Some(both(owners, any_of)),
+                Condition::OwnerAddress(any_of) => {
+                    let mut wallets = Vec::new();
+                    for address in any_of {
+                        let wallet = self.snapshot.wallet_by_address(*address)?;
+                        wallets.extend(wallet.map(|wallet| wallet.id));
+                    }
+                    owners = Some(both(owners, &wallets));
+                }
+                _ => {}
+            }
+        }
+        let template = match templates.as_deref() {
+            Some([only]) => self.template(*only)?,
+            _ => None,
+        };
+        let named = ids.is_some() || templates.is_some() || owners.is_some();
+        let scope = match ids {
+            Some(ids) => Scope::Ids(ids),
+            None => Scope::Covers(self.covers(templates, owners)?),
+        };
+        Ok(Plan {
+            scope,
+            created: self.created()?,
+            named,
+            template,
+        })
+    }
+
+    /// A template that the caller may see, with its indexed places.
+    fn template(&self, id: Id) -> Result<Option<(Template, IndexedPaths)>, ApiError> {
+        let template = self.snapshot.template(id)?;
+        Ok(template
+            .filter(|template| sees_template(template, self.caller))
+            .map(|template| {
+                let indexed = indexed_paths(&template);
+                (template, indexed)
+            }))
+    }
+
+    fn covers(
+        &self,
+        templates: Option<Vec<Id>>,
+        owners: Option<Vec<Id>>,
+    ) -> Result<Vec<Cover>, ApiError> {
+        let mut covers = Vec::new();
+        let is_unnamed = templates.is_none() && owners.is_none();
+        if let Some(templates) = templates {
+            let mut slots = Vec::new();
+            let mut any_unseen = false;
+            for id in templates {
+                match self.template(id)? {
+                    Some((template, indexed)) => slots.push(self.of_template(&template, &indexed)),
+                    None => any_unseen = true,
+                }
+            }
+            // Of a template that he does not see the caller sees what he owns.
+            if any_unseen {
+                slots.push(self.of_owner(self.caller.wallet_id));
+            }
+            covers.push(Cover {
+                slots,
+                only_if_small: false,
+            });
+        }
+        if let Some(owners) = owners {
+            covers.push(Cover {
+                slots: owners.into_iter().map(|id| self.of_owner(id)).collect(),
+                only_if_small: false,
+            });
+        }
+        if is_unnamed {
+            covers.extend(self.by_own_templates()?);
+            let organization = ObjectIndex::Organization(self.caller.organization_id);
+            let own = Slot {
+                narrow: Vec::new(),
+                list: self.list(organization, |_| false),
+            };
+            covers.push(Cover {
+                slots: vec![own, self.of_owner(self.caller.wallet_id)],
+                only_if_small: false,
+            });
+        }
+        Ok(covers)
+    }
+
+    /// The organization's objects template by template, where an index of one of them helps. What
+    /// the caller owns is read as a list, which is why this is for callers that own little.
+    fn by_own_templates(&self) -> Result<Option<Cover>, ApiError> {
+        if self.narrowed.is_empty() {
+            return Ok(None);
+        }
+        let page = Page {
+            after: None,
+            descending: false,
+            limit: SEARCH_TEMPLATES_MAX + 1,
+        };
+        let templates = self.snapshot.templates(self.caller.organization_id, page)?;
+        if templates.len() > SEARCH_TEMPLATES_MAX {
+            return Ok(None);
+        }
+        let mut slots: Vec<Slot> = templates
+            .iter()
+            .map(|template| self.of_template(template, &indexed_paths(template)))
+            .collect();
+        if slots.iter().all(|slot| slot.narrow.is_empty()) {
+            return Ok(None);
+        }
+        slots.push(self.of_owner(self.caller.wallet_id));
+        Ok(Some(Cover {
+            slots,
+            only_if_small: true,
+        }))
+    }
+
+    fn list(&self, index: ObjectIndex, is_answered: impl Fn(&Condition) -> bool) -> Choice {
+        Choice {
+            source: Source::List(index),
+            answers: self.answers(is_answered),
+        }
+    }
+
+    fn of_owner(&self, owner: Id) -> Slot {
+        let mut list = self.list(
+            ObjectIndex::Owner(owner),
+            |condition| matches!(condition, Condition::Owner(any_of) if any_of.contains(&owner)),
+        );
+        list.answers &= owner == self.caller.wallet_id;
+        Slot {
+            narrow: Vec::new(),
+            list,
+        }
+    }
+
+    fn of_template(&self, template: &Template, indexed: &IndexedPaths) -> Slot {
+        let is_named = |condition: &Condition| matches!(condition, Condition::Template(any_of) if any_of.contains(&template.id));
+        let narrow = self.narrowed.iter().filter_map(|narrowed| {
+            let path = indexed.number(&self.filter.paths[narrowed.path])?;
+            Some(Choice {
+                source: source(template.id, path, &narrowed.ranges),
+                answers: self.answers(|condition| {
+                    is_named(condition)
+                        || narrowed.complete
+                            && matches!(condition, Condition::Property(path, _) if *path == narrowed.path)
+                }),
+            })
+        });
+        Slot {
+            narrow: narrow.collect(),
+            list: self.list(ObjectIndex::Template(template.id), is_named),
+        }
+    }
+
+    /// Whether a source whose entries fulfil these conditions fulfils the whole filter.
+    fn answers(&self, is_answered: impl Fn(&Condition) -> bool) -> bool {
+        self.filter.is_conjunction()
+            && self.conjuncts.iter().all(|condition| {
+                is_answered(condition)
+                    || matches!(condition, Condition::CreatedAt(Comparison::Is(..)))
+            })
+    }
+
+    /// The creation sequences that every match has. Time never falls along the log.
+    fn created(&self) -> Result<RangeInclusive<u64>, ApiError> {
+        let mut created = 1..=u64::MAX;
+        for condition in &self.conjuncts {
+            let Condition::CreatedAt(test) = condition else {
+                continue;
+            };
+            let (from_ms, until_ms) = milliseconds(test);
+            let first = match from_ms {
+                Some(from_ms) => self.snapshot.first_sequence_at(from_ms)?,
+                None => 1,
+            };
+            let last = match until_ms {
+                Some(until_ms) => self.snapshot.first_sequence_at(until_ms)? - 1,
+                None => u64::MAX,
+            };
+            created = first.max(*created.start())..=last.min(*created.end());
+        }
+        Ok(created)
+    }
+}
+
+/// The indexed places of a stored template; its schema was checked when it was made.
+fn indexed_paths(template: &Template) -> IndexedPaths {
+    let schema = template.schema.as_deref();
+    let indexed = schema.map(IndexedPaths::of_schema);
+    indexed.and_then(Result::ok).unwrap_or_default()
+}
+
+fn narrowed(conjuncts: &[&Condition], path: usize) -> Option<Narrowed> {
+    let mut found: Option<Ranges> = None;
+    let mut complete = true;
+    for condition in conjuncts {
+        let Condition::Property(place, test) = condition else {
+            continue;
+        };
+        if *place != path {
+            continue;
+        }
+        match Ranges::of(test) {
+            Some(ranges) => {
+                found = Some(match found {
+                    Some(found) => found.and(&ranges),
+                    None => ranges,
+                });
+            }
+            None => complete = false,
+        }
+    }
+    found.map(|ranges| Narrowed {
+        path,
+        complete: complete && ranges.exact,
+        ranges,
+    })
+}
+
+/// Entries of the index with these values.
+fn source(template_id: Id, path: u8, ranges: &Ranges) -> Source {
+    if ranges.points {
+        let values = ranges.ranges.iter().map(|range| range.start.clone());
+        return Source::Values {
+            template_id,
+            path,
+            values: values.collect(),
+        };
+    }
+    Source::Ranges(property_ranges(template_id, path, ranges))
+}
+
+fn property_ranges(template_id: Id, path: u8, ranges: &Ranges) -> Vec<PropertyRange> {
+    let ranges = ranges.ranges.iter();
+    ranges
+        .map(|values| PropertyRange {
+            template_id,
+            path,
+            values: values.clone(),
+        })
+        .collect()
+}
+
+impl Planner<'_> {
+    /// The entries of an indexed place that a search ordered by it goes along.
+    pub(super) fn order(
+        &self,
+        template_id: Id,
+        path: u8,
+        place: Option<usize>,
+    ) -> Vec<PropertyRange> {
+        let narrowed = self
+            .narrowed
+            .iter()
+            .find(|narrowed| Some(narrowed.path) == place);
+        match narrowed {
+            Some(narrowed) => property_ranges(template_id, path, &narrowed.ranges),
+            None => property_ranges(template_id, path, &Ranges::all()),
+        }
+    }
+}
+
+/// The milliseconds in which a condition on a time holds: from one, and until before the other.
+fn milliseconds(test: &Comparison<u128>) -> (Option<u64>, Option<u64>) {
+    let ms = |ms: u128| Some(u64::try_from(ms).unwrap_or(u64::MAX));
+    let below = |ns: &u128| ns / 1_000_000;
+    let above = |ns: &u128| ns.div_ceil(1_000_000);
+    match test {
+        Comparison::Is(Relation::Greater, ns) => (ms(below(ns) + 1), None),
+        Comparison::Is(Relation::GreaterOrEqual, ns) => (ms(above(ns)), None),
+        Comparison::Is(Relation::Less, ns) => (None, ms(above(ns))),
+        Comparison::Is(Relation::LessOrEqual, ns) => (None, ms(below(ns) + 1)),
+        Comparison::AnyOf(times) => match (times.iter().min(), times.iter().max()) {
+            (Some(first), Some(last)) => (ms(above(first)), ms(below(last) + 1)),
+            // Nothing is any of nothing.
+            _ => (Some(u64::MAX), None),
+        },
+    }
+}

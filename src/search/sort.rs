@@ -1,0 +1,81 @@
+//! The order of a search's answer.
+
+use kedge_machine::json::Members;
+use kedge_machine::paths::PropertyPath;
+
+use super::parse::{Field, elements, refuse, text};
+use crate::body::pointer::escape;
+use crate::error::ApiError;
+
+/// How matches are ordered.
+#[derive(Debug)]
+pub struct Sort {
+    /// What it goes by.
+    pub by: SortBy,
+    /// Highest first.
+    pub descending: bool,
+}
+
+/// What an order goes by.
+#[derive(PartialEq, Eq, Debug)]
+pub enum SortBy {
+    /// When objects were made.
+    Created,
+    /// When they were changed last.
+    Updated,
+    /// The value of an indexed property.
+    Property(PropertyPath),
+}
+
+/// Reads `sort`; creation, oldest first, where it is absent.
+pub fn read(json: Option<&str>) -> Result<Sort, ApiError> {
+    let default = Sort {
+        by: SortBy::Created,
+        descending: false,
+    };
+    let Some(json) = json else { return Ok(default) };
+    let entries = elements(json, "/sort")?;
+    let [entry] = entries.as_slice() else {
+        return refuse(
+            "/sort",
+            "range",
+            "must hold exactly one entry, {field, order}",
+        );
+    };
+    let Some(Members(members)) = Members::of(entry.get()) else {
+        return refuse("/sort/0", "type", "must be a JSON object");
+    };
+    let mut sort = None;
+    let mut descending = false;
+    for (name, value) in &members {
+        let pointer = format!("/sort/0/{}", escape(name));
+        match name.as_ref() {
+            "field" => sort = Some(sort_field(&text(value, &pointer)?)?),
+            "order" => {
+                descending = match text(value, &pointer)?.as_ref() {
+                    "asc" => false,
+                    "desc" => true,
+                    _ => return refuse(&pointer, "range", "must be asc or desc"),
+                };
+            }
+            _ => return refuse(&pointer, "unknown", "is not known here; remove it"),
+        }
+    }
+    match sort {
+        Some(by) => Ok(Sort { by, descending }),
+        None => refuse("/sort/0/field", "required", "is required"),
+    }
+}
+
+fn sort_field(name: &str) -> Result<SortBy, ApiError> {
+    match Field::parse(name) {
+        Ok(Field::CreatedAt) => Ok(SortBy::Created),
+        Ok(Field::UpdatedAt) => Ok(SortBy::Updated),
+        Ok(Field::Property(path)) => Ok(SortBy::Property(path)),
+        _ => refuse(
+            "/sort/0/field",
+            "range",
+            "must be created_at, updated_at, or a property that the template's schema marks with x-index",
+        ),
+    }
+}

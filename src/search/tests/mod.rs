@@ -1,0 +1,8 @@
+//! Searches on a real store: against a plain reading of filters, and by the rows that they read.
+
+mod filters;
+mod language;
+mod model;
+mod planner;
+mod store;
+mod values;

@@ -1,0 +1,62 @@
+//! Writing objects: their rows, the lists that they stand in, and the index over their properties.
+
+use kedge_protocol::Id;
+use kedge_protocol::limits::OBJECT_HISTORY_MAX;
+use kedge_protocol::resource::Object;
+
+use super::Group;
+use crate::codec::encode_into;
+use crate::tables::objects::{ObjectIndex, ObjectRow, milestone_key};
+use crate::tables::{Table, properties};
+
+impl Group {
+    /// An object's state, after the requests of the group: each image in turn, or the last alone
+    /// where none of the others is a milestone.
+    /// `previous_owner` is the owner before, where it changed.
+    pub fn put_object(&mut self, object: &Object, previous_owner: Option<Id>) {
+        self.put_with(Table::Objects, &object.id.bytes, |out| {
+            encode_into(out, &ObjectRow::from(object));
+        });
+        if object.trace.version.is_multiple_of(OBJECT_HISTORY_MAX) {
+            let key = milestone_key(&object.id, object.trace.version);
+            self.put_with(Table::Milestones, &key, |out| {
+                encode_into(out, &ObjectRow::from(object));
+            });
+        }
+        let created = object.trace.created_sequence;
+        let is_new =
+            object.trace.version == 1 || self.first_sequence.is_some_and(|first| created >= first);
+        let owner = ObjectIndex::Owner(object.owner_id).key(created);
+        if is_new {
+            for list in [
+                ObjectIndex::Organization(object.organization_id),
+                ObjectIndex::Template(object.template_id),
+            ] {
+                self.put(Table::ObjectIndex, &list.key(created), &object.id.bytes);
+            }
+            self.put(Table::ObjectIndex, &owner, &object.id.bytes);
+        }
+        if let Some(previous) = previous_owner.filter(|id| *id != object.owner_id) {
+            let previous = ObjectIndex::Owner(previous).key(created);
+            self.delete(Table::ObjectIndex, &previous);
+            self.put(Table::ObjectIndex, &owner, &object.id.bytes);
+        }
+    }
+
+    /// An object's entry at one indexed place: an ordered value that moves from `before`, where it
+    /// had one, to `after`.
+    pub fn change_property(
+        &mut self,
+        object: &Object,
+        path: u8,
+        before: Option<&[u8]>,
+        after: &[u8],
+    ) {
+        let created = object.trace.created_sequence;
+        let key = |value| properties::key(&object.template_id, path, value, created);
+        if let Some(before) = before {
+            self.delete(Table::PropertyIndex, &key(before));
+        }
+        self.put(Table::PropertyIndex, &key(after), &object.id.bytes);
+    }
+}

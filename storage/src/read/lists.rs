@@ -1,0 +1,154 @@
+//! Lists of objects without the objects: their places in order of creation, or of a property's
+//! value. What a search reads before it knows which objects it wants.
+
+use std::ops::{Range, RangeInclusive};
+
+use kedge_protocol::{Id, Prefix};
+
+use super::place_of;
+use crate::codec::{self, CodecError};
+use crate::snapshot::{RawRow, ReadError, Snapshot};
+use crate::tables::objects::ObjectIndex;
+use crate::tables::properties::{VALUE_AT, value_key};
+use crate::tables::{Table, id};
+
+/// An object in a list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Listed {
+    /// The sequence of the action that made it.
+    pub created_sequence: u64,
+    /// The object.
+    pub id: Id,
+}
+
+impl Listed {
+    fn read(key: &[u8], value: &[u8]) -> Result<Self, CodecError> {
+        Ok(Self {
+            created_sequence: place_of(key)?,
+            id: id(Prefix::Object, codec::array(value)?),
+        })
+    }
+}
+
+/// A part of the order of creation, and its direction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// The creation sequences, both ends included.
+    pub sequences: RangeInclusive<u64>,
+    /// Newest first.
+    pub descending: bool,
+}
+
+impl Window {
+    /// Keys that are `prefix` and a sequence of the window.
+    fn keys(&self, prefix: Vec<u8>) -> Range<Vec<u8>> {
+        let mut start = prefix.clone();
+        start.extend_from_slice(&self.sequences.start().to_be_bytes());
+        let mut end = prefix;
+        end.extend_from_slice(&self.sequences.end().to_be_bytes());
+        // The end is not included, and nothing lies between a key and the same with a zero behind.
+        end.push(0);
+        start..end
+    }
+}
+
+/// Which entries of the property index are wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PropertyRange {
+    /// The template.
+    pub template_id: Id,
+    /// The number of the indexed place among the template's.
+    pub path: u8,
+    /// Ordered values, from the first on, up to what the second begins but without it.
+    pub values: Range<Vec<u8>>,
+}
+
+/// An entry of the property index.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Indexed {
+    /// Where it stands: the ordered value ‖ the creation sequence.
+    pub place: Box<[u8]>,
+    /// The object.
+    pub object: Listed,
+}
+
+fn listed(table: Table, row: Result<RawRow, ReadError>) -> Result<Listed, ReadError> {
+    let (key, value) = row?;
+    Listed::read(&key, &value).map_err(ReadError::row(table, &key))
+}
+
+impl Snapshot {
+    /// The objects of a list, without reading them.
+    pub fn listed_objects(
+        &self,
+        index: ObjectIndex,
+        window: &Window,
+    ) -> impl Iterator<Item = Result<Listed, ReadError>> + use<'_> {
+        let (kind, of) = index.place();
+        let keys = window.keys(crate::tables::kind_key(kind, &of.bytes));
+        self.rows_between(Table::ObjectIndex, keys, window.descending)
+            .map(|row| listed(Table::ObjectIndex, row))
+    }
+
+    /// The objects that have one ordered value at an indexed place, in order of creation.
+    pub fn objects_with_value(
+        &self,
+        template: Id,
+        path: u8,
+        value: &[u8],
+        window: &Window,
+    ) -> impl Iterator<Item = Result<Listed, ReadError>> + use<'_> {
+        let keys = window.keys(value_key(&template, path, value));
+        self.rows_between(Table::PropertyIndex, keys, window.descending)
+            .map(|row| listed(Table::PropertyIndex, row))
+    }
+
+    /// The entries of a part of the property index in order of their values and, of one value, of
+    /// creation; behind `after`, the place of the last one seen.
+    pub fn indexed_objects(
+        &self,
+        range: &PropertyRange,
+        after: Option<&[u8]>,
+        descending: bool,
+    ) -> impl Iterator<Item = Result<Indexed, ReadError>> + use<'_> {
+        let key = |rest: &[u8]| value_key(&range.template_id, range.path, rest);
+        let mut keys = key(&range.values.start)..key(&range.values.end);
+        if let Some(after) = after {
+            let mut seen = key(after);
+            if descending {
+                keys.end = keys.end.min(seen);
+            } else {
+                seen.push(0);
+                keys.start = keys.start.max(seen);
+            }
+        }
+        let table = Table::PropertyIndex;
+        self.rows_between(table, keys, descending).map(move |row| {
+            let (key, value) = row?;
+            let read = || {
+                let place = key.get(VALUE_AT..).unwrap_or_default();
+                Ok(Indexed {
+                    object: Listed::read(&key, &value)?,
+                    place: place.into(),
+                })
+            };
+            read().map_err(ReadError::row(table, &key))
+        })
+    }
+
+    /// The first sequence whose action was placed at this time or later; the one behind the log's
+    /// end if there is none.
+    pub fn first_sequence_at(&self, time_ms: u64) -> Result<u64, ReadError> {
+        let mut range = 1..self.head()?.sequence + 1;
+        while range.start < range.end {
+            let middle = range.start + (range.end - range.start) / 2;
+            let (first, count, timestamp_ms) = self.request_times(middle)?;
+            if timestamp_ms < time_ms {
+                range.start = first + count;
+            } else {
+                range.end = first;
+            }
+        }
+        Ok(range.start)
+    }
+}

@@ -1,0 +1,23 @@
+//! The index over objects' properties. Its values are bytes whose order is the values' order and of
+//! which none begins another; who knows the rules makes them.
+
+use kedge_protocol::Id;
+
+/// How many bytes of a key stand before the value.
+pub(crate) const VALUE_AT: usize = 17;
+
+/// Template ‖ path ‖ the beginning of what follows.
+pub(crate) fn value_key(template: &Id, path: u8, rest: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(VALUE_AT + rest.len() + 8);
+    key.extend_from_slice(&template.bytes);
+    key.push(path);
+    key.extend_from_slice(rest);
+    key
+}
+
+/// Template ‖ path ‖ value ‖ creation sequence.
+pub(crate) fn key(template: &Id, path: u8, value: &[u8], created_sequence: u64) -> Vec<u8> {
+    let mut key = value_key(template, path, value);
+    key.extend_from_slice(&created_sequence.to_be_bytes());
+    key
+}
