@@ -90,7 +90,7 @@ pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<O
         owner_address: owner.address,
         properties,
         status: ObjectStatus::Active,
-        trace: Trace::NEW.next(input.content),
+        trace: input.extend(&Trace::NEW),
     })
 }
 
@@ -172,7 +172,7 @@ pub fn act<W: World>(
 
     let mut next = Object {
         properties: String::new(),
-        trace: object.trace.next(input.content),
+        trace: input.extend(&object.trace),
         ..*object
     };
     next.properties = match input.kind {
