@@ -1,10 +1,9 @@
-//! The committer: one OS thread and the only writer of the store. It takes placed units in order,
-//! seals them into batches, writes a group of them with one sync, publishes what is now true, and
-//! only then answers.
+//! The committer: it takes placed units in order, seals them into batches and forms the group that
+//! becomes durable next, while the threads behind it (`writer.rs`) write the one before, make it
+//! durable, publish it and answer. Together these OS threads are the only writer of the store.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -16,27 +15,25 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
-use kedge_storage::{
-    CommitError, Group, IdempotencyRow, LogHead, SecretRow, SideWrite, Snapshot, Store,
-};
-use tokio::sync::{mpsc, oneshot, watch};
+use kedge_storage::{CommitError, Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
 
-use crate::api::{NewSecret, Outcome, Placement, SealedBatch, SubmitError};
+use crate::api::{NewSecret, SealedBatch, SubmitError};
 use crate::engine::Clock;
-use crate::events::{Beside, Listeners};
+use crate::events::Beside;
 use crate::metric_definitions as metric;
 use crate::record::{put_image, record};
-use crate::unit::{Decided, Unit, outcomes};
+use crate::unit::{Decided, outcomes};
 use crate::work::{PlacedUnit, Work};
 use crate::world::Published;
+use crate::writer::{Afterwards, Answer, Formed, Threads, Writing};
 
 /// Actions of one commit group, at the most: eight full batches.
 const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
 /// Bytes of texts of one commit group, at the most.
 const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// How long the committer waits before it tries a full disk again.
-const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
-/// Entries of the committer's caches before they are emptied.
+/// Entries of the committer's caches before they are emptied, as soon as nothing is being written.
 const CACHE_MAX: usize = 100_000;
 
 /// Why the committer had to stop: nothing is acknowledged after it.
@@ -48,158 +45,182 @@ pub(crate) enum CommitterError {
     Read(#[from] kedge_storage::ReadError),
     #[error("the high-water mark of released headers could not be written: {0}")]
     HighWater(#[from] std::io::Error),
+    #[error("the writer has ended")]
+    Writer,
     #[error("signer {signer} was placed twice with nonce {nonce}")]
     Nonce { signer: Address, nonce: u64 },
 }
 
 /// What the committer is made of.
 pub(crate) struct Committer {
-    pub(crate) store: Arc<Store>,
     pub(crate) domain_separator: Hash,
     pub(crate) key: Arc<SigningKey>,
     pub(crate) clock: Clock,
     pub(crate) work: mpsc::Receiver<Work>,
     pub(crate) published: Arc<ArcSwap<Published>>,
-    pub(crate) visible: watch::Sender<u64>,
-    pub(crate) committed_ticket: Arc<AtomicU64>,
-    pub(crate) disk_full: Arc<AtomicBool>,
-    pub(crate) listeners: Arc<Listeners>,
     pub(crate) beside: Beside,
     pub(crate) head: LogHead,
     pub(crate) frontier: Frontier,
     pub(crate) nonces: HashMap<Address, NonceWindow>,
     pub(crate) minted: HashMap<Id, u64>,
-    /// Secrets of the group that is being formed.
+    /// Secrets that may not be in the published snapshot yet.
     pub(crate) secrets: HashMap<Id, SecretRow>,
+    pub(crate) runtime: Runtime,
+    pub(crate) writing: Writing,
 }
 
-/// A unit whose batch is sealed, to be answered after the commit.
-struct Answer {
-    unit: PlacedUnit,
-    batch: Arc<SealedBatch>,
-    first_leaf_index: u32,
-}
-
-/// What happens once the group is durable.
+/// A group that is being formed.
 #[derive(Default)]
-struct Afterwards {
-    answers: Vec<Answer>,
-    refusals: Vec<(Arc<Unit>, Outcome)>,
-    acknowledgements: Vec<oneshot::Sender<()>>,
-    /// Whose things something happened to.
-    touched: Vec<Id>,
+struct Forming {
+    group: Group,
+    afterwards: Afterwards,
+    /// Units of the batch that is open.
+    open: Vec<PlacedUnit>,
+    open_count: usize,
+    actions: usize,
+    bytes: usize,
+    form_time: Duration,
 }
 
-impl Afterwards {
-    fn touch(&mut self, organization: Id) {
-        if self.touched.last() != Some(&organization) {
-            self.touched.push(organization);
-        }
+impl Forming {
+    fn is_full(&self) -> bool {
+        self.actions >= GROUP_ACTIONS_MAX || self.bytes >= GROUP_BYTES_MAX
     }
 }
 
 impl Committer {
     /// Runs until the senders are gone; returns early only where a commit failed.
-    pub(crate) fn run(mut self) -> Result<(), CommitterError> {
+    pub(crate) fn run(mut self, threads: Threads) -> Result<(), CommitterError> {
+        let formed = self.form_groups();
+        // Without the giver of groups the threads end, when they are done with what they were given.
+        drop(self);
+        threads.join().and(formed)
+    }
+
+    fn form_groups(&mut self) -> Result<(), CommitterError> {
         while let Some(first) = self.work.blocking_recv() {
-            let mut group = vec![first];
-            let (mut actions, mut bytes) = (group[0].actions(), group[0].bytes());
-            while actions < GROUP_ACTIONS_MAX && bytes < GROUP_BYTES_MAX {
-                let Ok(next) = self.work.try_recv() else {
+            self.trim_caches()?;
+            let mut forming = Forming::default();
+            self.add(&mut forming, first)?;
+            // A group stays open while those before it are under way, and takes what comes.
+            loop {
+                while !forming.is_full()
+                    && let Ok(next) = self.work.try_recv()
+                {
+                    self.add(&mut forming, next)?;
+                }
+                if self.writing.is_ready() {
+                    break;
+                }
+                let Some(next) = self.wait(!forming.is_full())? else {
                     break;
                 };
-                actions += next.actions();
-                bytes += next.bytes();
-                group.push(next);
+                self.add(&mut forming, next)?;
             }
-            self.commit(group)?;
-        }
-        if let Some(mark) = self.store.high_water() {
-            mark.sync()?;
+            self.hand_over(forming)?;
         }
         Ok(())
     }
 
-    fn commit(&mut self, work: Vec<Work>) -> Result<(), CommitterError> {
+    /// Waits for more work, where it is `wanted`, or until the group may be handed over (`None`).
+    fn wait(&mut self, wanted: bool) -> Result<Option<Work>, CommitterError> {
+        let (work, writing) = (&mut self.work, &mut self.writing);
+        self.runtime.block_on(async {
+            if wanted {
+                tokio::select! {
+                    biased;
+                    ready = writing.ready() => return ready.map(|()| None),
+                    Some(next) = work.recv() => return Ok(Some(next)),
+                    else => {}
+                }
+            }
+            writing.ready().await.map(|()| None)
+        })
+    }
+
+    fn add(&mut self, forming: &mut Forming, work: Work) -> Result<(), CommitterError> {
         let started = Instant::now();
-        let mut group = Group::new();
-        let mut afterwards = Afterwards::default();
-        let mut open: Vec<PlacedUnit> = Vec::new();
-        let mut open_count = 0;
-        for work in work {
-            match work {
-                Work::Placed(unit) => {
-                    if open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
-                        self.seal(&mut group, std::mem::take(&mut open), &mut afterwards)?;
-                        open_count = 0;
-                    }
-                    open_count += unit.placed.len();
-                    open.push(unit);
+        forming.actions += work.actions();
+        forming.bytes += work.bytes();
+        match work {
+            Work::Placed(unit) => {
+                if forming.open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
+                    self.seal(forming)?;
                 }
-                Work::Refused { unit, outcome } => {
-                    group.put_side(SideWrite::Refused {
-                        digest: unit.submission.digest,
-                        deadline_s: unit.submission.head.deadline_s,
-                    });
-                    if let Some(caller) = unit.caller {
-                        let organization = caller.organization_id;
-                        let now_ms = (self.clock)().max(self.head.last_sealed_at_ms);
-                        self.beside
-                            .tell_failed(organization, &unit.submission, &outcome, now_ms);
-                    }
-                    afterwards.refusals.push((unit, outcome));
-                }
-                Work::Side {
-                    writes,
-                    events,
-                    done,
-                } => {
-                    for write in writes {
-                        group.put_side(write);
-                    }
-                    self.beside.tell(events);
-                    afterwards.acknowledgements.push(done);
+                forming.open_count += unit.placed.len();
+                forming.open.push(unit);
+                if forming.open_count == BATCH_ACTIONS_MAX {
+                    self.seal(forming)?;
                 }
             }
+            Work::Refused { unit, mut outcome } => {
+                forming.group.put_side(SideWrite::Refused {
+                    digest: unit.submission.digest,
+                    deadline_s: unit.submission.head.deadline_s,
+                });
+                if let Some(caller) = unit.caller {
+                    let organization = caller.organization_id;
+                    let now_ms = (self.clock)().max(self.head.last_sealed_at_ms);
+                    self.beside
+                        .tell_failed(organization, &unit.submission, &outcome, now_ms);
+                }
+                outcome.nonce_highest = self.window(unit.submission.head.signer)?.highest();
+                forming.afterwards.refusals.push((unit, outcome));
+            }
+            Work::Side {
+                writes,
+                events,
+                done,
+            } => {
+                for write in writes {
+                    forming.group.put_side(write);
+                }
+                self.beside.tell(events);
+                forming.afterwards.acknowledgements.push(done);
+            }
         }
-        if !open.is_empty() {
-            self.seal(&mut group, open, &mut afterwards)?;
+        forming.form_time += started.elapsed();
+        Ok(())
+    }
+
+    /// Closes the group and gives it to the writer.
+    fn hand_over(&mut self, mut forming: Forming) -> Result<(), CommitterError> {
+        let started = Instant::now();
+        if !forming.open.is_empty() {
+            self.seal(&mut forming)?;
         }
-        let before = self.published.load_full();
-        let told = self
+        let Forming {
+            mut group,
+            mut afterwards,
+            form_time,
+            ..
+        } = forming;
+        let snapshot = self.published.load_full();
+        afterwards.told = self
             .beside
-            .write(&mut group, &before.snapshot, self.head.sequence)?;
-        group.put_head(&self.head);
-        metrics::histogram!(metric::GROUP_FORM_SECONDS).record(started.elapsed());
-        let snapshot = self.write(&group)?;
-        self.store.release(&self.head)?;
-        self.publish(snapshot, &afterwards.answers);
-        self.wake(&afterwards.touched, &told);
-        self.answer(afterwards)
-    }
-
-    /// Writes the group. A full disk stores nothing of it and is waited for: what the sequencer has
-    /// placed cannot be taken back, and new requests are refused meanwhile.
-    fn write(&self, group: &Group) -> Result<Snapshot, CommitterError> {
-        loop {
-            match self.store.commit(group) {
-                Err(CommitError::NoSpace(why)) => {
-                    tracing::error!(why, "the disk is full; the commit waits for room");
-                    self.disk_full.store(true, Ordering::Relaxed);
-                    std::thread::sleep(NO_SPACE_PAUSE);
-                }
-                result => return Ok(result?),
-            }
+            .write(&mut group, &snapshot.snapshot, self.head.sequence)?;
+        if self.beside.is_too_many(&afterwards.told) {
+            self.runtime.block_on(self.writing.settled())?;
+            let settled = self.published.load_full();
+            self.beside
+                .prune(&mut group, &settled.snapshot, &afterwards.told)?;
         }
+        group.put_head(&self.head);
+        metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + started.elapsed());
+        self.writing.hand_over(Formed {
+            group,
+            head: self.head,
+            afterwards,
+        })
     }
 
-    /// Makes one batch of the units and adds everything that they write to the group.
-    fn seal(
-        &mut self,
-        group: &mut Group,
-        units: Vec<PlacedUnit>,
-        afterwards: &mut Afterwards,
-    ) -> Result<(), CommitterError> {
+    /// Makes one batch of the open units and adds everything that they write to the group.
+    fn seal(&mut self, forming: &mut Forming) -> Result<(), CommitterError> {
+        let units = std::mem::take(&mut forming.open);
+        forming.open_count = 0;
+        let Forming {
+            group, afterwards, ..
+        } = forming;
         let leaves: Vec<Hash> = units
             .iter()
             .flat_map(|unit| unit.placed.iter().map(|placed| placed.leaf))
@@ -239,10 +260,12 @@ impl Committer {
         for unit in units {
             self.put_unit(group, &unit, header.number, first_leaf_index, afterwards)?;
             let count = unit.placed.len() as u32;
+            let nonce_highest = self.window(unit.unit.submission.head.signer)?.highest();
             afterwards.answers.push(Answer {
                 unit,
                 batch: Arc::clone(&batch),
                 first_leaf_index,
+                nonce_highest,
             });
             first_leaf_index += count;
         }
@@ -420,76 +443,22 @@ impl Committer {
         })
     }
 
-    fn publish(&mut self, snapshot: Snapshot, answers: &[Answer]) {
-        let head = self.head;
-        self.published.store(Arc::new(Published { head, snapshot }));
-        if let Some(last) = answers.last() {
-            self.committed_ticket
-                .store(last.unit.ticket, Ordering::Release);
-        }
-        self.visible.send_replace(head.sequence);
-        metrics::gauge!(metric::CHAIN_SEQUENCE).set(head.sequence as f64);
-        metrics::gauge!(metric::CHAIN_BATCHES).set(head.batches as f64);
-        self.secrets.clear();
-        // The caches hold nothing that is not in the snapshot by now.
-        if self.nonces.len() > CACHE_MAX {
+    /// Before a group: forgets what is in the published snapshot by now, where that is much.
+    fn trim_caches(&mut self) -> Result<(), CommitterError> {
+        let entries = [
+            self.nonces.len(),
+            self.minted.len(),
+            self.secrets.len(),
+            self.beside.remembered(),
+        ];
+        if entries.into_iter().any(|entries| entries > CACHE_MAX) {
+            self.runtime.block_on(self.writing.settled())?;
             self.nonces.clear();
-        }
-        if self.minted.len() > CACHE_MAX {
             self.minted.clear();
-        }
-    }
-
-    /// Tells those who listen that there is something new to read.
-    fn wake(&mut self, touched: &[Id], told: &[Option<Id>]) {
-        self.beside.committed();
-        if self.listeners.is_empty() {
-            return;
-        }
-        if told.contains(&None) {
-            self.listeners.tell_all();
-        } else {
-            self.listeners.tell(touched);
-            let told: Vec<Id> = told.iter().copied().flatten().collect();
-            self.listeners.tell(&told);
-        }
-    }
-
-    fn answer(&mut self, afterwards: Afterwards) -> Result<(), CommitterError> {
-        for done in afterwards.acknowledgements {
-            // Whoever asked may have gone.
-            let _ = done.send(());
-        }
-        for (unit, mut outcome) in afterwards.refusals {
-            outcome.nonce_highest = self.window(unit.submission.head.signer)?.highest();
-            unit.complete(Ok(outcome));
-        }
-        for answer in afterwards.answers {
-            let unit = Arc::clone(&answer.unit.unit);
-            let nonce_highest = self.window(unit.submission.head.signer)?.highest();
-            unit.complete(Ok(outcome(answer, nonce_highest)));
+            self.secrets.clear();
+            self.beside.forget();
         }
         Ok(())
-    }
-}
-
-fn outcome(answer: Answer, nonce_highest: u64) -> Outcome {
-    let Answer {
-        unit: placed,
-        batch,
-        first_leaf_index,
-    } = answer;
-    Outcome {
-        actions: outcomes(placed.decisions.into_iter(), &placed.placed),
-        placement: Some(Placement {
-            batch,
-            first_sequence: placed.placed[0].sequence,
-            first_leaf_index,
-            count: placed.placed.len() as u32,
-            timestamp_ms: placed.timestamp_ms,
-        }),
-        failed_index: None,
-        nonce_highest,
     }
 }
 

@@ -34,6 +34,7 @@ use crate::unit::Unit;
 use crate::webhooks::WebhooksMessage;
 use crate::work::Work;
 use crate::world::{Catalog, Progress, Published, Reader};
+use crate::writer::{self, Outlet};
 
 /// Milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -136,29 +137,34 @@ impl Engine {
         let committed_ticket = Arc::new(AtomicU64::new(0));
 
         let disk_full = Arc::new(AtomicBool::new(false));
-        let committer = Committer {
+        let (writing, threads) = writer::start(Outlet {
             disk_full: Arc::clone(&disk_full),
             store: Arc::clone(&store),
+            published: Arc::clone(&published),
+            visible,
+            committed_ticket: Arc::clone(&committed_ticket),
+            listeners: Arc::clone(&listeners),
+        })?;
+        let committer = Committer {
             domain_separator: options.domain.separator(),
             key: Arc::clone(&options.key),
             clock: Arc::clone(&options.clock),
             work: work_receiver,
             published: Arc::clone(&published),
-            visible,
-            committed_ticket: Arc::clone(&committed_ticket),
-            listeners: Arc::clone(&listeners),
             beside,
             head,
             frontier,
             nonces: std::collections::HashMap::new(),
             minted: std::collections::HashMap::new(),
             secrets: std::collections::HashMap::new(),
+            runtime: tokio::runtime::Builder::new_current_thread().build()?,
+            writing,
         };
         let committer_failed = failed_sender.clone();
         let committer = std::thread::Builder::new()
             .name("committer".into())
             .spawn(move || {
-                let run = std::panic::AssertUnwindSafe(|| committer.run());
+                let run = std::panic::AssertUnwindSafe(|| committer.run(threads));
                 let why = match std::panic::catch_unwind(run) {
                     Ok(Ok(())) => return,
                     Ok(Err(error)) => error.to_string(),

@@ -27,6 +27,7 @@ mod unit;
 pub mod webhooks;
 mod work;
 mod world;
+mod writer;
 
 pub use anchor::{AnchorOptions, AnchorReport};
 pub use api::{

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use kedge_machine::{Caller, Input, Refusal, TemplateRules, World, object};
+use kedge_protocol::Hash;
 use kedge_protocol::resource::Object;
 
 use crate::api::Expected;
@@ -39,6 +40,11 @@ impl ObjectActor {
             template,
             recently_used: true,
         }
+    }
+
+    /// The object's integrity with the decisions under way.
+    pub(crate) fn integrity(&self) -> Hash {
+        self.overlay.top().trace.integrity
     }
 
     /// Decides one action on what the earlier decisions left.

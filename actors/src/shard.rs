@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use kedge_machine::world::Unavailable;
-use kedge_machine::{Caller, Input, Refusal, World, object};
+use kedge_machine::{Caller, Input, Link, Refusal, World, object};
 use kedge_protocol::action::Kind;
-use kedge_protocol::{Id, Prefix};
+use kedge_protocol::chain::next_integrities;
+use kedge_protocol::{Hash, Id, Prefix};
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
@@ -128,11 +129,15 @@ impl ShardState {
         };
         let mut minted = HashMap::new();
         let mut decisions: Vec<Decision> = Vec::with_capacity(indices.len());
-        for &index in indices {
+        for (&index, link) in indices.iter().zip(self.links(unit, indices)) {
             let action = &unit.submission.actions[usize::from(index)];
+            let input = Input {
+                link: Some(link),
+                ..input(unit, action)
+            };
             let decided = match action.kind {
-                Kind::Mint => self.mint(unit, &caller, action, &mut minted),
-                _ => self.act(unit, &caller, action, part.ticket()),
+                Kind::Mint => self.mint(unit, &caller, &input, &mut minted),
+                _ => self.act(unit, &caller, &input, part.ticket()),
             };
             decisions.push((index, decided));
         }
@@ -141,16 +146,37 @@ impl ShardState {
         part.report(decisions, u64::MAX);
     }
 
+    /// The next integrity of each action's object, hashed side by side; of an object that another
+    /// action of the unit changes first, and of one that is not live, the rules hash it themselves.
+    fn links(&self, unit: &Unit, indices: &[u16]) -> impl Iterator<Item = Link> + use<> {
+        let actions = indices
+            .iter()
+            .map(|&index| &unit.submission.actions[usize::from(index)]);
+        let before: Vec<Hash> = actions
+            .clone()
+            .map(|action| {
+                let target = unit.submission.text(&action.target);
+                let id = Id::parse_as(Prefix::Object, target).ok();
+                let actor = id.and_then(|id| self.live.get(&id));
+                actor.map_or(Hash::ZERO, ObjectActor::integrity)
+            })
+            .collect();
+        let contents = actions.map(|action| &action.content);
+        let after = next_integrities(before.iter().zip(contents));
+        let links = before.into_iter().zip(after);
+        links.map(|(previous, next)| Link { previous, next })
+    }
+
     fn mint(
         &self,
         unit: &Unit,
         caller: &Caller,
-        action: &SubmittedAction,
+        input: &Input<'_>,
         minted: &mut HashMap<Id, u64>,
     ) -> Result<Decided, Refusal> {
         self.meters.minted.increment(1);
         let reader = &self.options.reader;
-        let next = object::mint(reader, caller, &input(unit, action))?;
+        let next = object::mint(reader, caller, input)?;
         let template = reader.template(next.template_id)?;
         let indexed = template.as_ref().and_then(|template| template.indexed());
         let index = indexed.map_or(Vec::new(), |indexed| {
@@ -177,10 +203,10 @@ impl ShardState {
         &mut self,
         unit: &Unit,
         caller: &Caller,
-        action: &SubmittedAction,
+        input: &Input<'_>,
         ticket: u64,
     ) -> Result<Decided, Refusal> {
-        let target = unit.submission.text(&action.target);
+        let target = input.target;
         let id = Id::parse_as(Prefix::Object, target)
             .map_err(|_| Refusal::not_found("object", target))?;
         if !self.live.contains_key(&id) {
@@ -193,8 +219,7 @@ impl ShardState {
         let committed = self.options.committed_ticket.load(Ordering::Acquire);
         let reader = &self.options.reader;
         let expected = unit.submission.expected.as_deref();
-        let input = input(unit, action);
-        let decide = || actor.decide(reader, caller, &input, expected, ticket, committed);
+        let decide = || actor.decide(reader, caller, input, expected, ticket, committed);
         let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
             // What the object's actor holds is not to be trusted any more. Made again from the
             // store it may be behind decisions under way; the sequencer then has them decided again.
@@ -259,6 +284,7 @@ pub(crate) fn input<'a>(unit: &'a Unit, action: &'a SubmittedAction) -> Input<'a
         payload: unit.submission.text(payload),
         signed: unit.submission.text(&action.payload),
         content: &action.content,
+        link: None,
     }
 }
 

@@ -190,6 +190,7 @@ impl State {
             payload: action.disclosed.as_deref().unwrap_or(&action.payload),
             signed: &action.payload,
             content: &content,
+            link: None,
         };
         let images = if action.kind == Kind::WalletRegister {
             let signer = &record.head.signer;

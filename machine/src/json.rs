@@ -179,6 +179,14 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
 /// The text without white space between its tokens.
 pub fn compact(text: &str) -> Cow<'_, str> {
+    // A value that is no object and no array is one token.
+    let is_token = matches!(
+        text.as_bytes().first(),
+        Some(b'"' | b'0'..=b'9' | b'-' | b't' | b'f' | b'n')
+    );
+    if is_token {
+        return Cow::Borrowed(text.trim_ascii_end());
+    }
     let mut in_string = false;
     let mut escaped = false;
     let is_loose = |byte: u8, in_string: &mut bool, escaped: &mut bool| {
@@ -235,8 +243,8 @@ fn merge_into(out: &mut String, target: Option<&str>, patch: &str) {
     let mut used = vec![false; changes.len()];
     out.push('{');
     let empty_len = out.len();
-    for (key, value) in &members {
-        let change = changes.iter().position(|(name, _)| name == key);
+    for (key, value) in members {
+        let change = changes.iter().position(|(name, _)| *name == key);
         match change {
             None => {
                 push_key(out, empty_len, key);
@@ -252,8 +260,8 @@ fn merge_into(out: &mut String, target: Option<&str>, patch: &str) {
             }
         }
     }
-    for ((key, patch), used) in changes.iter().zip(used) {
-        if !used && *patch != "null" {
+    for ((key, patch), used) in changes.into_iter().zip(used) {
+        if !used && patch != "null" {
             push_key(out, empty_len, key);
             merge_into(out, None, patch);
         }
@@ -261,11 +269,19 @@ fn merge_into(out: &mut String, target: Option<&str>, patch: &str) {
     out.push('}');
 }
 
-fn push_key(out: &mut String, empty_len: usize, key: &str) {
+fn push_key(out: &mut String, empty_len: usize, key: Cow<'_, str>) {
     if out.len() > empty_len {
         out.push(',');
     }
-    out.push_str(&quoted(key));
+    match key {
+        // A slice of the text: it had no escapes, so it needs none.
+        Cow::Borrowed(key) => {
+            out.push('"');
+            out.push_str(key);
+            out.push('"');
+        }
+        Cow::Owned(key) => out.push_str(&quoted(&key)),
+    }
     out.push(':');
 }
 

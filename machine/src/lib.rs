@@ -29,4 +29,4 @@ pub mod world;
 
 pub use compiled::TemplateRules;
 pub use refusal::{FieldError, Refusal};
-pub use world::{Caller, Input, OPERATOR, Recipient, Unavailable, World};
+pub use world::{Caller, Input, Link, OPERATOR, Recipient, Unavailable, World};

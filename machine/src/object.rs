@@ -102,7 +102,7 @@ fn minted<W: World>(
         owner_address: owner.address,
         properties,
         status: ObjectStatus::Active,
-        trace: Trace::NEW.next(input.content),
+        trace: input.extend(&Trace::NEW),
     })
 }
 
@@ -219,7 +219,7 @@ pub(crate) fn again<W: World>(
 fn after<W: World>(world: &W, object: &Object, input: &Input<'_>) -> Result<Object, Refusal> {
     let mut next = Object {
         properties: String::new(),
-        trace: object.trace.next(input.content),
+        trace: input.extend(&object.trace),
         ..*object
     };
     next.properties = match input.kind {

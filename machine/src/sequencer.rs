@@ -212,17 +212,19 @@ impl Sequencer {
     ) -> Vec<Placed> {
         assert!(timestamp_ms >= self.tip.timestamp_ms, "time never falls");
         self.tip.timestamp_ms = timestamp_ms;
-        let placed = actions
-            .iter()
-            .map(|action| {
+        let leaves: Vec<Leaf> = (self.tip.sequence + 1..)
+            .zip(actions)
+            .map(|(sequence, action)| Leaf {
+                sequence,
+                timestamp_ms,
+                content: action.content,
+                integrity: action.integrity,
+            })
+            .collect();
+        let placed = Leaf::hash_each(&leaves)
+            .into_iter()
+            .map(|leaf| {
                 self.tip.sequence += 1;
-                let leaf = Leaf {
-                    sequence: self.tip.sequence,
-                    timestamp_ms,
-                    content: action.content,
-                    integrity: action.integrity,
-                }
-                .hash();
                 self.tip.head = next_head(&self.tip.head, &leaf);
                 Placed {
                     sequence: self.tip.sequence,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{Invitation, Role, Variation, Wallet};
+use kedge_protocol::resource::{Invitation, Role, Trace, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
@@ -61,6 +61,28 @@ pub struct Input<'a> {
     pub signed: &'a str,
     /// The action's content.
     pub content: &'a Hash,
+    /// What this content makes of an integrity, where somebody has hashed it already.
+    pub link: Option<Link>,
+}
+
+/// A step of a resource's integrity, hashed beforehand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The integrity before.
+    pub previous: Hash,
+    /// The integrity with the action.
+    pub next: Hash,
+}
+
+impl Input<'_> {
+    /// The trace of a resource with this action behind it.
+    #[must_use]
+    pub fn extend(&self, trace: &Trace) -> Trace {
+        match self.link {
+            Some(link) if link.previous == trace.integrity => trace.linked(link.next),
+            _ => trace.next(self.content),
+        }
+    }
 }
 
 /// Something could not be read; the action is neither right nor wrong.

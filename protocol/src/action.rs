@@ -3,8 +3,10 @@
 use std::sync::LazyLock;
 
 use crate::address::Address;
+use crate::chain;
 use crate::eip712::{self, word};
 use crate::hash::{Hash, keccak, keccak_parts};
+use crate::lanes::keccak_each;
 use crate::limits::KIND_BYTES_MAX;
 
 /// The EIP-712 type of an action.
@@ -164,10 +166,90 @@ impl Kind {
 
 /// The salt of the `index`-th action of a request: keccak(seed ‖ u16 index).
 pub fn salt(seed: &Hash, index: u16) -> Hash {
+    keccak(&salt_preimage(seed, index))
+}
+
+fn salt_preimage(seed: &Hash, index: u16) -> [u8; 34] {
     let mut preimage = [0; 34];
     preimage[..32].copy_from_slice(&seed.0);
     preimage[32..].copy_from_slice(&index.to_be_bytes());
-    keccak(&preimage)
+    preimage
+}
+
+/// The texts of one action of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct ActionTexts<'a> {
+    /// Its place in the request.
+    pub index: u16,
+    /// What it does.
+    pub kind: &'a Kind,
+    /// The target, as signed.
+    pub target: &'a str,
+    /// The payload, as signed.
+    pub payload: &'a str,
+}
+
+/// The hashes of one action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ActionHashes {
+    /// hashStruct(Action).
+    pub action: Hash,
+    /// Its content (layer 2).
+    pub content: Hash,
+}
+
+/// Hashes the actions of a request, in order, all of them side by side. `signature_hash` is keccak
+/// of the request's signature.
+pub fn hash_actions(
+    actions: &[ActionTexts<'_>],
+    seed: &Hash,
+    signer: &Address,
+    signature_hash: &Hash,
+) -> Vec<ActionHashes> {
+    let count = actions.len();
+    let mut hashes = Vec::with_capacity(count * 3);
+    let preimages: Vec<_> = actions
+        .iter()
+        .map(|action| salt_preimage(seed, action.index))
+        .collect();
+    keccak_each(&preimages, &mut hashes);
+    let mut texts: Vec<&str> = actions.iter().map(|action| action.target).collect();
+    keccak_each(&texts, &mut hashes);
+    texts.clear();
+    texts.extend(actions.iter().map(|action| action.payload));
+    keccak_each(&texts, &mut hashes);
+    let (salts, texts) = hashes.split_at(count);
+    let (targets, payloads) = texts.split_at(count);
+    let words: Vec<ActionWords> = actions
+        .iter()
+        .zip(targets.iter().zip(payloads))
+        .map(|(action, (&target, &payload))| ActionWords {
+            kind: action.kind.hash(),
+            target,
+            payload,
+        })
+        .collect();
+
+    let mut action_hashes = Vec::with_capacity(count);
+    let preimages: Vec<_> = words
+        .iter()
+        .zip(salts)
+        .map(|(words, salt)| words.preimage(salt))
+        .collect();
+    keccak_each(&preimages, &mut action_hashes);
+    let mut authorities = Vec::with_capacity(count);
+    let preimages: Vec<_> = salts
+        .iter()
+        .map(|salt| chain::joined(signature_hash, salt))
+        .collect();
+    keccak_each(&preimages, &mut authorities);
+    let hashed = words.iter().zip(&authorities).zip(action_hashes);
+    hashed
+        .map(|((words, authority), action)| ActionHashes {
+            action,
+            content: chain::content(words, signer, authority),
+        })
+        .collect()
 }
 
 /// The three text words of an action, hashed once and used for its action hash and its content.
@@ -193,13 +275,17 @@ impl ActionWords {
 
     /// hashStruct(Action).
     pub fn action_hash(&self, salt: &Hash) -> Hash {
+        keccak(&self.preimage(salt))
+    }
+
+    fn preimage(&self, salt: &Hash) -> [u8; 160] {
         let mut preimage = [0; 160];
         preimage[..32].copy_from_slice(&ACTION_TYPEHASH.0);
         preimage[32..64].copy_from_slice(&self.kind.0);
         preimage[64..96].copy_from_slice(&self.target.0);
         preimage[96..128].copy_from_slice(&self.payload.0);
         preimage[128..].copy_from_slice(&salt.0);
-        keccak(&preimage)
+        preimage
     }
 }
 
@@ -242,6 +328,33 @@ impl RequestHead {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn actions_side_by_side_hash_as_each_alone() {
+        let payloads: Vec<String> = (0..21).map(|n| "x".repeat(n * 17)).collect();
+        let kinds = [Kind::Update, Kind::Lock, Kind::of_text("x.redeem").unwrap()];
+        let texts: Vec<ActionTexts<'_>> = (0..)
+            .zip(&payloads)
+            .map(|(index, payload)| ActionTexts {
+                index: 3 * index,
+                kind: &kinds[usize::from(index) % 3],
+                target: &payload[..payload.len() / 2],
+                payload,
+            })
+            .collect();
+        let (seed, signer, signature) = (Hash([7; 32]), Address([9; 20]), Hash([3; 32]));
+        for count in [0, 1, 2, 8, 21] {
+            let hashes = hash_actions(&texts[..count], &seed, &signer, &signature);
+            assert_eq!(hashes.len(), count);
+            for (text, hashes) in texts.iter().zip(hashes) {
+                let words = ActionWords::of(text.kind, text.target, text.payload.as_bytes());
+                let salt = salt(&seed, text.index);
+                let authority = chain::authority_of_hash(&signature, &salt);
+                assert_eq!(hashes.action, words.action_hash(&salt));
+                assert_eq!(hashes.content, chain::content(&words, &signer, &authority));
+            }
+        }
+    }
 
     #[test]
     fn kinds_read_back() {

@@ -3,6 +3,7 @@
 use crate::action::ActionWords;
 use crate::address::Address;
 use crate::hash::{Hash, keccak, sha256};
+use crate::lanes::keccak_each;
 use crate::signature::Signature;
 
 /// keccak(keccak(signature) ‖ salt): binds an action to the signature without showing it.
@@ -37,10 +38,25 @@ pub fn next_head(previous: &Hash, leaf: &Hash) -> Hash {
 }
 
 fn join(left: &Hash, right: &Hash) -> Hash {
+    keccak(&joined(left, right))
+}
+
+/// Two hashes one behind the other, as they are hashed.
+pub(crate) fn joined(left: &Hash, right: &Hash) -> [u8; 64] {
     let mut preimage = [0; 64];
     preimage[..32].copy_from_slice(&left.0);
     preimage[32..].copy_from_slice(&right.0);
-    keccak(&preimage)
+    preimage
+}
+
+/// The next integrity of many resources: for each the one before and the action's content.
+pub fn next_integrities<'a>(links: impl Iterator<Item = (&'a Hash, &'a Hash)>) -> Vec<Hash> {
+    let preimages: Vec<_> = links
+        .map(|(previous, content)| joined(previous, content))
+        .collect();
+    let mut hashes = Vec::with_capacity(preimages.len());
+    keccak_each(&preimages, &mut hashes);
+    hashes
 }
 
 /// What a leaf is made of.
@@ -59,11 +75,23 @@ pub struct Leaf {
 impl Leaf {
     /// keccak(0x00 ‖ u64 sequence ‖ u64 timestamp_ms ‖ content ‖ integrity).
     pub fn hash(&self) -> Hash {
+        keccak(&self.preimage())
+    }
+
+    /// The hashes of many leaves, in order.
+    pub fn hash_each(leaves: &[Self]) -> Vec<Hash> {
+        let preimages: Vec<_> = leaves.iter().map(Self::preimage).collect();
+        let mut hashes = Vec::with_capacity(leaves.len());
+        keccak_each(&preimages, &mut hashes);
+        hashes
+    }
+
+    fn preimage(&self) -> [u8; 81] {
         let mut preimage = [0; 81];
         preimage[1..9].copy_from_slice(&self.sequence.to_be_bytes());
         preimage[9..17].copy_from_slice(&self.timestamp_ms.to_be_bytes());
         preimage[17..49].copy_from_slice(&self.content.0);
         preimage[49..].copy_from_slice(&self.integrity.0);
-        keccak(&preimage)
+        preimage
     }
 }

@@ -1,18 +1,25 @@
 //! Merkle trees in RFC 9162's shape with keccak: node = keccak(0x01 ‖ left ‖ right), and a lone
-//! node moves up unchanged. Batch trees are built by `rs_merkle`; proofs are checked by one strict
-//! function for trees of any size.
+//! node moves up unchanged. A batch's proofs are made by `rs_merkle`; proofs are checked by one
+//! strict function for trees of any size.
+
+use std::sync::OnceLock;
 
 use rs_merkle::{Hasher, MerkleTree};
 
 use crate::hash::{Hash, keccak};
+use crate::lanes::keccak_each;
 use crate::limits::TREE_LEVELS_MAX;
 
 /// keccak(0x01 ‖ left ‖ right).
 pub fn node(left: &Hash, right: &Hash) -> Hash {
+    keccak(&node_preimage(left, right))
+}
+
+fn node_preimage(left: &Hash, right: &Hash) -> [u8; 65] {
     let mut preimage = [1; 65];
     preimage[1..33].copy_from_slice(&left.0);
     preimage[33..].copy_from_slice(&right.0);
-    keccak(&preimage)
+    preimage
 }
 
 /// The root of a tree without leaves: keccak of nothing.
@@ -36,10 +43,29 @@ impl Hasher for NodeRule {
     }
 }
 
-/// The tree over one batch's leaves.
+/// The tree over one batch's leaves. The root is made a layer's nodes side by side; the inner nodes
+/// are made when a proof needs them.
 pub struct BatchTree {
-    tree: MerkleTree<NodeRule>,
-    count: usize,
+    leaves: Box<[Hash]>,
+    root: OnceLock<Hash>,
+    tree: OnceLock<MerkleTree<NodeRule>>,
+}
+
+/// The root over leaf hashes, of which there is at least one.
+fn root_of(leaves: &[Hash]) -> Hash {
+    let mut layer = leaves.to_vec();
+    let mut above = Vec::with_capacity(leaves.len().div_ceil(2));
+    let mut preimages = Vec::with_capacity(leaves.len() / 2);
+    while layer.len() > 1 {
+        let (pairs, lone) = layer.as_chunks::<2>();
+        preimages.clear();
+        preimages.extend(pairs.iter().map(|[left, right]| node_preimage(left, right)));
+        above.clear();
+        keccak_each(&preimages, &mut above);
+        above.extend_from_slice(lone);
+        std::mem::swap(&mut layer, &mut above);
+    }
+    layer[0]
 }
 
 impl BatchTree {
@@ -47,25 +73,32 @@ impl BatchTree {
     pub fn new(leaves: &[Hash]) -> Self {
         assert!(!leaves.is_empty(), "a batch holds at least one action");
         Self {
-            tree: MerkleTree::from_leaves(leaves),
-            count: leaves.len(),
+            leaves: leaves.into(),
+            root: OnceLock::new(),
+            tree: OnceLock::new(),
         }
     }
 
     /// The root.
     pub fn root(&self) -> Hash {
-        self.tree.root().expect("the tree has a leaf")
+        *self.root.get_or_init(|| root_of(&self.leaves))
     }
 
     /// How many leaves there are.
     pub fn count(&self) -> usize {
-        self.count
+        self.leaves.len()
     }
 
     /// The hashes that a verifier needs besides the leaves at `indices` (strictly rising, below the
     /// count): bottom layer first, left to right in a layer.
     pub fn proof(&self, indices: &[usize]) -> Vec<Hash> {
-        self.tree.proof(indices).proof_hashes().to_vec()
+        if indices.len() == self.leaves.len() {
+            return Vec::new();
+        }
+        let tree = self
+            .tree
+            .get_or_init(|| MerkleTree::from_leaves(&self.leaves));
+        tree.proof(indices).proof_hashes().to_vec()
     }
 }
 

@@ -3,9 +3,11 @@
 
 use std::borrow::Cow;
 
-use crate::action::{ActionWords, Kind, RequestHead, salt};
+use crate::action::{
+    ActionHashes, ActionTexts, ActionWords, Kind, RequestHead, hash_actions, salt,
+};
 use crate::address::Address;
-use crate::chain;
+use crate::chain::{self, Leaf};
 use crate::eip712::Domain;
 use crate::hash::{Hash, keccak};
 use crate::ids::Id;
@@ -113,14 +115,55 @@ impl RequestRecord<'_> {
         self.first_sequence + self.actions.len() as u64 - 1
     }
 
+    /// The hashes of the actions that were done, in order.
+    pub fn hashes(&self) -> Vec<ActionHashes> {
+        let texts = |action| {
+            let ActionRecord {
+                index,
+                kind,
+                target,
+                payload,
+                ..
+            }: &ActionRecord<'_> = action;
+            ActionTexts {
+                index: *index,
+                kind,
+                target,
+                payload,
+            }
+        };
+        let texts: Vec<ActionTexts<'_>> = self.actions.iter().map(texts).collect();
+        let signature_hash = keccak(&self.signature.0);
+        hash_actions(&texts, &self.salt_seed, &self.head.signer, &signature_hash)
+    }
+
+    /// The leaves of the actions that were done; `hashes` are theirs.
+    pub fn leaves(&self, hashes: &[ActionHashes]) -> Vec<Hash> {
+        let links = self.actions.iter().zip(hashes);
+        let links = links.map(|(action, hashes)| (&action.previous_integrity, &hashes.content));
+        let placed = hashes.iter().zip(chain::next_integrities(links));
+        let leaves: Vec<Leaf> = (self.first_sequence..)
+            .zip(placed)
+            .map(|(sequence, (hashes, integrity))| Leaf {
+                sequence,
+                timestamp_ms: self.timestamp_ms,
+                content: hashes.content,
+                integrity,
+            })
+            .collect();
+        Leaf::hash_each(&leaves)
+    }
+
     /// The action hashes of all the request's actions, in request order.
     pub fn action_hashes(&self) -> Result<Vec<Hash>, RecordError> {
+        self.with_failed(&self.hashes())
+    }
+
+    fn with_failed(&self, done: &[ActionHashes]) -> Result<Vec<Hash>, RecordError> {
         let count = self.actions.len() + self.failed.len();
         let mut hashes = vec![None; count];
-        let done = self.actions.iter().map(|action| {
-            let words = ActionWords::of(&action.kind, &action.target, action.payload.as_bytes());
-            (action.index, words.action_hash(&self.salt(action)))
-        });
+        let done = self.actions.iter().zip(done);
+        let done = done.map(|(action, hashes)| (action.index, hashes.action));
         let failed = self
             .failed
             .iter()
@@ -139,9 +182,17 @@ impl RequestRecord<'_> {
 
     /// Checks that the signer signed the request.
     pub fn verify_signature(&self, domain: &Domain) -> Result<(), RecordError> {
-        let digest = self
-            .head
-            .digest(&domain.separator(), &self.action_hashes()?);
+        self.verify_signature_over(&domain.separator(), &self.hashes())
+    }
+
+    /// As [`Self::verify_signature`], with the domain's separator and the hashes of the actions that
+    /// were done at hand.
+    pub fn verify_signature_over(
+        &self,
+        separator: &Hash,
+        done: &[ActionHashes],
+    ) -> Result<(), RecordError> {
+        let digest = self.head.digest(separator, &self.with_failed(done)?);
         let found = self.signature.recover(&digest)?;
         if found == self.head.signer {
             Ok(())

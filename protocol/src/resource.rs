@@ -39,9 +39,15 @@ impl Trace {
     /// With one more action of this content, whose place in the log is not known yet.
     #[must_use]
     pub fn next(&self, content: &Hash) -> Self {
+        self.linked(next_integrity(&self.integrity, content))
+    }
+
+    /// With one more action, whose integrity is at hand.
+    #[must_use]
+    pub fn linked(&self, integrity: Hash) -> Self {
         Self {
             version: self.version + 1,
-            integrity: next_integrity(&self.integrity, content),
+            integrity,
             ..*self
         }
     }

@@ -176,6 +176,7 @@ async fn decide(
         for (index, action) in body.actions.iter().enumerate() {
             let payload = &body.text[action.payload.clone()];
             let input = Input {
+                link: None,
                 kind: &action.kind,
                 target: &body.text[action.target.clone()],
                 payload,

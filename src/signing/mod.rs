@@ -13,8 +13,7 @@ use std::time::Instant;
 
 use kedge_actors::api::{Asker, Submission, SubmittedAction};
 use kedge_protocol::Hash;
-use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
-use kedge_protocol::chain;
+use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 
@@ -87,25 +86,29 @@ impl Verifier {
             atomic,
         };
         let signature_hash = keccak(&headers.signature.0);
-        let mut submitted = Vec::with_capacity(actions.len());
-        let mut action_hashes = Vec::with_capacity(actions.len());
-        for (index, action) in (0..).zip(actions) {
-            let target = &text[action.target.clone()];
-            let payload = &text[action.payload.clone()];
-            let words = ActionWords::of(&action.kind, target, payload.as_bytes());
-            let salt = salt(&headers.salt_seed, index);
-            let authority = chain::authority_of_hash(&signature_hash, &salt);
-            let action_hash = words.action_hash(&salt);
-            action_hashes.push(action_hash);
-            submitted.push(SubmittedAction {
-                content: chain::content(&words, &head.signer, &authority),
-                action_hash,
+        let texts: Vec<ActionTexts<'_>> = (0..)
+            .zip(&actions)
+            .map(|(index, action)| ActionTexts {
+                index,
+                kind: &action.kind,
+                target: &text[action.target.clone()],
+                payload: &text[action.payload.clone()],
+            })
+            .collect();
+        let hashes = hash_actions(&texts, &headers.salt_seed, &head.signer, &signature_hash);
+        let action_hashes: Vec<Hash> = hashes.iter().map(|hashes| hashes.action).collect();
+        let submitted: Vec<SubmittedAction> = actions
+            .into_iter()
+            .zip(hashes)
+            .map(|(action, hashes)| SubmittedAction {
+                content: hashes.content,
+                action_hash: hashes.action,
                 kind: action.kind,
                 target: action.target,
                 payload: action.payload,
                 disclosed: action.disclosed,
-            });
-        }
+            })
+            .collect();
         let digest = head.digest(&self.separator, &action_hashes);
         self.check_signer(&headers, &digest)
             .map_err(|error| match submitted.as_slice() {
@@ -154,8 +157,9 @@ impl Verifier {
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::Address;
+    use kedge_protocol::action::{ActionWords, salt};
     use kedge_protocol::signature::SigningKey;
+    use kedge_protocol::{Address, chain};
 
     use super::*;
 

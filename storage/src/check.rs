@@ -1,8 +1,9 @@
 //! One batch of the log, recomputed from what its requests say. Opening does it for the last
 //! batches, `verify` for all.
 
+use kedge_protocol::action::ActionHashes;
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::{Leaf, next_head, next_integrity};
+use kedge_protocol::chain::next_head;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, Frontier, Nodes};
@@ -69,7 +70,6 @@ pub(crate) fn ensure(holds: bool, sequence: u64, what: &str) -> Result<(), Fault
 /// Recomputes batches of a snapshot, one after the other.
 pub(crate) struct Walk<'a> {
     pub(crate) snapshot: &'a Snapshot,
-    pub(crate) domain: &'a Domain,
     pub(crate) separator: Hash,
     pub(crate) sequencer: Address,
     /// The log before the next batch.
@@ -83,7 +83,7 @@ impl<'a> Walk<'a> {
     /// Begins in front of batch `number`.
     pub(crate) fn begin(
         snapshot: &'a Snapshot,
-        domain: &'a Domain,
+        domain: &Domain,
         sequencer: Address,
         number: u64,
     ) -> Result<Self, Fault> {
@@ -107,7 +107,6 @@ impl<'a> Walk<'a> {
         };
         Ok(Self {
             snapshot,
-            domain,
             separator: domain.separator(),
             sequencer,
             head,
@@ -250,9 +249,10 @@ impl<'a> Walk<'a> {
                 "the request's time falls, or passes its batch or its deadline",
             )?;
             self.last_timestamp_ms = record.timestamp_ms;
-            let contents = actions(&record, &leaves[place as usize..])?;
+            let hashes = record.hashes();
+            let contents = actions(&record, &hashes, &leaves[place as usize..])?;
             record
-                .verify_signature(self.domain)
+                .verify_signature_over(&self.separator, &hashes)
                 .map_err(|error| Fault::wrong(next, error.to_string()))?;
             each(&record, &contents)?;
             next = record.last_sequence() + 1;
@@ -295,25 +295,20 @@ impl<'a> Walk<'a> {
 }
 
 /// Checks a request's actions against the batch's leaves from its own on; gives their contents.
-fn actions(record: &RequestRecord<'_>, leaves: &[Hash]) -> Result<Vec<Hash>, Fault> {
-    let sequences = record.first_sequence..;
-    let mut contents = Vec::with_capacity(record.actions.len());
-    for ((action, leaf), sequence) in record.actions.iter().zip(leaves).zip(sequences) {
-        let content = record.content(action);
-        let found = Leaf {
-            sequence,
-            timestamp_ms: record.timestamp_ms,
-            content,
-            integrity: next_integrity(&action.previous_integrity, &content),
-        };
+fn actions(
+    record: &RequestRecord<'_>,
+    hashes: &[ActionHashes],
+    leaves: &[Hash],
+) -> Result<Vec<Hash>, Fault> {
+    let found = record.leaves(hashes).into_iter().zip(leaves);
+    for ((found, leaf), sequence) in found.zip(record.first_sequence..) {
         ensure(
-            found.hash() == *leaf,
+            found == *leaf,
             sequence,
             "the stored action does not hash to its leaf",
         )?;
-        contents.push(content);
     }
-    Ok(contents)
+    Ok(hashes.iter().map(|hashes| hashes.content).collect())
 }
 
 pub(crate) fn missing(table: Table, number: u64) -> ReadError {

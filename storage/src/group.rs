@@ -139,7 +139,8 @@ pub(crate) enum Operation {
 pub struct Group {
     pub(crate) operations: Vec<Operation>,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) action_count: usize,
+    /// The ids of its actions, with their sequences.
+    pub(crate) action_ids: Vec<([u8; 16], u64)>,
     /// Of the group's first request: what was made since is new to the store.
     first_sequence: Option<u64>,
 }
@@ -153,6 +154,14 @@ impl Group {
     /// Bytes of keys and values so far.
     pub fn len_bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// The ids of the group's actions with their sequences, for [`Store::index`]; they are not in the
+    /// group any more.
+    ///
+    /// [`Store::index`]: crate::Store::index
+    pub fn take_action_ids(&mut self) -> Vec<([u8; 16], u64)> {
+        std::mem::take(&mut self.action_ids)
     }
 
     /// True if nothing is to be written.
@@ -191,14 +200,12 @@ impl Group {
             "one content for each action"
         );
         let first = record.first_sequence;
-        self.action_count += contents.len();
         self.first_sequence.get_or_insert(first);
         self.put_with(Table::Log, &first.to_be_bytes(), |out| {
             log::pack(out, record);
         });
-        for (sequence, content) in (first..).zip(contents) {
-            self.put(Table::Actions, &content.first_16(), &sequence.to_be_bytes());
-        }
+        let ids = contents.iter().map(Hash::first_16);
+        self.action_ids.extend(ids.zip(first..));
         let mut key = [0; 24];
         key[..16].copy_from_slice(&record.organization_id.bytes);
         key[16..].copy_from_slice(&first.to_be_bytes());

@@ -13,6 +13,7 @@
 //!
 //! RocksDB's types stay inside, and so does the row layout: other crates see protocol types.
 
+mod action_index;
 mod check;
 mod codec;
 mod group;

@@ -2,9 +2,9 @@
 
 use metrics::{Unit, describe_counter, describe_histogram};
 
-/// A whole commit, from the group to a durable write.
-pub const COMMIT_SECONDS: &str = "kedge_storage_commit_seconds";
-/// The part of a commit that writes the write-ahead log and syncs it.
+/// Writing a group: to the write-ahead log's file and to the tables in memory.
+pub const WRITE_SECONDS: &str = "kedge_storage_write_seconds";
+/// A sync of the write-ahead log; it may make several groups durable.
 pub const WAL_SECONDS: &str = "kedge_storage_wal_sync_seconds";
 /// Bytes of a group.
 pub const GROUP_BYTES: &str = "kedge_storage_group_bytes";
@@ -20,14 +20,14 @@ pub const COMMIT_FAILURES: &str = "kedge_storage_commit_failures_total";
 /// Tells the recorder what the metrics mean.
 pub fn describe() {
     describe_histogram!(
-        COMMIT_SECONDS,
+        WRITE_SECONDS,
         Unit::Seconds,
-        "Time of one commit group, from building its write to having it on the disk"
+        "Time of writing one commit group to the log's file and to memory"
     );
     describe_histogram!(
         WAL_SECONDS,
         Unit::Seconds,
-        "Time of writing and syncing the write-ahead log in one commit"
+        "Time of one sync of the write-ahead log"
     );
     describe_histogram!(GROUP_BYTES, Unit::Bytes, "Size of a commit group");
     describe_histogram!(GROUP_WRITES, Unit::Count, "Writes in a commit group");

@@ -1,6 +1,7 @@
 //! Opening: nothing is served before the log's tail was recomputed and found to be the head's.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, RwLock};
 
 use kedge_protocol::eip712::Domain;
@@ -14,7 +15,7 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::store::{Options, Store};
 use crate::tables::Table;
 use crate::tables::meta::{
-    DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_VERSION, HEAD_KEY, HeadRow, LogHead,
+    DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_VERSION, HEAD_KEY, HeadRow, INDEXED_KEY, LogHead,
 };
 
 /// How many of the last batches are recomputed.
@@ -152,8 +153,11 @@ impl Store {
         } else {
             Some(open_mark(&mark_path, &head, released)?)
         };
+        let indexed = index_actions(&database, &snapshot, &head).map_err(unreadable(path))?;
         Ok(Self {
             database,
+            indexed: AtomicU64::new(indexed),
+            path: options.path,
             high_water,
             read_only: why,
             suspended: RwLock::new(None),
@@ -268,6 +272,33 @@ fn open_mark(
         mark.sync().map_err(told)?;
     }
     Ok(mark)
+}
+
+/// Brings the index of actions up to the log's end; gives how far its table reaches.
+fn index_actions(
+    database: &Database,
+    snapshot: &Snapshot,
+    head: &LogHead,
+) -> Result<u64, ReadError> {
+    let indexed = snapshot.get_number(Table::Meta, INDEXED_KEY)?.unwrap_or(0);
+    let index = database.actions();
+    index.begin(indexed);
+    if indexed >= head.sequence {
+        return Ok(indexed);
+    }
+    for record in snapshot.requests_from(indexed + 1) {
+        match record {
+            Ok(record) => {
+                let hashes = record.hashes();
+                let ids = hashes.iter().map(|hashes| hashes.content.first_16());
+                let ids: Vec<_> = ids.zip(record.first_sequence..).collect();
+                index.add(&ids);
+            }
+            // For `verify` to name; the others can be found meanwhile.
+            Err(error) => tracing::warn!(%error, "the actions of a request cannot be found by id"),
+        }
+    }
+    Ok(indexed)
 }
 
 /// Writes what a new store says of itself.

@@ -8,6 +8,7 @@ use rocksdb::{
     DBCompressionType, DBRecoveryMode, LogLevel, Options as RocksOptions,
 };
 
+use crate::action_index::ActionIndex;
 use crate::tables::{Table, expiry};
 
 /// What an open store may use, and where it is.
@@ -19,7 +20,10 @@ pub(crate) struct Budget {
 }
 
 /// The opened database; every table is there.
-pub(crate) struct Database(DB);
+pub(crate) struct Database {
+    db: DB,
+    actions: ActionIndex,
+}
 
 impl Database {
     pub(crate) fn open(
@@ -45,15 +49,23 @@ impl Database {
         } else {
             DB::open_cf_descriptors(&options, path, tables)
         }
-        .map(Self)
+        .map(|db| Self {
+            db,
+            actions: ActionIndex::default(),
+        })
     }
 
     pub(crate) fn raw(&self) -> &DB {
-        &self.0
+        &self.db
+    }
+
+    /// The part of the index of actions that is in memory.
+    pub(crate) fn actions(&self) -> &ActionIndex {
+        &self.actions
     }
 
     pub(crate) fn table(&self, table: Table) -> &ColumnFamily {
-        self.0
+        self.db
             .cf_handle(table.name())
             .expect("every table is opened with the database")
     }

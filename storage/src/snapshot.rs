@@ -104,6 +104,33 @@ impl Snapshot {
             .transpose()
     }
 
+    /// The index of actions: the part in memory, and the table as it is now. Whatever it says of a
+    /// later action than the snapshot's is for the caller to leave out.
+    pub(crate) fn indexed_action(&self, id: [u8; 16]) -> Result<Option<u64>, ReadError> {
+        let database = self.0.borrow_owner();
+        if let Some(sequence) = database.actions().sequence(id) {
+            return Ok(Some(sequence));
+        }
+        let table = Table::Actions;
+        database
+            .raw()
+            .get_pinned_cf(database.table(table), id)
+            .map_err(ReadError::rocks(table))?
+            .map(|value| codec::number(&value).map_err(ReadError::row(table, &id)))
+            .transpose()
+    }
+
+    /// The ids of actions that are in memory and not in the table as the snapshot shows it.
+    pub(crate) fn actions_beside_the_table(&self) -> Result<u64, ReadError> {
+        let ids = self.0.borrow_owner().actions().ids();
+        let rows = self.get_many(Table::Actions, &ids);
+        let mut count = 0;
+        for row in rows {
+            count += u64::from(row?.is_none());
+        }
+        Ok(count)
+    }
+
     /// A value that is a big-endian number.
     pub(crate) fn get_number(&self, table: Table, key: &[u8]) -> Result<Option<u64>, ReadError> {
         self.get(table, key, codec::number)

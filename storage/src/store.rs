@@ -2,22 +2,23 @@
 
 use std::borrow::Borrow;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use metrics::{counter, histogram};
-use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 use rocksdb::{WriteBatch, WriteOptions};
 
+use crate::action_index;
 use crate::group::{Group, Operation};
 use crate::high_water::{HighWater, Released};
 use crate::metric_definitions as names;
 use crate::rocks::Database;
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
-use crate::tables::meta::LogHead;
+use crate::tables::meta::{INDEXED_KEY, LogHead};
 
 /// What a store is opened with.
 #[derive(Clone, Debug)]
@@ -80,6 +81,9 @@ impl CommitError {
 /// An open store.
 pub struct Store {
     pub(crate) database: Arc<Database>,
+    pub(crate) path: PathBuf,
+    /// How far the index of actions is known to reach, as the store says it.
+    pub(crate) indexed: AtomicU64,
     pub(crate) high_water: Option<HighWater>,
     /// Why it was opened read-only; that stays until it is opened again.
     pub(crate) read_only: Option<String>,
@@ -142,31 +146,63 @@ impl Store {
     /// Only one thread commits.
     pub fn commit(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
         let group = group.borrow();
+        let snapshot = self.write(group)?;
+        self.sync()?;
+        self.index(&group.action_ids);
+        Ok(snapshot)
+    }
+
+    /// Lets the ids of actions lead to their sequences, once these are durable.
+    pub fn index(&self, actions: &[([u8; 16], u64)]) {
+        self.database.actions().add(actions);
+        action_index::write_when_full(&self.database, &self.path);
+    }
+
+    /// Writes a group, all or nothing, and gives the store with it. It is durable, and may be told
+    /// of, after the next [`Store::sync`]; a crash before that loses it and everything behind it,
+    /// or nothing. Only one thread writes.
+    pub fn write(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
+        let group = group.borrow();
         if let Some(why) = self.why_read_only() {
             return Err(CommitError::ReadOnly(why.clone()));
         }
         let started = Instant::now();
-        let batch = self.write_batch(group);
+        let mut batch = self.write_batch(group);
+        self.note_indexed(&mut batch);
         let batch_bytes = batch.size_in_bytes();
-        let mut durable = WriteOptions::default();
-        durable.set_sync(true);
-        // RocksDB has one level more than the binding knows; this is its "time, except for mutexes".
-        set_perf_stats(PerfStatsLevel::EnableTimeAndCPUTimeExceptForMutex);
-        let mut perf = PerfContext::default();
-        perf.reset();
         self.database
             .raw()
-            .write_opt(batch, &durable)
+            .write_opt(batch, &WriteOptions::default())
             .map_err(CommitError::of_rocks)
             .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
-        let wal_ns = perf.metric(PerfMetric::WriteWalTime);
-        histogram!(names::WAL_SECONDS).record(wal_ns as f64 / 1e9);
-        histogram!(names::COMMIT_SECONDS).record(started.elapsed());
+        histogram!(names::WRITE_SECONDS).record(started.elapsed());
         histogram!(names::GROUP_BYTES).record(batch_bytes as f64);
         histogram!(names::GROUP_WRITES).record(group.operations.len() as f64);
-        histogram!(names::GROUP_ACTIONS).record(group.action_count as f64);
+        histogram!(names::GROUP_ACTIONS).record(group.action_ids.len() as f64);
         counter!(names::COMMITTED_BYTES).increment(batch_bytes as u64);
         Ok(self.snapshot())
+    }
+
+    /// Says in the store how far its index of actions reaches, where that has changed.
+    fn note_indexed(&self, batch: &mut WriteBatch) {
+        let indexed = self.database.actions().in_table();
+        if self.indexed.swap(indexed, Ordering::Relaxed) != indexed {
+            let meta = self.database.table(Table::Meta);
+            batch.put_cf(meta, INDEXED_KEY, indexed.to_be_bytes());
+        }
+    }
+
+    /// Makes everything that was written before the call durable. After a failure nobody knows what
+    /// is on the disk: the process must end.
+    pub fn sync(&self) -> Result<(), CommitError> {
+        let started = Instant::now();
+        self.database
+            .raw()
+            .flush_wal(true)
+            .map_err(|error| CommitError::Failed(error.into_string()))
+            .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
+        histogram!(names::WAL_SECONDS).record(started.elapsed());
+        Ok(())
     }
 
     fn write_batch(&self, group: &Group) -> WriteBatch {
@@ -240,6 +276,13 @@ impl Store {
             mark.sync().map_err(failed)?;
         }
         if self.why_read_only().is_none() {
+            action_index::write_all(&self.database, &self.path);
+            let mut last = WriteBatch::default();
+            self.note_indexed(&mut last);
+            self.database
+                .raw()
+                .write_opt(last, &WriteOptions::default())
+                .map_err(CommitError::of_rocks)?;
             let families: Vec<_> = Table::ALL
                 .iter()
                 .map(|&table| self.database.table(table))

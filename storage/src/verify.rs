@@ -193,6 +193,9 @@ fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
             row?;
             rows += 1;
         }
+        if table == Table::Actions {
+            rows += snapshot.actions_beside_the_table()?;
+        }
         let expected = match table {
             Table::Log | Table::RequestsByOrganization => summary.requests,
             Table::Actions => summary.actions,

@@ -12,9 +12,6 @@ use kedge_storage::{EventRow, Group, ReadError, Snapshot};
 
 use crate::api::{ActionOutcome, Outcome, Submission};
 
-/// Organizations whose counts are remembered before all are forgotten.
-const CACHE_MAX: usize = 100_000;
-
 /// The events that an organization keeps have the numbers from `first` to below `next`.
 #[derive(Clone, Copy)]
 struct Kept {
@@ -126,18 +123,38 @@ impl Beside {
         if !told.is_empty() {
             group.put_last_event(self.last);
         }
-        for scope in &told {
-            let kept = kept(&mut self.kept, snapshot, *scope)?;
-            prune(kept, group, snapshot, *scope)?;
-        }
         Ok(told)
     }
 
-    /// After the commit: what is remembered is in the snapshot by now.
-    pub(crate) fn committed(&mut self) {
-        if self.kept.len() > CACHE_MAX {
-            self.kept.clear();
+    /// Whether one of these keeps more than it may.
+    pub(crate) fn is_too_many(&self, scopes: &[Option<Id>]) -> bool {
+        let mut kept = scopes.iter().filter_map(|scope| self.kept.get(scope));
+        kept.any(|kept| kept.next - kept.first > EVENTS_KEPT_MAX)
+    }
+
+    /// Forgets the oldest of those that keep more than they may; `snapshot` is the store with every
+    /// group before this one.
+    pub(crate) fn prune(
+        &mut self,
+        group: &mut Group,
+        snapshot: &Snapshot,
+        scopes: &[Option<Id>],
+    ) -> Result<(), ReadError> {
+        for scope in scopes {
+            let kept = kept(&mut self.kept, snapshot, *scope)?;
+            prune(kept, group, snapshot, *scope)?;
         }
+        Ok(())
+    }
+
+    /// For how many organizations it remembers what they keep.
+    pub(crate) fn remembered(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Forgets that, while everything told is in the published snapshot.
+    pub(crate) fn forget(&mut self) {
+        self.kept.clear();
     }
 }
 
@@ -247,6 +264,9 @@ mod tests {
                 .write(&mut group, &store.snapshot(), sequence)
                 .unwrap();
             assert_eq!(told, [scope]);
+            if beside.is_too_many(&told) {
+                beside.prune(&mut group, &store.snapshot(), &told).unwrap();
+            }
             group.put_head(&LogHead {
                 sequence,
                 ..LogHead::empty(&domain)

@@ -26,6 +26,7 @@ fn issuer() -> Caller {
 fn create(properties: &str) -> Result<Template, Refusal> {
     let payload = format!(r#"{{"name":"large","properties":{properties}}}"#);
     let input = Input {
+        link: None,
         kind: &Kind::TemplateCreate,
         target: "",
         payload: &payload,
@@ -42,6 +43,7 @@ fn mint(template: &Template, properties: &str) -> Result<Object, Refusal> {
         .insert(template.id, Arc::new(template.clone().into()));
     let payload = format!(r#"{{"properties":{properties}}}"#);
     let input = Input {
+        link: None,
         kind: &Kind::Mint,
         target: &template.id.to_string(),
         payload: &payload,
@@ -59,6 +61,7 @@ fn act(
 ) -> Result<Object, Refusal> {
     let target = object.id.to_string();
     let input = Input {
+        link: None,
         kind,
         target: &target,
         payload,
@@ -167,6 +170,7 @@ fn variations_are_1_to_500_and_all_or_none() {
     let add = |variations: &[&str]| {
         let payload = format!(r#"{{"variations":[{}]}}"#, variations.join(","));
         let input = Input {
+            link: None,
             kind: &Kind::TemplateVariations,
             target: &template.id.to_string(),
             payload: &payload,

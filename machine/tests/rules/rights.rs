@@ -114,6 +114,7 @@ fn who_may_do_what() {
                     };
                     let target = target.to_string();
                     let input = Input {
+                        link: None,
                         kind: &kind,
                         target: &target,
                         payload: payload(&kind),
@@ -169,6 +170,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
     let world = State::default();
     for role in [Role::Owner, Role::Admin, Role::Member] {
         let create = Input {
+            link: None,
             kind: &Kind::TemplateCreate,
             target: "",
             payload: r#"{"name":"new"}"#,
@@ -185,6 +187,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
             let target = made(None, public);
             let text = target.id.to_string();
             let add = Input {
+                link: None,
                 kind: &Kind::TemplateVariations,
                 target: &text,
                 payload: r#"{"name":"v"}"#,
@@ -220,6 +223,7 @@ fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
         ] {
             let target = id(Prefix::Object, 1).to_string();
             let input = Input {
+                link: None,
                 kind: &kind,
                 target: &target,
                 payload: payload(&kind),

@@ -31,6 +31,7 @@ fn issuer() -> Caller {
 
 fn input<'a>(kind: &'a Kind, target: &'a str, payload: &'a str) -> Input<'a> {
     Input {
+        link: None,
         kind,
         target,
         payload,

@@ -1,7 +1,7 @@
 //! Checks an export line by line, with memory for one batch.
 
 use super::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
-use crate::chain::{Leaf, next_head, next_integrity};
+use crate::chain::next_head;
 use crate::checkpoint::{Checkpoint, SignedCheckpoint};
 use crate::eip712::Domain;
 use crate::log_tree::{self, Frontier};
@@ -272,19 +272,13 @@ impl Checker {
         let leaf_index = line.first_leaf_index as usize;
         let record = line.into_record();
         let record = record.ok_or_else(|| self.wrong(first, "an action's kind is unknown"))?;
+        let hashes = record.hashes();
         record
-            .verify_signature(&self.domain)
+            .verify_signature_over(&self.domain.separator(), &hashes)
             .map_err(|error| self.wrong(first, error.to_string()))?;
-        let leaves = &self.leaves[leaf_index..];
-        for ((action, leaf), sequence) in record.actions.iter().zip(leaves).zip(first..) {
-            let content = record.content(action);
-            let opened = Leaf {
-                sequence,
-                timestamp_ms: record.timestamp_ms,
-                content,
-                integrity: next_integrity(&action.previous_integrity, &content),
-            };
-            if opened.hash() != *leaf {
+        let opened = record.leaves(&hashes).into_iter();
+        for ((opened, leaf), sequence) in opened.zip(&self.leaves[leaf_index..]).zip(first..) {
+            if opened != *leaf {
                 return Err(self.wrong(sequence, "the action is not what its leaf says"));
             }
         }

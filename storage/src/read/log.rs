@@ -106,7 +106,10 @@ impl Snapshot {
         if id.prefix != Prefix::Action {
             return Ok(None);
         }
-        self.get_number(Table::Actions, &id.bytes)
+        match self.indexed_action(id.bytes)? {
+            Some(sequence) if sequence <= self.head()?.sequence => Ok(Some(sequence)),
+            _ => Ok(None),
+        }
     }
 
     /// The packed request that `sequence` falls into.

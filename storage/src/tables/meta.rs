@@ -5,11 +5,13 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 
 /// The version of all keys and rows together; another one is another store.
-pub(crate) const FORMAT_VERSION: u64 = 2;
+pub(crate) const FORMAT_VERSION: u64 = 3;
 
 pub(crate) const FORMAT_KEY: &[u8] = b"format";
 pub(crate) const DOMAIN_KEY: &[u8] = b"domain";
 pub(crate) const HEAD_KEY: &[u8] = b"head";
+/// The sequence up to which every action is in the table of ids.
+pub(crate) const INDEXED_KEY: &[u8] = b"indexed";
 pub(crate) const OPERATORS_KEY: &[u8] = b"operators";
 /// The place of the last event besides the log.
 pub(crate) const EVENTS_KEY: &[u8] = b"events";

@@ -39,7 +39,7 @@ macro_rules! tables {
 tables! {
     /// First sequence → packed request.
     Log = "log",
-    /// Action id → sequence.
+    /// Action id → sequence; the newest are in memory (`action_index.rs`).
     Actions = "actions",
     /// Organization ‖ first sequence → count of actions.
     RequestsByOrganization = "requests_by_org",

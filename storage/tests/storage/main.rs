@@ -6,6 +6,7 @@
     reason = "RocksDB names its files in lower case"
 )]
 
+mod action_index;
 mod corruption;
 mod disk_full;
 mod lists;

@@ -1,0 +1,311 @@
+//! What follows the forming of a group, in two threads: the writer puts it into the store, the
+//! releaser makes everything put there so far durable with one sync, publishes what is now true,
+//! and only then answers. So the disk is waited for while the next group is formed and written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use kedge_protocol::Id;
+use kedge_storage::{CommitError, Group, LogHead, Snapshot, Store};
+use tokio::sync::{oneshot, watch};
+
+use crate::api::{Outcome, Placement, SealedBatch};
+use crate::committer::CommitterError;
+use crate::events::Listeners;
+use crate::metric_definitions as metric;
+use crate::unit::{Unit, outcomes};
+use crate::work::PlacedUnit;
+use crate::world::Published;
+
+/// How long the writer waits before it tries a full disk again.
+const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
+/// Groups that may be handed over and not published: one that the disk is waited for, and one
+/// that is being written. A group that waits longer stays open and grows.
+const AHEAD_MAX: u64 = 2;
+
+/// A unit whose batch is sealed, to be answered after the commit.
+pub(crate) struct Answer {
+    pub(crate) unit: PlacedUnit,
+    pub(crate) batch: Arc<SealedBatch>,
+    pub(crate) first_leaf_index: u32,
+    /// The signer's highest nonce with it.
+    pub(crate) nonce_highest: u64,
+}
+
+/// What happens once a group is durable.
+#[derive(Default)]
+pub(crate) struct Afterwards {
+    pub(crate) answers: Vec<Answer>,
+    pub(crate) refusals: Vec<(Arc<Unit>, Outcome)>,
+    pub(crate) acknowledgements: Vec<oneshot::Sender<()>>,
+    /// Whose things something happened to.
+    touched: Vec<Id>,
+    /// Who is told something besides the log; `None` stands for everybody.
+    pub(crate) told: Vec<Option<Id>>,
+}
+
+impl Afterwards {
+    pub(crate) fn touch(&mut self, organization: Id) {
+        if self.touched.last() != Some(&organization) {
+            self.touched.push(organization);
+        }
+    }
+}
+
+/// A group that is ready to be written.
+pub(crate) struct Formed {
+    pub(crate) group: Group,
+    /// Where the log ends with it.
+    pub(crate) head: LogHead,
+    pub(crate) afterwards: Afterwards,
+}
+
+/// A group that is written and not yet durable.
+struct Written {
+    head: LogHead,
+    action_ids: Vec<([u8; 16], u64)>,
+    snapshot: Snapshot,
+    afterwards: Afterwards,
+}
+
+/// The committer's end: what it has handed over, and how much of it is published.
+pub(crate) struct Writing {
+    groups: mpsc::SyncSender<Formed>,
+    handed_over: u64,
+    published: watch::Receiver<u64>,
+}
+
+impl Writing {
+    /// True when the next group may be handed over.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.handed_over - *self.published.borrow() < AHEAD_MAX
+    }
+
+    /// Waits until [`Self::is_ready`] holds.
+    pub(crate) async fn ready(&mut self) -> Result<(), CommitterError> {
+        self.ahead(AHEAD_MAX - 1).await
+    }
+
+    /// Waits until everything handed over is published.
+    pub(crate) async fn settled(&mut self) -> Result<(), CommitterError> {
+        self.ahead(0).await
+    }
+
+    async fn ahead(&mut self, groups_max: u64) -> Result<(), CommitterError> {
+        let handed_over = self.handed_over;
+        let published = &mut self.published;
+        let reached = published.wait_for(|published| handed_over - *published <= groups_max);
+        reached
+            .await
+            .map_or(Err(CommitterError::Writer), |_| Ok(()))
+    }
+
+    /// Gives the next group.
+    pub(crate) fn hand_over(&mut self, formed: Formed) -> Result<(), CommitterError> {
+        self.handed_over += 1;
+        let given = self.groups.send(formed);
+        given.map_err(|_| CommitterError::Writer)
+    }
+}
+
+/// Where what is durable becomes visible.
+pub(crate) struct Outlet {
+    pub(crate) store: Arc<Store>,
+    pub(crate) published: Arc<ArcSwap<Published>>,
+    pub(crate) visible: watch::Sender<u64>,
+    pub(crate) committed_ticket: Arc<AtomicU64>,
+    pub(crate) disk_full: Arc<AtomicBool>,
+    pub(crate) listeners: Arc<Listeners>,
+}
+
+/// The threads behind the committer.
+pub(crate) struct Threads {
+    writer: JoinHandle<Result<(), CommitterError>>,
+    releaser: JoinHandle<Result<(), CommitterError>>,
+}
+
+/// Starts the writer and the releaser. They end when the committer's end is dropped, and early only
+/// where one of them fails.
+pub(crate) fn start(outlet: Outlet) -> std::io::Result<(Writing, Threads)> {
+    let (groups, formed) = mpsc::sync_channel(AHEAD_MAX as usize);
+    let (written_sender, written) = mpsc::sync_channel(AHEAD_MAX as usize);
+    let (count, published) = watch::channel(0);
+    let writer = Writer {
+        store: Arc::clone(&outlet.store),
+        disk_full: Arc::clone(&outlet.disk_full),
+        formed,
+        written: written_sender,
+    };
+    let releaser = Releaser {
+        outlet,
+        written,
+        count,
+    };
+    let named = |name: &str| std::thread::Builder::new().name(name.into());
+    let threads = Threads {
+        writer: named("writer").spawn(move || writer.run())?,
+        releaser: named("releaser").spawn(move || releaser.run())?,
+    };
+    let writing = Writing {
+        groups,
+        handed_over: 0,
+        published,
+    };
+    Ok((writing, threads))
+}
+
+impl Threads {
+    /// Waits until both have ended; gives why one failed.
+    pub(crate) fn join(self) -> Result<(), CommitterError> {
+        let ended = |thread: JoinHandle<_>| {
+            let ended: Result<Result<(), CommitterError>, _> = thread.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        let written = ended(self.writer);
+        // A releaser that fails ends the writer too, which then knows only that it is alone.
+        ended(self.releaser).and(written)
+    }
+}
+
+struct Writer {
+    store: Arc<Store>,
+    disk_full: Arc<AtomicBool>,
+    formed: mpsc::Receiver<Formed>,
+    written: mpsc::SyncSender<Written>,
+}
+
+impl Writer {
+    fn run(self) -> Result<(), CommitterError> {
+        while let Ok(mut formed) = self.formed.recv() {
+            let written = Written {
+                snapshot: self.write(&formed.group)?,
+                action_ids: formed.group.take_action_ids(),
+                head: formed.head,
+                afterwards: formed.afterwards,
+            };
+            let given = self.written.send(written);
+            given.map_err(|_| CommitterError::Writer)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the group. A full disk stores nothing of it and is waited for: what the sequencer has
+    /// placed cannot be taken back, and new requests are refused meanwhile.
+    fn write(&self, group: &Group) -> Result<Snapshot, CommitterError> {
+        loop {
+            match self.store.write(group) {
+                Err(CommitError::NoSpace(why)) => {
+                    tracing::error!(why, "the disk is full; the commit waits for room");
+                    self.disk_full.store(true, Ordering::Relaxed);
+                    std::thread::sleep(NO_SPACE_PAUSE);
+                }
+                result => return Ok(result?),
+            }
+        }
+    }
+}
+
+struct Releaser {
+    outlet: Outlet,
+    written: mpsc::Receiver<Written>,
+    /// How many groups are published.
+    count: watch::Sender<u64>,
+}
+
+impl Releaser {
+    fn run(self) -> Result<(), CommitterError> {
+        let store = &self.outlet.store;
+        while let Ok(first) = self.written.recv() {
+            let groups: Vec<Written> = std::iter::once(first)
+                .chain(self.written.try_iter())
+                .collect();
+            store.sync()?;
+            for written in groups {
+                let Written {
+                    head,
+                    action_ids,
+                    snapshot,
+                    afterwards,
+                } = written;
+                store.index(&action_ids);
+                store.release(&head)?;
+                self.outlet.publish(head, snapshot, &afterwards.answers);
+                self.outlet.wake(&afterwards);
+                // Before the answers: the next group is handed over while they are given.
+                self.count.send_modify(|count| *count += 1);
+                answer(afterwards);
+            }
+        }
+        if let Some(mark) = store.high_water() {
+            mark.sync()?;
+        }
+        Ok(())
+    }
+}
+
+impl Outlet {
+    fn publish(&self, head: LogHead, snapshot: Snapshot, answers: &[Answer]) {
+        self.published.store(Arc::new(Published { head, snapshot }));
+        if let Some(last) = answers.last() {
+            self.committed_ticket
+                .store(last.unit.ticket, Ordering::Release);
+        }
+        self.visible.send_replace(head.sequence);
+        metrics::gauge!(metric::CHAIN_SEQUENCE).set(head.sequence as f64);
+        metrics::gauge!(metric::CHAIN_BATCHES).set(head.batches as f64);
+    }
+
+    /// Tells those who listen that there is something new to read.
+    fn wake(&self, afterwards: &Afterwards) {
+        if self.listeners.is_empty() {
+            return;
+        }
+        let told = &afterwards.told;
+        if told.contains(&None) {
+            self.listeners.tell_all();
+        } else {
+            self.listeners.tell(&afterwards.touched);
+            let told: Vec<Id> = told.iter().copied().flatten().collect();
+            self.listeners.tell(&told);
+        }
+    }
+}
+
+fn answer(afterwards: Afterwards) {
+    for done in afterwards.acknowledgements {
+        // Whoever asked may have gone.
+        let _ = done.send(());
+    }
+    for (unit, outcome) in afterwards.refusals {
+        unit.complete(Ok(outcome));
+    }
+    for answer in afterwards.answers {
+        let unit = Arc::clone(&answer.unit.unit);
+        unit.complete(Ok(outcome(answer)));
+    }
+}
+
+fn outcome(answer: Answer) -> Outcome {
+    let Answer {
+        unit: placed,
+        batch,
+        first_leaf_index,
+        nonce_highest,
+    } = answer;
+    Outcome {
+        actions: outcomes(placed.decisions.into_iter(), &placed.placed),
+        placement: Some(Placement {
+            batch,
+            first_sequence: placed.placed[0].sequence,
+            first_leaf_index,
+            count: placed.placed.len() as u32,
+            timestamp_ms: placed.timestamp_ms,
+        }),
+        failed_index: None,
+        nonce_highest,
+    }
+}

@@ -1,0 +1,334 @@
+//! Keccak over several messages at once. Each message has a state of its own, and the 64-bit words
+//! of eight (AVX-512) or four (AVX2) states travel in one vector register, so that a permutation
+//! of all of them takes about as many instructions as that of one. On other processors, and for a
+//! message by itself, the plain implementation does the work; tests hold all of them together.
+//!
+//! This is the one place in Kedge with `unsafe`: to call a function that needs a processor feature
+//! which was looked for before, and to see a vector as the words that it is made of.
+
+use sha3::{Digest, Keccak256};
+
+use crate::hash::Hash;
+
+/// Bytes that a block takes in.
+const RATE_BYTES: usize = 136;
+const RATE_WORDS: usize = RATE_BYTES / 8;
+const STATE_WORDS: usize = 25;
+/// Fewer messages than this are hashed one after the other.
+const MESSAGES_MIN: usize = 3;
+
+/// The state of `N` messages: for each word its value in every state.
+type State<const N: usize> = [[u64; N]; STATE_WORDS];
+
+/// keccak256 of each message, in order, behind what `out` holds.
+pub fn keccak_each<M: AsRef<[u8]>>(messages: &[M], out: &mut Vec<Hash>) {
+    out.reserve(messages.len());
+    let mut rest = messages;
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            rest = hash_chunks::<M, 8>(rest, out, x86::permute_8);
+        } else if std::arch::is_x86_feature_detected!("avx2") {
+            rest = hash_chunks::<M, 4>(rest, out, x86::permute_4);
+        }
+    }
+    let plain = |message: &M| Hash(Keccak256::digest(message.as_ref()).into());
+    out.extend(rest.iter().map(plain));
+}
+
+/// Hashes chunks of up to `N` messages; gives what is too little for a chunk.
+fn hash_chunks<'m, M: AsRef<[u8]>, const N: usize>(
+    messages: &'m [M],
+    out: &mut Vec<Hash>,
+    permute: impl Fn(&mut State<N>),
+) -> &'m [M] {
+    let mut rest = messages;
+    while rest.len() >= MESSAGES_MIN.min(N) {
+        let (chunk, after) = rest.split_at(rest.len().min(N));
+        hash_chunk(chunk, out, &permute);
+        rest = after;
+    }
+    rest
+}
+
+fn hash_chunk<M: AsRef<[u8]>, const N: usize>(
+    chunk: &[M],
+    out: &mut Vec<Hash>,
+    permute: &impl Fn(&mut State<N>),
+) {
+    let mut state: State<N> = [[0; N]; STATE_WORDS];
+    let first = out.len();
+    out.resize(first + chunk.len(), Hash::ZERO);
+    // The padding always takes a byte, so that a full last block has one more behind it.
+    let last_block = |message: &M| message.as_ref().len() / RATE_BYTES;
+    let blocks = chunk
+        .iter()
+        .map(last_block)
+        .max()
+        .map_or(0, |last| last + 1);
+    for block in 0..blocks {
+        for (lane, message) in chunk.iter().enumerate() {
+            if block <= last_block(message) {
+                absorb(&mut state, lane, message.as_ref(), block);
+            }
+        }
+        permute(&mut state);
+        for (lane, message) in chunk.iter().enumerate() {
+            if block == last_block(message) {
+                for (word, bytes) in out[first + lane].0.chunks_exact_mut(8).enumerate() {
+                    bytes.copy_from_slice(&state[word][lane].to_le_bytes());
+                }
+            }
+        }
+    }
+}
+
+fn absorb<const N: usize>(state: &mut State<N>, lane: usize, message: &[u8], block: usize) {
+    let rest = &message[block * RATE_BYTES..];
+    let mut padded = [0; RATE_BYTES];
+    let bytes: &[u8] = if rest.len() >= RATE_BYTES {
+        &rest[..RATE_BYTES]
+    } else {
+        padded[..rest.len()].copy_from_slice(rest);
+        padded[rest.len()] = 0x01;
+        padded[RATE_BYTES - 1] |= 0x80;
+        &padded
+    };
+    let words = bytes.chunks_exact(8).take(RATE_WORDS);
+    for (word, bytes) in state.iter_mut().zip(words) {
+        let mut value = [0; 8];
+        value.copy_from_slice(bytes);
+        word[lane] ^= u64::from_le_bytes(value);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "vector instructions; see the head of this file")]
+mod x86 {
+    use core::arch::x86_64::{
+        __m256i, __m512i, _mm256_andnot_si256, _mm256_or_si256, _mm256_set1_epi64x,
+        _mm256_slli_epi64, _mm256_srli_epi64, _mm256_xor_si256, _mm512_rol_epi64,
+        _mm512_set1_epi64, _mm512_ternarylogic_epi64, _mm512_xor_si512,
+    };
+    use core::mem::transmute;
+
+    use super::{STATE_WORDS, State};
+
+    /// FIPS 202, 3.2.5: what iota adds to the first word, round by round.
+    const ROUND_CONSTANTS: [u64; 24] = [
+        0x0000_0000_0000_0001,
+        0x0000_0000_0000_8082,
+        0x8000_0000_0000_808a,
+        0x8000_0000_8000_8000,
+        0x0000_0000_0000_808b,
+        0x0000_0000_8000_0001,
+        0x8000_0000_8000_8081,
+        0x8000_0000_0000_8009,
+        0x0000_0000_0000_008a,
+        0x0000_0000_0000_0088,
+        0x0000_0000_8000_8009,
+        0x0000_0000_8000_000a,
+        0x0000_0000_8000_808b,
+        0x8000_0000_0000_008b,
+        0x8000_0000_0000_8089,
+        0x8000_0000_0000_8003,
+        0x8000_0000_0000_8002,
+        0x8000_0000_0000_0080,
+        0x0000_0000_0000_800a,
+        0x8000_0000_8000_000a,
+        0x8000_0000_8000_8081,
+        0x8000_0000_0000_8080,
+        0x0000_0000_8000_0001,
+        0x8000_0000_8000_8008,
+    ];
+
+    /// Permutes eight states.
+    pub(super) fn permute_8(state: &mut State<8>) {
+        // SAFETY: the caller has found AVX-512F; a vector of 512 bits is eight words in order, and
+        // every pattern of bits is a value of both.
+        unsafe {
+            let mut vectors = transmute::<State<8>, [__m512i; STATE_WORDS]>(*state);
+            permute_512(&mut vectors);
+            *state = transmute::<[__m512i; STATE_WORDS], State<8>>(vectors);
+        }
+    }
+
+    /// Permutes four states.
+    pub(super) fn permute_4(state: &mut State<4>) {
+        // SAFETY: as above, with AVX2 and four words in 256 bits.
+        unsafe {
+            let mut vectors = transmute::<State<4>, [__m256i; STATE_WORDS]>(*state);
+            permute_256(&mut vectors);
+            *state = transmute::<[__m256i; STATE_WORDS], State<4>>(vectors);
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn xor3_512(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+        _mm512_ternarylogic_epi64::<0x96>(a, b, c)
+    }
+
+    /// `a ^ (!b & c)`.
+    #[target_feature(enable = "avx512f")]
+    fn chi_512(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+        _mm512_ternarylogic_epi64::<0xd2>(a, b, c)
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn rotate_256<const LEFT: i32, const RIGHT: i32>(a: __m256i) -> __m256i {
+        _mm256_or_si256(_mm256_slli_epi64::<LEFT>(a), _mm256_srli_epi64::<RIGHT>(a))
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn xor3_256(a: __m256i, b: __m256i, c: __m256i) -> __m256i {
+        _mm256_xor_si256(_mm256_xor_si256(a, b), c)
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn chi_256(a: __m256i, b: __m256i, c: __m256i) -> __m256i {
+        _mm256_xor_si256(a, _mm256_andnot_si256(b, c))
+    }
+
+    /// Keccak-f[1600] (FIPS 202, 3.3) over words of any width. `rotate!(word, left)` turns a word.
+    macro_rules! keccak_f {
+        ($a:ident, $xor:ident, $xor3:ident, $chi:ident, $splat:expr, $rotate:ident) => {
+            for constant in ROUND_CONSTANTS {
+                // Theta: each column's parity goes into its neighbours.
+                let c: [_; 5] = core::array::from_fn(|x| {
+                    $xor3($xor3($a[x], $a[x + 5], $a[x + 10]), $a[x + 15], $a[x + 20])
+                });
+                let d: [_; 5] =
+                    core::array::from_fn(|x| $xor(c[(x + 4) % 5], $rotate!(c[(x + 1) % 5], 1)));
+                // Rho and pi: every word turns by its own number of bits and moves.
+                let b = [
+                    $xor($a[0], d[0]),
+                    $rotate!($xor($a[6], d[1]), 44),
+                    $rotate!($xor($a[12], d[2]), 43),
+                    $rotate!($xor($a[18], d[3]), 21),
+                    $rotate!($xor($a[24], d[4]), 14),
+                    $rotate!($xor($a[3], d[3]), 28),
+                    $rotate!($xor($a[9], d[4]), 20),
+                    $rotate!($xor($a[10], d[0]), 3),
+                    $rotate!($xor($a[16], d[1]), 45),
+                    $rotate!($xor($a[22], d[2]), 61),
+                    $rotate!($xor($a[1], d[1]), 1),
+                    $rotate!($xor($a[7], d[2]), 6),
+                    $rotate!($xor($a[13], d[3]), 25),
+                    $rotate!($xor($a[19], d[4]), 8),
+                    $rotate!($xor($a[20], d[0]), 18),
+                    $rotate!($xor($a[4], d[4]), 27),
+                    $rotate!($xor($a[5], d[0]), 36),
+                    $rotate!($xor($a[11], d[1]), 10),
+                    $rotate!($xor($a[17], d[2]), 15),
+                    $rotate!($xor($a[23], d[3]), 56),
+                    $rotate!($xor($a[2], d[2]), 62),
+                    $rotate!($xor($a[8], d[3]), 55),
+                    $rotate!($xor($a[14], d[4]), 39),
+                    $rotate!($xor($a[15], d[0]), 41),
+                    $rotate!($xor($a[21], d[1]), 2),
+                ];
+                // Chi, row by row; iota breaks the symmetry.
+                for row in [0, 5, 10, 15, 20] {
+                    for x in 0..5 {
+                        $a[row + x] = $chi(b[row + x], b[row + (x + 1) % 5], b[row + (x + 2) % 5]);
+                    }
+                }
+                $a[0] = $xor($a[0], $splat(constant.cast_signed()));
+            }
+        };
+    }
+
+    macro_rules! rotate_512 {
+        ($word:expr, $left:literal) => {
+            _mm512_rol_epi64::<$left>($word)
+        };
+    }
+
+    macro_rules! rotate_256 {
+        ($word:expr, $left:literal) => {
+            rotate_256::<$left, { 64 - $left }>($word)
+        };
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn permute_512(state: &mut [__m512i; STATE_WORDS]) {
+        let mut a = *state;
+        keccak_f!(
+            a,
+            _mm512_xor_si512,
+            xor3_512,
+            chi_512,
+            _mm512_set1_epi64,
+            rotate_512
+        );
+        *state = a;
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn permute_256(state: &mut [__m256i; STATE_WORDS]) {
+        let mut a = *state;
+        keccak_f!(
+            a,
+            _mm256_xor_si256,
+            xor3_256,
+            chi_256,
+            _mm256_set1_epi64x,
+            rotate_256
+        );
+        *state = a;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(messages: &[Vec<u8>]) -> Vec<Hash> {
+        let hash = |message: &Vec<u8>| Hash(Keccak256::digest(message).into());
+        messages.iter().map(hash).collect()
+    }
+
+    /// Messages of all lengths about a block's and two blocks' ends, and of none.
+    fn messages() -> Vec<Vec<u8>> {
+        let lengths = (0..=3 * RATE_BYTES + 2).chain([1_000, 5_000]);
+        let of = |length: usize| (0..length).map(|i| (i * 31 + length * 7) as u8).collect();
+        lengths.map(of).collect()
+    }
+
+    fn check<const N: usize>(permute: impl Fn(&mut State<N>)) {
+        let messages = messages();
+        for count in [1, 2, 3, N - 1, N, N + 1, 3 * N + 2, messages.len()] {
+            for start in [0, 130, 270] {
+                let some = &messages[start..(start + count).min(messages.len())];
+                let mut out = Vec::new();
+                let rest = hash_chunks::<_, N>(some, &mut out, &permute);
+                assert!(rest.len() < MESSAGES_MIN);
+                assert_eq!(
+                    out,
+                    plain(&some[..some.len() - rest.len()]),
+                    "{count} from {start}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_length_and_count_is_as_the_plain_implementation_has_it() {
+        let messages = messages();
+        let mut out = vec![Hash::ZERO];
+        keccak_each(&messages, &mut out);
+        assert_eq!(out[0], Hash::ZERO);
+        assert_eq!(out[1..], plain(&messages));
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn each_width_that_this_processor_has() {
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            check::<8>(x86::permute_8);
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            check::<4>(x86::permute_4);
+        }
+    }
+}
