@@ -51,6 +51,7 @@ impl ObjectReplay {
             return Err(FoldError::Differs { sequence });
         }
         let input = Input {
+            link: None,
             kind: &action.kind,
             target: &action.target,
             payload: &action.payload,
