@@ -31,8 +31,8 @@ TOKENS = {
     "code": "kedge_join_7hRk3P…",
     "invitation": "kedge_join_7hRk3P…",
 }
-# An error's code is no secret.
-ERROR_CODE = re.compile("[A-Z_]+")
+# Codes of errors are no secrets, and shorter than any.
+ERROR_CODE_CHARS_MAX = 23
 # What stands in for the URL of the receiver on this machine.
 HOOK = "https://hooks.example.com/kedge"
 
@@ -75,7 +75,7 @@ def differences(recorded: object, got: object, place: str = "") -> list[str]:
         pairs = enumerate(zip(recorded, got, strict=True))
         return [each for i, (one, other) in pairs for each in differences(one, other, f"{place}/{i}")]
     if isinstance(recorded, str) and isinstance(got, str):
-        same = plain(recorded) == plain(got) or place.split("/")[-1] in TOKENS
+        same = plain(recorded) == plain(got)
         return [] if same else [f"{place} is {got!r}, not {recorded!r}"]
     is_time = isinstance(recorded, int) and isinstance(got, int) and min(recorded, got) > 1_000_000_000
     if type(recorded) is type(got) and (recorded == got or is_time):
@@ -229,8 +229,9 @@ def without_tokens(value: object) -> object:
 
 
 def stand_in(name: str, value: object) -> object:
-    is_secret = name in TOKENS and isinstance(value, str) and not ERROR_CODE.fullmatch(value)
-    return TOKENS[name] if is_secret else without_tokens(value)
+    if name not in TOKENS or not isinstance(value, str):
+        return without_tokens(value)
+    return value if name == "code" and len(value) <= ERROR_CODE_CHARS_MAX else TOKENS[name]
 
 
 def recorded(story: Story, entry: dict, sent: dict, answer: requests.Response) -> dict:
