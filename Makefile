@@ -1,6 +1,6 @@
 # The work is done in scripts/; each says what it installs and what it does.
 .DEFAULT_GOAL := help
-.PHONY: run test bench fmt lint vectors vectors-check deny clean help
+.PHONY: run test bench fmt lint vectors vectors-check examples fuzz deny clean help
 
 run: ## Install what is missing, build, and serve on ./data
 	@scripts/run.sh
@@ -23,6 +23,12 @@ vectors: ## Make the test vectors anew
 
 vectors-check: ## Check that the test vectors are what their generators make
 	@scripts/vectors.sh check
+
+examples: ## Record the examples of the API's document anew
+	@scripts/document.sh examples
+
+fuzz: ## Run schemathesis against a server (FUZZ_SEED, FUZZ_SECONDS)
+	@scripts/document.sh fuzz
 
 deny: ## Check dependencies, advisories included (needs the network)
 	@scripts/deny.sh all

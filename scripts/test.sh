@@ -11,6 +11,7 @@ tools() {
   install_test_tools
   install_node_packages "${node_folders[@]}"
   install_python_packages
+  install_document_packages
 }
 
 rust_tests() {
@@ -21,6 +22,11 @@ rust_tests() {
 javascript_tests() {
   cargo build --locked -p kedge
   (cd tests/js && KEDGE_BIN="$target_dir/debug/kedge" npm test)
+}
+
+document_tests() {
+  scripts/document.sh test
+  scripts/document.sh fuzz
 }
 
 step "Tools" tools
@@ -35,4 +41,5 @@ fi
 if [[ -f tests/js/package.json ]]; then
   step "JavaScript client" javascript_tests
 fi
+step "OpenAPI document" document_tests
 summary "make test"

@@ -9,10 +9,10 @@ use kedge_actors::api::SubmitError;
 use kedge_machine::{FieldError, Refusal};
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)*) => {
+    ($(#[doc = $meaning:literal] $name:ident = $text:literal, $status:literal;)*) => {
         /// What went wrong, for programs. Codes are never renamed.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Code { $($(#[$doc])* $name),* }
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Code { $(#[doc = $meaning] $name),* }
 
         impl Code {
             /// Every code.
@@ -21,6 +21,11 @@ macro_rules! codes {
             /// The code's text.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$name => $text),* }
+            }
+
+            /// What it means, in one sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$name => $meaning.trim_ascii()),* }
             }
 
             /// The HTTP status that goes with it.
@@ -136,6 +141,8 @@ pub struct ApiError {
     pub detail: Detail,
     /// Headers that the answer carries.
     pub headers: Vec<(HeaderName, String)>,
+    /// The answer's status, where it is not its code's usual one.
+    pub status: Option<StatusCode>,
 }
 
 /// Seconds until a caller should try again when too much is under way.
@@ -151,6 +158,7 @@ impl ApiError {
             message: message.into(),
             detail: Detail::None,
             headers: Vec::new(),
+            status: None,
         }
     }
 
@@ -208,6 +216,11 @@ impl ApiError {
             Code::Internal,
             "the server failed; its log has the details under this request id",
         )
+    }
+
+    /// The answer's status.
+    pub fn status(&self) -> StatusCode {
+        self.status.unwrap_or_else(|| self.code.status_code())
     }
 
     /// With one more header on the answer.

@@ -21,22 +21,22 @@ pub const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
 pub const LIST: &[Parameter] = &[
     Parameter {
         name: "limit",
-        schema_type: "integer",
+        schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}"#,
         description: "Records a page: 1 to 1,000, 100 if absent. A page may hold fewer while more follow.",
     },
     Parameter {
         name: "cursor",
-        schema_type: "string",
+        schema_type: r#"{"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}"#,
         description: "The cursor of the page before.",
     },
     Parameter {
         name: "order",
-        schema_type: "string",
+        schema_type: r#"{"type": "string", "enum": ["asc", "desc"], "default": "asc"}"#,
         description: "asc (the default) or desc, by creation.",
     },
     Parameter {
         name: "offset",
-        schema_type: "integer",
+        schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 10000}"#,
         description: "Deprecated, at most 10,000: use cursor.",
     },
 ];

@@ -3,7 +3,13 @@
 
 mod accounts;
 mod bodies;
+mod bus;
+mod codes;
+mod docs;
+mod log;
 mod objects;
+mod organization;
+mod service;
 mod table;
 mod templates;
 mod transfers;
@@ -22,7 +28,8 @@ use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
 use crate::error::{ApiError, Code};
 
-pub use table::{EVENT_STREAM, MIN_SEQUENCE, TABLE};
+pub use docs::{Doc, Link};
+pub use table::{ANY, EVENT_STREAM, MIN_SEQUENCE, TABLE};
 
 /// Who may call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,12 +99,12 @@ pub enum Signs {
     File,
 }
 
-/// A query parameter.
+/// A parameter of the query, or a header.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// Its JSON Schema type.
+    /// Its JSON Schema: the name of a type, or the whole as JSON text.
     pub schema_type: &'static str,
     /// What it does.
     pub description: &'static str,
@@ -140,10 +147,14 @@ pub struct Endpoint {
     pub status: u16,
     /// The answer's media type.
     pub media_type: &'static str,
+    /// The answer has an ETag, and is 304 for those who have it already.
+    pub etag: bool,
     /// The answer.
     pub response: SchemaOf,
     /// What it does.
     pub handler: fn(Call) -> Answer,
+    /// What the document says about it.
+    pub doc: &'static Doc,
 }
 
 impl Endpoint {
@@ -159,7 +170,7 @@ impl Endpoint {
             return self.right;
         }
         let area = match self.tag {
-            "Accounts" => Area::Wallets,
+            "Accounts" | "Organization" => Area::Wallets,
             "API keys" => Area::ApiKeys,
             "Objects" => Area::Objects,
             "Templates" => Area::Templates,
@@ -189,6 +200,38 @@ impl Endpoint {
             .map(|parameter| parameter.name);
         let common = self.reads_log().then_some(MIN_SEQUENCE.name);
         own.chain(common).collect()
+    }
+
+    /// Why an answer is not one that the row tells of; `None` if it is.
+    pub fn contradiction(&self, answer: &Result<Reply, ApiError>) -> Option<String> {
+        let row = format!("{} {}", self.method, self.path);
+        let reply = match answer {
+            Ok(reply) => reply,
+            Err(error) => {
+                let told = match error.status {
+                    None => self.codes().contains(&error.code),
+                    Some(status) => {
+                        let otherwise = (status.as_u16(), error.code);
+                        self.doc.errors_otherwise.contains(&otherwise)
+                    }
+                };
+                return (!told).then(|| format!("{row} does not tell of {error:?}"));
+            }
+        };
+        let status = reply.status.as_u16();
+        let not_modified = status == 304;
+        let also = self.doc.also.iter().any(|(known, _)| *known == status);
+        if !(status == self.status || also || not_modified && self.etag) {
+            return Some(format!("{row} does not tell of {status}"));
+        }
+        let has_tag = reply.headers.contains_key(hyper::header::ETAG);
+        if self.method == Method::GET && has_tag != self.etag {
+            return Some(format!("{row} has etag: {}", self.etag));
+        }
+        let media_type = reply.headers.get(hyper::header::CONTENT_TYPE);
+        let as_told =
+            media_type.is_some_and(|found| self.media_type == ANY || found == self.media_type);
+        (!as_told && !not_modified).then(|| format!("{row} is not {}", self.media_type))
     }
 }
 
@@ -332,6 +375,7 @@ mod tests {
             "POST /objects/{id}/transfer objects.update",
             "POST /ebus/actions/batch actions.create",
             "GET /batches/{id}/actions batches.read",
+            "GET /ebus/events events.read",
             "DELETE /webhooks/{id} webhooks.delete",
             "POST /webhooks/{id}/test webhooks.update",
         ] {

@@ -6,8 +6,8 @@ use kedge_protocol::resource::Area;
 
 use super::LimitClass::{Lists, ObjectWrites};
 use super::bodies::{ObjectBody, ObjectPatch, TransferBody};
-use super::table::{MIN_SEQUENCE, handler, row};
-use super::{Endpoint, Signs, Target, schema};
+use super::table::{MIN_SEQUENCE, documented, handler};
+use super::{Endpoint, Signs, Target, docs, schema};
 use crate::auth::rights::{Access, Right};
 use crate::listing::LIST;
 use crate::routes::{object_list, objects, past, search};
@@ -30,19 +30,14 @@ pub(super) fn rows() -> Vec<Endpoint> {
             status: 201,
             response: schema::<Changed<ObjectView>>,
             handler: handler!(objects::create),
-            ..row(Method::POST, "/objects", "Objects", "Mint an object")
+            ..documented(Method::POST, "/objects", &docs::objects::MINT)
         },
         Endpoint {
             limit: Lists,
             query: &[LIST, object_list::FILTERS],
             response: schema::<Page<ObjectView>>,
             handler: handler!(object_list::list),
-            ..row(
-                Method::GET,
-                "/objects",
-                "Objects",
-                "List objects: the organization's, or a template's, or an owner's",
-            )
+            ..documented(Method::GET, "/objects", &docs::objects::LIST)
         },
         Endpoint {
             query: &[&[MIN_SEQUENCE]],
@@ -50,12 +45,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             response: schema::<Page<ObjectView>>,
             right: Some(READ_OBJECTS),
             handler: handler!(search::search),
-            ..row(
-                Method::POST,
-                "/objects/search",
-                "Objects",
-                "Find objects by a filter",
-            )
+            ..documented(Method::POST, "/objects/search", &docs::objects::SEARCH)
         },
         Endpoint {
             query: &[&[MIN_SEQUENCE]],
@@ -63,18 +53,14 @@ pub(super) fn rows() -> Vec<Endpoint> {
             response: schema::<search::CountView>,
             right: Some(READ_OBJECTS),
             handler: handler!(search::count),
-            ..row(
-                Method::POST,
-                "/objects/count",
-                "Objects",
-                "Count the objects that a filter finds",
-            )
+            ..documented(Method::POST, "/objects/count", &docs::objects::COUNT)
         },
         Endpoint {
             query: &[past::AT_SEQUENCE],
             response: schema::<ObjectView>,
+            etag: true,
             handler: handler!(objects::get),
-            ..row(Method::GET, "/objects/{id}", "Objects", "Read an object")
+            ..documented(Method::GET, "/objects/{id}", &docs::objects::GET)
         },
         Endpoint {
             signs: Signs::Body(Kind::Update, Target::Path),
@@ -82,12 +68,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             request: Some(schema::<ObjectPatch>),
             response: schema::<Changed<ObjectView>>,
             handler: handler!(objects::update),
-            ..row(
-                Method::PATCH,
-                "/objects/{id}",
-                "Objects",
-                "Merge a patch into an object's properties",
-            )
+            ..documented(Method::PATCH, "/objects/{id}", &docs::objects::UPDATE)
         },
         Endpoint {
             signs: Signs::Body(Kind::Transfer, Target::Path),
@@ -98,22 +79,20 @@ pub(super) fn rows() -> Vec<Endpoint> {
                 access: Access::Update,
             }),
             handler: handler!(objects::update),
-            ..row(
+            ..documented(
                 Method::POST,
                 "/objects/{id}/transfer",
-                "Objects",
-                "Give an object to another wallet",
+                &docs::objects::TRANSFER,
             )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<HistoryPage>,
             handler: handler!(objects::history),
-            ..row(
+            ..documented(
                 Method::GET,
                 "/objects/{id}/history",
-                "Objects",
-                "List an object's last 1,000 actions, newest first",
+                &docs::objects::HISTORY,
             )
         },
     ]

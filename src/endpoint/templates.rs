@@ -4,80 +4,67 @@ use hyper::Method;
 use kedge_protocol::action::Kind;
 
 use super::LimitClass::{Lists, TemplateWrites};
-use super::table::{handler, row};
-use super::{Endpoint, Signs, Target, schema};
+use super::bodies::{TemplateBody, TemplatePatch, VariationsBody};
+use super::table::{documented, handler};
+use super::{Endpoint, Signs, Target, docs, schema};
 use crate::listing::LIST;
 use crate::routes::templates;
 use crate::views::Page;
 use crate::views::resources::{Changed, TemplateView, VariationView, VariationsMade};
 
+/// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {
             signs: Signs::Body(Kind::TemplateCreate, Target::Empty),
             limit: TemplateWrites,
-            request: Some(schema::<templates::TemplateBody>),
+            request: Some(schema::<TemplateBody>),
             status: 201,
             response: schema::<Changed<TemplateView>>,
             handler: handler!(templates::create),
-            ..row(Method::POST, "/templates", "Templates", "Make a template")
+            ..documented(Method::POST, "/templates", &docs::templates::CREATE)
         },
         Endpoint {
             limit: Lists,
             query: &[LIST],
             response: schema::<Page<TemplateView>>,
+            etag: true,
             handler: handler!(templates::list),
-            ..row(
-                Method::GET,
-                "/templates",
-                "Templates",
-                "List the organization's templates",
-            )
+            ..documented(Method::GET, "/templates", &docs::templates::LIST)
         },
         Endpoint {
             response: schema::<TemplateView>,
+            etag: true,
             handler: handler!(templates::get),
-            ..row(
-                Method::GET,
-                "/templates/{id}",
-                "Templates",
-                "Read a template",
-            )
+            ..documented(Method::GET, "/templates/{id}", &docs::templates::GET)
         },
         Endpoint {
             signs: Signs::Body(Kind::TemplateUpdate, Target::Path),
-            request: Some(schema::<templates::TemplatePatch>),
+            request: Some(schema::<TemplatePatch>),
             response: schema::<Changed<TemplateView>>,
             handler: handler!(templates::update),
-            ..row(
-                Method::PATCH,
-                "/templates/{id}",
-                "Templates",
-                "Change a template of which nothing was minted",
-            )
+            ..documented(Method::PATCH, "/templates/{id}", &docs::templates::UPDATE)
         },
         Endpoint {
             signs: Signs::Body(Kind::TemplateVariations, Target::Path),
-            request: Some(schema::<templates::VariationsBody>),
+            request: Some(schema::<VariationsBody>),
             status: 201,
             response: schema::<VariationsMade>,
             handler: handler!(templates::add_variations),
-            ..row(
+            ..documented(
                 Method::POST,
                 "/templates/{id}/variations",
-                "Templates",
-                "Make variations, all or none",
+                &docs::templates::CREATE_VARIATIONS,
             )
         },
         Endpoint {
             query: &[LIST],
             response: schema::<Page<VariationView>>,
             handler: handler!(templates::list_variations),
-            ..row(
+            ..documented(
                 Method::GET,
                 "/templates/{id}/variations",
-                "Templates",
-                "List a template's variations",
+                &docs::templates::LIST_VARIATIONS,
             )
         },
     ]

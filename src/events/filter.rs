@@ -8,26 +8,41 @@ use crate::endpoint::Parameter;
 use crate::error::ApiError;
 use crate::query::Query;
 
+macro_rules! types {
+    () => {
+        r"object\\.(created|updated|transferred|locked|unlocked|burned|\\*)|template\\.(created|\\*)|variation\\.(created|\\*)|wallet\\.(registered|\\*)|file\\.(created|\\*)|action\\.(executed|failed|\\*)|batch\\.(sealed|anchored|\\*)|anchor\\.(confirmed|\\*)"
+    };
+}
+
+/// Types, or beginnings of types, with commas between them.
+const TYPES_SCHEMA: &str = concat!(
+    r#"{"type": "string", "pattern": "^("#,
+    types!(),
+    ")(,(",
+    types!(),
+    r#"))*$"}"#
+);
+
 /// What narrows lists and streams alike.
 pub const FILTERS: &[Parameter] = &[
     Parameter {
         name: "type",
-        schema_type: "string",
-        description: "Events of these types alone: some types with commas between them; `object.*` stands for all that begin so.",
+        schema_type: TYPES_SCHEMA,
+        description: "Events of these types alone: one or some, with commas between them; `object.*` stands for all that begin so.",
     },
     Parameter {
         name: "object_id",
-        schema_type: "string",
+        schema_type: r#"{"type": "string", "pattern": "^obj_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
         description: "Events of this object alone.",
     },
     Parameter {
         name: "template_id",
-        schema_type: "string",
+        schema_type: r#"{"type": "string", "pattern": "^tpl_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
         description: "Events of this template and its objects alone.",
     },
     Parameter {
         name: "after_sequence",
-        schema_type: "integer",
+        schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#,
         description: "Events behind this sequence alone.",
     },
 ];
@@ -86,6 +101,23 @@ mod tests {
 
     fn of(query: &str) -> Result<Filter, ApiError> {
         read(&Query::parse(Some(query), &[&["type", "object_id", "template_id"]]).unwrap())
+    }
+
+    #[test]
+    fn the_schema_knows_every_type() {
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+        for event_type in EventType::ALL {
+            let (group, what) = event_type.text().split_once('.').unwrap();
+            match groups.last_mut().filter(|(last, _)| *last == group) {
+                Some((_, known)) => known.push(what),
+                None => groups.push((group, vec![what])),
+            }
+        }
+        let groups = groups.into_iter().map(|(group, known)| {
+            let known = known.join("|");
+            format!(r"{group}\\.({known}|\\*)")
+        });
+        assert_eq!(types!(), groups.collect::<Vec<_>>().join("|"));
     }
 
     #[test]

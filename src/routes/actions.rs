@@ -27,7 +27,7 @@ use crate::views::action::ActionView;
 /// The parameter of a proof.
 pub const FORM: &[Parameter] = &[Parameter {
     name: "form",
-    schema_type: "string",
+    schema_type: r#"{"type": "string", "enum": ["inclusion", "authorship"], "default": "inclusion"}"#,
     description: "inclusion (the default), or authorship: with the signature, for one's own organization's actions.",
 }];
 

@@ -17,12 +17,12 @@ use crate::views::scalars::HashText;
 pub const SIZES: &[Parameter] = &[
     Parameter {
         name: "from",
-        schema_type: "integer",
+        schema_type: r#"{"type": "integer", "minimum": 1}"#,
         description: "The smaller size of the log, in batches; at least 1.",
     },
     Parameter {
         name: "to",
-        schema_type: "integer",
+        schema_type: r#"{"type": "integer", "minimum": 1}"#,
         description: "The larger size; at most what the log holds.",
     },
 ];

@@ -8,7 +8,6 @@ use hyper::header::HeaderName;
 use kedge_actors::api::{ActionOutcome, Outcome, Submission};
 use kedge_machine::Refusal;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
-use schemars::JsonSchema;
 use serde_json::value::RawValue;
 
 use crate::call::{Call, Reply};
@@ -17,34 +16,6 @@ use crate::error::{ApiError, Code, Detail, NONCE_HIGHEST};
 use crate::views::action::{
     BatchAnswer, BatchResult, ErrorText, MinimalAction, Position, RefusedAction,
 };
-
-/// What one action takes; `object_id`, or for a mint `template_id`, is its target.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read as slices; this describes it")]
-pub struct ActionBody {
-    /// A kind of the bus, or a template's own that begins with `x.`.
-    action_type: String,
-    /// The object; not for a mint.
-    object_id: Option<String>,
-    /// The template; for a mint alone.
-    template_id: Option<String>,
-    /// What the kind takes; its exact text is signed, `{}` where it is absent.
-    payload: Option<serde_json::Value>,
-}
-
-/// What a batch takes.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read as slices; this describes it")]
-pub struct BatchBody {
-    /// 1 to 500 actions.
-    #[schemars(length(min = 1, max = 500))]
-    actions: Vec<ActionBody>,
-    /// All or none; part of what is signed.
-    #[schemars(default)]
-    atomic: bool,
-}
 
 /// Where the payload of the bus stands in the body.
 pub(super) const PAYLOAD: &str = "/payload";

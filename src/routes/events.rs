@@ -18,14 +18,14 @@ use crate::views::Page;
 /// The other end of a list.
 pub const BEFORE: &[Parameter] = &[Parameter {
     name: "before_sequence",
-    schema_type: "integer",
+    schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#,
     description: "Events before this sequence alone.",
 }];
 
 /// Where a stream goes on.
 pub const RESUME: &[Parameter] = &[Parameter {
     name: "last_event_id",
-    schema_type: "string",
+    schema_type: r#"{"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})(\\.[1-9][0-9]{0,8})?$"}"#,
     description: "The `position` of the last event that was seen: the stream begins behind it. The header Last-Event-ID says the same and goes before it; after_sequence comes last; with none of them the stream begins with what happens from now on.",
 }];
 

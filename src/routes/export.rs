@@ -35,7 +35,7 @@ const READS_ACTIONS: Right = Right {
 /// Where the export begins.
 pub const FROM: &[Parameter] = &[Parameter {
     name: "from",
-    schema_type: "integer",
+    schema_type: r#"{"type": "integer", "minimum": 0}"#,
     description: "The number of the first batch; 0 if absent.",
 }];
 

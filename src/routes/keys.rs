@@ -5,11 +5,10 @@ use std::sync::Arc;
 use kedge_actors::api::{NewSecret, Submission};
 use kedge_machine::image::Image;
 use kedge_protocol::limits::KEYS_MAX;
-use kedge_protocol::resource::{ApiKey, Permission};
+use kedge_protocol::resource::ApiKey;
 use kedge_protocol::time::parse_rfc3339;
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::{Page as Rows, Snapshot};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{PRIVATE, Single, page_reply, settle, single};
@@ -20,27 +19,6 @@ use crate::views::Page;
 use crate::views::accounts::{ApiKeyView, ShownKey};
 use crate::views::resources::Changed;
 use crate::views::scalars::Time;
-
-/// An API key to be made.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub struct KeyBody {
-    name: String,
-    /// Each area once; what is not granted is refused.
-    permissions: Vec<Permission>,
-    /// When the key ends by itself, RFC 3339.
-    expires_at: Option<String>,
-}
-
-/// What a rotation takes.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub struct RotateBody {
-    /// How long the secret until now still counts: 0 to 604,800 seconds, 86,400 if absent.
-    overlap_s: Option<u64>,
-}
 
 /// The member of a key's body that only a clock can judge.
 #[derive(Deserialize)]

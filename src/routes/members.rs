@@ -5,7 +5,6 @@ use std::sync::Arc;
 use kedge_machine::image::Image;
 use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Single, page_reply, single};
@@ -15,27 +14,12 @@ use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::accounts::{InvitationView, ShownInvitation};
 use crate::views::resources::{Changed, WalletView};
-use crate::views::scalars::IdText;
-
-/// An invitation to be made.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub struct InviteBody {
-    /// The only e-mail address that may use it; any if absent.
-    email: Option<String>,
-    /// What the wallet that joins may do; member if absent.
-    role: Option<Role>,
-    /// How long it stands open: 1 to 2,592,000 seconds, 604,800 if absent.
-    expires_in_s: Option<u64>,
-}
 
 /// A member's new role.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RoleBody {
+struct RoleBody {
     /// The member, as in the path: what is signed must name them.
-    #[schemars(with = "IdText")]
     wallet_id: Id,
     /// What they may do from now on.
     #[serde(rename = "role")]

@@ -14,6 +14,7 @@ pub mod objects;
 pub mod organizations;
 pub mod past;
 pub mod preview;
+pub mod reference;
 pub mod search;
 pub mod service;
 pub mod templates;

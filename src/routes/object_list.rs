@@ -18,26 +18,54 @@ use crate::search::parse::parse_status;
 use crate::views::Page;
 use crate::views::resources::ObjectView;
 
-const fn parameter(name: &'static str, description: &'static str) -> Parameter {
+/// A time in UTC.
+const TIME: &str = r#"{"type": "string", "format": "date-time", "pattern": "Z$"}"#;
+
+const fn parameter(
+    name: &'static str,
+    schema_type: &'static str,
+    description: &'static str,
+) -> Parameter {
     Parameter {
         name,
-        schema_type: "string",
+        schema_type,
         description,
     }
 }
 
 /// The filters of the list; what is given must all hold.
 pub const FILTERS: &[Parameter] = &[
-    parameter("template_id", "Objects of this template alone."),
-    parameter("owner_id", "Objects that this wallet owns alone."),
-    parameter("status", "active, locked or burned."),
-    parameter("created_after", "Made at this RFC 3339 time or later."),
-    parameter("created_before", "Made before this RFC 3339 time."),
+    parameter(
+        "template_id",
+        r#"{"type": "string", "pattern": "^tpl_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
+        "Objects of this template alone.",
+    ),
+    parameter(
+        "owner_id",
+        r#"{"type": "string", "pattern": "^wal_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
+        "Objects that this wallet owns alone.",
+    ),
+    parameter(
+        "status",
+        r#"{"type": "string", "enum": ["active", "locked", "burned"]}"#,
+        "active, locked or burned.",
+    ),
+    parameter(
+        "created_after",
+        TIME,
+        "Made at this RFC 3339 time or later.",
+    ),
+    parameter("created_before", TIME, "Made before this RFC 3339 time."),
     parameter(
         "updated_after",
+        TIME,
         "Changed last at this RFC 3339 time or later.",
     ),
-    parameter("updated_before", "Changed last before this RFC 3339 time."),
+    parameter(
+        "updated_before",
+        TIME,
+        "Changed last before this RFC 3339 time.",
+    ),
 ];
 
 /// What the list is narrowed by.

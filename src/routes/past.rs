@@ -12,7 +12,7 @@ use crate::error::{ApiError, Code};
 /// The parameter of a read.
 pub const AT_SEQUENCE: &[Parameter] = &[Parameter {
     name: "at_sequence",
-    schema_type: "integer",
+    schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 18446744073709551615}"#,
     description: "The object as it stood with this sequence of the log, as far as its listed history reaches.",
 }];
 

@@ -8,9 +8,8 @@ use kedge_protocol::action::RequestHead;
 use kedge_protocol::resource::{Area, Object, Wallet};
 use kedge_protocol::{Address, Hash};
 use kedge_storage::Snapshot;
-use schemars::JsonSchema;
 
-use super::bus::{ActionBody, PAYLOAD};
+use super::bus::PAYLOAD;
 use crate::app::App;
 use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
@@ -27,30 +26,6 @@ use crate::views::scalars::{AddressText, Decimal, HashText};
 
 /// How far ahead the deadline lies that a preview proposes: time for a person to read and sign.
 const DEADLINE_AHEAD_S: u64 = 5 * 60;
-
-/// One action as the bus takes it, or several in `actions`.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read as slices; this describes it")]
-pub struct PreviewRequest {
-    /// A kind of the bus, or a template's own; with `actions` it stands in each of them.
-    action_type: Option<String>,
-    /// The object; not for a mint.
-    object_id: Option<String>,
-    /// The template; for a mint alone.
-    template_id: Option<String>,
-    /// What the kind takes; `{}` where it is absent.
-    payload: Option<serde_json::Value>,
-    /// 1 to 500 actions instead of one.
-    #[schemars(length(min = 1, max = 500))]
-    actions: Option<Vec<ActionBody>>,
-    /// All or none; with `actions` alone.
-    atomic: Option<bool>,
-    /// The key that will sign; the wallet's own address if absent. With an API key alone it is required.
-    signer: Option<String>,
-    /// The seed of the salts, 32 random bytes; a fresh one if absent.
-    salt: Option<String>,
-}
 
 /// The wallet that would act: the caller's, or for an API key alone the one that the signer belongs
 /// to, if that is of the key's organization.

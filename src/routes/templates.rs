@@ -5,11 +5,9 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use kedge_machine::image::Image;
 use kedge_machine::rights::sees_template;
-use kedge_protocol::resource::{Template, Variation, Who};
+use kedge_protocol::resource::{Template, Variation};
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::Snapshot;
-use schemars::JsonSchema;
-use serde_json::{Map, Value};
 
 use super::{page_reply, single};
 use crate::call::{Call, Reply};
@@ -17,71 +15,6 @@ use crate::error::ApiError;
 use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::resources::{Changed, TemplateView, VariationView, VariationsMade};
-
-/// A template with its properties and rules.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub struct TemplateBody {
-    name: String,
-    #[schemars(default)]
-    description: String,
-    properties: Option<Map<String, Value>>,
-    /// JSON Schema 2020-12 that the objects' properties fulfil: at most 64 KiB, `$ref` within itself
-    /// and not in circles, patterns without look-around. `format` says something, but checks nothing.
-    schema: Option<Map<String, Value>>,
-    max_supply: Option<u64>,
-    #[schemars(default)]
-    actions: Vec<RuleBody>,
-    #[schemars(default)]
-    public_access: bool,
-}
-
-/// What of a template changes; the members are those of a new one, each replaced as a whole.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub struct TemplatePatch {
-    name: Option<String>,
-    description: Option<String>,
-    properties: Option<Map<String, Value>>,
-    schema: Option<Map<String, Value>>,
-    actions: Option<Vec<RuleBody>>,
-    public_access: Option<bool>,
-}
-
-/// Who may do a kind of action.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub struct RuleBody {
-    kind: String,
-    who: Who,
-    /// JSON Schema of the payload; for a kind that begins with `x.` alone.
-    schema: Option<Map<String, Value>>,
-}
-
-/// Variations; one bare variation is taken too.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-pub enum VariationsBody {
-    /// 1 to 500.
-    Many {
-        /// All or none.
-        variations: Vec<VariationBody>,
-    },
-    /// One by itself.
-    One(VariationBody),
-}
-
-/// A variation of a template.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
-pub struct VariationBody {
-    name: String,
-    properties: Option<Map<String, Value>>,
-}
 
 /// Templates rarely change: callers may keep them a little.
 const CACHE: &str = "private, max-age=30";

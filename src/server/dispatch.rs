@@ -138,6 +138,11 @@ impl Dispatch {
             .await
         };
         let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
+        debug_assert_eq!(
+            index.and_then(|index| TABLE[index].contradiction(&result)),
+            None,
+            "the document is made from the row"
+        );
         let (reply, code) = match result {
             Ok(reply) => (reply, None),
             Err(error) => (self.refuse(form, &error, &request_id), Some(error.code)),
@@ -281,7 +286,7 @@ impl Dispatch {
         let body = form.write(error, request_id);
         let media_type = HeaderValue::from_static(form.media_type());
         let sequence = self.app.published().head.sequence;
-        let reply = Reply::bytes(error.code.status_code(), sequence, media_type, body);
+        let reply = Reply::bytes(error.status(), sequence, media_type, body);
         let headers = error.headers.iter().cloned();
         headers.fold(reply, |reply, (name, value)| reply.with(name, &value))
     }
@@ -298,7 +303,7 @@ impl Dispatch {
             .limits
             .finish(tally, reply.status, headers, now_s());
         for (name, value) in SECURITY_HEADERS {
-            // What a file's content may do is told more strictly by its own answer.
+            // A page, and a file's content, bring a policy of their own.
             headers
                 .entry(HeaderName::from_static(name))
                 .or_insert(HeaderValue::from_static(value));

@@ -5,7 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use kedge_machine::registration::Registration;
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
-use kedge_protocol::limits::BLIND_BYTES_MIN;
+use kedge_protocol::limits::{
+    BLIND_BYTES_MIN, EMAIL_BYTES_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN,
+};
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Address, Id};
 use schemars::JsonSchema;
@@ -16,28 +18,38 @@ use crate::auth::code::InvitationCodes;
 use crate::auth::password;
 use crate::body;
 use crate::error::{ApiError, Code};
+use crate::views::scalars::{AddressInput, NameInput, OrganizationId};
+
+/// Base64 with padding, of 16 bytes and more; bits that no byte needs are zero.
+pub(super) const BLIND_PATTERN: &str = "^([A-Za-z0-9+/]{4}){5,}(\
+    [A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/]{4})$";
 
 /// What a registration takes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterBody {
     /// The address for logging in.
+    #[schemars(extend("format" = "email"), length(max = EMAIL_BYTES_MAX))]
     email: String,
     /// At least 15 characters, at most 1,024 bytes.
+    #[schemars(length(min = PASSWORD_CHARS_MIN, max = PASSWORD_BYTES_MAX))]
     pub password: String,
     /// A name to show.
+    #[schemars(with = "Option<NameInput>")]
     nickname: Option<String>,
     /// The address that signs this request, and for the wallet from now on.
-    #[schemars(with = "String")]
+    #[schemars(with = "AddressInput")]
     address: Address,
     /// The organization to join: its invitation's code is needed.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<OrganizationId>")]
     pub organization_id: Option<Id>,
     /// The code of an invitation, as an admin of the organization was shown it.
     pub invitation: Option<String>,
     /// The name of the organization that is made.
+    #[schemars(with = "Option<NameInput>")]
     organization_name: Option<String>,
     /// Base64 of at least 16 random bytes: keeps the signed digest from telling the password.
+    #[schemars(with = "String", regex(pattern = BLIND_PATTERN), required)]
     blind: Option<String>,
 }
 

@@ -3,29 +3,36 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
+use kedge_protocol::limits::{EMAIL_BYTES_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 use kedge_protocol::payload::digest_text;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::registration::BLIND_PATTERN;
 use super::{ActionText, registration, request};
 use crate::auth::password;
 use crate::body;
 use crate::error::ApiError;
+use crate::views::scalars::NameInput;
 
 /// What `PATCH /wallets/me` takes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WalletBody {
     /// Another address for logging in.
+    #[schemars(extend("format" = "email"), length(max = EMAIL_BYTES_MAX))]
     pub email: Option<String>,
     /// Another name to show; `null` takes it away.
+    #[schemars(with = "Option<NameInput>")]
     pub nickname: Option<String>,
     /// A new password: at least 15 characters, at most 1,024 bytes.
+    #[schemars(length(min = PASSWORD_CHARS_MIN, max = PASSWORD_BYTES_MAX))]
     pub password: Option<String>,
     /// The password until now; with `password`.
     pub current_password: Option<String>,
     /// Base64 of at least 16 random bytes; with `password`.
+    #[schemars(regex(pattern = BLIND_PATTERN))]
     pub blind: Option<String>,
 }
 

@@ -66,20 +66,27 @@ pub struct ActionData {
     /// The batch that holds it.
     batch_number: u64,
     /// The template of the object, or that was acted on or made.
+    #[serde(skip_serializing_if = "Option::is_none")]
     template_id: Option<String>,
     /// The variation that was made, or that an object was minted from.
+    #[serde(skip_serializing_if = "Option::is_none")]
     variation_id: Option<String>,
     /// The wallet that owns the object from here on: of minted and transferred ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
     owner_id: Option<String>,
     /// The name of a template, variation or file that was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// The digest of a file's bytes: `sha-256=:…:`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     /// The payload as it was signed, of actions on objects and of new templates, up to 4,096
     /// bytes.
     #[schemars(with = "Option<serde_json::Value>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<serde_json::Value>,
     /// The payload's size where it is larger; the action itself has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     payload_bytes: Option<u64>,
 }
 
@@ -105,6 +112,7 @@ pub struct FailedData {
     /// What was told to do about it, shortened to 300 characters.
     message: String,
     /// The first place of the payload that was not right.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<String>,
 }
 

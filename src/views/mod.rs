@@ -15,6 +15,7 @@ use serde::Serialize;
 
 /// One page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
 pub struct Page<T> {
     /// The records.
     pub items: Vec<T>,

@@ -12,6 +12,7 @@ use super::schema;
 
 /// A resource that a request made or changed, with what proves it.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Changed{T}")]
 pub struct Changed<T> {
     /// The resource.
     #[serde(flatten)]

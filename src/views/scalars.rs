@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
+use kedge_protocol::limits::NAME_CHARS_MAX;
 use kedge_protocol::signature::Signature;
 use kedge_protocol::time::rfc3339;
-use kedge_protocol::{Address, Hash, Id};
+use kedge_protocol::{Address, Hash, Id, Prefix};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
@@ -86,6 +87,67 @@ impl Serialize for SignatureText {
     }
 }
 
+/// The text of an identifier with this prefix, as a regular expression without its ends.
+pub fn id_pattern(prefix: Prefix) -> String {
+    format!("{}_[0-7][0-9a-hjkmnp-tv-z]{{25}}", prefix.text())
+}
+
+macro_rules! id_inputs {
+    ($($(#[doc = $doc:literal] )+ $name:ident = $prefix:ident;)*) => {$(
+        $(#[doc = $doc])+
+        pub struct $name;
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let pattern = format!("^{}$", id_pattern(Prefix::$prefix));
+                json_schema!({ "type": "string", "pattern": pattern })
+            }
+        }
+    )*};
+}
+
+id_inputs! {
+    /// A template's identifier in a request.
+    TemplateId = Template;
+    /// A variation's identifier in a request.
+    VariationId = Variation;
+    /// An object's identifier in a request.
+    ObjectId = Object;
+    /// A wallet's identifier in a request.
+    WalletId = Wallet;
+    /// An organization's identifier in a request.
+    OrganizationId = Organization;
+}
+
+/// An address in a request: one case throughout, or mixed as EIP-55's checksum wants.
+pub struct AddressInput;
+text_schema!(
+    AddressInput,
+    "AddressInput",
+    "format": "eip55-address",
+    "pattern": "^0x[0-9a-fA-F]{40}$",
+    "description": "One case throughout, or mixed as EIP-55's checksum wants."
+);
+
+/// A name in a request: something to see, and no control characters.
+pub struct NameInput;
+text_schema!(
+    NameInput,
+    "NameInput",
+    "minLength": 1,
+    "maxLength": NAME_CHARS_MAX,
+    "pattern": NAME_PATTERN
+);
+
+/// No control characters, and one character that is no white space.
+const NAME_PATTERN: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*\
+    [^\\s\\u0000-\\u001f\\u007f-\\u009f]\
+    [^\\u0000-\\u001f\\u007f-\\u009f]*$";
+
 /// RFC 3339 UTC with milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub u64);
@@ -158,8 +220,6 @@ impl JsonSchema for RawObject<'_> {
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::Prefix;
-
     use super::*;
 
     #[test]

@@ -1,8 +1,15 @@
 //! Shapes that other crates write, described for the document. A test holds each against what is
 //! really written.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::scalars::{AddressText, Decimal, HashText, SignatureText};
+use crate::envelope::Field;
+use crate::error::Code;
 
 /// A log's domain.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -12,6 +19,7 @@ pub struct Domain {
     /// EIP-155 chain id.
     chain_id: u64,
     /// The log's first anchor contract.
+    #[schemars(with = "AddressText")]
     verifying_contract: String,
 }
 
@@ -27,14 +35,19 @@ pub struct BatchHeader {
     /// How many actions it holds.
     count: u32,
     /// The log's head before it.
+    #[schemars(with = "HashText")]
     previous_head: String,
     /// The log's head after it.
+    #[schemars(with = "HashText")]
     head: String,
     /// The root of the tree over its leaves.
+    #[schemars(with = "HashText")]
     root: String,
     /// The root of the log tree over all batches before it.
+    #[schemars(with = "HashText")]
     history: String,
     /// Zero for now.
+    #[schemars(with = "HashText")]
     state: String,
     /// When it was sealed, milliseconds.
     sealed_at_ms: u64,
@@ -48,6 +61,7 @@ pub struct SignedBatch {
     /// What is signed.
     header: BatchHeader,
     /// The signature.
+    #[schemars(with = "SignatureText")]
     signature: String,
 }
 
@@ -61,10 +75,13 @@ pub struct ReceiptLeaf {
     /// When it was placed, milliseconds.
     timestamp_ms: u64,
     /// The action's content.
+    #[schemars(with = "HashText")]
     content: String,
     /// The resource's integrity before it.
+    #[schemars(with = "HashText")]
     previous_integrity: String,
     /// The resource's integrity with it.
+    #[schemars(with = "HashText")]
     integrity: String,
 }
 
@@ -82,6 +99,7 @@ pub struct Receipt {
     /// Its place among the batch's leaves.
     leaf_index: u32,
     /// From the leaf to the batch root, bottom up.
+    #[schemars(with = "Vec<HashText>")]
     path: Vec<String>,
     /// The signed header.
     batch: SignedBatch,
@@ -101,6 +119,7 @@ pub struct ReceiptAction {
     /// Its place among the batch's leaves.
     leaf_index: u32,
     /// The resource's integrity before it.
+    #[schemars(with = "HashText")]
     previous_integrity: String,
 }
 
@@ -118,6 +137,7 @@ pub struct BatchReceipt {
     /// The actions, in request order.
     actions: Vec<ReceiptAction>,
     /// The multiproof of their leaves; empty where they are the whole batch.
+    #[schemars(with = "Vec<HashText>")]
     proof: Vec<String>,
 }
 
@@ -131,59 +151,230 @@ pub struct Checkpoint {
     /// The last action's sequence.
     sequence: u64,
     /// The log's head.
+    #[schemars(with = "HashText")]
     head: String,
     /// The root of the log tree.
+    #[schemars(with = "HashText")]
     history: String,
     /// Zero for now.
+    #[schemars(with = "HashText")]
     state: String,
     /// When it was issued, milliseconds.
     issued_at_ms: u64,
 }
 
-/// A proof file: docs/PROTOCOL.md tells its members.
+/// A checkpoint and the sequencer's signature.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "described by its schema")]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the test alone, described by its schema")]
+pub struct SignedCheckpoint {
+    /// What is signed.
+    checkpoint: Checkpoint,
+    /// The signature.
+    #[schemars(with = "SignatureText")]
+    signature: String,
+}
+
+/// The action, opened: the five words that its content is made of.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the test alone, described by its schema")]
+pub struct OpenedAction {
+    /// The kind.
+    kind: String,
+    /// The target; may be empty.
+    target: String,
+    /// The payload's exact text.
+    payload: String,
+    /// The address that signed.
+    #[schemars(with = "AddressText")]
+    signer: String,
+    /// The hash over the signature's hash and the salt.
+    #[schemars(with = "HashText")]
+    authority: String,
+}
+
+/// Where the leaf stands in its batch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the test alone, described by its schema")]
+pub struct BatchPath {
+    /// Its place among the batch's leaves.
+    leaf_index: u32,
+    /// From the leaf to the batch root, bottom up.
+    #[schemars(with = "Vec<HashText>")]
+    path: Vec<String>,
+}
+
+/// The anchor that covers the batch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the test alone, described by its schema")]
+pub struct AnchorProof {
+    /// The signed checkpoint.
+    checkpoint: SignedCheckpoint,
+    /// From the batch's leaf of the log tree to the checkpoint's history, bottom up.
+    #[schemars(with = "Vec<HashText>")]
+    path: Vec<String>,
+    /// The contract that holds the checkpoint.
+    #[schemars(with = "AddressText")]
+    contract: String,
+    /// The transaction; null where the chain held it already.
+    #[schemars(with = "Option<HashText>")]
+    transaction_hash: Option<String>,
+    /// That transaction's block.
+    block_number: Option<u64>,
+}
+
+/// What shows that the signer signed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the test alone, described by its schema")]
+pub struct Authorship {
+    /// The request's signature.
+    #[schemars(with = "SignatureText")]
+    signature: String,
+    /// Its nonce.
+    #[schemars(with = "Decimal")]
+    nonce: String,
+    /// Its deadline, Unix seconds.
+    deadline: u64,
+    /// Whether it was all or none.
+    atomic: bool,
+    /// The action's index in it.
+    index: u32,
+    /// The action's salt.
+    #[schemars(with = "HashText")]
+    salt: String,
+    /// The hashes of all its actions, in order.
+    #[schemars(with = "Vec<HashText>")]
+    action_hashes: Vec<String>,
+}
+
+/// A proof file: docs/PROTOCOL.md tells how to check it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the test alone, described by its schema")]
 pub struct ProofFile {
     /// The format's version.
     version: u32,
     /// The log's domain.
     domain: Domain,
     /// The sequencer's address.
+    #[schemars(with = "AddressText")]
     sequencer: String,
     /// The action, opened.
-    action: serde_json::Map<String, serde_json::Value>,
+    action: OpenedAction,
     /// The leaf.
     leaf: ReceiptLeaf,
     /// The leaf's place in the batch.
-    inclusion: serde_json::Map<String, serde_json::Value>,
+    inclusion: BatchPath,
     /// The signed header.
     batch: SignedBatch,
     /// Null until the chain has finalized an anchor that covers the batch.
-    anchor: Option<serde_json::Map<String, serde_json::Value>>,
+    anchor: Option<AnchorProof>,
     /// Only in the authorship form.
-    authorship: Option<serde_json::Map<String, serde_json::Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authorship: Option<Authorship>,
 }
 
-/// What an error says besides its code.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "described by its schema")]
-pub struct ErrorBody {
-    /// What went wrong and what to do.
-    message: String,
-    /// The request's id.
-    request_id: String,
+/// An error in the service's envelope.
+pub struct Error;
+
+impl JsonSchema for Error {
+    fn schema_name() -> Cow<'static, str> {
+        "Error".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut members = details(generator);
+        members["message"] =
+            json!({ "type": "string", "description": "What went wrong and what to do." });
+        members["request_id"] = request_id();
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "code": code(),
+                "status": { "type": "integer", "description": "The HTTP status." },
+                "body": {
+                    "type": "object",
+                    "description": "The context; what does not apply is absent.",
+                    "properties": members,
+                    "required": ["message", "request_id"],
+                },
+            },
+            "required": ["code", "status", "body"],
+        })
+    }
 }
 
-/// An error.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[expect(dead_code, reason = "described by its schema")]
-pub struct Error {
-    /// What went wrong, for programs.
-    code: String,
-    /// The HTTP status.
-    status: u16,
-    /// What went wrong, with `errors`, `resource` and `id`, or `index` and `error` where they apply.
-    body: ErrorBody,
+/// An error as problem details (RFC 9457).
+pub struct Problem;
+
+impl JsonSchema for Problem {
+    fn schema_name() -> Cow<'static, str> {
+        "Problem".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut members = details(generator);
+        let more = [
+            (
+                "type",
+                json!({ "type": "string", "description": "`about:blank`: the code says what it is." }),
+            ),
+            (
+                "title",
+                json!({ "type": "string", "description": "The status' name." }),
+            ),
+            (
+                "status",
+                json!({ "type": "integer", "description": "The HTTP status." }),
+            ),
+            (
+                "detail",
+                json!({ "type": "string", "description": "What went wrong and what to do." }),
+            ),
+            ("code", code()),
+            ("request_id", request_id()),
+        ];
+        let required = more.each_ref().map(|(name, _)| *name);
+        for (name, schema) in more {
+            members[name] = schema;
+        }
+        json_schema!({ "type": "object", "properties": members, "required": required })
+    }
+}
+
+fn code() -> Value {
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.text()).collect();
+    json!({ "type": "string", "enum": codes, "description": "What went wrong, for programs." })
+}
+
+fn request_id() -> Value {
+    json!({ "type": "string", "description": "The request's id, as in `X-Request-Id`." })
+}
+
+/// What errors say besides code and message, each where it applies.
+fn details(generator: &mut SchemaGenerator) -> Value {
+    json!({
+        "errors": {
+            "type": "array",
+            "description": "What is wrong where, with VALIDATION_ERROR.",
+            "items": generator.subschema_for::<Field<'static>>(),
+        },
+        "resource": { "type": "string", "description": "The kind of what was not found." },
+        "id": { "type": "string", "description": "The identifier that was not found." },
+        "policy": { "type": "string", "description": "The limit that is used up, with RATE_LIMITED." },
+        "index": {
+            "type": "integer",
+            "description": "The first refused action of an atomic batch.",
+        },
+        "error": {
+            "description": "That action's error, in the service's envelope.",
+            "allOf": [generator.subschema_for::<Error>()],
+        },
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use kedge_storage::{DeliveryRow, DeliveryStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::event::EventView;
 use super::scalars::{HashText, IdText, Time};
+use super::schema;
 
 /// A webhook.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -60,6 +62,53 @@ pub struct WebhookWithSecret {
     pub webhook: WebhookView,
     /// The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown this once.
     pub secret: String,
+}
+
+/// What a webhook is sent: the event, with the receipt of its action.
+#[derive(JsonSchema)]
+#[expect(
+    dead_code,
+    reason = "described by its schema; the message is written elsewhere"
+)]
+pub struct WebhookMessage {
+    #[schemars(flatten)]
+    event: EventView,
+    /// Proof that the log holds the action; null where there is none.
+    receipt: Option<schema::Receipt>,
+}
+
+/// What a webhook is sent as a test.
+#[derive(JsonSchema)]
+#[expect(
+    dead_code,
+    reason = "described by its schema; the message is written elsewhere"
+)]
+pub struct TestMessage {
+    id: IdText,
+    /// `webhook.test`.
+    r#type: String,
+    /// The log's last sequence.
+    sequence: u64,
+    position: String,
+    timestamp: Time,
+    organization_id: IdText,
+    /// Always null.
+    object_id: Option<IdText>,
+    /// Always null.
+    action_id: Option<IdText>,
+    data: TestData,
+    /// Always null.
+    receipt: Option<schema::Receipt>,
+}
+
+#[derive(JsonSchema)]
+#[expect(
+    dead_code,
+    reason = "described by its schema; the message is written elsewhere"
+)]
+struct TestData {
+    /// The webhook that is tested.
+    webhook_id: IdText,
 }
 
 /// The delivery of an event to a webhook.

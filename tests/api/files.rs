@@ -274,6 +274,16 @@ async fn parts_of_a_content_and_conditions() {
     assert_eq!(text(&parts, "content-range"), "bytes */10");
     let error: Value = serde_json::from_slice(&read).unwrap();
     assert_eq!(error["status"], 416);
+    let problem = &[
+        ("range", "bytes=10-"),
+        ("accept", "application/problem+json"),
+    ];
+    let (parts, read) = content(&server, &ann, wanted, problem).await;
+    assert_eq!(parts.status, 416);
+    assert_eq!(text(&parts, "content-type"), "application/problem+json");
+    let problem: Value = serde_json::from_slice(&read).unwrap();
+    assert_eq!(problem["status"], 416);
+    assert_eq!(problem["title"], "Range Not Satisfiable");
 
     let (parts, read) = content(
         &server,

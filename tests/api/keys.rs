@@ -176,6 +176,7 @@ async fn a_right_that_is_missing_is_named_and_a_token_does_not_widen_it() {
         ("GET", "/ebus/actions", "actions.read"),
         ("POST", "/ebus/actions", "actions.create"),
         ("POST", "/ebus/actions/batch", "actions.create"),
+        ("GET", "/ebus/events", "events.read"),
         ("GET", "/batches/0/actions", "batches.read"),
     ];
     let mut rights: Vec<&str> = cases.iter().map(|(.., right)| *right).collect();

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The API's document: `test` holds it against OpenAPI, its schemas and a server, `fuzz` runs
+# schemathesis for a bounded time, `examples` records its examples anew.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/shell.sh
+source scripts/tools.sh
+
+folder="$root/tests/openapi"
+python="$folder/.venv/bin/python"
+
+# run <file…>: with the server that was just built.
+run() {
+  (cd "$folder" && KEDGE_BIN="$target_dir/debug/kedge" PYTHONDONTWRITEBYTECODE=1 "$python" "$@")
+}
+
+install_build_tools
+install_packages python3 python3-venv
+install_document_packages
+cargo build --locked --quiet -p kedge
+case "${1:-}" in
+  test) run -m pytest --quiet -p no:cacheprovider . ;;
+  fuzz) run fuzz.py ;;
+  examples) run story.py record ;;
+  *) die "usage: scripts/document.sh test|fuzz|examples" ;;
+esac

@@ -1,0 +1,59 @@
+//! Bodies that the rules read from the signed text itself: described here, exactly as far as a
+//! schema can, and never constructed.
+
+mod bus;
+mod others;
+mod templates;
+
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use crate::views::scalars::{AddressInput, TemplateId, VariationId, WalletId};
+
+pub(super) use bus::{ActionBody, BatchBody, PreviewRequest};
+pub(super) use others::{
+    Content, InviteBody, KeyBody, Lines, RoleBody, RotateBody, SignerBody, UploadBody, WebhookBody,
+    WebhookPatch,
+};
+pub(super) use templates::{TemplateBody, TemplatePatch, VariationsBody};
+
+type Properties = serde_json::Map<String, Value>;
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub(in crate::endpoint) struct ObjectBody {
+    /// The template that it is made from.
+    template_id: TemplateId,
+    /// One of the template's variations.
+    variation_id: Option<VariationId>,
+    /// Merged over those of template and variation.
+    properties: Option<Properties>,
+    /// Whose it is; the caller's own if absent.
+    to: Option<Recipient>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub(in crate::endpoint) struct ObjectPatch {
+    /// RFC 7396 merge patch of the properties.
+    properties: Option<Properties>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub(in crate::endpoint) struct TransferBody {
+    /// The new owner.
+    to: Recipient,
+}
+
+/// A wallet, by id or by address.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+enum Recipient {
+    Wallet(WalletId),
+    Address(AddressInput),
+}

@@ -1,0 +1,96 @@
+//! Templates and variations.
+
+use kedge_protocol::limits::{DESCRIPTION_CHARS_MAX, TEMPLATE_RULES_MAX, VARIATIONS_MAX};
+use kedge_protocol::resource::Who;
+use schemars::JsonSchema;
+
+use super::Properties;
+use super::bus::BusKind;
+use crate::views::scalars::NameInput;
+
+/// A template with its properties and rules.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub(in crate::endpoint) struct TemplateBody {
+    /// Unique in the organization.
+    name: NameInput,
+    /// What it is for.
+    #[schemars(default, length(max = DESCRIPTION_CHARS_MAX))]
+    description: String,
+    /// What its objects begin with.
+    properties: Option<Properties>,
+    /// JSON Schema 2020-12 that its objects' properties fulfil: at most 64 KiB, `$ref` within itself
+    /// and not in circles, patterns without look-around. `format` says something, but checks nothing.
+    schema: Option<Properties>,
+    /// How many objects may ever be minted; no bound if absent.
+    #[schemars(range(min = 1))]
+    max_supply: Option<u64>,
+    /// Who may do what, where the default does not fit; each kind once.
+    #[schemars(default, length(max = TEMPLATE_RULES_MAX))]
+    actions: Vec<RuleBody>,
+    /// Readable, with its objects, by every organization.
+    #[schemars(default)]
+    public_access: bool,
+}
+
+/// What of a template changes; the members are those of a new one, each replaced as a whole.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub(in crate::endpoint) struct TemplatePatch {
+    /// Unique in the organization.
+    name: Option<NameInput>,
+    /// What it is for.
+    #[schemars(length(max = DESCRIPTION_CHARS_MAX))]
+    description: Option<String>,
+    /// What its objects begin with.
+    properties: Option<Properties>,
+    /// JSON Schema 2020-12 that its objects' properties fulfil.
+    schema: Option<Properties>,
+    /// Who may do what; each kind once.
+    #[schemars(length(max = TEMPLATE_RULES_MAX))]
+    actions: Option<Vec<RuleBody>>,
+    /// Readable, with its objects, by every organization.
+    public_access: Option<bool>,
+}
+
+/// Who may do a kind of action.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+struct RuleBody {
+    /// A kind of the action bus, or one of the template's own that begins with `x.`.
+    kind: BusKind,
+    /// Who may do it.
+    who: Who,
+    /// JSON Schema of its payload; for custom kinds alone.
+    schema: Option<Properties>,
+}
+
+/// Variations; one bare variation is taken too.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub(in crate::endpoint) enum VariationsBody {
+    Many(ManyVariations),
+    One(VariationBody),
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub(in crate::endpoint) struct ManyVariations {
+    #[schemars(length(min = 1, max = VARIATIONS_MAX))]
+    variations: Vec<VariationBody>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "the body is read by the rules; this describes it")]
+pub(in crate::endpoint) struct VariationBody {
+    /// Its name.
+    name: NameInput,
+    /// Merged over the template's properties.
+    properties: Option<Properties>,
+}

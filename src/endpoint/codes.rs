@@ -1,0 +1,120 @@
+//! Which errors an endpoint can answer with: nearly all of it follows from its row.
+
+use std::collections::BTreeSet;
+
+use kedge_protocol::action::Kind;
+
+use super::{Auth, Endpoint, LimitClass, MIN_SEQUENCE, Signs};
+use crate::error::Code;
+
+/// What every signed request can meet.
+const SIGNED: &[Code] = &[
+    Code::SignatureRequired,
+    Code::SignatureInvalid,
+    Code::DeadlineExpired,
+    Code::NonceReused,
+    // The key signs well, but is none of the caller's.
+    Code::Forbidden,
+    Code::IdempotencyInProgress,
+    Code::IdempotencyMismatch,
+];
+
+/// What every request with a body can meet.
+const WITH_BODY: &[Code] = &[Code::PayloadTooLarge, Code::UnsupportedMediaType];
+
+/// What the rules can say to an action on an object, or to a mint.
+const ON_OBJECTS: &[Code] = &[
+    Code::ResourceNotFound,
+    Code::StateViolation,
+    Code::ObjectTooLarge,
+];
+
+/// What the rules can say to an action of a kind.
+fn refusals(kind: &Kind) -> &'static [Code] {
+    match kind {
+        Kind::WalletRegister => &[Code::EmailTaken, Code::Conflict],
+        Kind::WalletUpdate => &[Code::EmailTaken],
+        Kind::WalletKeyAdd => &[Code::Conflict, Code::StateViolation],
+        Kind::WalletKeyRemove => &[Code::StateViolation],
+        Kind::TemplateCreate => &[Code::Conflict, Code::ObjectTooLarge],
+        Kind::TemplateUpdate => &[Code::Conflict, Code::ObjectTooLarge, Code::StateViolation],
+        Kind::TemplateVariations => &[Code::ObjectTooLarge],
+        kind if kind.is_bus() => ON_OBJECTS,
+        _ => &[],
+    }
+}
+
+impl Endpoint {
+    /// Every code that it can answer with.
+    pub fn codes(&self) -> BTreeSet<Code> {
+        // Anybody can send a parameter that is not known, and anything can break.
+        let mut codes = BTreeSet::from([Code::ValidationError, Code::Internal]);
+        if self.limit != LimitClass::Free {
+            codes.extend([Code::Unavailable, Code::RateLimited]);
+        }
+        if self.auth == Auth::Bearer {
+            // An API key may lack the right.
+            codes.extend([Code::Unauthenticated, Code::TokenExpired, Code::Forbidden]);
+        }
+        if self.path.contains('{') {
+            codes.insert(Code::ResourceNotFound);
+        }
+        let parameters = self.parameter_names();
+        if parameters.contains(&"cursor") {
+            codes.insert(Code::CursorInvalid);
+        }
+        if parameters.contains(&MIN_SEQUENCE.name) {
+            codes.insert(Code::SequenceNotReached);
+        }
+        if self.request.is_some() {
+            codes.extend(WITH_BODY);
+            if self.signs != Signs::File {
+                codes.insert(Code::MalformedJson);
+            }
+        }
+        if self.signs != Signs::Nothing {
+            codes.extend(SIGNED);
+        }
+        match &self.signs {
+            Signs::Nothing | Signs::File => {}
+            Signs::Body(kind, _) | Signs::NoBody(kind, _) | Signs::PathAddress(kind) => {
+                codes.extend(refusals(kind));
+            }
+            Signs::WalletUpdate => codes.extend(refusals(&Kind::WalletUpdate)),
+            Signs::Registration => codes.extend(refusals(&Kind::WalletRegister)),
+            Signs::Action => codes.extend(ON_OBJECTS),
+            // Each refused action of a batch is told in its own result.
+            Signs::Batch => codes.extend([Code::BatchTooLarge, Code::StateViolation]),
+        }
+        codes.extend(self.doc.errors);
+        codes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::endpoint::TABLE;
+    use crate::error::Code;
+
+    fn codes(method: &str, path: &str) -> Vec<&'static str> {
+        let mut rows = TABLE.iter();
+        let row = rows.find(|row| row.path == path && row.method == method);
+        let codes = row.unwrap().codes();
+        codes.into_iter().map(Code::text).collect()
+    }
+
+    #[test]
+    fn rows_give_their_codes() {
+        assert_eq!(codes("GET", "/healthz"), ["VALIDATION_ERROR", "INTERNAL"]);
+        let batch = codes("GET", "/batches/{id}");
+        assert!(batch.contains(&"RESOURCE_NOT_FOUND") && batch.contains(&"SEQUENCE_NOT_REACHED"));
+        assert!(!batch.contains(&"UNAUTHENTICATED"));
+        let mint = codes("POST", "/objects");
+        for code in ["NONCE_REUSED", "OBJECT_TOO_LARGE", "TOKEN_EXPIRED"] {
+            assert!(mint.contains(&code), "{code}");
+        }
+        assert!(codes("POST", "/wallets/register").contains(&"EMAIL_TAKEN"));
+        assert!(!codes("POST", "/files").contains(&"MALFORMED_JSON"));
+        assert!(!codes("POST", "/objects").contains(&"EMAIL_TAKEN"));
+    }
+}

@@ -1,0 +1,126 @@
+//! Files, and the export.
+
+use super::{Doc, Link, TO_ACTION, TO_PROOF, with_parameters};
+use crate::endpoint::Parameter;
+use crate::error::Code;
+
+const TAG: &str = "Files";
+
+const TO_CONTENT: Link = with_parameters("getFileContent", &[("id", "$response.body#/id")]);
+
+const LOCATION: &[Parameter] = &[Parameter {
+    name: "Location",
+    schema_type: "string",
+    description: "The path of the file's description.",
+}];
+
+const CONTENT_DIGEST_SENT: &[Parameter] = &[Parameter {
+    name: "Content-Digest",
+    schema_type: r#"{"type": "string", "pattern": "^sha-256=:[A-Za-z0-9+/]{43}=:$"}"#,
+    description: "The digest of the whole body (RFC 9530); a body that has another one is refused.",
+}];
+
+pub(in crate::endpoint) const CREATE: Doc = Doc {
+    id: "uploadFile",
+    tag: TAG,
+    summary: "Upload a file",
+    description: "Takes a file as `multipart/form-data`, hashes it as it comes, and puts its digest into the \
+        log. Signed are that digest, `sha-256=:…:`, as the payload, and the name as the target: the \
+        part `name`, or the filename of the part `file` where there is none. The media type is what the \
+        bytes show, whatever was sent.",
+    request_headers: CONTENT_DIGEST_SENT,
+    response_headers: LOCATION,
+    links: &[
+        with_parameters("getFile", &[("id", "$response.body#/id")]),
+        TO_CONTENT,
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const LIST: Doc = Doc {
+    id: "listFiles",
+    tag: TAG,
+    summary: "List the organization's files",
+    description: "The files of the caller's organization, in the order in which they were uploaded.",
+    links: &[with_parameters(
+        "getFile",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET: Doc = Doc {
+    id: "getFile",
+    tag: TAG,
+    summary: "Read a file's description",
+    description: "A file's name, size, media type and digest.",
+    links: &[TO_CONTENT],
+    ..Doc::MISSING
+};
+
+const RANGE: &[Parameter] = &[
+    Parameter {
+        name: "Range",
+        schema_type: "string",
+        description: "`bytes=` and one range (RFC 9110, 14.2). Several ranges, or what is none, give the whole.",
+    },
+    Parameter {
+        name: "If-Range",
+        schema_type: "string",
+        description: "The ETag for which `Range` is meant; the whole comes if the file has another one.",
+    },
+];
+
+const OF_CONTENT: &[Parameter] = &[
+    Parameter {
+        name: "Content-Disposition",
+        schema_type: "string",
+        description: "`attachment`, with the file's name.",
+    },
+    Parameter {
+        name: "Content-Digest",
+        schema_type: "string",
+        description: "The digest of the bytes that were sent (RFC 9530).",
+    },
+    Parameter {
+        name: "Repr-Digest",
+        schema_type: "string",
+        description: "The digest of the whole file (RFC 9530).",
+    },
+    Parameter {
+        name: "Accept-Ranges",
+        schema_type: "string",
+        description: "`bytes`.",
+    },
+    Parameter {
+        name: "Content-Range",
+        schema_type: "string",
+        description: "Which bytes of how many, of a part.",
+    },
+];
+
+pub(in crate::endpoint) const CONTENT: Doc = Doc {
+    id: "getFileContent",
+    tag: TAG,
+    summary: "Download a file",
+    description: "The file's bytes under the media type that they showed, always as an attachment.",
+    errors_otherwise: &[(416, Code::ValidationError)],
+    also: &[(206, "The part that `Range` asked for.")],
+    request_headers: RANGE,
+    response_headers: OF_CONTENT,
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const EXPORT: Doc = Doc {
+    id: "exportLog",
+    tag: "Log",
+    summary: "Export the log",
+    description: "The log as lines of JSON that a stranger can replay: `log` first, then each batch with its \
+        leaves, and `checkpoint` at the end. Who shows credentials gets the organization's own requests \
+        behind each batch, with their signatures.",
+    errors: &[Code::Unauthenticated, Code::TokenExpired, Code::Forbidden],
+    may_authenticate: true,
+    ..Doc::MISSING
+};

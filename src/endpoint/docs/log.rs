@@ -1,0 +1,101 @@
+//! The public log.
+
+use super::{Doc, with_parameters};
+
+const TAG: &str = "Log";
+
+pub(in crate::endpoint) const LIST_BATCHES: Doc = Doc {
+    id: "listBatches",
+    tag: TAG,
+    summary: "List batches",
+    description: "The batches of the whole log, of all organizations: headers and signatures are public.",
+    links: &[with_parameters(
+        "getBatch",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET_BATCH: Doc = Doc {
+    id: "getBatch",
+    tag: TAG,
+    summary: "Read a batch, by id or number",
+    description: "A batch: its signed header, and how far it has come on the chain.",
+    links: &[
+        with_parameters("getBatchLeaves", &[("id", "$response.body#/id")]),
+        with_parameters("listBatchActions", &[("id", "$response.body#/number")]),
+    ],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET_LEAVES: Doc = Doc {
+    id: "getBatchLeaves",
+    tag: TAG,
+    summary: "Read a batch's leaves",
+    description: "The leaf hashes of a batch, in order. They show nothing about the actions, and give the \
+        root and the head that the header signs.",
+    links: &[with_parameters(
+        "listBatchActions",
+        &[("id", "$response.body#/batch_id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const LIST_BATCH_ACTIONS: Doc = Doc {
+    id: "listBatchActions",
+    tag: TAG,
+    summary: "List a batch's actions",
+    description: "The actions of a batch. Those of the caller's organization in full, others as sequence \
+        and leaf alone.",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const LIST_ANCHORS: Doc = Doc {
+    id: "listAnchors",
+    tag: TAG,
+    summary: "List anchors",
+    description: "The checkpoints that were sent to the chain, in order.",
+    links: &[with_parameters(
+        "getAnchor",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET_ANCHOR: Doc = Doc {
+    id: "getAnchor",
+    tag: TAG,
+    summary: "Read an anchor, by id or number",
+    description: "An anchor: what it commits to, its transaction, and how far that has come.",
+    links: &[with_parameters(
+        "getBatch",
+        &[("id", "$response.body#/last_batch")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET_CHECKPOINT: Doc = Doc {
+    id: "getCheckpoint",
+    tag: TAG,
+    summary: "Read the newest signed head",
+    description: "The newest head of the log, signed now. Keep it: with the consistency proof the next one \
+        shows that nothing before it was rewritten.",
+    links: &[with_parameters(
+        "getConsistencyProof",
+        &[
+            ("from", "$response.body#/checkpoint/batches"),
+            ("to", "$response.body#/checkpoint/batches"),
+        ],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET_CONSISTENCY: Doc = Doc {
+    id: "getConsistencyProof",
+    tag: TAG,
+    summary: "Prove that the log only grew",
+    description: "Proves that the log of one size is a prefix of the log of another (RFC 9162, 2.1.4). \
+        Sizes are numbers of batches.",
+    required: &["from", "to"],
+    ..Doc::MISSING
+};

@@ -1,0 +1,100 @@
+//! What the document says about each endpoint beyond its row: name, words, and where to go on with
+//! its answer. Examples stand in `src/openapi/examples.json`.
+
+pub(super) mod accounts;
+pub(super) mod bus;
+pub(super) mod events;
+pub(super) mod files;
+pub(super) mod keys;
+pub(super) mod log;
+pub(super) mod objects;
+pub(super) mod organization;
+pub(super) mod service;
+pub(super) mod templates;
+pub(super) mod webhooks;
+
+use super::Parameter;
+use crate::error::Code;
+
+/// An endpoint in the document.
+#[derive(Debug)]
+pub struct Doc {
+    /// `operationId`: the name that clients are generated with. Never changed.
+    pub id: &'static str,
+    /// The heading that it stands under.
+    pub tag: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// What it does and what to know about it. Lines between back quotes are shown as code.
+    pub description: &'static str,
+    /// Codes that the handler itself gives; those that follow from the row are not repeated.
+    pub errors: &'static [Code],
+    /// Errors whose status is not the usual one of their code.
+    pub errors_otherwise: &'static [(u16, Code)],
+    /// Other statuses that carry the same body as success, and when they are given.
+    pub also: &'static [(u16, &'static str)],
+    /// It is public, and tells more to who shows credentials.
+    pub may_authenticate: bool,
+    /// Parameters of the query that must be there.
+    pub required: &'static [&'static str],
+    /// Headers that requests may have, besides those that follow from the row.
+    pub request_headers: &'static [Parameter],
+    /// Headers of success, besides those that follow from the row.
+    pub response_headers: &'static [Parameter],
+    /// Where a caller can go on with the answer.
+    pub links: &'static [Link],
+}
+
+impl Doc {
+    /// An endpoint that nobody has described yet. A test names it.
+    pub const MISSING: Self = Self {
+        id: "",
+        tag: "",
+        summary: "",
+        description: "",
+        errors: &[],
+        errors_otherwise: &[],
+        also: &[],
+        may_authenticate: false,
+        required: &[],
+        request_headers: &[],
+        response_headers: &[],
+        links: &[],
+    };
+}
+
+/// A way from an answer to the next request (OpenAPI's Link Object).
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// `operationId` of the next request.
+    pub to: &'static str,
+    /// Its parameters: names, with runtime expressions for their values.
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// Its body: JSON, with runtime expressions in its texts. Empty where there is none.
+    pub body: &'static str,
+}
+
+/// A link that fills parameters of the path or the query.
+const fn with_parameters(
+    to: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+) -> Link {
+    Link {
+        to,
+        parameters,
+        body: "",
+    }
+}
+
+/// A link that fills parts of the body.
+const fn with_body(to: &'static str, body: &'static str) -> Link {
+    Link {
+        to,
+        parameters: &[],
+        body,
+    }
+}
+
+/// To the action that a change made, and to its proof.
+const TO_ACTION: Link = with_parameters("getAction", &[("id", "$response.body#/action_id")]);
+const TO_PROOF: Link = with_parameters("getActionProof", &[("id", "$response.body#/action_id")]);

@@ -1,0 +1,146 @@
+//! Objects.
+
+use super::{Doc, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
+use crate::endpoint::Parameter;
+use crate::error::Code;
+
+const TAG: &str = "Objects";
+
+const TO_OBJECT: Link = with_parameters("getObject", &[("id", "$response.body#/id")]);
+const TO_HISTORY: Link = with_parameters("listObjectHistory", &[("id", "$response.body#/id")]);
+
+const IF_MATCH: &[Parameter] = &[Parameter {
+    name: "If-Match",
+    schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}\")$"}"#,
+    description: "The ETag of the state that the change is meant for; 412 if the object has moved on.",
+}];
+
+const ETAG: &[Parameter] = &[Parameter {
+    name: "ETag",
+    schema_type: "string",
+    description: "The object's state after it, for `If-Match`.",
+}];
+
+pub(in crate::endpoint) const MINT: Doc = Doc {
+    id: "mintObject",
+    tag: TAG,
+    summary: "Mint an object",
+    description: "Makes an object of a template, for whom the template lets mint. Its properties are \
+        the template's, under those of the variation, under those of the body. It belongs to the \
+        caller, or to the wallet that `to` names by id or address.",
+    response_headers: ETAG,
+    links: &[
+        TO_OBJECT,
+        TO_HISTORY,
+        Link {
+            to: "updateObject",
+            parameters: &[("id", "$response.body#/id")],
+            body: "",
+        },
+        Link {
+            to: "transferObject",
+            parameters: &[("id", "$response.body#/id")],
+            body: r#"{"to": "$response.body#/owner_id"}"#,
+        },
+        with_body(
+            "submitAction",
+            r#"{"action_type": "lock", "object_id": "$response.body#/id"}"#,
+        ),
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const LIST: Doc = Doc {
+    id: "listObjects",
+    tag: TAG,
+    summary: "List objects",
+    description: "The objects of the caller's organization; with `template_id` those of a template, \
+        with `owner_id` those that a wallet owns, both of any organization as far as the caller may \
+        see them. Filters that are given must all hold; `POST /objects/search` takes trees of them.",
+    errors: &[Code::ResourceNotFound],
+    links: &[with_parameters(
+        "getObject",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const SEARCH: Doc = Doc {
+    id: "searchObjects",
+    tag: TAG,
+    summary: "Find objects by a filter",
+    description: "The objects that the caller sees and the filter finds: a tree of `and`, `or` and `not` over \
+        conditions on members and properties. Indexes serve it, and it reads no more than a bounded number of \
+        rows: past that it is refused, and a narrower filter helps.",
+    errors: &[Code::CursorInvalid],
+    links: &[with_parameters(
+        "getObject",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const COUNT: Doc = Doc {
+    id: "countObjects",
+    tag: TAG,
+    summary: "Count the objects that a filter finds",
+    description: "How many objects the caller sees that the filter finds, exactly. The bound on the rows \
+        that are read is that of the search.",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET: Doc = Doc {
+    id: "getObject",
+    tag: TAG,
+    summary: "Read an object",
+    description: "An object of the caller's organization, of the caller, or of a public template; with \
+        `at_sequence` as it stood then, as far as its listed history reaches.",
+    errors: &[Code::Gone],
+    links: &[
+        TO_HISTORY,
+        with_parameters("getTemplate", &[("id", "$response.body#/template_id")]),
+    ],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const UPDATE: Doc = Doc {
+    id: "updateObject",
+    tag: TAG,
+    summary: "Merge a patch into an object's properties",
+    description: "Merges a patch into an object's properties (RFC 7396): members that are null go, \
+        objects are merged, anything else is replaced. Numbers that the patch does not touch keep \
+        their spelling. The properties may have 1,048,576 bytes of compact JSON in all. `If-Match` \
+        makes it a change of one known state.",
+    errors: &[Code::PreconditionFailed],
+    request_headers: IF_MATCH,
+    response_headers: ETAG,
+    links: &[TO_OBJECT, TO_HISTORY, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const TRANSFER: Doc = Doc {
+    id: "transferObject",
+    tag: TAG,
+    summary: "Give an object to another wallet",
+    description: "Gives an object to another wallet, named by its id or its address.",
+    errors: &[Code::PreconditionFailed],
+    request_headers: IF_MATCH,
+    response_headers: ETAG,
+    links: &[TO_OBJECT, TO_HISTORY, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const HISTORY: Doc = Doc {
+    id: "listObjectHistory",
+    tag: TAG,
+    summary: "List an object's last actions",
+    description: "The last 1,000 actions on an object, newest first whatever `order` says. Older ones \
+        leave this list and stay in the log; `pruned_before` tells from which version on it is whole.",
+    links: &[with_parameters(
+        "getAction",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};

@@ -1,0 +1,81 @@
+//! The service itself.
+
+use super::Doc;
+
+const TAG: &str = "Service";
+
+pub(in crate::endpoint) const DOMAIN: Doc = Doc {
+    id: "getDomain",
+    tag: TAG,
+    summary: "Read the domain of every signature",
+    description: "The EIP-712 domain under which everything is signed, with the types, in the shape of \
+        EIP-5267, and the address of the sequencer. A careful client compares it with the contract's.",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const KEYS: Doc = Doc {
+    id: "getTokenKeys",
+    tag: TAG,
+    summary: "Read the public keys of access tokens",
+    description: "The public keys that access tokens are signed with, as a JWK set (RFC 7517).",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const HEALTH: Doc = Doc {
+    id: "getHealth",
+    tag: TAG,
+    summary: "Tell that the process answers",
+    description: "Answers as long as the process does.",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const READY: Doc = Doc {
+    id: "getReadiness",
+    tag: TAG,
+    summary: "Tell whether the server takes changes",
+    description: "Whether the server takes changes, with the log's head. 503 and the reason if it is \
+        read-only; reads go on then.",
+    also: &[(503, "It takes no changes now.")],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const VERSION: Doc = Doc {
+    id: "getVersion",
+    tag: TAG,
+    summary: "Tell what runs",
+    description: "The name and version of what runs.",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const DOCUMENT: Doc = Doc {
+    id: "getDocument",
+    tag: TAG,
+    summary: "Read this document",
+    description: "This document. It is made from the table that routes requests.",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const REFERENCE: Doc = Doc {
+    id: "getReference",
+    tag: TAG,
+    summary: "Read the reference",
+    description: "The reference for people: a page that shows this document, and loads nothing from \
+        anywhere else.",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const REFERENCE_STYLE: Doc = Doc {
+    id: "getReferenceStyle",
+    tag: TAG,
+    summary: "Read the reference's style sheet",
+    description: "The style sheet of the reference.",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const REFERENCE_SCRIPT: Doc = Doc {
+    id: "getReferenceScript",
+    tag: TAG,
+    summary: "Read the reference's script",
+    description: "The script of the reference.",
+    ..Doc::MISSING
+};

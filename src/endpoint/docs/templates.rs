@@ -1,0 +1,102 @@
+//! Templates.
+
+use super::{Doc, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
+use crate::error::Code;
+
+const TAG: &str = "Templates";
+
+pub(in crate::endpoint) const CREATE: Doc = Doc {
+    id: "createTemplate",
+    tag: TAG,
+    summary: "Make a template",
+    description: "Makes a template in the caller's organization, for its owners and admins. Objects \
+        begin with the template's properties. `actions` says who may do what with them, where the \
+        default does not fit: owners act, issuers mint. Kinds of one's own begin with `x.`. \
+        `max_supply` bounds how many are ever minted. The name is unique in the organization.",
+    links: &[
+        with_parameters("getTemplate", &[("id", "$response.body#/id")]),
+        with_parameters("createVariations", &[("id", "$response.body#/id")]),
+        with_parameters("updateTemplate", &[("id", "$response.body#/id")]),
+        with_parameters("listVariations", &[("id", "$response.body#/id")]),
+        with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
+        Link {
+            to: "listObjects",
+            parameters: &[("template_id", "$response.body#/id")],
+            body: "",
+        },
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const LIST: Doc = Doc {
+    id: "listTemplates",
+    tag: TAG,
+    summary: "List the organization's templates",
+    description: "The templates of the caller's organization, in the order in which they were made.",
+    links: &[with_parameters(
+        "getTemplate",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET: Doc = Doc {
+    id: "getTemplate",
+    tag: TAG,
+    summary: "Read a template",
+    description: "A template of the caller's organization, or a public one. Templates rarely change: \
+        keep the answer with its ETag and ask with `If-None-Match`.",
+    links: &[
+        with_parameters("listVariations", &[("id", "$response.body#/id")]),
+        with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
+    ],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const UPDATE: Doc = Doc {
+    id: "updateTemplate",
+    tag: TAG,
+    summary: "Change a template",
+    description: "Replaces the members that are named, each as a whole, for owners and admins of the \
+        template's organization. Once an object was minted a template stays as it is: make a variation. \
+        Its supply stays what it was made with.",
+    links: &[
+        with_parameters("getTemplate", &[("id", "$response.body#/id")]),
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const CREATE_VARIATIONS: Doc = Doc {
+    id: "createVariations",
+    tag: TAG,
+    summary: "Make variations, all or none",
+    description: "Makes up to 500 variations of a template, all or none: a name, and properties that \
+        are merged over the template's. One bare variation is taken too.",
+    links: &[
+        with_parameters("listVariations", &[("id", "$response.body#/template/id")]),
+        with_body(
+            "mintObject",
+            r#"{"template_id": "$response.body#/template/id", "variation_id": "$response.body#/items/0/id"}"#,
+        ),
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const LIST_VARIATIONS: Doc = Doc {
+    id: "listVariations",
+    tag: TAG,
+    summary: "List a template's variations",
+    description: "A template's variations, in the order in which they were made.",
+    errors: &[Code::ResourceNotFound],
+    links: &[with_body(
+        "mintObject",
+        r#"{"template_id": "$request.path.id", "variation_id": "$response.body#/items/0/id"}"#,
+    )],
+    ..Doc::MISSING
+};

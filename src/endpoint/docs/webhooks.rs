@@ -1,0 +1,125 @@
+//! Webhooks.
+
+use super::{Doc, Link, TO_ACTION, TO_PROOF, with_parameters};
+use crate::error::Code;
+
+const TAG: &str = "Webhooks";
+
+const TO_WEBHOOK: Link = with_parameters("getWebhook", &[("id", "$response.body#/id")]);
+const TO_UPDATE: Link = with_parameters("updateWebhook", &[("id", "$response.body#/id")]);
+const TO_ROTATE: Link = with_parameters("rotateWebhookSecret", &[("id", "$response.body#/id")]);
+const TO_DELETE: Link = with_parameters("deleteWebhook", &[("id", "$response.body#/id")]);
+const TO_TEST: Link = with_parameters("testWebhook", &[("id", "$response.body#/id")]);
+const TO_DELIVERIES: Link =
+    with_parameters("listWebhookDeliveries", &[("id", "$response.body#/id")]);
+
+pub(in crate::endpoint) const CREATE: Doc = Doc {
+    id: "createWebhook",
+    tag: TAG,
+    summary: "Make a webhook",
+    description: "Makes a webhook of the caller's organization, for its owners and admins: events of the \
+        named types are sent to the URL, at least once each and in order for each object, signed as \
+        Standard Webhooks 1.0 says. `secret` is shown in this answer and never again. The host must be \
+        on the public internet. What fails is tried again for three days; 410 switches the webhook off.",
+    errors: &[Code::StateViolation],
+    links: &[
+        TO_WEBHOOK,
+        TO_UPDATE,
+        TO_ROTATE,
+        TO_DELETE,
+        TO_TEST,
+        TO_DELIVERIES,
+        TO_ACTION,
+        TO_PROOF,
+    ],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const LIST: Doc = Doc {
+    id: "listWebhooks",
+    tag: TAG,
+    summary: "List the organization's webhooks",
+    description: "The webhooks of the caller's organization that were not ended, without their secrets.",
+    links: &[with_parameters(
+        "getWebhook",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET: Doc = Doc {
+    id: "getWebhook",
+    tag: TAG,
+    summary: "Read a webhook",
+    description: "A webhook without its secret.",
+    links: &[TO_UPDATE, TO_DELIVERIES],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const UPDATE: Doc = Doc {
+    id: "updateWebhook",
+    tag: TAG,
+    summary: "Change a webhook",
+    description: "Changes what is named; what is absent stays. `active` switches it on again after a \
+        receiver's 410.",
+    links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const DELETE: Doc = Doc {
+    id: "deleteWebhook",
+    tag: TAG,
+    summary: "End a webhook",
+    description: "Ends a webhook: nothing is sent any more. The payload that is signed is empty. It stays in the log and leaves the list.",
+    links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const ROTATE: Doc = Doc {
+    id: "rotateWebhookSecret",
+    tag: TAG,
+    summary: "Give a webhook a new secret",
+    description: "Gives a webhook a new secret, which is shown in this answer and never again. For \
+        `overlap_s` seconds, a day if that is absent, messages carry the signatures of both.",
+    links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const DELIVERIES: Doc = Doc {
+    id: "listWebhookDeliveries",
+    tag: TAG,
+    summary: "List a webhook's deliveries",
+    description: "What was sent, what came of it, and when the next attempt is due; newest first whatever \
+        `order` says.",
+    links: &[with_parameters(
+        "redeliver",
+        &[
+            ("id", "$request.path.id"),
+            ("delivery_id", "$response.body#/items/0/id"),
+        ],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const TEST: Doc = Doc {
+    id: "testWebhook",
+    tag: TAG,
+    summary: "Send a test event",
+    description: "Sends an event of the type `webhook.test` and waits for the receiver's answer, which this \
+        answer tells; it is not kept among the deliveries. It changes nothing and is not signed; owners and admins may ask for it.",
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const REDELIVER: Doc = Doc {
+    id: "redeliver",
+    tag: TAG,
+    summary: "Make a delivery again",
+    description: "Queues a delivery anew, whatever became of it, with the same message and id. It is made \
+        in its turn among the object's other deliveries.",
+    errors: &[Code::StateViolation],
+    links: &[with_parameters(
+        "listWebhookDeliveries",
+        &[("id", "$response.body#/webhook_id")],
+    )],
+    ..Doc::MISSING
+};

@@ -1,0 +1,93 @@
+//! Requests that were really sent, with the answers that really came: one story from a new wallet
+//! to a proof. `make examples` sends them again and writes the file anew; a test sends them and
+//! fails where an answer has another form than the file says.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// One request of the story.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Example {
+    /// `operationId`; absent where the story does something else.
+    #[serde(default)]
+    pub(super) operation: String,
+    /// The example's name in the document; unique in its operation.
+    #[serde(default)]
+    pub(super) name: String,
+    /// One line about it.
+    pub(super) summary: String,
+    /// Who sends it: the story's name for a wallet.
+    #[serde(default, rename = "as")]
+    _caller: String,
+    /// Parameters of the path.
+    #[serde(default)]
+    pub(super) path: Map<String, Value>,
+    /// Parameters of the query.
+    #[serde(default)]
+    pub(super) query: Map<String, Value>,
+    /// Headers besides token and signature.
+    #[serde(default)]
+    pub(super) headers: Map<String, Value>,
+    /// The signature's headers.
+    #[serde(default)]
+    pub(super) signature: Map<String, Value>,
+    /// The body.
+    pub(super) body: Option<Value>,
+    /// The answer's status.
+    #[serde(default)]
+    pub(super) status: u16,
+    /// Headers of the answer that later requests use.
+    #[serde(default, rename = "response_headers")]
+    _response_headers: Map<String, Value>,
+    /// The answer's body, where it is JSON and not too long to show.
+    pub(super) response: Option<Value>,
+    /// What the operator does at this point of the story.
+    #[serde(default, rename = "operator")]
+    _operator: String,
+}
+
+static STORY: LazyLock<Vec<Example>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("examples.json")).expect("a test reads the file")
+});
+
+/// The examples of an operation, in the story's order.
+pub(super) fn of(operation: &str) -> impl Iterator<Item = &'static Example> {
+    STORY
+        .iter()
+        .filter(move |example| example.operation == operation)
+}
+
+/// The first example of an operation that went well.
+pub(super) fn first(operation: &str) -> Option<&'static Example> {
+    of(operation).find(|example| example.status < 400)
+}
+
+/// The first value that an example of an operation gives a parameter of the query.
+pub(super) fn query_value(operation: &str, name: &str) -> Option<&'static Value> {
+    of(operation)
+        .filter(|example| example.status < 400)
+        .find_map(|example| example.query.get(name))
+}
+
+/// The first value that an example of an operation has in a header.
+pub(super) fn header_value(operation: &str, name: &str) -> Option<&'static Value> {
+    of(operation)
+        .filter(|example| example.status < 400)
+        .find_map(|example| example.headers.get(name))
+}
+
+/// What an example has in a header of the signature.
+pub(super) fn signature_header(name: &str) -> Option<&'static str> {
+    STORY
+        .iter()
+        .find_map(|example| example.signature.get(name)?.as_str())
+}
+
+/// All of them.
+#[cfg(test)]
+pub(super) fn all() -> &'static [Example] {
+    &STORY
+}

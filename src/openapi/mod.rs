@@ -1,0 +1,115 @@
+//! The OpenAPI 3.1 document, made from the table of endpoints.
+
+mod examples;
+mod operation;
+mod parameters;
+mod responses;
+mod webhooks;
+mod words;
+
+use std::sync::LazyLock;
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::auth::api_key::API_KEY;
+use crate::endpoint::TABLE;
+use crate::views::schema;
+use responses::Responses;
+
+static DOCUMENT: LazyLock<Vec<u8>> =
+    LazyLock::new(|| serde_json::to_vec(&document()).unwrap_or_default());
+
+/// The document, made once.
+pub fn document_json() -> &'static [u8] {
+    &DOCUMENT
+}
+
+/// What makes the schemas and collects them.
+struct Schemas {
+    /// Bodies are described as they are read,
+    reading: SchemaGenerator,
+    /// answers as they are written.
+    writing: SchemaGenerator,
+}
+
+impl Schemas {
+    fn new() -> Self {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        });
+        Self {
+            reading: settings.clone().for_deserialize().into_generator(),
+            writing: settings.for_serialize().into_generator(),
+        }
+    }
+
+    fn into_definitions(mut self) -> Map<String, Value> {
+        let mut definitions = self.reading.take_definitions(true);
+        for (name, schema) in self.writing.take_definitions(true) {
+            let other = definitions.insert(name.clone(), schema.clone());
+            debug_assert!(
+                other.is_none_or(|other| other == schema),
+                "{name} is read and written in two forms under one name"
+            );
+        }
+        definitions
+    }
+}
+
+/// Makes the document.
+pub fn document() -> Value {
+    let mut schemas = Schemas::new();
+    let mut responses = Responses::default();
+    let mut paths: Map<String, Value> = Map::new();
+    for (place, endpoint) in TABLE.iter().enumerate() {
+        let mut operation = operation::of(endpoint, &mut schemas, &mut responses);
+        // A JSON object has no order of its own; a reader wants the table's.
+        operation["x-order"] = json!(place);
+        let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
+        path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
+    }
+    let webhooks = webhooks::of(&mut schemas);
+    schemas.writing.subschema_for::<schema::Error>();
+    schemas.writing.subschema_for::<schema::Problem>();
+    json!({
+        "openapi": "3.1.0",
+        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+        "info": {
+            "title": "Digital Object Service API",
+            "version": "3",
+            "summary": words::SUMMARY,
+            "description": words::DESCRIPTION,
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "/", "description": "The server that this document came from" }],
+        "tags": words::tags(),
+        "paths": paths,
+        "webhooks": webhooks,
+        "components": {
+            "schemas": schemas.into_definitions(),
+            "parameters": parameters::components(),
+            "headers": responses::header_components(),
+            "responses": responses.into_components(),
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "JWT",
+                    "description": words::BEARER,
+                },
+                "api_key": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": API_KEY,
+                    "description": words::API_KEY,
+                },
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! Parameters: of the path, the query, and the headers that requests may or must have.
+
+use kedge_protocol::Prefix;
+use serde_json::{Map, Value, json};
+
+use super::examples;
+use crate::endpoint::{Endpoint, MIN_SEQUENCE, Parameter, Signs};
+use crate::signing;
+use crate::views::scalars::id_pattern;
+
+/// What a parameter of the path names, by the path up to it.
+const PATH_IDS: &[(&str, Named)] = &[
+    ("/templates/", Named::Id(Prefix::Template)),
+    ("/objects/", Named::Id(Prefix::Object)),
+    ("/files/", Named::Id(Prefix::File)),
+    ("/api-keys/", Named::Id(Prefix::Key)),
+    ("/webhooks/{id}/deliveries/", Named::Id(Prefix::Delivery)),
+    ("/webhooks/", Named::Id(Prefix::Webhook)),
+    ("/organizations/me/members/", Named::Id(Prefix::Wallet)),
+    ("/wallets/me/keys/", Named::Address),
+    ("/ebus/actions/", Named::IdOr(Prefix::Action, "sequence")),
+    ("/batches/", Named::IdOr(Prefix::Batch, "number")),
+    ("/anchors/", Named::IdOr(Prefix::Anchor, "number")),
+];
+
+/// What a parameter of a path can be.
+#[derive(Clone, Copy)]
+enum Named {
+    /// An identifier.
+    Id(Prefix),
+    /// An identifier, or a number of this name.
+    IdOr(Prefix, &'static str),
+    /// An address.
+    Address,
+}
+
+/// A parameter's JSON Schema, from the name of a type or a whole schema.
+pub(super) fn schema(parameter: &Parameter) -> Value {
+    let text = parameter.schema_type;
+    // A test reads every row's.
+    serde_json::from_str(text).unwrap_or_else(|_| json!({ "type": text }))
+}
+
+/// All of an endpoint's parameters.
+pub(super) fn of(endpoint: &Endpoint) -> Vec<Value> {
+    let example = examples::first(endpoint.operation_id().as_ref());
+    let mut parameters: Vec<Value> = Vec::new();
+    for (begin, _) in endpoint.path.match_indices('{') {
+        let (before, rest) = endpoint.path.split_at(begin);
+        let name = rest[1..].split('}').next().unwrap_or_default();
+        let mut described = path_parameter(name, before);
+        if let Some(value) = example.and_then(|example| example.path.get(name)) {
+            described["example"] = value.clone();
+        }
+        parameters.push(described);
+    }
+    let min_sequence = endpoint.reads_log().then_some(&MIN_SEQUENCE);
+    let query = endpoint.query.iter().copied().flatten();
+    for parameter in query.chain(min_sequence) {
+        let mut described = described(parameter, "query");
+        if endpoint.doc.required.contains(&parameter.name) {
+            described["required"] = json!(true);
+        }
+        if parameter.name == "offset" {
+            described["deprecated"] = json!(true);
+        }
+        if let Some(value) = examples::query_value(&endpoint.operation_id(), parameter.name) {
+            described["example"] = value.clone();
+        }
+        parameters.push(described);
+    }
+    if endpoint.etag {
+        parameters.push(reference("If-None-Match"));
+    }
+    for header in endpoint.doc.request_headers {
+        let mut described = described(header, "header");
+        if let Some(value) = examples::header_value(&endpoint.operation_id(), header.name) {
+            described["example"] = value.clone();
+        }
+        parameters.push(described);
+    }
+    if endpoint.signs != Signs::Nothing {
+        parameters.extend(signing::HEADERS.iter().map(|name| reference(name)));
+        parameters.push(reference("Idempotency-Key"));
+    }
+    parameters.push(reference("X-Request-Id"));
+    parameters
+}
+
+fn described(parameter: &Parameter, place: &str) -> Value {
+    json!({
+        "name": parameter.name,
+        "in": place,
+        "description": parameter.description,
+        "schema": schema(parameter),
+    })
+}
+
+fn path_parameter(name: &str, before: &str) -> Value {
+    let known = PATH_IDS.iter().find(|(path, _)| before.starts_with(path));
+    let (description, pattern) = match known.map(|(_, named)| *named) {
+        Some(Named::Id(prefix)) => (
+            format!("An identifier that begins with `{}_`.", prefix.text()),
+            format!("^{}$", id_pattern(prefix)),
+        ),
+        Some(Named::IdOr(prefix, number)) => (
+            format!(
+                "An identifier that begins with `{}_`, or the {number}.",
+                prefix.text()
+            ),
+            format!("^({}|[0-9]{{1,19}})$", id_pattern(prefix)),
+        ),
+        Some(Named::Address) => (
+            "The key's address.".to_owned(),
+            "^0x[0-9a-fA-F]{40}$".to_owned(),
+        ),
+        None => ("Which one.".to_owned(), "^[A-Za-z0-9._-]+$".to_owned()),
+    };
+    json!({
+        "name": name,
+        "in": "path",
+        "required": true,
+        "description": description,
+        "schema": { "type": "string", "pattern": pattern },
+    })
+}
+
+/// `x-signature-nonce` becomes `X-Signature-Nonce`: as headers are written, and the component's
+/// name.
+fn written(name: &str) -> String {
+    let capital = |word: &str| {
+        let (first, rest) = word.split_at(usize::from(!word.is_empty()));
+        first.to_ascii_uppercase() + rest
+    };
+    name.split('-').map(capital).collect::<Vec<_>>().join("-")
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/parameters/{}", written(name)) })
+}
+
+/// Header parameters that many operations share.
+pub(super) fn components() -> Value {
+    let mut components = Map::new();
+    for name in signing::HEADERS {
+        let (pattern, description, example) = match name {
+            "x-signature" => (
+                "^0x[0-9a-fA-F]{130}$",
+                "r ‖ s ‖ v of the EIP-712 signature, hexadecimal; s in the lower half.",
+                None,
+            ),
+            "x-signature-address" => (
+                "^0x[0-9a-fA-F]{40}$",
+                "The address that signs: an active key of the caller's wallet.",
+                None,
+            ),
+            "x-signature-nonce" => (
+                "^[0-9]{1,20}$",
+                "A nonce that the address has not spent, decimal: the highest plus one is always right.",
+                Some("7"),
+            ),
+            "x-signature-deadline" => (
+                "^[0-9]{1,20}$",
+                "Until when the request may be placed: Unix seconds, at most 24 h ahead.",
+                Some("1767225600"),
+            ),
+            _ => (
+                "^0x[0-9a-fA-F]{64}$",
+                "32 random bytes, the seed of the actions' salts, hexadecimal.",
+                None,
+            ),
+        };
+        let example = examples::signature_header(&written(name)).or(example);
+        let parameter = json!({
+            "name": written(name),
+            "in": "header",
+            "required": true,
+            "description": description,
+            "schema": { "type": "string", "pattern": pattern },
+            "example": example,
+        });
+        components.insert(written(name), parameter);
+    }
+    let key = json!({
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "A name for this request, of the caller's choice, kept for a day at least: sent \
+            again under it, the request is answered as the first time and nothing is done twice.",
+        "schema": { "type": "string", "pattern": "^[!-~]{1,255}$" },
+        "example": "3f1c9a52-order-118",
+    });
+    components.insert("Idempotency-Key".to_owned(), key);
+    // Neither is ever a reason to refuse a request, so neither has a form that it must have.
+    let more = [
+        (
+            "If-None-Match",
+            "ETags that the caller has; 304 without a body if one of them is current.",
+            "\"d41d8cd98f00b204e9800998ecf8427e\"",
+        ),
+        (
+            "X-Request-Id",
+            "An id of the caller's own for this request: at most 128 ASCII letters, digits, `.`, `_` \
+             and `-`. The answer has it again.",
+            "checkout-7f3a",
+        ),
+    ];
+    for (name, description, example) in more {
+        let parameter = json!({
+            "name": name,
+            "in": "header",
+            "description": description,
+            "schema": { "type": "string" },
+            "example": example,
+        });
+        components.insert(name.to_owned(), parameter);
+    }
+    Value::Object(components)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::TABLE;
+
+    #[test]
+    fn headers_are_written_as_usual() {
+        assert_eq!(written("x-signature-nonce"), "X-Signature-Nonce");
+        assert_eq!(written("If-None-Match"), "If-None-Match");
+    }
+
+    #[test]
+    fn every_schema_of_a_parameter_can_be_read() {
+        let types = ["string", "integer", "number", "boolean"];
+        for endpoint in TABLE.iter() {
+            let headers = endpoint.doc.request_headers.iter();
+            for parameter in endpoint.query.iter().copied().flatten().chain(headers) {
+                let kind = schema(parameter)["type"].clone();
+                assert!(
+                    types.iter().any(|known| kind == *known),
+                    "{} {}: {} is neither a type nor a schema",
+                    endpoint.path,
+                    parameter.name,
+                    parameter.schema_type
+                );
+                assert!(parameter.description.ends_with('.'), "{}", parameter.name);
+            }
+        }
+    }
+}

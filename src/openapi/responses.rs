@@ -1,0 +1,226 @@
+//! Answers: their headers, and the errors of each status with all their codes.
+
+use std::collections::BTreeMap;
+
+use hyper::StatusCode;
+use serde_json::{Map, Value, json};
+
+use crate::endpoint::{Auth, Endpoint, Signs};
+use crate::envelope::{Form, PROBLEM_JSON};
+use crate::error::{ApiError, Code};
+use crate::limits;
+
+/// Headers of answers: name, JSON Schema type, whether it is always there where it is told of, meaning.
+const HEADERS: &[(&str, &str, bool, &str)] = &[
+    (
+        "X-Request-Id",
+        "string",
+        true,
+        "The request's id, as it was sent or as the server made it.",
+    ),
+    (
+        "X-Sequence",
+        "integer",
+        true,
+        "The highest sequence of the log that the answer reflects.",
+    ),
+    (
+        "Cache-Control",
+        "string",
+        true,
+        "How the answer may be kept.",
+    ),
+    (
+        "ETag",
+        "string",
+        true,
+        "The answer's version, for `If-None-Match`.",
+    ),
+    (
+        "X-Nonce-Highest",
+        "string",
+        false,
+        "The signer's highest spent nonce, decimal.",
+    ),
+    (
+        "Idempotent-Replayed",
+        "string",
+        false,
+        "`true` where the request's `Idempotency-Key` was carried out before, and nothing was done again.",
+    ),
+    (
+        "Deprecation",
+        "string",
+        false,
+        "Since when the way in which it was asked is deprecated (RFC 9745).",
+    ),
+    (
+        "Link",
+        "string",
+        false,
+        "What to use instead, as `rel=\"successor-version\"`.",
+    ),
+    (
+        "WWW-Authenticate",
+        "string",
+        false,
+        "How to authenticate (RFC 6750).",
+    ),
+    (
+        "Retry-After",
+        "integer",
+        false,
+        "Seconds until another try makes sense.",
+    ),
+];
+
+/// What every answer has: an organization without any limit alone has no limits to be told of.
+fn common() -> Vec<&'static str> {
+    let of_limits = limits::fields::DESCRIPTIONS.map(|(name, ..)| name);
+    let always = ["X-Request-Id", "X-Sequence", "Cache-Control"];
+    always.into_iter().chain(of_limits).collect()
+}
+
+/// The components of all headers.
+pub(super) fn header_components() -> Value {
+    let of_limits = limits::fields::DESCRIPTIONS
+        .map(|(name, description, schema_type)| (name, schema_type, false, description));
+    let component = |(name, schema_type, required, description): &(&str, &str, bool, &str)| {
+        let header = json!({
+            "description": format!("{}.", description.trim_end_matches('.')),
+            "required": required,
+            "schema": { "type": schema_type },
+        });
+        ((*name).to_owned(), header)
+    };
+    let all = HEADERS.iter().chain(&of_limits);
+    Value::Object(all.map(component).collect())
+}
+
+fn headers(names: &[&str]) -> Map<String, Value> {
+    let reference = |name: &&str| {
+        let header = json!({ "$ref": format!("#/components/headers/{name}") });
+        ((*name).to_owned(), header)
+    };
+    names.iter().map(reference).collect()
+}
+
+/// The headers of success.
+pub(super) fn success_headers(endpoint: &Endpoint) -> Map<String, Value> {
+    let mut names = common();
+    if endpoint.etag {
+        names.push("ETag");
+    }
+    if endpoint.signs != Signs::Nothing {
+        names.extend(["X-Nonce-Highest", "Idempotent-Replayed"]);
+    }
+    if endpoint.parameter_names().contains(&"offset") {
+        names.extend(["Deprecation", "Link"]);
+    }
+    let mut headers = headers(&names);
+    for header in endpoint.doc.response_headers {
+        let described = json!({
+            "description": header.description,
+            "schema": super::parameters::schema(header),
+        });
+        headers.insert(header.name.to_owned(), described);
+    }
+    headers
+}
+
+/// The errors of all endpoints: those that say the same are one component.
+#[derive(Default)]
+pub(super) struct Responses(BTreeMap<String, Value>);
+
+impl Responses {
+    /// The errors of an endpoint, by status.
+    pub(super) fn errors(&mut self, endpoint: &Endpoint) -> BTreeMap<u16, Value> {
+        let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+        for code in endpoint.codes() {
+            by_status.entry(code.status()).or_default().push(code);
+        }
+        for &(status, code) in endpoint.doc.errors_otherwise {
+            by_status.entry(status).or_default().push(code);
+        }
+        by_status
+            .into_iter()
+            .map(|(status, codes)| (status, self.component(endpoint, status, &codes)))
+            .collect()
+    }
+
+    fn component(&mut self, endpoint: &Endpoint, status: u16, codes: &[Code]) -> Value {
+        let mut names = common();
+        let with_token = endpoint.auth == Auth::Bearer || endpoint.doc.may_authenticate;
+        if status == 401 && with_token {
+            names.push("WWW-Authenticate");
+        }
+        if matches!(status, 429 | 503) {
+            names.push("Retry-After");
+        }
+        // Before the signature is known nobody is told about nonces.
+        let signed = endpoint.signs != Signs::Nothing;
+        if signed && matches!(status, 403..=422) && status != 415 {
+            names.push("X-Nonce-Highest");
+        }
+        let texts: Vec<&str> = codes.iter().map(|code| code.text()).collect();
+        let mut key = format!("{status}.{}", texts.join("."));
+        // The same codes come with different headers.
+        for (name, mark) in [
+            ("WWW-Authenticate", ".token"),
+            ("X-Nonce-Highest", ".signed"),
+        ] {
+            if names.contains(&name) {
+                key.push_str(mark);
+            }
+        }
+        self.0
+            .entry(key.clone())
+            .or_insert_with(|| response(status, codes, &names));
+        json!({ "$ref": format!("#/components/responses/{key}") })
+    }
+
+    pub(super) fn into_components(self) -> Value {
+        Value::Object(self.0.into_iter().collect())
+    }
+}
+
+fn response(status: u16, codes: &[Code], names: &[&str]) -> Value {
+    let texts: Vec<&str> = codes.iter().map(|code| code.text()).collect();
+    let lines = codes
+        .iter()
+        .map(|code| format!("`{}`: {}", code.text(), code.meaning()));
+    let narrowed = |schema: &str| {
+        json!({
+            "allOf": [{ "$ref": format!("#/components/schemas/{schema}") }],
+            "properties": { "code": { "enum": texts }, "status": { "const": status } },
+        })
+    };
+    json!({
+        "description": lines.collect::<Vec<_>>().join("\n\n"),
+        "headers": headers(names),
+        "content": {
+            "application/json": {
+                "schema": narrowed("Error"),
+                "examples": examples(status, codes, Form::Envelope),
+            },
+            PROBLEM_JSON: {
+                "schema": narrowed("Problem"),
+                "examples": examples(status, codes, Form::Problem),
+            },
+        },
+    })
+}
+
+/// Each code as the server writes it.
+fn examples(status: u16, codes: &[Code], form: Form) -> Value {
+    let example = |code: &Code| {
+        let error = ApiError {
+            status: StatusCode::from_u16(status).ok(),
+            ..ApiError::new(*code, code.meaning())
+        };
+        let written = form.write(&error, "9f2c41d07ab3-1c");
+        let value: Value = serde_json::from_slice(&written).unwrap_or_default();
+        (code.text().to_owned(), json!({ "value": value }))
+    };
+    Value::Object(codes.iter().map(example).collect())
+}

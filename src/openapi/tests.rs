@@ -1,0 +1,170 @@
+//! What the document must be, as far as it can be told without a server.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{document, examples, words};
+use crate::endpoint::TABLE;
+use crate::error::Code;
+
+/// Where a row is documented.
+const HOW: &str = "see src/endpoint/docs/mod.rs, and src/openapi/examples.rs for the examples";
+
+#[test]
+fn every_endpoint_is_documented() {
+    let mut ids = HashSet::new();
+    for endpoint in TABLE.iter() {
+        let row = format!("{} {}", endpoint.method, endpoint.path);
+        let id = endpoint.doc.id;
+        assert!(!id.is_empty(), "{row} needs a doc; {HOW}");
+        assert!(ids.insert(id), "{row}: {id} stands twice");
+        let description = endpoint.doc.description;
+        assert!(
+            description.ends_with('.'),
+            "{row} needs a description; {HOW}"
+        );
+        assert!(
+            words::is_tag(endpoint.tag),
+            "{row}: no heading {}",
+            endpoint.tag
+        );
+        let known = endpoint.parameter_names();
+        let required = endpoint.doc.required.iter();
+        assert!(
+            required.into_iter().all(|name| known.contains(name)),
+            "{row}"
+        );
+        let shown = examples::of(id).any(|example| example.status == endpoint.status);
+        assert!(shown, "{row} needs an example that goes well; {HOW}");
+        let is_read = endpoint.request.is_none();
+        let sent = examples::of(id).any(|example| is_read || example.body.is_some());
+        assert!(sent, "{row} needs an example with a body; {HOW}");
+    }
+}
+
+#[test]
+fn examples_are_of_operations_and_named_once() {
+    let mut seen = HashSet::new();
+    for example in examples::all() {
+        assert!(example.summary.ends_with('.'), "{example:?}");
+        if example.operation.is_empty() {
+            continue;
+        }
+        let mut rows = TABLE.iter();
+        let row = rows.find(|row| row.doc.id == example.operation);
+        let row = row.unwrap_or_else(|| panic!("no operation {}", example.operation));
+        let name = (&example.operation, &example.name);
+        assert!(seen.insert(name), "{name:?} stands twice");
+        assert!(!example.name.is_empty(), "{}", example.operation);
+        let known = row.parameter_names();
+        for parameter in example.query.keys() {
+            assert!(
+                known.contains(&parameter.as_str()) || example.status == 400,
+                "{name:?}: {parameter}"
+            );
+        }
+        let documented = row.status == example.status
+            || row
+                .doc
+                .also
+                .iter()
+                .any(|(status, _)| *status == example.status)
+            || row
+                .doc
+                .errors_otherwise
+                .iter()
+                .any(|(status, _)| *status == example.status)
+            || (row.etag && example.status == 304)
+            || row
+                .codes()
+                .iter()
+                .any(|code| code.status() == example.status);
+        assert!(documented, "{name:?} got {}", example.status);
+        let code = example
+            .response
+            .as_ref()
+            .and_then(|body| body["code"].as_str());
+        if let Some(code) = code.filter(|_| example.status >= 400) {
+            let codes = row.codes();
+            let known = codes.iter().any(|known| known.text() == code);
+            assert!(known, "{name:?} got {code}, which the row does not give");
+        }
+    }
+}
+
+#[test]
+fn links_lead_to_operations_and_fill_what_these_have() {
+    for endpoint in TABLE.iter() {
+        let mut names = HashSet::new();
+        for link in endpoint.doc.links {
+            let from = endpoint.doc.id;
+            assert!(names.insert(link.to), "{from} has two links to {}", link.to);
+            let mut rows = TABLE.iter();
+            let target = rows.find(|row| row.doc.id == link.to);
+            let target = target.unwrap_or_else(|| panic!("{from}: no operation {}", link.to));
+            for (parameter, value) in link.parameters {
+                let in_path = target.path.contains(&format!("{{{parameter}}}"));
+                let known = in_path || target.parameter_names().contains(parameter);
+                assert!(known, "{from} to {}: no parameter {parameter}", link.to);
+                assert!(value.starts_with('$'), "{from} to {}: {value}", link.to);
+            }
+            if !link.body.is_empty() {
+                let body: Value = serde_json::from_str(link.body).unwrap();
+                assert!(body.is_object() && target.request.is_some(), "{from}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_operation_says_what_it_can_answer() {
+    let document = document();
+    for endpoint in TABLE.iter() {
+        let method = endpoint.method.as_str().to_ascii_lowercase();
+        let operation = &document["paths"][endpoint.path][&method];
+        let responses = operation["responses"].as_object().unwrap();
+        let mut told: Vec<String> = Vec::new();
+        for response in responses.values() {
+            let Some(reference) = response["$ref"].as_str() else {
+                continue;
+            };
+            let response = document.pointer(reference.trim_start_matches('#')).unwrap();
+            let schema = &response["content"]["application/json"]["schema"];
+            let codes = schema["properties"]["code"]["enum"].as_array().unwrap();
+            told.extend(codes.iter().map(|code| code.as_str().unwrap().to_owned()));
+        }
+        told.sort();
+        let mut codes: Vec<&str> = endpoint.codes().into_iter().map(Code::text).collect();
+        let otherwise = endpoint.doc.errors_otherwise.iter();
+        codes.extend(otherwise.map(|(_, code)| code.text()));
+        codes.sort_unstable();
+        assert_eq!(told, codes, "{}", endpoint.path);
+        assert!(responses.contains_key(&endpoint.status.to_string()));
+        assert_eq!(responses.contains_key("304"), endpoint.etag);
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let document = document();
+    let text = document.to_string();
+    let mut references = 0;
+    for reference in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(document.pointer(pointer).is_some(), "{pointer}");
+        references += 1;
+    }
+    assert!(references > 300, "{references}");
+    assert!(!text.contains("$defs"), "all schemas are components");
+    for (name, kind) in [
+        ("schemas", "schemas"),
+        ("responses", "responses"),
+        ("headers", "headers"),
+    ] {
+        for component in document["components"][kind].as_object().unwrap().keys() {
+            let used = text.contains(&format!("#/components/{name}/{component}\""));
+            assert!(used, "nothing refers to the {kind} {component}");
+        }
+    }
+}

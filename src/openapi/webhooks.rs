@@ -1,0 +1,48 @@
+//! What is sent to webhooks: OpenAPI tells of it beside the paths.
+
+use serde_json::{Value, json};
+
+use super::Schemas;
+use crate::views::webhook::{TestMessage, WebhookMessage};
+
+const DESCRIPTION: &str = "What a webhook's URL gets, at least once for every event that it wants, signed \
+    as Standard Webhooks 1.0 says: the base64 HMAC-SHA-256 of `webhook-id`, `webhook-timestamp` and \
+    the body with dots between them, under the secret behind `whsec_`. The same event has the same \
+    `webhook-id` at every attempt.";
+
+/// The one message that there is.
+pub(super) fn of(schemas: &mut Schemas) -> Value {
+    let messages = [
+        schemas.writing.subschema_for::<WebhookMessage>(),
+        schemas.writing.subschema_for::<TestMessage>(),
+    ];
+    let header = |name: &str, description: &str| {
+        json!({
+            "name": name,
+            "in": "header",
+            "required": true,
+            "description": description,
+            "schema": { "type": "string" },
+        })
+    };
+    json!({ "event": { "post": {
+        "operationId": "receiveEvent",
+        "tags": ["Webhooks"],
+        "summary": "An event, as it is sent to a webhook",
+        "description": DESCRIPTION,
+        "parameters": [
+            header("webhook-id", "The delivery's id."),
+            header("webhook-timestamp", "When this attempt was made, Unix seconds."),
+            header("webhook-signature", "`v1,` and the signature; two with a space between them while a rotation's overlap lasts."),
+        ],
+        "requestBody": {
+            "required": true,
+            "content": { "application/json": { "schema": { "anyOf": messages } } },
+        },
+        "responses": {
+            "2XX": { "description": "The event was taken." },
+            "410": { "description": "The receiver is gone for good: the webhook is switched off." },
+            "default": { "description": "Not taken: it is sent again later, after `Retry-After` where that is longer." },
+        },
+    } } })
+}

@@ -1,0 +1,92 @@
+//! What the document says at its beginning.
+
+use serde_json::{Value, json};
+
+pub(super) const SUMMARY: &str =
+    "Digital objects whose every change is signed, ordered, durable and provable.";
+
+pub(super) const BEARER: &str = "An access token of `POST /wallets/login`, `/wallets/register` or \
+    `/wallets/token/refresh`. When it has run out, the last of these gives a new one.";
+
+pub(super) const API_KEY: &str = "An API key of `POST /api-keys`, alone or beside an access token of the \
+    same organization; then the narrower right holds. Each operation names the right that it takes in \
+    `x-api-key-right`.";
+
+/// Paragraphs are parted by an empty line; words between back quotes are code.
+pub(super) const DESCRIPTION: &str = "\
+Requests that change something are signed: EIP-712 typed data under the domain that \
+`GET /.well-known/eip712-domain.json` tells, sent in five headers beside the credentials. \
+Each operation that has to be signed says in `x-signature` what is its kind, its target and its \
+payload; the payload is the exact text that is sent. docs/PROTOCOL.md of the source holds the \
+bytes and vectors.
+
+An answer with 2xx to such a request is durable, and its `receipt` proves at once and offline that \
+the log holds the action. `GET /ebus/actions/{id}/proof` gives the file that also leads to the \
+Ethereum contract.
+
+Whole numbers are written as such, without a fraction or an exponent; numbers that can pass 2^53 are texts.
+
+Lists go by creation and come in pages: pass `cursor` of one page to get the next, until `has_more` is \
+false. `offset` still works, is deprecated, and ends with v4.
+
+Requests are counted for the organization: by its tier in the minute and the UTC day, and by what some \
+operations allow a minute (50 for making and changing objects, 10 for batches of actions, 20 for files, 10 for \
+templates, 1,000 for the three lists of objects, templates and batches). Free allows 100 a minute and \
+1,000 a day and costs nothing; Developer 500 and 50,000 for 99 USD a month; Enterprise 5,000 and any number, \
+by agreement. Every answer says in `X-RateLimit-*` and `RateLimit` how the limits stand; 304 costs nothing.
+
+A signed request may carry an `Idempotency-Key`. Sent again with the same key and body it does nothing twice \
+and is answered as the first time, with `Idempotent-Replayed: true`.
+
+Every answer carries `X-Request-Id`, which the log of the server knows too, and `X-Sequence`, the \
+last sequence that the answer reflects. A read with `min_sequence` waits for what the caller has \
+written.
+
+Errors are `{code, status, body}`. Programs go by `code`; `body.message` says what to do. Who sends \
+`Accept: application/problem+json` gets RFC 9457. Only 429 and 503 are worth a retry, after the \
+seconds in `Retry-After`.
+
+Paths under `/v2` lead to their successors with a 301 that most clients follow with a GET, whatever \
+they sent; the static headers `App-Id` and `App-Secret` are no credentials any more.";
+
+/// The headings, in the order in which a reader needs them.
+const TAGS: &[(&str, &str)] = &[
+    (
+        "Accounts",
+        "Wallets, their keys, and the tokens to act for them.",
+    ),
+    (
+        "Organization",
+        "The caller's organization: its limits, its members, and who is invited.",
+    ),
+    ("API keys", "Credentials for programs, with narrow rights."),
+    ("Templates", "What objects are made from."),
+    (
+        "Objects",
+        "Minting, reading, changing and handing on objects.",
+    ),
+    (
+        "Action bus",
+        "Signed actions, one by one or in batches, and their proofs.",
+    ),
+    ("Events", "What happened, as a list and as a stream."),
+    ("Files", "Files whose digests are in the log."),
+    ("Webhooks", "Events that are sent to a URL."),
+    ("Log", "Batches, anchors, and what proves them. Public."),
+    (
+        "Service",
+        "The domain, the keys, the health of the server, this document.",
+    ),
+];
+
+pub(super) fn tags() -> Value {
+    let tags = TAGS.iter();
+    tags.map(|(name, description)| json!({ "name": name, "description": description }))
+        .collect()
+}
+
+/// Whether a heading is known.
+#[cfg(test)]
+pub(super) fn is_tag(name: &str) -> bool {
+    TAGS.iter().any(|(known, _)| *known == name)
+}

@@ -1,0 +1,54 @@
+//! The reference for people: a page with its style sheet and its script, which shows the document
+//! and loads nothing from anywhere else.
+
+use hyper::StatusCode;
+use hyper::header::{CONTENT_SECURITY_POLICY, HeaderName, HeaderValue};
+
+use super::PUBLIC;
+use crate::call::{Call, Reply};
+use crate::error::ApiError;
+
+/// The page's media type.
+pub const PAGE_TYPE: &str = "text/html; charset=utf-8";
+/// The style sheet's.
+pub const STYLE_TYPE: &str = "text/css; charset=utf-8";
+/// The script's.
+pub const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
+
+/// Style, script and document come from this server, nothing comes from elsewhere, and nothing
+/// is sent anywhere. The icon stands in the page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+    img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+
+fn file(call: &Call, media_type: &'static str, text: &str) -> Reply {
+    let sequence = call.published().head.sequence;
+    let media_type = HeaderValue::from_static(media_type);
+    Reply::bytes(
+        StatusCode::OK,
+        sequence,
+        media_type,
+        text.as_bytes().to_vec(),
+    )
+    .with(CONTENT_SECURITY_POLICY, POLICY)
+    .with(OPENER_POLICY, "same-origin")
+    .etagged(call, PUBLIC)
+}
+
+/// `GET /docs`
+pub async fn page(call: Call) -> Result<Reply, ApiError> {
+    let text = include_str!("../reference/page.html");
+    Ok(file(&call, PAGE_TYPE, text))
+}
+
+/// `GET /docs/reference.css`
+pub async fn style(call: Call) -> Result<Reply, ApiError> {
+    let text = include_str!("../reference/reference.css");
+    Ok(file(&call, STYLE_TYPE, text))
+}
+
+/// `GET /docs/reference.js`
+pub async fn script(call: Call) -> Result<Reply, ApiError> {
+    let text = include_str!("../reference/reference.js");
+    Ok(file(&call, SCRIPT_TYPE, text))
+}

@@ -1,0 +1,163 @@
+"""Signing as docs/PROTOCOL.md says, with eth-account for the typed data."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import time
+
+import multipart
+from eth_account import Account
+from eth_account.messages import encode_typed_data
+from eth_utils import keccak
+
+TYPES = {
+    "EIP712Domain": [
+        {"name": "name", "type": "string"},
+        {"name": "version", "type": "string"},
+        {"name": "chainId", "type": "uint256"},
+        {"name": "verifyingContract", "type": "address"},
+    ],
+    "ActionRequest": [
+        {"name": "signer", "type": "address"},
+        {"name": "nonce", "type": "uint64"},
+        {"name": "deadline", "type": "uint64"},
+        {"name": "atomic", "type": "bool"},
+        {"name": "actions", "type": "Action[]"},
+    ],
+    "Action": [
+        {"name": "kind", "type": "string"},
+        {"name": "target", "type": "string"},
+        {"name": "payload", "type": "string"},
+        {"name": "salt", "type": "bytes32"},
+    ],
+}
+
+# What each operation's `x-signature` can say of its payload, besides what the bus does.
+DIGEST, BODY, FILE_DIGEST = "digest of the body", "the body", "digest of the file"
+DIGEST_OF_SECRETS = "the body, or its digest if it holds a password"
+ADDRESS_OF_PATH = '{"address":"<id of the path>"}'
+# Members for whose sake the digest of a change of a wallet is signed.
+SECRETS = ("password", "current_password", "blind")
+
+
+def domain_of(answer: dict) -> dict:
+    """The domain out of the answer of /.well-known/eip712-domain.json."""
+    return {name: answer[name] for name in ("name", "version", "chainId", "verifyingContract")}
+
+
+def compact(value: object) -> str:
+    """JSON whose parts are spelled the same alone as in the whole."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def digest_text(body: bytes) -> str:
+    return f"sha-256=:{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
+
+
+class Key:
+    """A signing key with its nonces."""
+
+    def __init__(self, secret: bytes) -> None:
+        self.account = Account.from_key(secret)
+        self.address = self.account.address
+        self.nonce = 0
+
+    @classmethod
+    def named(cls, name: str) -> "Key":
+        """The same key for the same name."""
+        return cls(hashlib.sha256(f"kedge example: {name}".encode()).digest())
+
+    @classmethod
+    def random(cls) -> "Key":
+        return cls(os.urandom(32))
+
+    def sign(self, domain: dict, actions: list[tuple[str, str, str]], atomic: bool = False) -> dict[str, str]:
+        """The five headers for actions of (kind, target, payload)."""
+        self.nonce += 1
+        seed = os.urandom(32)
+        deadline = int(time.time()) + 300
+        message = {
+            "signer": self.address,
+            "nonce": self.nonce,
+            "deadline": deadline,
+            "atomic": atomic,
+            "actions": [
+                {"kind": kind, "target": target, "payload": payload, "salt": keccak(seed + index.to_bytes(2, "big"))}
+                for index, (kind, target, payload) in enumerate(actions)
+            ],
+        }
+        typed = {"types": TYPES, "domain": domain, "primaryType": "ActionRequest", "message": message}
+        signature = self.account.sign_message(encode_typed_data(full_message=typed)).signature
+        return {
+            "X-Signature": "0x" + bytes(signature).hex(),
+            "X-Signature-Address": self.address,
+            "X-Signature-Nonce": str(self.nonce),
+            "X-Signature-Deadline": str(deadline),
+            "X-Signature-Salt": "0x" + seed.hex(),
+        }
+
+
+def payload_text(body: str, action: dict) -> str:
+    """The exact text of an action's payload in a body. Raises ValueError where that is not told by
+    the value alone."""
+    if "payload" not in action:
+        return "{}"
+    for text in (compact(action["payload"]), json.dumps(action["payload"]), json.dumps(action["payload"], ensure_ascii=False)):
+        if text in body:
+            return text
+    raise ValueError(f"the payload is spelled in another way in {body[:200]}")
+
+
+def bus_action(body: str, action: dict) -> tuple[str, str, str]:
+    kind = action["action_type"]
+    target = action["template_id" if kind == "mint" else "object_id"]
+    return kind, target, payload_text(body, action)
+
+
+class Circumstances:
+    """What besides the body says what is signed."""
+
+    def __init__(self, path_id: str = "", wallet_id: str = "", organization_id: str = "", media_type: str = "") -> None:
+        self.path_id = path_id
+        self.wallet_id = wallet_id
+        self.organization_id = organization_id
+        self.media_type = media_type
+
+    def target(self, words: str, text: str) -> str:
+        known = {
+            "": "",
+            "id of the path": self.path_id,
+            "id of the caller's wallet": self.wallet_id,
+            "id of the caller's organization": self.organization_id,
+        }
+        return json.loads(text)["template_id"] if words == "template_id of the body" else known[words]
+
+
+def file_action(kind: str, body: bytes, media_type: str) -> tuple[str, str, str]:
+    parts = multipart.read(body, media_type)
+    return kind, parts["name"].decode(), digest_text(parts["file"])
+
+
+def signed_actions(rule: dict, body: bytes, of: Circumstances) -> tuple[list[tuple[str, str, str]], bool]:
+    """What a request signs by its operation's `x-signature`, and whether it is atomic. Raises where
+    the body is none that can be signed: KeyError, TypeError, ValueError."""
+    kind, payload = rule["kind"], rule["payload"]
+    if payload == FILE_DIGEST:
+        return [file_action(kind, body, of.media_type)], False
+    text = body.decode()
+    if payload == DIGEST_OF_SECRETS:
+        payload = DIGEST if any(name in json.loads(text) for name in SECRETS) else BODY
+    plain = {
+        DIGEST: digest_text(body),
+        BODY: text,
+        ADDRESS_OF_PATH: ADDRESS_OF_PATH.replace("<id of the path>", of.path_id),
+        "": "",
+    }
+    if payload in plain:
+        return [(kind, of.target(rule["target"], text), plain[payload])], False
+    value = json.loads(text)
+    if re.match("action_type of each", kind):
+        return [bus_action(text, action) for action in value["actions"]], value.get("atomic", False)
+    return [bus_action(text, value)], False

@@ -1,0 +1,269 @@
+"""The examples of the document: requests that are really sent, in one story, with real answers.
+
+`python story.py record` sends the story of src/openapi/examples.json to a new server and writes the file
+anew; test_examples.py sends it and compares. A new example is an entry without an answer; a value of an
+earlier answer is `{{operation.name/member/…}}`, or `{{operation.name#Header}}`, until it is recorded.
+"""
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+import requests
+
+import multipart
+from server import PATIENCE_S, Receiver, Server
+from signing import Circumstances, Key, compact, domain_of, signed_actions
+
+EXAMPLES = Path(__file__).parents[2] / "src" / "openapi" / "examples.json"
+# Longer answers are not shown.
+SHOWN_BYTES_MAX = 20_000
+# Headers of answers that later requests of the story use.
+KEPT_HEADERS = ("ETag",)
+# What stands in for secrets: they are nobody's business, and of no use to anybody.
+TOKENS = {
+    "access_token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFZERTQSJ9.…",
+    "refresh_token": "Yk2mVw7yZ0…",
+    "key": "kedge_live_4mTqV9…",
+    "secret": "whsec_9tLw2QmX…",
+    "code": "kedge_join_7hRk3P…",
+    "invitation": "kedge_join_7hRk3P…",
+}
+# Codes of errors are no secrets, and shorter than any.
+ERROR_CODE_CHARS_MAX = 23
+# What stands in for the URL of the receiver on this machine.
+HOOK = "https://hooks.example.com/kedge"
+
+# What depends on the minute in which the story is told: only the schema says what it must be.
+COUNTED = ("/usage/", "/forecast/")
+
+VOLATILE = [
+    ("id", r"\b[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}\b"),
+    ("hex", r"\b0x[0-9a-fA-F]{8,}\b"),
+    ("time", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"),
+    ("digest", r"sha-256=:[A-Za-z0-9+/]{43}=:"),
+    ("etag", r'"[0-9a-f]{32}"|"\d+\.[0-9a-f]{16}"'),
+    ("base64url", r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{32,43}(?![A-Za-z0-9_-])"),
+    ("request id", r"\b[0-9a-f]{12}-[0-9a-f]+\b"),
+    ("version", r"^\d+\.\d+\.\d+$"),
+    ("seconds", r"^1[789]\d{8}$"),
+]
+
+
+def plain(text: str) -> str:
+    """A text with what differs from run to run taken out."""
+    for name, pattern in VOLATILE:
+        text = re.sub(pattern, f"<{name}>", text)
+    return text
+
+
+def differences(recorded: object, got: object, place: str = "") -> list[str]:
+    """Where an answer has another form, or other lasting values, than the recorded one."""
+    if place.startswith(COUNTED):
+        return []
+    if isinstance(recorded, dict) and isinstance(got, dict):
+        names = sorted(recorded.keys() ^ got.keys())
+        found = [f"{place}/{name} is {'new' if name in got else 'gone'}" for name in names]
+        for name in recorded.keys() & got.keys():
+            found += differences(recorded[name], got[name], f"{place}/{name}")
+        return found
+    if isinstance(recorded, list) and isinstance(got, list):
+        if len(recorded) != len(got):
+            return [f"{place} has {len(got)} items, not {len(recorded)}"]
+        pairs = enumerate(zip(recorded, got, strict=True))
+        return [each for i, (one, other) in pairs for each in differences(one, other, f"{place}/{i}")]
+    if isinstance(recorded, str) and isinstance(got, str):
+        same = plain(recorded) == plain(got)
+        return [] if same else [f"{place} is {got!r}, not {recorded!r}"]
+    is_time = isinstance(recorded, int) and isinstance(got, int) and min(recorded, got) > 1_000_000_000
+    if type(recorded) is type(got) and (recorded == got or is_time):
+        return []
+    return [f"{place} is {got!r}, not {recorded!r}"]
+
+
+class Story:
+    """Sends the entries to a server, one after the other."""
+
+    def __init__(self, server: Server, receiver: Receiver) -> None:
+        self.server = server
+        self.receiver = receiver
+        self.http = requests.Session()
+        self.document = self.http.get(f"{server.url}/openapi.json", timeout=PATIENCE_S).json()
+        domain = self.http.get(f"{server.url}/.well-known/eip712-domain.json", timeout=PATIENCE_S)
+        self.domain = domain_of(domain.json())
+        self.operations = {
+            operation["operationId"]: (method, path, operation)
+            for path, item in self.document["paths"].items()
+            for method, operation in item.items()
+        }
+        self.keys: dict[str, Key] = {}
+        self.tokens: dict[str, str] = {}
+        self.answers: dict[str, requests.Response] = {}
+        # Recorded values, with those of this run.
+        self.values: dict[str, str] = {HOOK: receiver.url}
+        # The wallet and the organization of each caller.
+        self.wallets: dict[str, tuple[str, str]] = {}
+
+    def key(self, name: str) -> Key:
+        return self.keys.setdefault(name, Key.named(name))
+
+    def now(self, value: object) -> object:
+        """A recorded value with this run's identifiers, tags and tokens in the place of the old ones."""
+        if isinstance(value, dict):
+            return {name: self.now(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self.now(each) for each in value]
+        if not isinstance(value, str):
+            return value
+        found = re.fullmatch(r"\{\{([\w.-]+?)(?:#([\w-]+)|((?:/[\w-]+)+))\}\}", value)
+        if found:
+            return self.earlier(*found.groups())
+        if value.startswith("{{address of "):
+            return self.key(value[len("{{address of ") : -2]).address
+        return self.values.get(value, value)
+
+    def earlier(self, name: str, header: str | None, pointer: str | None) -> object:
+        answer = self.answers[name]
+        if header:
+            return answer.headers[header]
+        value = answer.json()
+        for part in pointer.split("/")[1:]:
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        return value
+
+    def learn(self, recorded: object, got: object) -> None:
+        """Remembers which value of this run stands for which recorded one."""
+        if isinstance(recorded, dict) and isinstance(got, dict):
+            for name in recorded.keys() & got.keys():
+                self.learn(recorded[name], got[name])
+        elif isinstance(recorded, list) and isinstance(got, list):
+            for one, other in zip(recorded, got, strict=False):
+                self.learn(one, other)
+        elif isinstance(recorded, str) and isinstance(got, str) and recorded != got:
+            self.values[recorded] = got
+
+    def send(self, entry: dict) -> tuple[dict, requests.Response]:
+        """Sends an entry; gives it as it was sent, with the answer."""
+        method, path, operation = self.operations[entry["operation"]]
+        sent = {name: self.now(entry[name]) for name in ("path", "query", "headers", "body") if name in entry}
+        if "path" in sent:
+            sent["path"] = {name: str(value) for name, value in sent["path"].items()}
+        for name, value in sent.get("path", {}).items():
+            path = path.replace(f"{{{name}}}", value)
+        headers = dict(sent.get("headers", {}))
+        body = b""
+        if "body" in sent and "multipart/form-data" in operation["requestBody"]["content"]:
+            body, headers["Content-Type"] = multipart.written(sent["body"])
+        elif "body" in sent:
+            body = compact(sent["body"]).encode()
+            headers["Content-Type"] = "application/json"
+        caller = entry.get("as")
+        if caller and "x-signature" in operation:
+            wallet_id, organization_id = self.wallets.get(caller, ("", ""))
+            of = Circumstances(sent.get("path", {}).get("id", ""), wallet_id, organization_id, headers.get("Content-Type", ""))
+            actions, atomic = signed_actions(operation["x-signature"], body, of)
+            sent["signature"] = self.key(caller).sign(self.domain, actions, atomic)
+            headers |= sent["signature"]
+        if caller in self.tokens and operation["security"]:
+            headers["Authorization"] = f"Bearer {self.tokens[caller]}"
+        url = self.server.url + path
+        streams = "text/event-stream" in operation["responses"]["200"]["content"] if "200" in operation["responses"] else False
+        answer = self.http.request(
+            method, url, params=sent.get("query"), headers=headers, data=body or None, timeout=PATIENCE_S, stream=streams
+        )
+        if streams and answer.ok:
+            # It has no end: the first event is read, and the stream is left.
+            assert any(line.startswith(b"data: {") for line in answer.iter_lines())
+            answer.close()
+            answer._content = b""
+        self.answers[f"{entry['operation']}.{entry['name']}"] = answer
+        self.remember(caller, answer)
+        return sent, answer
+
+    def remember(self, caller: str | None, answer: requests.Response) -> None:
+        """Takes over who a caller is from an answer with tokens."""
+        if caller and answer.ok and "access_token" in answer.text[:100_000] and answer.headers["Content-Type"] == "application/json":
+            told = answer.json()
+            self.tokens[caller] = told["access_token"]
+            self.wallets[caller] = (told["wallet"]["id"], told["wallet"]["organization_id"])
+
+    def wait_for_deliveries(self) -> None:
+        """Until the story's webhook has nothing to deliver any more."""
+        webhook = self.answers["createWebhook.sales"].json()["id"]
+        headers = {"Authorization": f"Bearer {self.tokens['ann']}"}
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            answer = self.http.get(f"{self.server.url}/webhooks/{webhook}/deliveries", headers=headers, timeout=PATIENCE_S)
+            items = answer.json()["items"]
+            if items and all(item["status"] == "delivered" for item in items):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"not everything was delivered: {answer.text}")
+
+    def shown(self, answer: requests.Response) -> object:
+        """An answer's body as it is recorded; None where it is not."""
+        is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+        if not is_json or len(answer.content) > SHOWN_BYTES_MAX:
+            return None
+        return json.loads(answer.text.replace(self.receiver.url, HOOK))
+
+    def step(self, entry: dict) -> tuple[dict, requests.Response | None]:
+        if "operator" in entry:
+            {"anchor": self.server.anchor, "deliver": self.wait_for_deliveries}[entry["operator"]]()
+            return {}, None
+        sent, answer = self.send(entry)
+        self.learn(entry.get("response"), self.shown(answer))
+        for header in entry.get("response_headers", {}):
+            self.learn(entry["response_headers"][header], answer.headers[header])
+        return sent, answer
+
+
+def without_tokens(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: stand_in(name, each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [without_tokens(each) for each in value]
+    return value
+
+
+def stand_in(name: str, value: object) -> object:
+    if name not in TOKENS or not isinstance(value, str):
+        return without_tokens(value)
+    return value if name == "code" and len(value) <= ERROR_CODE_CHARS_MAX else TOKENS[name]
+
+
+def recorded(story: Story, entry: dict, sent: dict, answer: requests.Response) -> dict:
+    """An entry as it went this time."""
+    new = {name: entry[name] for name in ("operation", "name", "summary", "as") if name in entry}
+    new |= {name: sent[name] for name in ("path", "query", "headers", "signature") if name in sent}
+    if "body" in sent:
+        new["body"] = json.loads(json.dumps(without_tokens(sent["body"])).replace(story.receiver.url, HOOK))
+    new["status"] = answer.status_code
+    kept = {name: answer.headers[name] for name in KEPT_HEADERS if name in answer.headers}
+    if kept:
+        new["response_headers"] = kept
+    body = story.shown(answer)
+    if body is not None:
+        new["response"] = without_tokens(body)
+    return new
+
+
+def record() -> None:
+    entries = json.loads(EXAMPLES.read_text())
+    written = []
+    with Server() as server, Receiver() as receiver:
+        story = Story(server, receiver)
+        for entry in entries:
+            sent, answer = story.step(entry)
+            written.append(entry if answer is None else recorded(story, entry, sent, answer))
+            if answer is not None:
+                print(answer.status_code, entry["operation"], entry["name"])
+    EXAMPLES.write_text(json.dumps(written, ensure_ascii=False, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["record"]:
+        raise SystemExit("usage: story.py record")
+    record()
