@@ -72,7 +72,7 @@ impl Serialize for Envelope<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(3))?;
         map.serialize_entry("code", self.error.code.text())?;
-        map.serialize_entry("status", &self.error.code.status())?;
+        map.serialize_entry("status", &self.error.status.as_u16())?;
         let body = Body {
             error: self.error,
             request_id: self.request_id,
@@ -113,9 +113,9 @@ impl Serialize for Problem<'_> {
         let mut map = serializer.serialize_map(None)?;
         // No page describes the codes one by one: RFC 9457, 4.2.1.
         map.serialize_entry("type", "about:blank")?;
-        let title = code.status_code().canonical_reason().unwrap_or_default();
+        let title = self.error.status.canonical_reason().unwrap_or_default();
         map.serialize_entry("title", title)?;
-        map.serialize_entry("status", &code.status())?;
+        map.serialize_entry("status", &self.error.status.as_u16())?;
         map.serialize_entry("detail", &self.error.message)?;
         map.serialize_entry("code", code.text())?;
         map.serialize_entry("request_id", self.request_id)?;

@@ -130,6 +130,8 @@ pub enum Detail {
 pub struct ApiError {
     /// What went wrong, for programs.
     pub code: Code,
+    /// The code's status, or one that says the same more exactly.
+    pub status: StatusCode,
     /// What went wrong and what to do, for people.
     pub message: Cow<'static, str>,
     /// More of it.
@@ -148,6 +150,7 @@ impl ApiError {
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
+            status: code.status_code(),
             message: message.into(),
             detail: Detail::None,
             headers: Vec::new(),

@@ -37,6 +37,12 @@ pub(super) const JSON: &str = "application/json";
 /// The media type of streams of events.
 pub const EVENT_STREAM: &str = "text/event-stream";
 
+/// Events have an area of their own beside the bus on which they stand.
+const READS_EVENTS: Option<Right> = Some(Right {
+    area: Area::Events,
+    access: Access::Read,
+});
+
 macro_rules! handler {
     ($handler:path) => {
         |call| Box::pin($handler(call))
@@ -209,12 +215,14 @@ fn rows() -> Vec<Endpoint> {
             )
         },
         Endpoint {
+            right: READS_EVENTS,
             query: &[LIST, filter::FILTERS, events::BEFORE],
             response: schema::<Page<EventView>>,
             handler: handler!(events::list),
             ..row(Method::GET, "/ebus/events", "Action bus", "List events")
         },
         Endpoint {
+            right: READS_EVENTS,
             query: &[filter::FILTERS, events::RESUME],
             media_type: EVENT_STREAM,
             response: schema::<EventText>,

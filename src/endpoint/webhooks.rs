@@ -14,8 +14,8 @@ use crate::views::resources::Changed;
 use crate::views::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
 
 const TAG: &str = "Webhooks";
-/// What is sent anew is not signed, but it is no mere read either.
-const SENDS: Option<Right> = Some(Right {
+/// A new secret changes a webhook; what is sent anew is not signed, but it is no mere read either.
+const CHANGES: Option<Right> = Some(Right {
     area: Area::Webhooks,
     access: Access::Update,
 });
@@ -92,6 +92,7 @@ fn changes() -> Vec<Endpoint> {
             )
         },
         Endpoint {
+            right: CHANGES,
             signs: Signs::Body(Kind::WebhookRotate, Target::Path),
             request: Some(schema::<RotateBody>),
             response: schema::<Changed<WebhookWithSecret>>,
@@ -137,7 +138,7 @@ fn looks() -> Vec<Endpoint> {
             )
         },
         Endpoint {
-            right: SENDS,
+            right: CHANGES,
             response: schema::<DeliveryView>,
             handler: handler!(webhooks::test),
             ..row(
@@ -148,7 +149,7 @@ fn looks() -> Vec<Endpoint> {
             )
         },
         Endpoint {
-            right: SENDS,
+            right: CHANGES,
             status: 202,
             response: schema::<DeliveryView>,
             handler: handler!(webhooks::redeliver),

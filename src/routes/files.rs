@@ -13,7 +13,6 @@ use kedge_machine::image::Image;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::File;
 use kedge_protocol::{Hash, Prefix};
-use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
@@ -129,7 +128,7 @@ pub async fn content(call: Call) -> Result<Reply, ApiError> {
     match range::asked(&call.headers, file.size_bytes, &tag) {
         Part::Whole => send(&call, &file, reply, None).await,
         Part::Range { first, last } => send(&call, &file, reply, Some((first, last))).await,
-        Part::Unsatisfiable => unsatisfiable(&call, &file, sequence),
+        Part::Unsatisfiable => Err(unsatisfiable(&file)),
     }
 }
 
@@ -225,19 +224,14 @@ async fn copy(mut content: tokio::fs::File, length: u64, writer: Writer) -> io::
 }
 
 /// 416 with the size that there is (RFC 9110, 15.5.17).
-fn unsatisfiable(call: &Call, file: &File, sequence: u64) -> Result<Reply, ApiError> {
-    let status = StatusCode::RANGE_NOT_SATISFIABLE;
+fn unsatisfiable(file: &File) -> ApiError {
     let size = file.size_bytes;
-    let answer = json!({
-        "code": Code::ValidationError.text(),
-        "status": status.as_u16(),
-        "body": {
-            "message": format!("Range asks for what is not there: the file has {size} bytes"),
-            "request_id": &*call.request_id,
-        },
-    });
-    let reply = Reply::json(status, sequence, &answer)?;
-    Ok(reply.with(CONTENT_RANGE, &format!("bytes */{size}")))
+    let message = format!("Range asks for what is not there: the file has {size} bytes");
+    let error = ApiError {
+        status: StatusCode::RANGE_NOT_SATISFIABLE,
+        ..ApiError::new(Code::ValidationError, message)
+    };
+    error.with_header(CONTENT_RANGE, format!("bytes */{size}"))
 }
 
 /// `Content-Disposition` with a name that no header, shell or file system can misread (RFC 6266,

@@ -241,6 +241,15 @@ impl Server {
         (parts, body.collect().await.unwrap().to_bytes())
     }
 
+    /// Sends a request and reads what comes of the answer at first: for answers without an end.
+    pub(crate) async fn begin(&self, request: Request<Full<Bytes>>) -> (Parts, Bytes) {
+        let response = self.http.request(request).await.unwrap();
+        let (parts, mut body) = response.into_parts();
+        let first = body.frame().await.transpose().unwrap();
+        let first = first.and_then(|frame| frame.into_data().ok());
+        (parts, first.unwrap_or_default())
+    }
+
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         let (parts, bytes) = self.fetch(request).await;
         let body = if bytes.is_empty() {
