@@ -28,7 +28,7 @@ pub(crate) struct Server {
     pub(crate) domain: Domain,
     pub(crate) sequencer: Address,
     pub(crate) dir: tempfile::TempDir,
-    http: Client<HttpConnector, Full<Bytes>>,
+    pub(crate) http: Client<HttpConnector, Full<Bytes>>,
 }
 
 impl Drop for Server {
@@ -239,15 +239,6 @@ impl Server {
         let response = self.http.request(request).await.unwrap();
         let (parts, body) = response.into_parts();
         (parts, body.collect().await.unwrap().to_bytes())
-    }
-
-    /// Sends a request and reads what comes of the answer at first: for answers without an end.
-    pub(crate) async fn begin(&self, request: Request<Full<Bytes>>) -> (Parts, Bytes) {
-        let response = self.http.request(request).await.unwrap();
-        let (parts, mut body) = response.into_parts();
-        let first = body.frame().await.transpose().unwrap();
-        let first = first.and_then(|frame| frame.into_data().ok());
-        (parts, first.unwrap_or_default())
     }
 
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {

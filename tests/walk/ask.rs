@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::header::HeaderName;
+use hyper::http::response::Parts;
 use hyper::{HeaderMap, Request};
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
@@ -149,6 +150,15 @@ impl Got {
 
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
+/// Sends a request and reads what comes of the answer at first: for answers without an end.
+async fn begin(server: &Server, request: Request<Full<Bytes>>) -> (Parts, Bytes) {
+    let response = server.http.request(request).await.unwrap();
+    let (parts, mut body) = response.into_parts();
+    let first = body.frame().await.transpose().unwrap();
+    let first = first.and_then(|frame| frame.into_data().ok());
+    (parts, first.unwrap_or_default())
+}
+
 /// Sends a request with exactly these headers besides the ask's own.
 pub(crate) async fn send(
     server: &Server,
@@ -171,7 +181,7 @@ pub(crate) async fn send(
     }
     let body = Full::new(Bytes::from(ask.body.clone()));
     let (parts, bytes) = if ask.path.starts_with("/ebus/events/stream") {
-        server.begin(request.body(body).unwrap()).await
+        begin(server, request.body(body).unwrap()).await
     } else {
         server.fetch(request.body(body).unwrap()).await
     };

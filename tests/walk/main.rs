@@ -15,6 +15,7 @@ mod caller;
 )]
 mod harness;
 
+mod apart;
 mod ask;
 mod authority;
 mod bodies;
