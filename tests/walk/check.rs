@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::ask::Got;
 
-/// Members of one of the two families of rate-limit fields: name and numbers.
-fn members(field: &str) -> Vec<(&str, u64)> {
-    let member = |text: &'static str, part: &str| -> u64 {
-        let (name, number) = part.split_once('=').unwrap();
-        assert_eq!(name, text);
-        number.parse().unwrap()
-    };
-    let one = |text| {
-        let parts: Vec<&str> = str::split(text, ';').collect();
-        let name = parts[0].trim_matches('"');
-        match parts[1].as_bytes()[0] {
-            b'q' => (name, member("q", parts[1]) + 0 * member("w", parts[2])),
-            _ => (name, member("r", parts[1]) + 0 * member("t", parts[2])),
-        }
+/// Members of one of the two families of rate-limit fields: `"name";a=1;b=2`, as name and first number.
+fn members<'a>(field: &'a str, parameters: [&str; 2]) -> Vec<(&'a str, u64)> {
+    let one = |text: &'a str| {
+        let parts: Vec<&str> = text.split(';').collect();
+        let numbers: Vec<u64> = parameters
+            .iter()
+            .zip(&parts[1..])
+            .map(|(name, part)| {
+                let number = part.strip_prefix(&format!("{name}="));
+                number.and_then(|number| number.parse().ok()).unwrap()
+            })
+            .collect();
+        assert_eq!((parts.len(), numbers.len()), (3, 2), "{field}");
+        (parts[0].trim_matches('"'), numbers[0])
     };
     field.split(", ").map(one).collect()
 }
@@ -42,8 +42,8 @@ pub(crate) fn every_answer(got: &Got) {
         (now_s.as_secs() - 5..=now_s.as_secs() + day_s).contains(&reset),
         "{told}"
     );
-    let standings = members(got.header("ratelimit"));
-    let policies = members(got.header("ratelimit-policy"));
+    let standings = members(got.header("ratelimit"), ["r", "t"]);
+    let policies = members(got.header("ratelimit-policy"), ["q", "w"]);
     assert_eq!(standings.len(), policies.len(), "{told}");
     assert!(standings.contains(&(standings[0].0, remaining)), "{told}");
     assert!(policies.contains(&(standings[0].0, limit)), "{told}");

@@ -76,7 +76,7 @@ async fn too_large(world: Arc<World>, row: Arc<Row>) {
     let ask = match row.takes {
         Takes::Form => (row.ask)(&world)
             .await
-            .with_body(form("a", &[b'x'; 70_000])),
+            .with_body(form("a", &vec![b'x'; BODY_BYTES_MAX + 1])),
         _ => (row.ask)(&world)
             .await
             .with_body(vec![b' '; BODY_BYTES_MAX + 1]),
