@@ -137,6 +137,48 @@ fn writes() -> Vec<Row> {
     ]
 }
 
+fn search(path: &str, world: &World) -> Ask {
+    let filter = json!({ "field": "template_id", "op": "eq", "value": world.template });
+    Ask::json(path, &json!({ "filter": filter }))
+}
+
+/// Reads whose bodies say what is sought.
+fn searches() -> Vec<Row> {
+    vec![
+        Row {
+            right: ("objects", "read"),
+            takes: Takes::Json,
+            gives: Gives::List,
+            keys: &OBJECT,
+            cases: vec![case!("VALIDATION_ERROR" at "/filter/op", world => {
+                let filter = json!({ "field": "template_id", "op": "like", "value": world.template });
+                Ask::json("/objects/search", &json!({ "filter": filter }))
+            })],
+            ..row(
+                "POST",
+                "/objects/search",
+                ask!(world => search("/objects/search", world)),
+            )
+        },
+        Row {
+            right: ("objects", "read"),
+            takes: Takes::Json,
+            gives: Gives::Json,
+            keys: &["count"],
+            cases: vec![case!("VALIDATION_ERROR" at "/limit", world => {
+                let mut body = json!({ "filter": { "field": "status", "op": "eq", "value": "active" } });
+                body["limit"] = json!(world.fresh());
+                Ask::json("/objects/count", &body)
+            })],
+            ..row(
+                "POST",
+                "/objects/count",
+                ask!(world => search("/objects/count", world)),
+            )
+        },
+    ]
+}
+
 fn reads() -> Vec<Row> {
     vec![
         Row {
@@ -187,6 +229,7 @@ fn reads() -> Vec<Row> {
 
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = writes();
+    rows.extend(searches());
     rows.extend(reads());
     rows
 }
