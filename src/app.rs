@@ -20,6 +20,7 @@ use crate::auth::{self, Session};
 use crate::body;
 use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
+use crate::cors::Cors;
 use crate::cursor::Cursors;
 use crate::error::{ApiError, NONCE_HIGHEST};
 use crate::events::Streams;
@@ -76,6 +77,8 @@ pub struct App {
     pub operator: Option<Operator>,
     /// Answers v2 paths.
     pub v2: v2::Layer,
+    /// Pages of which origins may call.
+    pub cors: Cors,
     /// Sends to webhooks.
     pub webhooks: Sender,
     /// The URL that callers know.
@@ -151,6 +154,7 @@ impl App {
             webhooks: Sender::new(config)?,
             operator,
             v2: v2::Layer::new(config),
+            cors: Cors::new(config.cors_origins.clone()),
             public_url,
             engine,
         })

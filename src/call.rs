@@ -8,7 +8,7 @@ use kedge_actors::Published;
 use kedge_actors::api::Submission;
 use kedge_machine::Caller;
 use kedge_protocol::hash::keccak;
-use kedge_protocol::resource::Role;
+use kedge_protocol::resource::{Role, Trace};
 use kedge_protocol::{Address, Id, Prefix};
 use kedge_storage::ReadError;
 use serde::Serialize;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::auth::Session;
 use crate::body;
+use crate::conditional;
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Code};
 use crate::limits::ClientAddress;
@@ -67,6 +68,13 @@ impl Call {
         self.submission
             .take()
             .ok_or_else(|| ApiError::internal(&"a signed endpoint was called without a submission"))
+    }
+
+    /// Takes the signed request out, with the states that `If-Match` names.
+    pub fn take_conditional(&mut self) -> Result<Submission, ApiError> {
+        let mut submission = self.take_submission()?;
+        submission.expected = conditional::expected(&self.headers)?;
+        Ok(submission)
     }
 
     /// The store as it stands now.
@@ -177,6 +185,16 @@ impl Reply {
             return self;
         };
         let tag = format!("\"{}\"", hex::encode(keccak(body).first_16()));
+        self.tagged(call, &tag, cache)
+    }
+
+    /// As [`Self::etagged`], with a tag that `If-Match` takes for the resource with this trace.
+    #[must_use]
+    pub fn state_tagged(self, call: &Call, trace: &Trace, cache: &'static str) -> Self {
+        let Body::Whole(body) = &self.body else {
+            return self;
+        };
+        let tag = conditional::answer_tag(trace, body);
         self.tagged(call, &tag, cache)
     }
 

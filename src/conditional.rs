@@ -1,10 +1,13 @@
-//! Conditional requests (RFC 9110, 13): an object's entity tag says its version and the beginning of
-//! its integrity, so that `If-Match` is decided by the object's actor, on what is under way, and not
-//! on a snapshot that may be behind.
+//! Conditional requests (RFC 9110, 13): the entity tag of what can be changed says its version and the
+//! beginning of its integrity, so that `If-Match` is decided by the actor that owns it, on what is
+//! under way, and not on a snapshot that may be behind. Where a read shows more than the resource's own
+//! state (how many objects a template has, which nonces are spent), a hash of the answer follows: it
+//! tells answers apart, and `If-Match` passes over it.
 
 use hyper::HeaderMap;
 use hyper::header::IF_MATCH;
 use kedge_actors::api::Expected;
+use kedge_protocol::hash::keccak;
 use kedge_protocol::resource::Trace;
 
 use crate::error::{ApiError, Code};
@@ -15,9 +18,22 @@ pub fn entity_tag(trace: &Trace) -> String {
     format!("\"{}.{}\"", state.version, hex::encode(state.integrity))
 }
 
+/// The entity tag of an answer that shows a resource's state and more.
+pub fn answer_tag(trace: &Trace, answer: &[u8]) -> String {
+    let state = Expected::of(trace);
+    let (version, integrity) = (state.version, hex::encode(state.integrity));
+    format!(
+        "\"{version}.{integrity}.{}\"",
+        hex::encode(keccak(answer).first_16())
+    )
+}
+
 fn state_of(tag: &str) -> Option<Expected> {
     let tag = tag.strip_prefix('"')?.strip_suffix('"')?;
     let (version, integrity) = tag.split_once('.')?;
+    let integrity = integrity
+        .split_once('.')
+        .map_or(integrity, |(state, _)| state);
     let mut bytes = [0; 8];
     hex::decode_to_slice(integrity, &mut bytes).ok()?;
     Some(Expected {
@@ -71,6 +87,10 @@ mod tests {
         let tag = entity_tag(&trace);
         assert_eq!(tag, "\"12.ab00000000000000\"");
         assert_eq!(state_of(&tag), Some(Expected::of(&trace)));
+        let (one, other) = (answer_tag(&trace, b"{}"), answer_tag(&trace, b"[]"));
+        assert_ne!(one, other);
+        assert_eq!(state_of(&one), state_of(&other));
+        assert_eq!(state_of(&one), Some(Expected::of(&trace)));
     }
 
     #[test]

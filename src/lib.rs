@@ -10,6 +10,7 @@ pub mod call;
 pub mod clock;
 pub mod conditional;
 pub mod config;
+pub mod cors;
 pub mod cursor;
 pub mod endpoint;
 pub mod envelope;

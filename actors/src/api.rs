@@ -107,7 +107,7 @@ impl std::fmt::Debug for Keep {
     }
 }
 
-/// The state of an object that a caller has seen, as its entity tag says it.
+/// The state of a resource that a caller has seen, as its entity tag says it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expected {
     /// Its version.
@@ -117,7 +117,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The state of an object with this trace.
+    /// The state of a resource with this trace.
     pub fn of(trace: &Trace) -> Self {
         let mut integrity = [0; 8];
         integrity.copy_from_slice(&trace.integrity.0[..8]);
@@ -164,7 +164,7 @@ pub struct Submission {
     pub actions: Vec<SubmittedAction>,
     /// A secret that is stored with it.
     pub secret: Option<NewSecret>,
-    /// Act only if the object is in one of these states (If-Match); for requests of one action.
+    /// Act only if what is acted on is in one of these states (If-Match); for requests of one action.
     pub expected: Option<Vec<Expected>>,
     /// What to remember of it, where it has an idempotency key.
     pub keep: Option<Arc<Keep>>,

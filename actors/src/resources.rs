@@ -11,6 +11,7 @@ use kedge_machine::{Refusal, registration};
 use kedge_protocol::action::Kind;
 use kedge_protocol::{Id, Prefix};
 
+use crate::api::Expected;
 use crate::organization::CACHE_MAX;
 use crate::overlay::{Overlay, Versioned};
 use crate::shard::input;
@@ -52,6 +53,12 @@ impl Resources {
         let before = images.first().ok_or(Refusal::Unavailable)?;
         let decision = resources::decide(reader, &caller, Some(before), &input)?;
         let trace = before.trace().ok_or(Refusal::Unavailable)?;
+        let expected = unit.submission.expected.as_deref();
+        if expected.is_some_and(|states| !states.contains(&Expected::of(trace))) {
+            return Err(Refusal::Precondition {
+                version: trace.version,
+            });
+        }
         let base = Base {
             version: trace.version,
             integrity: trace.integrity,

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kedge_machine::{Recipient, TemplateRules, Unavailable, World};
-use kedge_protocol::resource::{Invitation, Variation, Wallet};
-use kedge_protocol::{Address, Id};
-use kedge_storage::{LogHead, Snapshot};
+use kedge_machine::{Held, Recipient, TemplateRules, Unavailable, World};
+use kedge_protocol::limits::PAGE_ITEMS_MAX;
+use kedge_protocol::resource::{ApiKey, Invitation, Variation, Wallet, Webhook};
+use kedge_protocol::{Address, Id, Prefix};
+use kedge_storage::{LogHead, Page, ReadError, Snapshot};
 use quick_cache::sync::Cache;
 use tokio::sync::watch;
 
@@ -68,7 +69,7 @@ pub(crate) struct Reader {
 }
 
 /// Logs what went wrong; the caller of the action hears only that it could not be decided.
-pub(crate) fn unavailable(error: &kedge_storage::ReadError) -> Unavailable {
+pub(crate) fn unavailable(error: &ReadError) -> Unavailable {
     tracing::error!(%error, "the store could not be read for a decision");
     Unavailable
 }
@@ -159,6 +160,36 @@ impl World for Reader {
             self.catalog.variations.insert(id, Arc::clone(variation));
         }
         Ok(variation)
+    }
+
+    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
+        let snapshot = &self.published.load().snapshot;
+        let (mut held, mut after) = (Held::default(), None);
+        loop {
+            let page = Page {
+                after,
+                descending: false,
+                limit: PAGE_ITEMS_MAX,
+            };
+            // For each, when it was made, and whether it was ended.
+            let rows: Result<Vec<(u64, bool)>, ReadError> = match of {
+                Prefix::Key => snapshot.api_keys(organization, page).map(|keys| {
+                    let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
+                    keys.iter().map(row).collect()
+                }),
+                _ => snapshot.webhooks(organization, page).map(|webhooks| {
+                    let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
+                    webhooks.iter().map(row).collect()
+                }),
+            };
+            let rows = rows.map_err(|error| unavailable(&error))?;
+            held.made += rows.len() as u64;
+            held.live += rows.iter().filter(|(_, ended)| !ended).count();
+            match rows.last() {
+                Some((created, _)) if rows.len() == PAGE_ITEMS_MAX => after = Some(*created),
+                _ => return Ok(held),
+            }
+        }
     }
 
     fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {

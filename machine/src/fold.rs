@@ -15,7 +15,7 @@ use kedge_protocol::{Address, Id, Prefix};
 use crate::compiled::TemplateRules;
 use crate::image::Image;
 use crate::refusal::Refusal;
-use crate::world::{Caller, Input, OPERATOR, Recipient, Unavailable, World};
+use crate::world::{Caller, Held, Input, OPERATOR, Recipient, Unavailable, World};
 use crate::{object, registration, resources};
 
 /// Why a record cannot be what the rules made.
@@ -89,6 +89,7 @@ pub struct State {
     wallet_of_address: HashMap<Address, Id>,
     emails: HashSet<String>,
     template_names: HashSet<(Id, String)>,
+    held: HashMap<(Id, Prefix), Held>,
 }
 
 impl World for State {
@@ -131,6 +132,11 @@ impl World for State {
 
     fn address_taken(&self, address: Address) -> Result<bool, Unavailable> {
         Ok(self.wallet_of_address.contains_key(&address))
+    }
+
+    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
+        let held = self.held.get(&(organization, of));
+        Ok(held.copied().unwrap_or_default())
     }
 
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
@@ -300,6 +306,14 @@ impl State {
         trace.unwrap_or(Trace::NEW)
     }
 
+    /// Counts something that was live or not before, if it was there, and is or is not now.
+    fn count(&mut self, of: (Id, Prefix), before: Option<bool>, is_live: bool) {
+        let held = self.held.entry(of).or_default();
+        held.made += u64::from(before.is_none());
+        held.live += usize::from(is_live);
+        held.live -= usize::from(before == Some(true));
+    }
+
     fn insert(&mut self, image: Image) {
         match image {
             Image::Object(object) => {
@@ -335,10 +349,14 @@ impl State {
                 self.variations.insert(variation.id, Arc::new(variation));
             }
             Image::ApiKey(key) => {
-                self.api_keys.insert(key.id, key);
+                let (of, is_live) = ((key.organization_id, Prefix::Key), !key.deleted);
+                let before = self.api_keys.insert(key.id, key);
+                self.count(of, before.map(|key| !key.deleted), is_live);
             }
             Image::Webhook(webhook) => {
-                self.webhooks.insert(webhook.id, webhook);
+                let (of, is_live) = ((webhook.organization_id, Prefix::Webhook), !webhook.deleted);
+                let before = self.webhooks.insert(webhook.id, webhook);
+                self.count(of, before.map(|webhook| !webhook.deleted), is_live);
             }
             Image::File(file) => {
                 self.files.insert(file.id, file);

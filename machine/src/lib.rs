@@ -13,6 +13,7 @@ pub mod json;
 pub mod object;
 pub mod organization;
 pub mod paths;
+pub mod pointer;
 pub mod refusal;
 pub mod registration;
 pub mod replay;
@@ -29,4 +30,4 @@ pub mod world;
 
 pub use compiled::TemplateRules;
 pub use refusal::{FieldError, Refusal};
-pub use world::{Caller, Input, Link, OPERATOR, Recipient, Unavailable, World};
+pub use world::{Caller, Held, Input, Link, OPERATOR, Recipient, Unavailable, World};

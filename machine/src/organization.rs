@@ -150,7 +150,7 @@ enum TierName {
 pub fn set_tier(organization: &Organization, input: &Input<'_>) -> Result<Organization, Refusal> {
     let payload: TierPayload = text::read(input.payload)?;
     let limits: CustomLimits = serde_json::from_value(serde_json::Value::Object(payload.limits))
-        .map_err(|error| text::of_serde(&error))?;
+        .map_err(|error| text::of_serde("", &error))?;
     let tier = match payload.tier {
         TierName::Custom => Tier::Custom(limits),
         _ if limits != CustomLimits::default() => {

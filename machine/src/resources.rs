@@ -1,6 +1,7 @@
 //! Actions on everything that is not an object: one decision for the actors and the fold alike.
 
 use kedge_protocol::action::Kind;
+use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::{Id, Prefix};
 
 use crate::image::Image;
@@ -83,6 +84,28 @@ pub fn decide<W: World>(
                 ..Decision::of(vec![Image::Template(made)])
             })
         }
+        (Kind::KeyCreate, None) => {
+            let made = api_key::create(caller, input)?;
+            let claims = vec![place(world, caller, Prefix::Key, KEYS_MAX, "API keys")?];
+            Ok(Decision {
+                claims,
+                ..Decision::of(vec![Image::ApiKey(made)])
+            })
+        }
+        (Kind::WebhookCreate, None) => {
+            let made = webhook::create(caller, input)?;
+            let claims = vec![place(
+                world,
+                caller,
+                Prefix::Webhook,
+                WEBHOOKS_MAX,
+                "webhooks",
+            )?];
+            Ok(Decision {
+                claims,
+                ..Decision::of(vec![Image::Webhook(made)])
+            })
+        }
         (Kind::TemplateUpdate, Some(Image::Template(before))) => {
             let after = template::update(world, caller, before, input)?;
             let name = |name: &str| Key::template_name(before.organization_id, name);
@@ -159,6 +182,23 @@ pub fn decide<W: World>(
     }
 }
 
+/// The place of one more thing of a kind, if the organization may have one more. Ended ones stay in its
+/// list and do not count.
+fn place<W: World>(
+    world: &W,
+    caller: &Caller,
+    of: Prefix,
+    most: usize,
+    called: &str,
+) -> Result<Key, Refusal> {
+    let held = world.held(caller.organization_id, of)?;
+    if held.live >= most {
+        let message = format!("the organization has {most} {called}; end one first");
+        return Err(Refusal::State(message.into()));
+    }
+    Ok(Key::place(caller.organization_id, of, held.made))
+}
+
 /// Keys, webhooks and files: what needs nothing but itself.
 fn decide_record(
     kind: &Kind,
@@ -167,14 +207,12 @@ fn decide_record(
     input: &Input<'_>,
 ) -> Result<Vec<Image>, Refusal> {
     let image = match (kind, base) {
-        (Kind::KeyCreate, None) => Image::ApiKey(api_key::create(caller, input)?),
         (Kind::KeyRotate, Some(Image::ApiKey(key))) => {
             Image::ApiKey(api_key::rotate(caller, key, input)?)
         }
         (Kind::KeyDelete, Some(Image::ApiKey(key))) => {
             Image::ApiKey(api_key::delete(caller, key, input)?)
         }
-        (Kind::WebhookCreate, None) => Image::Webhook(webhook::create(caller, input)?),
         (Kind::WebhookUpdate, Some(Image::Webhook(before))) => {
             Image::Webhook(webhook::update(caller, before, input)?)
         }

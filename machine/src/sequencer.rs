@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::hash::{keccak, keccak_parts};
-use kedge_protocol::{Address, Hash, Id};
+use kedge_protocol::{Address, Hash, Id, Prefix};
 
 /// Something whose versions the sequencer compares: a resource, or a name that must stay unique.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -18,6 +18,7 @@ pub struct Key {
 const TAG_EMAIL: u8 = 128;
 const TAG_ADDRESS: u8 = 129;
 const TAG_TEMPLATE_NAME: u8 = 130;
+const TAG_PLACE: u8 = 131;
 
 impl Key {
     /// A resource.
@@ -49,6 +50,18 @@ impl Key {
         Self {
             tag: TAG_TEMPLATE_NAME,
             bytes: keccak_parts(&[&organization.bytes, name.as_bytes()]).first_16(),
+        }
+    }
+}
+
+impl Key {
+    /// The place of the `number`th thing of a kind that an organization makes. Two decisions on one
+    /// count claim the same place, so that only one of them is placed.
+    pub fn place(organization: Id, of: Prefix, number: u64) -> Self {
+        let parts: [&[u8]; 3] = [&organization.bytes, &[of as u8], &number.to_be_bytes()];
+        Self {
+            tag: TAG_PLACE,
+            bytes: keccak_parts(&parts).first_16(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use kedge_protocol::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
 
 use crate::json::{self, Members};
+use crate::pointer;
 use crate::refusal::{FieldError, Refusal};
 
 /// Collects what is wrong with a payload, so that the caller hears of everything at once.
@@ -77,7 +78,7 @@ pub(crate) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T,
     if !payload.trim_start().starts_with('{') {
         return Err(Refusal::field("", "type", "must be a JSON object"));
     }
-    serde_json::from_str(payload).map_err(|error| of_serde(&error))
+    serde_json::from_str(payload).map_err(|error| of_serde(payload, &error))
 }
 
 /// Checks the payload of an action that needs none: no text, or an empty object.
@@ -92,20 +93,19 @@ pub(crate) fn empty(payload: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Turns serde's words into a field error; it names fields in backticks.
-pub(crate) fn of_serde(error: &serde_json::Error) -> Refusal {
+/// Turns serde's words into a field error; it names fields in backticks, and says how far it had read.
+pub(crate) fn of_serde(payload: &str, error: &serde_json::Error) -> Refusal {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
     let field = text.split('`').nth(1).unwrap_or_default();
+    let end = pointer::offset_of(payload, error.line(), error.column());
+    let place = pointer::place_at(payload, end);
+    let of_field = || format!("{}/{}", place.container, pointer::escape(field));
     if text.starts_with("unknown field") {
-        Refusal::field(
-            &format!("/{field}"),
-            "unknown",
-            format!("{text}; remove it"),
-        )
+        Refusal::field(&of_field(), "unknown", format!("{text}; remove it"))
     } else if text.starts_with("missing field") {
-        Refusal::field(&format!("/{field}"), "required", "is required")
+        Refusal::field(&of_field(), "required", "is required")
     } else {
-        Refusal::field("", "type", text.to_owned())
+        Refusal::field(&place.value, "type", text.to_owned())
     }
 }

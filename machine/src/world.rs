@@ -48,6 +48,15 @@ pub struct Recipient {
     pub address: Address,
 }
 
+/// How many of one kind of thing an organization has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Held {
+    /// Those that were not ended.
+    pub live: usize,
+    /// All that were ever made.
+    pub made: u64,
+}
+
 /// One action, as signed.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
@@ -111,6 +120,8 @@ pub trait World {
     fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
     /// True when a wallet has the address.
     fn address_taken(&self, address: Address) -> Result<bool, Unavailable>;
+    /// How many API keys ([`Prefix::Key`]) or webhooks ([`Prefix::Webhook`]) an organization has.
+    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable>;
     /// True when the organization has a template of this name.
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
 }

@@ -187,7 +187,7 @@ impl AccessTokens {
 }
 
 fn unauthenticated(message: &'static str) -> ApiError {
-    ApiError::new(Code::Unauthenticated, message).with_header(WWW_AUTHENTICATE, "Bearer".to_owned())
+    ApiError::new(Code::Unauthenticated, message)
 }
 
 /// RFC 6750, 3.1.

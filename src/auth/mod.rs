@@ -10,7 +10,7 @@ pub mod rights;
 pub mod session;
 
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use hyper::header::AUTHORIZATION;
 use kedge_actors::Published;
 use kedge_protocol::Id;
 
@@ -103,7 +103,6 @@ pub fn authenticate(
             Code::Unauthenticated,
             "this endpoint needs credentials: Authorization: Bearer <access_token>, or x-api-key: \
              <key>, or both",
-        )
-        .with_header(WWW_AUTHENTICATE, "Bearer".to_owned())),
+        )),
     }
 }

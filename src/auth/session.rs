@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kedge_actors::Engine;
 use kedge_protocol::Id;
-use kedge_protocol::hash::sha256;
+use kedge_protocol::hash::{keccak, sha256};
 use kedge_storage::{SessionRow, SideWrite};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,6 +51,24 @@ impl Drop for Exchange<'_> {
     }
 }
 
+/// Bytes of a family that are random; the rest says which password its login was made with.
+const FAMILY_RANDOM_BYTES: usize = 8;
+
+/// What a family holds of the password that its login was made with. A password's hash is salted
+/// afresh each time that one is set, so a change of the password leaves every earlier family behind,
+/// in the commit that stores the new hash.
+fn password_mark(phc: &str) -> [u8; 8] {
+    let hash = keccak(phc.as_bytes());
+    std::array::from_fn(|i| hash.0[i])
+}
+
+/// A new login's family.
+fn family_of(phc: &str) -> Result<[u8; 16], secrets::SecretError> {
+    let mut family: [u8; 16] = secrets::random()?;
+    family[FAMILY_RANDOM_BYTES..].copy_from_slice(&password_mark(phc));
+    Ok(family)
+}
+
 fn invalid(message: &'static str) -> ApiError {
     ApiError::new(Code::CredentialsInvalid, message)
 }
@@ -70,15 +88,15 @@ impl Sessions {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tokens of a new login.
+    /// Tokens of a new login with the password that has this hash.
     pub async fn begin(
         &self,
         engine: &Engine,
         access: &AccessTokens,
-        wallet_id: Id,
-        organization_id: Id,
+        (wallet_id, organization_id): (Id, Id),
+        phc: &str,
     ) -> Result<Tokens, ApiError> {
-        let family = secrets::random().map_err(|error| ApiError::internal(&error))?;
+        let family = family_of(phc).map_err(|error| ApiError::internal(&error))?;
         let (tokens, write) = self.issue(access, wallet_id, organization_id, family)?;
         engine.side_write(write).await?;
         Ok(tokens)
@@ -175,6 +193,14 @@ impl Sessions {
             .wallet(row.wallet_id)
             .map_err(|error| ApiError::internal(&error))?
             .ok_or_else(|| invalid("the wallet is gone"))?;
+        let phc = snapshot
+            .password_hash(wallet.id)
+            .map_err(|error| ApiError::internal(&error))?;
+        if phc.is_none_or(|phc| row.family[FAMILY_RANDOM_BYTES..] != password_mark(&phc)) {
+            return Err(invalid(
+                "the password was changed since this login; log in again",
+            ));
+        }
         let used = SideWrite::Session {
             token_hash,
             row: SessionRow { used: true, ..row },

@@ -1,7 +1,5 @@
 //! Request bodies: read with a bound, in time, and as strict JSON whose errors say where.
 
-pub(crate) mod pointer;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,8 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::{ApiError, Code};
 use crate::files::Upload;
 
+pub(crate) use kedge_machine::pointer;
+pub(crate) use kedge_machine::pointer::escape;
 pub(crate) use kedge_protocol::json::Object;
-pub(crate) use pointer::escape;
 
 /// The bodies' memory is counted in pieces of this size.
 const PIECE_BYTES: usize = 1_024;
@@ -225,6 +224,10 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
 /// Turns serde's words into an error with a pointer. serde names members in backticks and says how
 /// far it had read.
 pub fn of_serde(text: &str, error: &serde_json::Error) -> ApiError {
+    // What is no JSON at all has no member that could be wrong.
+    if let Err(malformed) = check(text) {
+        return malformed;
+    }
     let said = error.to_string();
     if !error.is_data() {
         return ApiError::new(Code::MalformedJson, format!("the body: {said}"));

@@ -9,6 +9,8 @@ use std::path::Path;
 use figment::Figment;
 use figment::providers::{Env, Format, Serialized, Toml};
 
+use crate::cors;
+
 pub use network::{Network, NetworkError};
 pub use options::{
     ChainMode, Config, LogFormat, OPTIONS, OptionRow, Switch, V2Mode, commented_toml,
@@ -100,6 +102,16 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
         && !(url.starts_with("http://") || url.starts_with("https://"))
     {
         return Err(wrong("public_url", "must begin with http:// or https://"));
+    }
+    if let Some(bad) = config
+        .cors_origins
+        .iter()
+        .find(|text| !cors::is_origin(text))
+    {
+        let message = format!(
+            "{bad:?} must be * or an origin such as https://app.example.com: lower case, nothing behind"
+        );
+        return Err(wrong("cors_origins", message));
     }
     if config.high_water_path().starts_with(&config.data_dir) {
         return Err(wrong(

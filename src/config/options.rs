@@ -92,6 +92,9 @@ options! {
         /// The URL that callers reach the API under; issuer of the access tokens.
         /// Made from `listen` when it is absent.
         public_url: Option<String> = None;
+        /// Origins whose web pages may call the API from a browser, such as
+        /// `https://app.example.com`, or `*` for all. None: browsers keep pages away.
+        cors_origins: Vec<String> = Vec::new();
         /// Development: keys and the embedded chain are made in the data directory.
         /// Insecure by design; never for data that matters.
         dev: bool = false;

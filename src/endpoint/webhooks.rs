@@ -14,8 +14,8 @@ use crate::views::Page;
 use crate::views::resources::Changed;
 use crate::views::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
 
-/// What is sent anew is not signed, but it is no mere read either.
-const SENDS: Option<Right> = Some(Right {
+/// A new secret changes a webhook; what is sent anew is not signed, but it is no mere read either.
+const CHANGES: Option<Right> = Some(Right {
     area: Area::Webhooks,
     access: Access::Update,
 });
@@ -45,6 +45,7 @@ fn changes() -> Vec<Endpoint> {
             ..documented(Method::DELETE, "/webhooks/{id}", &docs::webhooks::DELETE)
         },
         Endpoint {
+            right: CHANGES,
             signs: Signs::Body(Kind::WebhookRotate, Target::Path),
             request: Some(schema::<RotateBody>),
             response: schema::<Changed<WebhookWithSecret>>,
@@ -84,13 +85,13 @@ fn looks() -> Vec<Endpoint> {
             )
         },
         Endpoint {
-            right: SENDS,
+            right: CHANGES,
             response: schema::<DeliveryView>,
             handler: handler!(webhooks::test),
             ..documented(Method::POST, "/webhooks/{id}/test", &docs::webhooks::TEST)
         },
         Endpoint {
-            right: SENDS,
+            right: CHANGES,
             status: 202,
             response: schema::<DeliveryView>,
             handler: handler!(webhooks::redeliver),

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use kedge_actors::api::{NewSecret, Submission};
 use kedge_machine::image::Image;
-use kedge_protocol::limits::KEYS_MAX;
 use kedge_protocol::resource::ApiKey;
 use kedge_protocol::time::parse_rfc3339;
 use kedge_protocol::{Id, Prefix};
-use kedge_storage::{Page as Rows, Snapshot};
+use kedge_storage::Snapshot;
 use serde::Deserialize;
 
 use super::{PRIVATE, Single, page_reply, settle, single};
 use crate::call::{Call, Reply};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::accounts::{ApiKeyView, ShownKey};
@@ -30,7 +29,6 @@ struct Expiry {
 pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
     let submission = call.take_submission()?;
     check_expiry(&call, &submission)?;
-    check_room(&call)?;
     // The action's content names the key before it is placed.
     let content = submission.actions.first().map(|action| action.content);
     let content = content.ok_or_else(|| ApiError::internal(&"a request without its action"))?;
@@ -57,30 +55,6 @@ fn check_expiry(call: &Call, submission: &Submission) -> Result<(), ApiError> {
         return Err(ApiError::field("/expires_at", "range", message));
     }
     Ok(())
-}
-
-/// Checks that the organization may have one more key. Ended ones stay in its list and do not count.
-fn check_room(call: &Call) -> Result<(), ApiError> {
-    let organization_id = call.session()?.organization_id;
-    let published = call.published();
-    let (mut live, mut after) = (0, None);
-    loop {
-        let rows = Rows {
-            after,
-            descending: false,
-            limit: KEYS_MAX,
-        };
-        let keys = published.snapshot.api_keys(organization_id, rows)?;
-        let Some(last) = keys.last() else {
-            return Ok(());
-        };
-        after = Some(last.trace.created_sequence);
-        live += keys.iter().filter(|key| !key.deleted).count();
-        if live >= KEYS_MAX {
-            let message = format!("the organization has {KEYS_MAX} API keys; end one first");
-            return Err(ApiError::new(Code::StateViolation, message));
-        }
-    }
 }
 
 /// Submits an action that gives a key a new secret, and shows the secret once it is done.

@@ -186,6 +186,12 @@ fn settle(
     Ok(())
 }
 
+/// Where a list goes on for those who still use `offset`.
+fn next_page(call: &Call) -> String {
+    let path = call.endpoint.path.replace("{id}", &call.id);
+    format!("{}{path}?cursor=", call.app.public_url)
+}
+
 /// The answer to a list.
 fn page_reply<T: Serialize>(
     call: &Call,
@@ -195,8 +201,7 @@ fn page_reply<T: Serialize>(
 ) -> Result<Reply, ApiError> {
     let reply = Reply::ok(sequence, page)?;
     Ok(if listing.deprecated {
-        let url = format!("{}{}?cursor=", call.app.public_url, call.endpoint.path);
-        reply.deprecated(&url)
+        reply.deprecated(&next_page(call))
     } else {
         reply
     })

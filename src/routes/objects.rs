@@ -11,7 +11,7 @@ use kedge_protocol::resource::{Object, Template};
 use kedge_storage::Snapshot;
 
 use super::actions::{self, Heads};
-use super::{PRIVATE, past, single};
+use super::{PRIVATE, next_page, past, single};
 use crate::call::{Call, Reply};
 use crate::conditional;
 use crate::error::{ApiError, Code};
@@ -30,9 +30,7 @@ pub async fn update(call: Call) -> Result<Reply, ApiError> {
 }
 
 async fn change(mut call: Call, status: StatusCode) -> Result<Reply, ApiError> {
-    let mut submission = call.take_submission()?;
-    submission.expected = conditional::expected(&call.headers)?;
-    let submission = Arc::new(submission);
+    let submission = Arc::new(call.take_conditional()?);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
     let object = single.object(&call)?;
@@ -133,5 +131,10 @@ pub async fn history(call: Call) -> Result<Reply, ApiError> {
         has_more: page.has_more,
         pruned_before: (first_listed > 1).then_some(first_listed),
     };
-    Reply::ok(published.head.sequence, &answer)
+    let reply = Reply::ok(published.head.sequence, &answer)?;
+    Ok(if listing.deprecated {
+        reply.deprecated(&next_page(&call))
+    } else {
+        reply
+    })
 }

@@ -35,7 +35,7 @@ pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
 
 /// `PATCH /templates/{id}`
 pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
+    let submission = Arc::new(call.take_conditional()?);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
     let (mut template, _) = split(single.images()?)?;
@@ -113,8 +113,9 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let template = seen_template(&call, &published.snapshot, &call.id)?;
     let minted = published.snapshot.minted(template.id)?;
+    let trace = template.trace;
     let reply = Reply::ok(published.head.sequence, &TemplateView::of(template, minted))?;
-    Ok(reply.etagged(&call, CACHE))
+    Ok(reply.state_tagged(&call, &trace, CACHE))
 }
 
 /// `GET /templates`

@@ -55,7 +55,7 @@ pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
     check_invitation(&call, &registration)?;
     // Hashing a password is dear: only for those who have signed.
     let phc = call.app.passwords.hash(registration.password).await?;
-    submission.secret = Some(NewSecret::Password(phc));
+    submission.secret = Some(NewSecret::Password(phc.clone()));
     let submission = Arc::new(submission);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
@@ -64,7 +64,7 @@ pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
         _ => None,
     });
     let wallet = wallet.ok_or_else(|| ApiError::internal(&"a registration made no wallet"))?;
-    let tokens = begin(&call, &wallet).await?;
+    let tokens = begin(&call, &wallet, &phc).await?;
     let answer = Changed {
         resource: LoggedIn {
             wallet: wallet.into(),
@@ -89,7 +89,9 @@ pub async fn registered_again(
         Some(ActionOutcome::Done(done)) => done.resource,
         _ => return Err(ApiError::internal(&"a registration that made no wallet")),
     };
-    let tokens = begin(call, &own_wallet(call, wallet_id)?).await?;
+    let phc = call.published().snapshot.password_hash(wallet_id)?;
+    let phc = phc.ok_or_else(|| ApiError::internal(&"a registered wallet without a password"))?;
+    let tokens = begin(call, &own_wallet(call, wallet_id)?, &phc).await?;
     single.reply_again(StatusCode::CREATED, residue, &tokens)
 }
 
@@ -114,10 +116,11 @@ fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiE
     Ok(())
 }
 
-async fn begin(call: &Call, wallet: &Wallet) -> Result<Tokens, ApiError> {
+async fn begin(call: &Call, wallet: &Wallet, phc: &str) -> Result<Tokens, ApiError> {
     let app = &call.app;
+    let holder = (wallet.id, wallet.organization_id);
     app.sessions
-        .begin(&app.engine, &app.access, wallet.id, wallet.organization_id)
+        .begin(&app.engine, &app.access, holder, phc)
         .await
 }
 
@@ -135,8 +138,9 @@ pub async fn login(call: Call) -> Result<Reply, ApiError> {
         Some(wallet) => published.snapshot.password_hash(wallet.id)?,
         None => None,
     };
-    let right = call.app.passwords.verify(login.password, phc).await?;
-    let Some(wallet) = wallet.filter(|_| right) else {
+    let verified = call.app.passwords.verify(login.password, phc.clone());
+    let right = verified.await?;
+    let (Some(wallet), Some(phc), true) = (wallet, phc, right) else {
         if let Some(attempt) = attempt {
             attempt.failed(now_s());
         }
@@ -148,7 +152,7 @@ pub async fn login(call: Call) -> Result<Reply, ApiError> {
     if let Some(attempt) = attempt {
         attempt.succeeded();
     }
-    let tokens = begin(&call, &wallet).await?;
+    let tokens = begin(&call, &wallet, &phc).await?;
     let answer = LoggedIn {
         wallet: wallet.into(),
         tokens,
@@ -197,16 +201,17 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
             highest: Decimal(published.snapshot.nonces(*key)?.highest()),
         });
     }
+    let trace = wallet.trace;
     let answer = OwnWallet {
         wallet: wallet.into(),
         nonces,
     };
-    Ok(Reply::ok(published.head.sequence, &answer)?.etagged(&call, PRIVATE))
+    Ok(Reply::ok(published.head.sequence, &answer)?.state_tagged(&call, &trace, PRIVATE))
 }
 
 /// `PATCH /wallets/me`
 pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
-    let mut submission = call.take_submission()?;
+    let mut submission = call.take_conditional()?;
     let discloses = |action: &SubmittedAction| action.disclosed.is_some();
     if submission.actions.iter().any(discloses) {
         submission.secret = Some(new_password(&call).await?);

@@ -7,7 +7,6 @@ use kedge_actors::api::{NewSecret, Submission};
 use kedge_actors::webhooks::{RedeliverError, Verdict};
 use kedge_machine::image::Image;
 use kedge_machine::rights::may_administer;
-use kedge_protocol::limits::{PAGE_ITEMS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::{DeliveryRow, DeliveryStatus, Snapshot};
@@ -17,7 +16,7 @@ use super::{PRIVATE, Single, page_reply, single};
 use crate::call::{Call, Reply};
 use crate::config::secrets;
 use crate::error::{ApiError, Code};
-use crate::listing::{Listing, Rows, Source};
+use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::resources::Changed;
 use crate::views::scalars::{IdText, Time};
@@ -83,7 +82,6 @@ fn add_secret(submission: &mut Submission) -> Result<String, ApiError> {
 pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
     let mut submission = call.take_submission()?;
     check_url(&call, &submission)?;
-    check_count(&call)?;
     let secret = add_secret(&mut submission)?;
     let (single, webhook) = change(&call, submission).await?;
     let webhook = webhook.into();
@@ -91,34 +89,9 @@ pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
     single.reply(StatusCode::CREATED, &answer)
 }
 
-/// Refuses one more than an organization may have.
-fn check_count(call: &Call) -> Result<(), ApiError> {
-    let published = call.published();
-    let organization = call.session()?.organization_id;
-    let (mut live, mut after) = (0, None);
-    loop {
-        let rows = Rows {
-            after,
-            descending: false,
-            limit: PAGE_ITEMS_MAX,
-        };
-        let page = published.snapshot.webhooks(organization, rows)?;
-        let Some(last) = page.last() else {
-            break;
-        };
-        after = Some(last.trace.created_sequence);
-        live += page.iter().filter(|webhook| !webhook.deleted).count();
-    }
-    if live < WEBHOOKS_MAX {
-        return Ok(());
-    }
-    let message = format!("the organization has {WEBHOOKS_MAX} webhooks already; delete one first");
-    Err(ApiError::new(Code::StateViolation, message))
-}
-
 /// `PATCH /webhooks/{id}` and `DELETE /webhooks/{id}`
 pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = call.take_submission()?;
+    let submission = call.take_conditional()?;
     check_url(&call, &submission)?;
     let (single, webhook) = change(&call, submission).await?;
     let answer = changed(&single, WebhookView::from(webhook));
@@ -163,8 +136,9 @@ fn check_right(call: &Call, snapshot: &Snapshot) -> Result<(), ApiError> {
 pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let webhook = own_webhook(&call, &published.snapshot)?;
+    let trace = webhook.trace;
     let reply = Reply::ok(published.head.sequence, &WebhookView::from(webhook))?;
-    Ok(reply.etagged(&call, PRIVATE))
+    Ok(reply.state_tagged(&call, &trace, PRIVATE))
 }
 
 /// `GET /webhooks`

@@ -10,8 +10,10 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{HeaderMap, Method, Request, Response};
+use hyper::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tracing::Instrument as _;
 
 use crate::app::App;
@@ -109,6 +111,7 @@ impl Dispatch {
         };
         let found = self.router.find(&method, &path);
         let index = found.as_ref().ok().map(|found| found.index);
+        let readers = self.app.cors.readers(request.headers());
         let limits = &self.app.limits;
         let mut tally = limits.begin(peer, request.headers(), now_s());
         let span = tracing::info_span!("request", id = %request_id);
@@ -124,6 +127,11 @@ impl Dispatch {
             let found = match found {
                 Ok(found) => found,
                 Err(error) => {
+                    let sequence = self.app.published().head.sequence;
+                    let (method, headers) = (request.method(), request.headers());
+                    if let Some(reply) = readers.preflight(method, headers, &error, sequence) {
+                        return Ok(reply);
+                    }
                     limits.count_address(&mut tally)?;
                     return Err(error);
                 }
@@ -153,7 +161,9 @@ impl Dispatch {
             let elapsed_us = begun.elapsed().as_micros() as u64;
             tracing::debug!(%method, path, status = status.as_u16(), elapsed_us, "answered");
         });
-        self.finish(reply, &request_id, &tally)
+        let mut response = self.finish(reply, &request_id, &tally);
+        readers.write(response.headers_mut());
+        response
     }
 
     async fn handle(
@@ -287,6 +297,12 @@ impl Dispatch {
         let media_type = HeaderValue::from_static(form.media_type());
         let sequence = self.app.published().head.sequence;
         let reply = Reply::bytes(error.status(), sequence, media_type, body);
+        // Every 401 says how to be known (RFC 9110, 15.5.2).
+        let reply = if reply.status == StatusCode::UNAUTHORIZED {
+            reply.with(WWW_AUTHENTICATE, "Bearer")
+        } else {
+            reply
+        };
         let headers = error.headers.iter().cloned();
         headers.fold(reply, |reply, (name, value)| reply.with(name, &value))
     }
@@ -317,7 +333,7 @@ impl Dispatch {
             "every answer says how it may be kept"
         );
         debug_assert!(
-            headers.contains_key(CONTENT_TYPE) || response.status().as_u16() == 304,
+            headers.contains_key(CONTENT_TYPE) || [204, 304].contains(&response.status().as_u16()),
             "every body has a type"
         );
         response

@@ -28,7 +28,7 @@ pub(crate) struct Server {
     pub(crate) domain: Domain,
     pub(crate) sequencer: Address,
     pub(crate) dir: tempfile::TempDir,
-    http: Client<HttpConnector, Full<Bytes>>,
+    pub(crate) http: Client<HttpConnector, Full<Bytes>>,
 }
 
 impl Drop for Server {

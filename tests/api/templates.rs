@@ -174,7 +174,7 @@ async fn variations_are_made_all_or_none() {
             r#"{"variations":[{"name":"a"},{"name":"b","properties":[]}]}"#,
             "/variations/1/properties",
         ),
-        (r#"{"variations":[{"name":"a"},["b",{}]]}"#, ""),
+        (r#"{"variations":[{"name":"a"},["b",{}]]}"#, "/variations/1"),
         (r#"{"variations":[]}"#, "/variations"),
     ] {
         refused_at(&ann.variations(&server, &id, bad).await, pointer);

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 mod attempts;
+mod bounds;
 mod history;
 mod limits;
 mod model;

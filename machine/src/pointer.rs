@@ -3,11 +3,11 @@
 
 /// A place in a JSON text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     /// Pointer to the object or array around it.
-    pub(crate) container: String,
+    pub container: String,
     /// Pointer to the value itself.
-    pub(crate) value: String,
+    pub value: String,
 }
 
 enum Level {
@@ -25,14 +25,14 @@ impl Level {
 }
 
 /// Escapes a reference token (RFC 6901, 3).
-pub(crate) fn escape(token: &str) -> String {
+pub fn escape(token: &str) -> String {
     token.replace('~', "~0").replace('/', "~1")
 }
 
 /// The place that a reader had reached when it had read `text[..end]`, where the text is JSON at
 /// least up to there. A closing bracket that was only just read is not left: what is missing in an
 /// object is noticed there.
-pub(crate) fn place_at(text: &str, end: usize) -> Place {
+pub fn place_at(text: &str, end: usize) -> Place {
     let bytes = &text.as_bytes()[..end.min(text.len())];
     let mut levels: Vec<Level> = Vec::new();
     let mut i = 0;
@@ -98,7 +98,7 @@ fn expects_key(bytes: &[u8], start: usize) -> bool {
 
 /// The byte offset of serde_json's line and column, both from 1; column 0 is before the line's
 /// first byte.
-pub(crate) fn offset_of(text: &str, line: usize, column: usize) -> usize {
+pub fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let lines_before = text.split_inclusive('\n').take(line.saturating_sub(1));
     lines_before.map(str::len).sum::<usize>() + column
 }

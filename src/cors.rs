@@ -1,0 +1,159 @@
+//! Pages of other origins (the Fetch standard's CORS protocol): which ones may call, and what of an
+//! answer they may read. Nothing here authenticates: a browser sends no credentials by itself, and
+//! whoever is no browser is not held back.
+
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW,
+    CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN, VARY,
+};
+use hyper::{Method, StatusCode};
+
+use crate::call::Reply;
+use crate::error::ApiError;
+
+/// Headers that a page may send.
+const SENT: &str = "Accept, Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, \
+                    If-None-Match, If-Range, Last-Event-ID, Prefer, Range, X-Api-Key, X-Request-Id, \
+                    X-Signature, X-Signature-Address, X-Signature-Deadline, X-Signature-Nonce, \
+                    X-Signature-Salt";
+/// Headers of an answer that a page may read besides the plain ones.
+const READ: &str = "Accept-Ranges, Allow, Content-Digest, Content-Disposition, Content-Range, \
+                    Deprecation, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
+                    RateLimit-Policy, Repr-Digest, Retry-After, Sunset, WWW-Authenticate, \
+                    X-Nonce-Highest, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
+                    X-Request-Id, X-Sequence";
+/// Seconds that a browser may remember what it was told: what browsers take at the most.
+const REMEMBERED_S: &str = "7200";
+/// Stands for every origin.
+const ANY: &str = "*";
+
+/// The origins whose pages may call.
+pub struct Cors {
+    origins: Vec<String>,
+}
+
+/// What the answers to one request say of who may read them.
+pub enum Readers {
+    /// Nothing: no origin is let in, ever.
+    Unsaid,
+    /// Nobody else; others might be told otherwise.
+    Nobody,
+    /// Pages of this origin.
+    Origin(HeaderValue),
+    /// All pages.
+    All,
+}
+
+/// True for what the option takes: `*`, or an origin as browsers write it (RFC 6454, 6.2): scheme,
+/// host in lower case, and a port that is not the scheme's own, with nothing behind.
+pub fn is_origin(text: &str) -> bool {
+    let authority = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    let is_plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:[]_".contains(&byte);
+    text == ANY
+        || authority
+            .is_some_and(|authority| !authority.is_empty() && authority.bytes().all(is_plain))
+}
+
+impl Cors {
+    /// Lets pages of these origins in.
+    pub fn new(origins: Vec<String>) -> Self {
+        Self { origins }
+    }
+
+    /// Who may read the answer to a request with these headers.
+    pub fn readers(&self, headers: &HeaderMap) -> Readers {
+        if self.origins.is_empty() {
+            return Readers::Unsaid;
+        }
+        if self.origins.iter().any(|origin| origin == ANY) {
+            return Readers::All;
+        }
+        match headers.get(ORIGIN) {
+            Some(origin) if self.origins.iter().any(|known| origin == known.as_str()) => {
+                Readers::Origin(origin.clone())
+            }
+            _ => Readers::Nobody,
+        }
+    }
+}
+
+impl Readers {
+    /// The answer to a browser that asks before it calls; `None` for every other request. `refusal` is
+    /// what else it would be told, which says the path's methods.
+    pub fn preflight(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        refusal: &ApiError,
+        sequence: u64,
+    ) -> Option<Reply> {
+        let may = matches!(self, Self::Origin(_) | Self::All);
+        let asks =
+            headers.contains_key(ORIGIN) && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        if *method != Method::OPTIONS || !may || !asks {
+            return None;
+        }
+        let (_, methods) = refusal.headers.iter().find(|(name, _)| *name == ALLOW)?;
+        let nothing = HeaderValue::from_static("text/plain");
+        let mut reply = Reply::bytes(StatusCode::NO_CONTENT, sequence, nothing, Vec::new())
+            .with(ACCESS_CONTROL_ALLOW_METHODS, methods)
+            .with(ACCESS_CONTROL_ALLOW_HEADERS, SENT)
+            .with(ACCESS_CONTROL_MAX_AGE, REMEMBERED_S);
+        reply.headers.remove(CONTENT_TYPE);
+        Some(reply)
+    }
+
+    /// Puts on an answer who may read it.
+    pub fn write(&self, headers: &mut HeaderMap) {
+        let origin = match self {
+            Self::Unsaid => return,
+            Self::Nobody => None,
+            Self::Origin(origin) => Some(origin.clone()),
+            Self::All => Some(HeaderValue::from_static(ANY)),
+        };
+        // With one origin for all there is nothing that a cache could mix up.
+        if !matches!(self, Self::All) {
+            headers.append(VARY, HeaderValue::from_static("Origin"));
+        }
+        if let Some(origin) = origin {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            headers.insert(
+                ACCESS_CONTROL_EXPOSE_HEADERS,
+                HeaderValue::from_static(READ),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_as_browsers_write_them() {
+        for good in [
+            "*",
+            "https://app.example.com",
+            "http://localhost:5173",
+            "http://[::1]:80",
+        ] {
+            assert!(is_origin(good), "{good}");
+        }
+        for bad in [
+            "",
+            "null",
+            "https://",
+            "https://example.com/",
+            "https://Example.com",
+            "example.com",
+            "https://*.example.com",
+            "https://a b",
+        ] {
+            assert!(!is_origin(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Two organizations never see each other's private things: every endpoint with the other's ids, in
+//! the path, the body, the query and the headers. What is the other's is answered as what is not there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::ask::{Ask, Got};
+use crate::check::refused;
+use crate::harness::Caller;
+use crate::row::{Auth, Gives, NOBODY, Row};
+use crate::table::{find, table, walk};
+use crate::world::World;
+
+/// An answer's headers that may differ: of the request, the moment, and the limits.
+const MOMENTARY: [&str; 9] = [
+    "x-request-id",
+    "date",
+    "x-sequence",
+    "x-nonce-highest",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+    "ratelimit",
+    "ratelimit-policy",
+];
+
+/// An answer without what names the request: status, headers and text.
+fn shape(got: &Got, id: &str) -> (u16, BTreeMap<String, String>, String) {
+    let headers = got.headers.iter().filter_map(|(name, value)| {
+        let momentary = MOMENTARY.contains(&name.as_str());
+        let value = value.to_str().unwrap().replace(id, "ID");
+        (!momentary).then(|| (name.to_string(), value))
+    });
+    let text = String::from_utf8_lossy(&got.bytes).replace(id, "ID");
+    let text = text.replace(&got.request_id, "REQUEST");
+    // Request ids have different lengths.
+    let headers = headers.filter(|(name, _)| name != "content-length");
+    (got.status, headers.collect(), text)
+}
+
+/// Checks that the other's id is answered as one of nothing.
+#[track_caller]
+fn same(others: &Got, id: &str, nothing: &Got, nothing_id: &str) {
+    assert_eq!(
+        shape(others, id),
+        shape(nothing, nothing_id),
+        "{}",
+        others.told()
+    );
+    assert!(others.status >= 400, "{}", others.told());
+}
+
+fn nothing_like(id: &str) -> String {
+    format!("{}_{NOBODY}", &id[..3])
+}
+
+/// Sends the row's own request with every `id` replaced, as the other organization's owner.
+async fn with_id(
+    world: &World,
+    row: &Row,
+    ask: &Ask,
+    (id, by): (&str, &str),
+    credentials: (&'static str, String),
+) -> Got {
+    let swap = |text: &str| text.replace(id, by);
+    let (ann, bob) = (world.ann.key.address(), world.bob.key.address());
+    let body = swap(&String::from_utf8_lossy(&ask.body));
+    let ask = Ask {
+        path: swap(&ask.path),
+        body: body
+            .replace(&ann.to_string(), &bob.to_string())
+            .into_bytes(),
+        actions: ask
+            .actions
+            .iter()
+            .map(|(kind, target, payload)| (kind.clone(), swap(target), swap(payload)))
+            .collect(),
+        ..ask.clone()
+    };
+    // What acts on the caller's own organization names it.
+    let own = |text: &str| text.replace(&world.ann.organization_id, &world.bob.organization_id);
+    let own = |text: &str| own(text).replace(&world.ann.wallet_id, &world.bob.wallet_id);
+    let actions = ask.actions.iter();
+    let actions =
+        actions.map(|(kind, target, payload)| (kind.clone(), own(target), payload.clone()));
+    let ask = Ask {
+        actions: actions.collect(),
+        ..ask
+    };
+    world.call(row, &ask, &world.bob, &[credentials]).await
+}
+
+/// Every id of the first organization that a request names.
+fn ids_of(world: &World, row: &Row, ask: &Ask) -> Vec<String> {
+    let text = format!("{} {}", ask.path, String::from_utf8_lossy(&ask.body));
+    let places = text.match_indices('_').map(|(place, _)| place);
+    let ids = places.filter_map(|place| {
+        let start = place.checked_sub(3)?;
+        let id = text.get(start..place + 27)?;
+        let known = [
+            "tpl", "var", "obj", "act", "key", "fil", "whk", "dlv", "wal",
+        ];
+        let plain = id[4..].bytes().all(|byte| byte.is_ascii_alphanumeric());
+        (known.contains(&&id[..3]) && plain).then(|| id.to_owned())
+    });
+    let mut ids: Vec<String> = ids.collect();
+    ids.sort();
+    ids.dedup();
+    // A wallet is nobody's secret: objects are given to it. Its place among the members is.
+    ids.retain(|id| !id.starts_with("wal") || row.path.starts_with("/organizations"));
+    ids.retain(|id| *id != world.ann.organization_id);
+    ids
+}
+
+async fn others_ids(world: Arc<World>, row: Arc<Row>) {
+    let (world, row) = (&*world, &*row);
+    let ask = (row.ask)(world).await;
+    let ids = ids_of(world, row, &ask);
+    if row.path.contains("{id}") && !row.path.contains("/me/keys") {
+        assert!(!ids.is_empty(), "{} names no id: {}", row.name(), ask.path);
+    }
+    let mut credentials = vec![world.bob.bearer()];
+    if row.auth != Auth::Wallet {
+        credentials.push(("x-api-key", world.bobs_key.clone()));
+    }
+    for id in &ids {
+        for shown in &credentials {
+            let nothing = nothing_like(id);
+            let others = with_id(world, row, &ask, (id, id), shown.clone()).await;
+            let missing = with_id(world, row, &ask, (id, &nothing), shown.clone()).await;
+            if row.path == "/ebus/actions/batch" || row.path == "/ebus/actions/preview" {
+                one_action(&others, id, &missing, &nothing);
+                continue;
+            }
+            if row.path == "/objects/search" || row.path == "/objects/count" {
+                // Nothing is found of it, or it is not there: the same for both.
+                assert_eq!(shape(&others, id), shape(&missing, &nothing));
+                assert!(!others.told().contains(&world.object), "{}", others.told());
+                continue;
+            }
+            refused(&others, "RESOURCE_NOT_FOUND");
+            same(&others, id, &missing, &nothing);
+        }
+    }
+}
+
+/// The same for an answer that holds one for each action.
+#[track_caller]
+fn one_action(others: &Got, id: &str, missing: &Got, nothing: &str) {
+    let error = |got: &Got| got.json()["results"][0]["error"].clone();
+    let told = |got: &Got, id: &str| {
+        let text = error(got).to_string().replace(id, "ID");
+        text.replace(&got.request_id, "REQUEST")
+    };
+    assert_eq!(told(others, id), told(missing, nothing));
+    let code = error(others)["code"].clone();
+    assert_eq!(code, "RESOURCE_NOT_FOUND", "{}", others.told());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_others_ids_are_answered_as_ids_of_nothing() {
+    let world = World::new(&[]).await;
+    // Batches and anchors are public.
+    let wanted = |row: &Row| {
+        let public = row.path.starts_with("/batches") || row.path.starts_with("/anchors");
+        row.auth != Auth::Public && !public
+    };
+    walk(&world, wanted, others_ids).await;
+    queries(&world).await;
+    cursors(&world).await;
+    registering(&world).await;
+}
+
+/// Filters that name the other's things.
+async fn queries(world: &World) {
+    let row = find("GET", "/objects");
+    let as_bob = async |path: String| {
+        world
+            .call(&row, &Ask::get(path), &world.bob, &[world.bob.bearer()])
+            .await
+    };
+    let others = as_bob(format!("/objects?template_id={}", world.template)).await;
+    let nothing = nothing_like(&world.template);
+    let missing = as_bob(format!("/objects?template_id={nothing}")).await;
+    same(&others, &world.template, &missing, &nothing);
+    for (parameter, id) in [
+        ("/objects?owner_id", &world.ann.wallet_id),
+        // One's own failed attempts name them too: these are one's own.
+        ("/ebus/events?type=object.created&object_id", &world.object),
+        (
+            "/ebus/events?type=object.created&template_id",
+            &world.template,
+        ),
+    ] {
+        let others = as_bob(format!("{parameter}={id}")).await;
+        let nothing = nothing_like(id);
+        let missing = as_bob(format!("{parameter}={nothing}")).await;
+        assert_eq!(others.status, 200, "{}", others.told());
+        assert_eq!(shape(&others, id), shape(&missing, &nothing));
+        assert_eq!(others.json()["items"], json!([]), "{}", others.told());
+    }
+}
+
+/// Cursors that the other was given.
+async fn cursors(world: &World) {
+    for row in table() {
+        if row.gives != Gives::List || row.has_id() || row.auth == Auth::Public {
+            continue;
+        }
+        let ask = (row.ask)(world).await;
+        let page = world
+            .by_ann(&row, &ask.clone().query("limit=1"))
+            .await
+            .json();
+        let Some(cursor) = page["cursor"].as_str() else {
+            continue;
+        };
+        let ask = ask.query(&format!("cursor={cursor}"));
+        let got = world
+            .call(&row, &ask, &world.bob, &[world.bob.bearer()])
+            .await;
+        refused(&got, "CURSOR_INVALID");
+    }
+}
+
+/// Nobody joins an organization whose name they only know.
+async fn registering(world: &World) {
+    let row = find("POST", "/wallets/register");
+    let told = async |id: &str| {
+        let caller = Caller::nobody();
+        let mut body = caller.registration("stranger@example.com");
+        body["organization_id"] = json!(id);
+        let ask = Ask {
+            signer: Some(Arc::new(caller)),
+            ..Ask::json("/wallets/register", &body).signing("wallet.register", "")
+        };
+        let got = world.by_ann(&row, &ask).await;
+        refused(&got, "FORBIDDEN");
+        got
+    };
+    let id = &world.ann.organization_id;
+    let (others, missing) = (told(id).await, told(&nothing_like(id)).await);
+    same(&others, id, &missing, &nothing_like(id));
+}

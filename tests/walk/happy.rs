@@ -1,0 +1,103 @@
+//! Every endpoint called well: by a token, by a key that has just the right, and by both.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::ask::Got;
+use crate::check::{names, refused};
+use crate::row::{Auth, Gives, Row, Signs};
+use crate::table::walk;
+use crate::world::{World, key_body, new_key};
+
+/// Checks that this is what the endpoint gives.
+#[track_caller]
+pub(crate) fn good(row: &Row, got: &Got) {
+    let told = got.told();
+    assert_eq!(got.status, row.status, "{told}");
+    let media_type = match row.gives {
+        Gives::Other(media_type) => media_type,
+        _ => "application/json",
+    };
+    assert!(got.header("content-type").starts_with(media_type), "{told}");
+    if row.signs != Signs::Nothing {
+        let highest: u64 = got.header("x-nonce-highest").parse().unwrap();
+        assert!(highest > 0, "{told}");
+    }
+    match row.gives {
+        Gives::One => {
+            let tag = got.header("etag");
+            assert!(
+                tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"'),
+                "{tag:?} {told}"
+            );
+            has(row, &got.json());
+        }
+        Gives::Json => has(row, &got.json()),
+        Gives::List => {
+            let page = got.json();
+            for name in ["items", "cursor", "has_more"] {
+                assert!(page.get(name).is_some(), "{told}");
+            }
+            assert_eq!(
+                page["cursor"].is_string(),
+                page["has_more"] == true,
+                "{told}"
+            );
+            let items = page["items"].as_array().unwrap();
+            assert!(!items.is_empty(), "{told}");
+            has(row, &items[0]);
+        }
+        Gives::Other(_) => assert!(!got.bytes.is_empty(), "{told}"),
+    }
+}
+
+#[track_caller]
+fn has(row: &Row, value: &Value) {
+    let there = names(value);
+    for key in row.keys {
+        assert!(there.contains(key), "{}: no {key} in {value}", row.name());
+    }
+    let sequence = value["sequence"].as_u64();
+    assert!(sequence.is_none_or(|sequence| sequence > 0), "{value}");
+}
+
+/// The rights that a key needs for a row. Who previews sees objects.
+pub(crate) fn needs(row: &Row, area: &str, access: &str) -> bool {
+    let also = row.path == "/ebus/actions/preview" && (area, access) == ("objects", "read");
+    (area, access) == row.right || also
+}
+
+async fn step(world: Arc<World>, row: Arc<Row>) {
+    let (world, row) = (&*world, &*row);
+    let bearer = world.ann.bearer();
+    if row.auth == Auth::Public {
+        let ask = (row.ask)(world).await;
+        good(row, &world.call(row, &ask, &world.ann, &[]).await);
+        let ask = (row.ask)(world).await;
+        good(row, &world.call(row, &ask, &world.ann, &[bearer]).await);
+        return;
+    }
+    let body = key_body(|area, access| needs(row, area, access));
+    let key = ("x-api-key", new_key(&world.server, &world.ann, &body).await);
+    for credentials in [vec![bearer.clone()], vec![key.clone(), bearer], vec![key]] {
+        let ask = (row.ask)(world).await;
+        let got = world.call(row, &ask, &world.ann, &credentials).await;
+        if row.auth == Auth::Wallet && credentials.len() == 1 && credentials[0].0 == "x-api-key" {
+            refused(&got, "FORBIDDEN");
+        } else {
+            good(row, &got);
+        }
+        if row.path == "/wallets/me/keys" && got.status == 201 {
+            let body = got.json();
+            let added = body["keys"].as_array().unwrap().last().unwrap();
+            crate::rows::accounts::forget_key(world, added.as_str().unwrap()).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_endpoint_called_well() {
+    let world = World::new(&[]).await;
+    walk(&world, |_| true, step).await;
+}

@@ -1,0 +1,33 @@
+//! A walk over every endpoint of the service's document and of the API's description, with the real
+//! server over real sockets: what each answers when it is called well, and what in each way that a
+//! call can go wrong; and that two organizations never see each other's private things.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../api/caller.rs"]
+#[allow(dead_code, reason = "this binary takes the parts that it needs")]
+mod caller;
+#[path = "../api/harness.rs"]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "this binary takes the parts that it needs"
+)]
+mod harness;
+
+mod apart;
+mod ask;
+mod authority;
+mod bodies;
+mod check;
+mod foreign;
+mod happy;
+mod limited;
+mod origins;
+mod races;
+mod reads;
+mod row;
+mod rows;
+mod signatures;
+mod table;
+mod world;

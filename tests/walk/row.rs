@@ -1,0 +1,167 @@
+//! What the walk knows of an endpoint: one row, written from the documents.
+
+use std::pin::Pin;
+
+use crate::ask::Ask;
+use crate::world::World;
+
+/// Makes a request that succeeds, or one that fails in a way of its own.
+pub(crate) type AskFn = for<'a> fn(&'a World) -> Pin<Box<dyn Future<Output = Ask> + Send + 'a>>;
+
+/// Who may call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Auth {
+    /// Anybody.
+    Public,
+    /// Whoever shows an access token, an API key, or both.
+    Any,
+    /// As [`Auth::Any`], but a key alone has no wallet to speak of.
+    Wallet,
+}
+
+/// What a request signs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Signs {
+    Nothing,
+    /// Its body.
+    Body,
+    /// Its body's digest.
+    Digest,
+    /// Actions whose payloads stand by themselves.
+    Actions,
+}
+
+/// What the body is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Takes {
+    Nothing,
+    Json,
+    Form,
+}
+
+/// What a good answer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gives {
+    /// One resource, as a read of it gives it: with an ETag.
+    One,
+    /// A page of a list.
+    List,
+    /// Other JSON.
+    Json,
+    /// Something that is no JSON, of this media type.
+    Other(&'static str),
+}
+
+/// One way to be refused.
+pub(crate) struct Case {
+    pub(crate) code: &'static str,
+    /// Where the body is wrong, for a VALIDATION_ERROR of a body.
+    pub(crate) pointer: Option<&'static str>,
+    pub(crate) ask: AskFn,
+}
+
+pub(crate) struct Row {
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) status: u16,
+    pub(crate) auth: Auth,
+    /// The area and the access that an API key must be granted.
+    pub(crate) right: (&'static str, &'static str),
+    /// Owners and admins alone.
+    pub(crate) admin: bool,
+    pub(crate) signs: Signs,
+    pub(crate) takes: Takes,
+    pub(crate) gives: Gives,
+    /// Counts on no limit.
+    pub(crate) free: bool,
+    /// Members that a good answer has.
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) ask: AskFn,
+    pub(crate) cases: Vec<Case>,
+}
+
+impl Row {
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    pub(crate) fn is_read(&self) -> bool {
+        self.method == "GET"
+    }
+
+    pub(crate) fn has_id(&self) -> bool {
+        self.path.contains('{')
+    }
+
+    /// The path with an id in every place for one: of the right form, but of nothing.
+    pub(crate) fn nowhere(&self) -> String {
+        let named = self.path.replace("{delivery_id}", &format!("dlv_{NOBODY}"));
+        named.replace("{id}", &format!("{}_{NOBODY}", self.prefix()))
+    }
+
+    /// The prefix of the ids that the path takes.
+    pub(crate) fn prefix(&self) -> &'static str {
+        let known = [
+            ("/organizations/me/members", "wal"),
+            ("/api-keys", "key"),
+            ("/objects", "obj"),
+            ("/templates", "tpl"),
+            ("/ebus/actions", "act"),
+            ("/batches", "bat"),
+            ("/anchors", "anc"),
+            ("/files", "fil"),
+            ("/webhooks", "whk"),
+        ];
+        let found = known.iter().find(|(path, _)| self.path.starts_with(path));
+        found.map_or("obj", |(_, prefix)| prefix)
+    }
+}
+
+/// The rest of an identifier that nothing has.
+pub(crate) const NOBODY: &str = "5yrzzxc7r7qyrbt578rhejqh4m";
+
+/// A request, made with the world at hand.
+macro_rules! ask {
+    ($world:ident => $made:expr) => {
+        |$world| Box::pin(async move { $made })
+    };
+}
+pub(crate) use ask;
+
+/// A refusal, with the pointer where there is one.
+macro_rules! case {
+    ($code:literal, $world:ident => $made:expr) => {
+        crate::row::Case {
+            code: $code,
+            pointer: None,
+            ask: |$world| Box::pin(async move { $made }),
+        }
+    };
+    ($code:literal at $pointer:literal, $world:ident => $made:expr) => {
+        crate::row::Case {
+            code: $code,
+            pointer: Some($pointer),
+            ask: |$world| Box::pin(async move { $made }),
+        }
+    };
+}
+pub(crate) use case;
+
+/// A row with what most rows share: a read of one thing by anybody who is known.
+pub(crate) fn row(method: &'static str, path: &'static str, ask: AskFn) -> Row {
+    Row {
+        method,
+        path,
+        status: 200,
+        auth: Auth::Any,
+        right: ("", ""),
+        admin: false,
+        signs: Signs::Nothing,
+        takes: Takes::Nothing,
+        gives: Gives::One,
+        free: false,
+        keys: &[],
+        ask,
+        cases: Vec::new(),
+    }
+}

@@ -1,0 +1,12 @@
+//! The rows, by the heading that they stand under in the documents.
+
+pub(crate) mod accounts;
+pub(crate) mod bus;
+pub(crate) mod files;
+pub(crate) mod keys;
+pub(crate) mod log;
+pub(crate) mod objects;
+pub(crate) mod organization;
+pub(crate) mod service;
+pub(crate) mod templates;
+pub(crate) mod webhooks;

@@ -1,0 +1,126 @@
+//! The caller's organization, its members and invitations.
+
+use serde_json::json;
+
+use crate::ask::Ask;
+use crate::row::{Gives, NOBODY, Row, Signs, Takes, ask, case, row};
+use crate::world::World;
+
+fn role(world: &World, path_id: &str, body: &serde_json::Value) -> Ask {
+    Ask::json(format!("/organizations/me/members/{path_id}"), body)
+        .signing("org.role", &world.ann.organization_id)
+}
+
+fn invite(world: &World, body: &serde_json::Value) -> Ask {
+    Ask::json("/organizations/me/invitations", body)
+        .signing("org.invite", &world.ann.organization_id)
+}
+
+pub(crate) fn rows() -> Vec<Row> {
+    vec![
+        Row {
+            right: ("wallets", "read"),
+            gives: Gives::Json,
+            keys: &["id", "name", "tier", "price", "limits", "usage", "forecast"],
+            ..row(
+                "GET",
+                "/organizations/me",
+                ask!(_world => Ask::get("/organizations/me")),
+            )
+        },
+        Row {
+            right: ("wallets", "read"),
+            gives: Gives::List,
+            keys: &[
+                "id",
+                "organization_id",
+                "role",
+                "nickname",
+                "email",
+                "address",
+            ],
+            ..row(
+                "GET",
+                "/organizations/me/members",
+                ask!(_world => {
+                    Ask::get("/organizations/me/members")
+                }),
+            )
+        },
+        Row {
+            right: ("wallets", "update"),
+            admin: true,
+            signs: Signs::Body,
+            takes: Takes::Json,
+            gives: Gives::Json,
+            keys: &["id", "role", "action_id", "receipt"],
+            cases: vec![
+                case!("FORBIDDEN", world => {
+                    let own = &world.ann.wallet_id;
+                    role(world, own, &json!({ "wallet_id": own, "role": "member" }))
+                }),
+                case!("RESOURCE_NOT_FOUND", world => {
+                    let nobody = format!("wal_{NOBODY}");
+                    role(world, &nobody, &json!({ "wallet_id": nobody, "role": "member" }))
+                }),
+                case!("VALIDATION_ERROR" at "/wallet_id", world => {
+                    let body = json!({ "wallet_id": world.ann.wallet_id, "role": "member" });
+                    role(world, &world.max.wallet_id, &body)
+                }),
+                case!("VALIDATION_ERROR" at "/role", world => {
+                    let id = &world.max.wallet_id;
+                    role(world, id, &json!({ "wallet_id": id, "role": "king" }))
+                }),
+            ],
+            ..row(
+                "PATCH",
+                "/organizations/me/members/{id}",
+                ask!(world => {
+                    let id = &world.max.wallet_id;
+                    role(world, id, &json!({ "wallet_id": id, "role": "member" }))
+                }),
+            )
+        },
+        Row {
+            status: 201,
+            right: ("wallets", "create"),
+            admin: true,
+            signs: Signs::Body,
+            takes: Takes::Json,
+            gives: Gives::Json,
+            keys: &[
+                "id",
+                "organization_id",
+                "role",
+                "code",
+                "expires_at",
+                "action_id",
+                "receipt",
+            ],
+            cases: vec![
+                case!("VALIDATION_ERROR" at "/expires_in_s", world => {
+                    invite(world, &json!({ "expires_in_s": 0 }))
+                }),
+                case!("VALIDATION_ERROR" at "/email", world => invite(world, &json!({ "email": "x" }))),
+                case!("VALIDATION_ERROR" at "/role", world => invite(world, &json!({ "role": "guest" }))),
+            ],
+            ..row(
+                "POST",
+                "/organizations/me/invitations",
+                ask!(world => invite(world, &json!({}))),
+            )
+        },
+        Row {
+            right: ("wallets", "read"),
+            gives: Gives::List,
+            keys: &["id", "organization_id", "role", "expires_at"],
+            ..row(
+                "GET",
+                "/organizations/me/invitations",
+                ask!(_world => {
+                    Ask::get("/organizations/me/invitations")
+                }),
+            )
+        },
+    ]
+}

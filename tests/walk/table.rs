@@ -1,0 +1,88 @@
+//! Every row, and the check that no endpoint of the server is without one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::harness::Server;
+use crate::row::Row;
+use crate::rows;
+use crate::world::World;
+
+pub(crate) fn table() -> Vec<Row> {
+    let mut table = rows::accounts::rows();
+    table.extend(rows::organization::rows());
+    table.extend(rows::keys::rows());
+    table.extend(rows::objects::rows());
+    table.extend(rows::templates::rows());
+    table.extend(rows::bus::rows());
+    table.extend(rows::files::rows());
+    table.extend(rows::webhooks::rows());
+    table.extend(rows::log::rows());
+    table.extend(rows::service::rows());
+    table
+}
+
+pub(crate) fn find(method: &str, path: &str) -> Row {
+    let found = table()
+        .into_iter()
+        .find(|row| row.method == method && row.path == path);
+    found.unwrap_or_else(|| panic!("no row for {method} {path}"))
+}
+
+/// The document that the server gives comes from its own table of endpoints.
+#[tokio::test]
+async fn every_endpoint_has_its_row() {
+    let server = Server::start().await;
+    let document = server.get("/openapi.json", None).await.expect(200).body;
+    let mut served = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            let method = method.to_uppercase();
+            if ["GET", "POST", "PATCH", "DELETE", "PUT"].contains(&method.as_str()) {
+                served.insert(format!("{method} {path}"));
+            }
+        }
+    }
+    let walked: Vec<String> = table().iter().map(Row::name).collect();
+    let unique: BTreeSet<String> = walked.iter().cloned().collect();
+    assert_eq!(walked.len(), unique.len(), "a row stands twice");
+    assert_eq!(unique, served);
+}
+
+/// Steps that are under way at one time: many, because reads wait for what never comes.
+const STEPS: usize = 24;
+
+/// Takes a step for each of these rows, some at a time, and tells of all that failed.
+pub(crate) async fn walk<F>(
+    world: &Arc<World>,
+    wanted: impl Fn(&Row) -> bool,
+    step: fn(Arc<World>, Arc<Row>) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let rows: Vec<Row> = table().into_iter().filter(|row| wanted(row)).collect();
+    assert!(rows.len() > 2, "hardly any row is walked");
+    let (mut steps, mut failed) = (JoinSet::new(), Vec::new());
+    let room = Arc::new(Semaphore::new(STEPS));
+    for row in rows {
+        let (name, room) = (row.name(), Arc::clone(&room));
+        let step = step(Arc::clone(world), Arc::new(row));
+        steps.spawn(async move {
+            let _place = room.acquire().await.unwrap();
+            let told = tokio::spawn(step).await;
+            told.map_err(|_| name)
+        });
+    }
+    while let Some(told) = steps.join_next().await {
+        failed.extend(told.unwrap().err());
+    }
+    failed.sort();
+    assert!(
+        failed.is_empty(),
+        "{} rows failed: {failed:#?}",
+        failed.len()
+    );
+}

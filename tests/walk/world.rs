@@ -1,0 +1,255 @@
+//! Two organizations on one server, with something of every kind in the first.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::ask::{Ask, Got, send};
+use crate::harness::{Caller, Server};
+use crate::row::Row;
+
+pub(crate) const AREAS: [&str; 9] = [
+    "wallets",
+    "api_keys",
+    "objects",
+    "templates",
+    "actions",
+    "events",
+    "files",
+    "webhooks",
+    "batches",
+];
+pub(crate) const ACCESSES: [&str; 4] = ["create", "read", "update", "delete"];
+pub(crate) const OPTIONS: [&str; 3] = [
+    // What is tried out is sent to nobody: nothing listens on port 1.
+    "webhook_allowed_networks=[\"127.0.0.0/8\"]",
+    "anchor_interval_s=1",
+    "password_hashes_max=4",
+];
+/// Where webhooks lead.
+pub(crate) const RECEIVER: &str = "http://127.0.0.1:1/";
+/// Base64 of 16 bytes.
+pub(crate) const BLIND: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
+
+pub(crate) struct World {
+    pub(crate) server: Server,
+    /// Owner of the first organization.
+    pub(crate) ann: Caller,
+    /// A member of it without any office.
+    pub(crate) max: Caller,
+    /// Owner of the other organization.
+    pub(crate) bob: Caller,
+    pub(crate) template: String,
+    pub(crate) object: String,
+    pub(crate) locked: String,
+    pub(crate) action: String,
+    pub(crate) key_id: String,
+    /// A key that may do everything.
+    pub(crate) key: String,
+    pub(crate) bobs_key: String,
+    pub(crate) file: String,
+    pub(crate) webhook: String,
+    pub(crate) delivery: String,
+    pub(crate) batch: String,
+    pub(crate) anchor: String,
+    number: AtomicU64,
+}
+
+/// The body of a key that may do what `allows` says.
+pub(crate) fn key_body(allows: impl Fn(&str, &str) -> bool) -> Value {
+    let grant = |area: &&str| {
+        let crud = ACCESSES.map(|what| (what.to_owned(), Value::Bool(allows(area, what))));
+        json!({ "resource": area, "crud": serde_json::Map::from_iter(crud) })
+    };
+    json!({ "name": "robot", "permissions": AREAS.iter().map(grant).collect::<Vec<_>>() })
+}
+
+pub(crate) fn text(value: &Value, name: &str) -> String {
+    let text = value[name].as_str();
+    text.unwrap_or_else(|| panic!("{name} in {value}"))
+        .to_owned()
+}
+
+/// A new API key's text.
+pub(crate) async fn new_key(server: &Server, caller: &Caller, body: &Value) -> String {
+    text(&caller.new_key(server, body).await.expect(201).body, "key")
+}
+
+/// A wallet that joins the caller's organization as a member.
+pub(crate) async fn join(server: &Server, host: &Caller, email: &str) -> Caller {
+    let request = ("POST", "/organizations/me/invitations");
+    let kind = ("org.invite", host.organization_id.as_str());
+    let invited = host.change(server, request, kind, "{}").await.expect(201);
+    let mut guest = Caller::nobody();
+    let mut body = guest.registration(email);
+    body["invitation"] = invited.body["code"].clone();
+    let answer = guest.send_registration(server, &body.to_string()).await;
+    let answer = answer.expect(201).body;
+    guest.token = text(&answer, "access_token");
+    guest.wallet_id = text(&answer["wallet"], "id");
+    guest.organization_id = text(&answer["wallet"], "organization_id");
+    assert_eq!(guest.organization_id, host.organization_id);
+    guest
+}
+
+/// A form with one file.
+pub(crate) fn form(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut body = format!(
+        "--edge\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\n{name}\r\n--edge\r\n\
+         Content-Disposition: form-data; name=\"file\"\r\n\r\n"
+    )
+    .into_bytes();
+    body.extend_from_slice(bytes);
+    body.extend_from_slice(b"\r\n--edge--\r\n");
+    body
+}
+
+/// An upload of a file with these bytes.
+pub(crate) fn upload(name: &str, bytes: &[u8]) -> Ask {
+    let digest = kedge_protocol::hash::sha256(bytes);
+    let payload = kedge_protocol::payload::digest_text(&digest);
+    Ask::get("/files")
+        .with_body(form(name, bytes))
+        .signing_payload("file.create", name, &payload)
+        .with("content-type", "multipart/form-data; boundary=edge")
+}
+
+/// Asks until there is an item in the list, and gives the first one.
+async fn first_of(server: &Server, caller: &Caller, path: &str) -> Value {
+    for _ in 0..600 {
+        let page = server.get(path, Some(&caller.token)).await.expect(200);
+        if let Some(item) = page.body["items"].get(0) {
+            return item.clone();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("nothing came to be in {path}");
+}
+
+impl World {
+    pub(crate) async fn new(options: &[&str]) -> Arc<Self> {
+        let server = Server::start_with(&[&OPTIONS[..], options].concat()).await;
+        let ann = Caller::register(&server, "ann@example.com").await;
+        let bob = Caller::register(&server, "bob@example.com").await;
+        let max = join(&server, &ann, "max@example.com").await;
+        let everything = key_body(|_, _| true);
+        let key = ann.new_key(&server, &everything).await.expect(201).body;
+        let bobs_key = new_key(&server, &bob, &everything).await;
+        let body = json!({ "url": RECEIVER, "events": ["*"] }).to_string();
+        let made = ("POST", "/webhooks");
+        let webhook = ann
+            .change(&server, made, ("webhook.create", ""), &body)
+            .await;
+        let webhook = text(&webhook.expect(201).body, "id");
+        let template = ann.new_template(&server, "ticket").await;
+        let path = format!("/templates/{template}/variations");
+        let kind = ("template.variations", template.as_str());
+        ann.change(&server, ("POST", &path), kind, r#"{"name":"gold"}"#)
+            .await
+            .expect(201);
+        let object = ann.new_object(&server, &template).await;
+        let locked = ann.new_object(&server, &template).await;
+        let action = ann.action(&server, ("lock", &locked, "{}")).await;
+        let action = text(&action.expect(201).body, "id");
+        let file = upload("notes.txt", b"some text");
+        let row = crate::table::find("POST", "/files");
+        let mut headers = file.sign(&row, &ann, &ann.terms(&server));
+        headers.push(ann.bearer());
+        let file = send(&server, "POST", &file, &headers).await;
+        let file = text(&file.json(), "id");
+        let path = format!("/webhooks/{webhook}/deliveries");
+        let delivery = text(&first_of(&server, &ann, &path).await, "id");
+        let batch = text(&first_of(&server, &ann, "/batches").await, "id");
+        let anchor = text(&first_of(&server, &ann, "/anchors").await, "id");
+        let (key_id, key) = (text(&key, "id"), text(&key, "key"));
+        Arc::new(Self {
+            server,
+            ann,
+            max,
+            bob,
+            template,
+            object,
+            locked,
+            action,
+            key_id,
+            key,
+            bobs_key,
+            file,
+            webhook,
+            delivery,
+            batch,
+            anchor,
+            number: AtomicU64::new(1),
+        })
+    }
+
+    /// A number that is used once.
+    pub(crate) fn fresh(&self) -> u64 {
+        self.number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sends a request as `caller` with these credentials, signed well.
+    pub(crate) async fn call(
+        &self,
+        row: &Row,
+        ask: &Ask,
+        caller: &Caller,
+        credentials: &[(&'static str, String)],
+    ) -> Got {
+        let mut headers = ask.sign(row, caller, &ask.terms(&self.server, caller));
+        headers.extend_from_slice(credentials);
+        let got = send(&self.server, row.method, ask, &headers).await;
+        crate::check::every_answer(&got);
+        got
+    }
+
+    /// The same by the first organization's owner, with a token.
+    pub(crate) async fn by_ann(&self, row: &Row, ask: &Ask) -> Got {
+        let credentials = match row.auth {
+            crate::row::Auth::Public => vec![],
+            _ => vec![self.ann.bearer()],
+        };
+        self.call(row, ask, &self.ann, &credentials).await
+    }
+
+    /// Sends exactly this.
+    pub(crate) async fn raw(
+        &self,
+        method: &str,
+        ask: &Ask,
+        headers: &[(&'static str, String)],
+    ) -> Got {
+        let got = send(&self.server, method, ask, headers).await;
+        crate::check::every_answer(&got);
+        got
+    }
+
+    /// A new template's id.
+    pub(crate) async fn new_template(&self) -> String {
+        let name = format!("template {}", self.fresh());
+        self.ann.new_template(&self.server, &name).await
+    }
+
+    pub(crate) async fn new_object(&self) -> String {
+        self.ann.new_object(&self.server, &self.template).await
+    }
+
+    pub(crate) async fn new_webhook(&self) -> String {
+        let body = json!({ "url": RECEIVER, "events": ["wallet.registered"], "active": false });
+        let kind = ("webhook.create", "");
+        let made = self
+            .ann
+            .change(&self.server, ("POST", "/webhooks"), kind, &body.to_string())
+            .await;
+        text(&made.expect(201).body, "id")
+    }
+
+    /// A new API key, with its id.
+    pub(crate) async fn new_key(&self) -> (String, String) {
+        let body = key_body(|_, _| true);
+        let made = self.ann.new_key(&self.server, &body).await.expect(201).body;
+        (text(&made, "id"), text(&made, "key"))
+    }
+}
