@@ -283,7 +283,12 @@ impl Clients {
         }
         exchange.answered = self.tick();
         if let Some(answer) = answer {
-            exchange.fates = fates(&exchange.plan, &answer);
+            exchange.fates = if exchange.attempts > 1 && answer.code() == "NONCE_REUSED" {
+                // It was refused as a whole before, and that is remembered.
+                vec![Fate::NotDone; exchange.contents.len()]
+            } else {
+                fates(&exchange.plan, &answer)
+            };
             let replayed = answer.header("idempotent-replayed") == Some("true");
             assert!(!replayed || exchange.attempts > 1, "{request:?}");
             exchange.body = Some(answer.body);
