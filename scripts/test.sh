@@ -11,6 +11,7 @@ tools() {
   install_test_tools
   install_node_packages "${node_folders[@]}"
   install_python_packages
+  install_python_client_packages
 }
 
 rust_tests() {
@@ -21,6 +22,11 @@ rust_tests() {
 javascript_tests() {
   cargo build --locked -p kedge
   (cd tests/js && KEDGE_BIN="$target_dir/debug/kedge" npm test)
+}
+
+python_tests() {
+  cargo build --locked -p kedge
+  (cd tests/python && KEDGE_BIN="$target_dir/debug/kedge" PYTHONDONTWRITEBYTECODE=1 .venv/bin/python -m unittest)
 }
 
 step "Tools" tools
@@ -35,4 +41,5 @@ fi
 if [[ -f tests/js/package.json ]]; then
   step "JavaScript client" javascript_tests
 fi
+step "Python client" python_tests
 summary "make test"

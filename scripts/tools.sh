@@ -111,17 +111,28 @@ install_node_packages() {
 
 python_environment="$root/.venv"
 
-# A virtual environment with the pinned packages of the vector generators.
-install_python_packages() {
-  local wanted="$root/protocol/vectors/generate/requirements.txt" stamp="$python_environment/installed-requirements.txt"
+# install_python_environment <folder> <requirements>: a virtual environment with exactly these
+# packages, unless it is there already.
+install_python_environment() {
+  local environment="$1" wanted="$2" stamp="$1/installed-requirements.txt"
   if cmp --silent "$wanted" "$stamp"; then
-    say "    .venv: as requirements.txt says"
+    say "    ${environment#"$root/"}: as requirements.txt says"
     return
   fi
-  say "    .venv: pip install"
-  rm -rf "$python_environment"
-  python3 -m venv "$python_environment"
-  "$python_environment/bin/pip" install --quiet --disable-pip-version-check --requirement "$wanted" ||
+  say "    ${environment#"$root/"}: pip install"
+  rm -rf "$environment"
+  python3 -m venv "$environment"
+  "$environment/bin/pip" install --quiet --disable-pip-version-check --requirement "$wanted" ||
     die "pip could not install the packages of $wanted" "look at what it printed; it needs PyPI"
   cp "$wanted" "$stamp"
+}
+
+# The pinned packages of the Python client's tests, each by its hash.
+install_python_client_packages() {
+  install_python_environment "$root/tests/python/.venv" "$root/tests/python/requirements.txt"
+}
+
+# The pinned packages of the vector generators.
+install_python_packages() {
+  install_python_environment "$python_environment" "$root/protocol/vectors/generate/requirements.txt"
 }

@@ -13,6 +13,7 @@ use kedge_protocol::{Id, Prefix};
 
 use crate::organization::CACHE_MAX;
 use crate::overlay::{Overlay, Versioned};
+use crate::refused::Refused;
 use crate::shard::input;
 use crate::unit::{Base, Decided, Unit};
 use crate::world::{Reader, unavailable};
@@ -31,7 +32,7 @@ impl Resources {
         ticket: u64,
         committed_ticket: u64,
         reader: &Reader,
-    ) -> Result<Decided, Refusal> {
+    ) -> Result<Decided, Refused> {
         let action = unit
             .submission
             .actions
@@ -50,7 +51,8 @@ impl Resources {
         let overlay = overlay.ok_or_else(|| not_found(id, input.target))?;
         let images = Arc::clone(overlay.top());
         let before = images.first().ok_or(Refusal::Unavailable)?;
-        let decision = resources::decide(reader, &caller, Some(before), &input)?;
+        let decision = resources::decide(reader, &caller, Some(before), &input)
+            .map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let trace = before.trace().ok_or(Refusal::Unavailable)?;
         let base = Base {
             version: trace.version,

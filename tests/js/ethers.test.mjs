@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Signature, Wallet } from 'ethers';
-import { EthersClient } from './ethers-client.mjs';
+import { EthersClient, TYPES } from './ethers-client.mjs';
 import { startSystem } from './harness.mjs';
 import { readTrust } from './kedge-client.mjs';
 import * as p from './protocol.mjs';
@@ -157,7 +157,7 @@ test('a request that differs anywhere from what was signed is refused', async ()
     { 'x-signature-salt': flipped(asked.seed, 65) },
     { 'x-signature-address': bob.wallet.address },
     { 'x-signature': flipped(signature, 2) },
-    { 'x-signature': flipped(signature, 129) === signature ? signature : `${signature.slice(0, 130)}${v === 27 ? '1c' : '1b'}` },
+    { 'x-signature': `${signature.slice(0, 130)}${v === 27 ? '1c' : '1b'}` },
     { 'x-signature': flipped(signature, 100) },
     { 'x-signature': highS },
     { 'x-signature': signature.slice(0, -2) },
@@ -168,7 +168,7 @@ test('a request that differs anywhere from what was signed is refused', async ()
   await refused('expired', body, ann.headers({ ...asked, message: { ...asked.message, deadline: 1 } }, signature), 401, 'DEADLINE_EXPIRED');
   const stranger = Wallet.createRandom();
   const foreign = { ...asked.message, signer: stranger.address };
-  const signed = await stranger.signTypedData(ann.domain, (await import('./ethers-client.mjs')).TYPES, foreign);
+  const signed = await stranger.signTypedData(ann.domain, TYPES, foreign);
   await refused('another wallet', body, ann.headers({ ...asked, message: foreign }, signed), 403, 'FORBIDDEN');
   assert.equal((await ann.send('POST', '/ebus/actions/batch', body, headers)).status, 200);
   await refused('the same again', body, headers, 409, 'NONCE_REUSED');

@@ -31,7 +31,7 @@ use support::server::{Server, Setup};
 use support::{Rng, connect};
 
 /// Requests of all clients together, unless the environment says otherwise.
-const STEPS: u64 = 4_000;
+const STEPS: u64 = 7_500;
 /// Requests between two kills, about.
 const STEPS_A_LIFE: u64 = 450;
 /// Tasks that use one wallet's key side by side.

@@ -189,7 +189,7 @@ impl Known {
         let mut rules = Vec::new();
         for kind in KINDS {
             let who = match (kind, rng.below(6)) {
-                ("mint", 0..=3) | (_, 0) => "anyone",
+                ("mint", 0..=3) | (_, 0 | 3) => "anyone",
                 ("x.use", _) | (_, 1) => "owner",
                 (_, 2) => "issuer",
                 _ => continue,

@@ -1,7 +1,7 @@
 //! The oracle takes what was acknowledged in the order of its sequences, and has to foretell all that
 //! the server said: what was done, what was refused and with which code, and what reads showed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kedge_protocol::chain::next_head;
 use kedge_protocol::eip712::Domain;
@@ -286,12 +286,11 @@ impl<'a> Replay<'a> {
         };
         let plan = &exchange.plan;
         let mut story = String::new();
-        for act in &plan.acts {
-            story += &format!("\n{act:?}\n  {:?}", self.state.objects.get(&act.target));
-            let history = self
-                .log
-                .iter()
-                .filter(|logged| logged.effect.resource == act.target);
+        let targets: BTreeSet<&str> = plan.acts.iter().map(|act| act.target.as_str()).collect();
+        for target in targets {
+            story += &format!("\n{target}: {:?}", self.state.objects.get(target));
+            let history = self.log.iter();
+            let history = history.filter(|logged| logged.effect.resource == target);
             for logged in history.rev().take(6) {
                 story += &format!(
                     "\n    {} {} by {}",
