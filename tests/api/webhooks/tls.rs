@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use serde_json::json;
@@ -21,9 +21,10 @@ struct Authority {
 }
 
 impl Authority {
-    fn new() -> Self {
+    fn new(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let pem = params.self_signed(&key).unwrap().pem();
         let issuer = Issuer::new(params, key);
@@ -61,7 +62,7 @@ async fn system(known: &Authority) -> (Server, Caller, tempfile::TempDir) {
 
 #[tokio::test]
 async fn a_receiver_with_a_certificate_of_a_known_authority_is_sent_to() {
-    let authority = Authority::new();
+    let authority = Authority::new("known");
     let (server, ann, _folder) = system(&authority).await;
     let receiver = authority.receiver("127.0.0.1").await;
     assert!(receiver.url.starts_with("https://127.0.0.1:"));
@@ -78,7 +79,7 @@ async fn a_receiver_with_a_certificate_of_a_known_authority_is_sent_to() {
 
 #[tokio::test]
 async fn a_certificate_that_does_not_hold_is_refused_again_and_again_and_says_why() {
-    let (known, stranger) = (Authority::new(), Authority::new());
+    let (known, stranger) = (Authority::new("known"), Authority::new("stranger"));
     let (server, ann, _folder) = system(&known).await;
     let cases = [
         (stranger.receiver("127.0.0.1").await, "UnknownIssuer"),
