@@ -357,8 +357,7 @@ fn fates(plan: &Plan, answer: &Answer) -> Vec<Fate> {
     let body = &answer.body;
     let refused = || Fate::Refused(answer.code().to_owned());
     match (plan.form, answer.status) {
-        (Form::Single, 201) => vec![Fate::Done(body.clone())],
-        (Form::Resource, 200 | 201) => vec![Fate::Done(body.clone())],
+        (Form::Single, 201) | (Form::Resource, 200 | 201) => vec![Fate::Done(body.clone())],
         (Form::Batch { .. }, 200) => {
             let results = body["results"].as_array().unwrap().iter();
             let fate = |result: &Value| match result.get("error") {
