@@ -12,6 +12,7 @@ tools() {
   install_node_packages "${node_folders[@]}"
   install_python_packages
   install_document_packages
+  install_python_client_packages
 }
 
 rust_tests() {
@@ -29,6 +30,11 @@ document_tests() {
   scripts/document.sh fuzz
 }
 
+python_tests() {
+  cargo build --locked -p kedge
+  (cd tests/python && KEDGE_BIN="$target_dir/debug/kedge" PYTHONDONTWRITEBYTECODE=1 .venv/bin/python -m unittest)
+}
+
 step "Tools" tools
 step "Formatting" cargo fmt --all --check
 step "Test vectors" scripts/vectors.sh check
@@ -42,4 +48,5 @@ if [[ -f tests/js/package.json ]]; then
   step "JavaScript client" javascript_tests
 fi
 step "OpenAPI document" document_tests
+step "Python client" python_tests
 summary "make test"

@@ -135,3 +135,8 @@ install_python_packages() {
 install_document_packages() {
   install_python_environment "$root/tests/openapi/.venv" "$root/tests/openapi/requirements.txt"
 }
+
+# The pinned packages of the Python client's tests, each by its hash.
+install_python_client_packages() {
+  install_python_environment "$root/tests/python/.venv" "$root/tests/python/requirements.txt"
+}

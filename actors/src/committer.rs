@@ -306,8 +306,8 @@ impl Committer {
         }
         if !record.failed.is_empty() {
             let refused = placed.decisions.iter().filter_map(|(index, decided)| {
-                let refusal = decided.as_ref().err()?;
-                Some((*index, refusal))
+                let refused = decided.as_ref().err()?;
+                Some((*index, &refused.refusal))
             });
             let submission = &placed.unit.submission;
             self.beside

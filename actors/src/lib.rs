@@ -17,6 +17,7 @@ mod organization;
 pub mod overlay;
 mod preview;
 mod record;
+mod refused;
 mod resources;
 mod rights;
 mod sequencer;

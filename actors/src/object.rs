@@ -10,6 +10,7 @@ use kedge_protocol::resource::Object;
 
 use crate::api::Expected;
 use crate::overlay::{Overlay, Versioned};
+use crate::refused::Refused;
 use crate::unit::Decided;
 
 /// Decisions on one object that may be under way; more is a queue that no one would wait for.
@@ -56,19 +57,20 @@ impl ObjectActor {
         expected: Option<&[Expected]>,
         ticket: u64,
         committed_ticket: u64,
-    ) -> Result<(Decided, Basis), Refusal> {
+    ) -> Result<(Decided, Basis), Refused> {
         self.recently_used = true;
         self.overlay.settle(committed_ticket);
         if self.overlay.depth() >= DEPTH_MAX {
-            return Err(Refusal::Unavailable);
+            return Err(Refusal::Unavailable.into());
         }
         let on_overlay = !self.overlay.is_settled();
         let base = Arc::clone(self.overlay.top());
-        let next = object::act(world, caller, &base, &self.template, input)?;
+        let next = object::act(world, caller, &base, &self.template, input)
+            .map_err(|refusal| Refused::on_object(refusal, &base))?;
         if expected.is_some_and(|states| !states.contains(&Expected::of(&base.trace))) {
-            return Err(Refusal::Precondition {
-                version: base.trace.version,
-            });
+            let version = base.trace.version;
+            let refusal = Refusal::Precondition { version };
+            return Err(Refused::on_object(refusal, &base));
         }
         let index = self.template.indexed().map_or(Vec::new(), |indexed| {
             indexed.changes(Some(&base.properties), &next.properties)

@@ -258,7 +258,7 @@ impl OrganizationState {
         let decide = || self.resources.decide(unit, ticket, committed, reader);
         let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
             tracing::error!("an organization's decision panicked");
-            Err(Refusal::Unavailable)
+            Err(Refusal::Unavailable.into())
         });
         part.report(vec![(0, decided)], read_sequence);
     }

@@ -14,6 +14,7 @@ use kedge_protocol::{Id, Prefix};
 use crate::api::Expected;
 use crate::organization::CACHE_MAX;
 use crate::overlay::{Overlay, Versioned};
+use crate::refused::Refused;
 use crate::shard::input;
 use crate::unit::{Base, Decided, Unit};
 use crate::world::{Reader, unavailable};
@@ -32,7 +33,7 @@ impl Resources {
         ticket: u64,
         committed_ticket: u64,
         reader: &Reader,
-    ) -> Result<Decided, Refusal> {
+    ) -> Result<Decided, Refused> {
         let action = unit
             .submission
             .actions
@@ -51,7 +52,8 @@ impl Resources {
         let overlay = overlay.ok_or_else(|| not_found(id, input.target))?;
         let images = Arc::clone(overlay.top());
         let before = images.first().ok_or(Refusal::Unavailable)?;
-        let decision = resources::decide(reader, &caller, Some(before), &input)?;
+        let decision = resources::decide(reader, &caller, Some(before), &input)
+            .map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let trace = before.trace().ok_or(Refusal::Unavailable)?;
         let expected = unit.submission.expected.as_deref();
         if expected.is_some_and(|states| !states.contains(&Expected::of(trace))) {

@@ -15,6 +15,7 @@ use crate::directory::DirectoryMessage;
 use crate::engine::Clock;
 use crate::metric_definitions as metric;
 use crate::organization::OrganizationMessage;
+use crate::refused;
 use crate::shard::ShardMessage;
 use crate::unit::{Decided, Decision, Unit};
 use crate::work::{PlacedUnit, Work};
@@ -165,9 +166,15 @@ impl SequencerState {
         };
         let refused = decisions.iter().position(|(_, decided)| decided.is_err());
         let all_refused = decisions.iter().all(|(_, decided)| decided.is_err());
-        let unknown = |(_, decided): &Decision| matches!(decided, Err(Refusal::Unavailable));
+        let unknown = |(_, decided): &Decision| {
+            let refused = decided.as_ref().err();
+            refused.is_some_and(|refused| refused.refusal == Refusal::Unavailable)
+        };
         if decisions.iter().any(unknown) {
             return Verdict::Fail(SubmitError::Unavailable);
+        }
+        if refused.is_some() && !refused::all_stand(&decisions) {
+            return Verdict::Stale;
         }
         if all_refused || (unit.submission.head.atomic && refused.is_some()) {
             return Verdict::Refuse {
@@ -336,7 +343,8 @@ fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
 fn refusal(decisions: Vec<Decision>, first_refused: Option<usize>) -> Outcome {
     let actions = decisions.into_iter().map(|(_, decided)| {
         let why = "not done: another action of the same atomic request was refused";
-        ActionOutcome::Refused(decided.err().unwrap_or(Refusal::State(why.into())))
+        let refusal = decided.err().map(|refused| refused.refusal);
+        ActionOutcome::Refused(refusal.unwrap_or(Refusal::State(why.into())))
     });
     Outcome {
         placement: None,

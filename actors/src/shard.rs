@@ -21,6 +21,7 @@ use crate::api::{Submission, SubmitError, SubmittedAction};
 use crate::metric_definitions as metric;
 use crate::object::{Basis, ObjectActor};
 use crate::overlay::Versioned;
+use crate::refused::Refused;
 use crate::unit::{Decided, Decision, Part, Unit};
 use crate::world::{Reader, unavailable};
 
@@ -141,6 +142,10 @@ impl ShardState {
             };
             decisions.push((index, decided));
         }
+        if unit.submission.head.atomic && decisions.iter().any(|(_, decided)| decided.is_err()) {
+            // It will not be: others need not rest on what was decided here.
+            self.drop_unit(part.ticket(), unit);
+        }
         self.sweep();
         // Nothing here rests on the absence of something.
         part.report(decisions, u64::MAX);
@@ -173,7 +178,7 @@ impl ShardState {
         caller: &Caller,
         input: &Input<'_>,
         minted: &mut HashMap<Id, u64>,
-    ) -> Result<Decided, Refusal> {
+    ) -> Result<Decided, Refused> {
         self.meters.minted.increment(1);
         let reader = &self.options.reader;
         let next = object::mint(reader, caller, input)?;
@@ -188,7 +193,7 @@ impl ShardState {
             let granted: u64 = granted.map(|grant| grant.count).sum();
             let used = minted.entry(next.template_id).or_default();
             if *used >= granted {
-                return Err(Refusal::State("the template's supply is used up".into()));
+                return Err(Refusal::State("the template's supply is used up".into()).into());
             }
             *used += 1;
         }
@@ -205,7 +210,7 @@ impl ShardState {
         caller: &Caller,
         input: &Input<'_>,
         ticket: u64,
-    ) -> Result<Decided, Refusal> {
+    ) -> Result<Decided, Refused> {
         let target = input.target;
         let id = Id::parse_as(Prefix::Object, target)
             .map_err(|_| Refusal::not_found("object", target))?;
@@ -225,7 +230,7 @@ impl ShardState {
             // store it may be behind decisions under way; the sequencer then has them decided again.
             tracing::error!(object = %id, "an object's actor panicked and is made again");
             self.live.remove(&id);
-            Err(Refusal::Unavailable)
+            Err(Refusal::Unavailable.into())
         });
         decided.map(|(decided, basis)| {
             match basis {

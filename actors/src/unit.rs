@@ -4,10 +4,10 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kedge_machine::Caller;
 use kedge_machine::image::Image;
 use kedge_machine::index::IndexChange;
 use kedge_machine::sequencer::{Key, KeyWrite, Placed};
-use kedge_machine::{Caller, Refusal};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Address, Hash, Id};
@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError};
 use crate::organization::OrganizationMessage;
 use crate::overlay::Versioned;
+use crate::refused::Refused;
 use crate::sequencer::SequencerMessage;
 
 /// What an action would do, decided but not placed.
@@ -167,7 +168,7 @@ impl Decided {
 }
 
 /// A decision, by the action's index in the request.
-pub(crate) type Decision = (u16, Result<Decided, Refusal>);
+pub(crate) type Decision = (u16, Result<Decided, Refused>);
 
 /// What became of a unit's actions.
 pub(crate) fn outcomes(
@@ -177,7 +178,7 @@ pub(crate) fn outcomes(
     let mut places = placed.iter();
     decisions
         .map(|(_, decided)| match decided {
-            Err(refusal) => ActionOutcome::Refused(refusal),
+            Err(refused) => ActionOutcome::Refused(refused.refusal),
             Ok(decided) => {
                 let place = places.next().expect("one place for each done action");
                 let (resource, version, integrity) = decided.resource();

@@ -1,6 +1,7 @@
 //! Webhooks: what receivers get, when they get it again, and where nothing is ever sent.
 
 mod receiver;
+mod tls;
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;

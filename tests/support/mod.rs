@@ -28,13 +28,18 @@ impl Rng {
     /// The seed of `KEDGE_TEST_SEED`, or one of the clock; printed, so that a failure can be had
     /// again.
     pub(crate) fn seeded(test: &str) -> Self {
+        Self::from_variable(test, "KEDGE_TEST_SEED")
+    }
+
+    /// The seed of a variable of the environment, or one of the clock.
+    pub(crate) fn from_variable(test: &str, variable: &str) -> Self {
         let clock = || {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
             u64::try_from(since.as_millis()).unwrap()
         };
-        let given = std::env::var("KEDGE_TEST_SEED").ok();
+        let given = std::env::var(variable).ok();
         let seed = given.map_or_else(clock, |text| text.parse().unwrap());
-        eprintln!("{test}: KEDGE_TEST_SEED={seed}");
+        eprintln!("{test}: {variable}={seed}");
         Self(seed)
     }
 

@@ -170,6 +170,48 @@ async fn refused_atomic_batches_take_nothing_with_them() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+/// Atomic requests that lock an object and fail with another one: it was never locked, so nobody else
+/// is told that it is, and each is told what it failed with itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nobody_is_refused_for_what_never_happened() {
+    const OTHERS: usize = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let engine = start(folder.path()).await;
+    let alice = Arc::new(register(&engine, 1).await);
+    let kind = template(&engine, &alice, r#"{"name":"t"}"#).await;
+    let mints = vec![("mint", kind.as_str(), "{}"); 1 + OTHERS];
+    let minted = minted(&alice.send(&engine, &mints).await.unwrap());
+    let objects: Vec<String> = minted.iter().map(ToString::to_string).collect();
+    let objects = Arc::new(objects);
+    let tasks = (0..200).map(|i: usize| {
+        let (engine, alice, objects) = (engine.clone(), Arc::clone(&alice), Arc::clone(&objects));
+        tokio::spawn(async move {
+            let object = objects[0].as_str();
+            if i.is_multiple_of(2) {
+                alice.send_one(&engine, "update", object, "{}").await;
+                return;
+            }
+            let other = objects[1 + i % OTHERS].as_str();
+            let actions = [("lock", object, "{}"), ("unlock", other, "{}")];
+            let sent = alice.sign(alice.next_nonce(), true, &actions);
+            let outcome = engine.submit(sent.submission).await.unwrap();
+            assert!(outcome.placement.is_none());
+            let (index, refusal) = outcome.first_refusal().unwrap();
+            assert_eq!(
+                (index, refusal),
+                (1, &Refusal::State("the object is not locked".into()))
+            );
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    let stored = engine.published().snapshot.object(minted[0]).unwrap();
+    assert_eq!(stored.unwrap().trace.version, 101);
+    check_fold(&engine);
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn supply_is_exact_and_waits_for_what_is_reserved() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,8 +10,10 @@ use hyper::service::service_fn;
 use hyper::{HeaderMap, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 /// How long a test waits for messages before it fails.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -86,53 +88,41 @@ impl Receiver {
     where
         F: Fn(&Message, &[Message]) -> Reaction + Send + Sync + 'static,
     {
+        Self::listen(None, react).await
+    }
+
+    /// The same over TLS.
+    pub(super) async fn start_tls<F>(tls: TlsAcceptor, react: F) -> Self
+    where
+        F: Fn(&Message, &[Message]) -> Reaction + Send + Sync + 'static,
+    {
+        Self::listen(Some(tls), react).await
+    }
+
+    async fn listen<F>(tls: Option<TlsAcceptor>, react: F) -> Self
+    where
+        F: Fn(&Message, &[Message]) -> Reaction + Send + Sync + 'static,
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}/hook", listener.local_addr().unwrap());
         let (sender, messages) = watch::channel(Vec::new());
         let (sender, react) = (Arc::new(sender), Arc::new(react));
         let serving = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 let (sender, react) = (Arc::clone(&sender), Arc::clone(&react));
-                let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-                    let (sender, react) = (Arc::clone(&sender), Arc::clone(&react));
-                    async move {
-                        let (parts, body) = request.into_parts();
-                        let Ok(body) = body.collect().await else {
-                            return std::future::pending().await;
-                        };
-                        let bytes = body.to_bytes();
-                        let message = Message {
-                            headers: parts.headers,
-                            body: serde_json::from_slice(&bytes).unwrap(),
-                            bytes,
-                        };
-                        let mut reaction = Reaction::Silence;
-                        sender.send_modify(|messages| {
-                            reaction = react(&message, messages);
-                            messages.push(message);
-                        });
-                        let answer = |status| {
-                            let mut response = Response::new(Full::new(Bytes::new()));
-                            *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap();
-                            response
-                        };
-                        Ok::<_, Infallible>(match reaction {
-                            Reaction::Status(status) => answer(status),
-                            Reaction::With(status, name, value) => {
-                                let mut response = answer(status);
-                                response.headers_mut().insert(name, value.parse().unwrap());
-                                response
-                            }
-                            Reaction::Silence => std::future::pending().await,
-                        })
-                    }
-                });
-                let connection = hyper::server::conn::http1::Builder::new()
-                    .serve_connection(TokioIo::new(stream), service);
+                let tls = tls.clone();
                 tokio::spawn(async move {
-                    // A sender that goes away is part of some tests.
-                    let _ended = connection.await;
+                    match tls {
+                        None => serve(stream, sender, react).await,
+                        // A sender that breaks off is part of some tests.
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                serve(stream, sender, react).await;
+                            }
+                        }
+                    }
                 });
             }
         });
@@ -162,4 +152,50 @@ impl Receiver {
     pub(super) fn so_far(&self) -> Vec<Message> {
         self.messages.borrow().clone()
     }
+}
+
+/// Serves one connection.
+async fn serve<S, F>(stream: S, sender: Arc<watch::Sender<Vec<Message>>>, react: Arc<F>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    F: Fn(&Message, &[Message]) -> Reaction,
+{
+    let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
+        let (sender, react) = (Arc::clone(&sender), Arc::clone(&react));
+        async move {
+            let (parts, body) = request.into_parts();
+            let Ok(body) = body.collect().await else {
+                return std::future::pending().await;
+            };
+            let bytes = body.to_bytes();
+            let message = Message {
+                headers: parts.headers,
+                body: serde_json::from_slice(&bytes).unwrap(),
+                bytes,
+            };
+            let mut reaction = Reaction::Silence;
+            sender.send_modify(|messages| {
+                reaction = react(&message, messages);
+                messages.push(message);
+            });
+            let answer = |status| {
+                let mut response = Response::new(Full::new(Bytes::new()));
+                *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap();
+                response
+            };
+            Ok::<_, Infallible>(match reaction {
+                Reaction::Status(status) => answer(status),
+                Reaction::With(status, name, value) => {
+                    let mut response = answer(status);
+                    response.headers_mut().insert(name, value.parse().unwrap());
+                    response
+                }
+                Reaction::Silence => std::future::pending().await,
+            })
+        }
+    });
+    let connection =
+        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    // A sender that goes away is part of some tests.
+    let _ended = connection.await;
 }

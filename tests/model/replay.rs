@@ -1,0 +1,493 @@
+//! The oracle takes what was acknowledged in the order of its sequences, and has to foretell all that
+//! the server said: what was done, what was refused and with which code, and what reads showed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kedge_protocol::chain::next_head;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::receipt::{BatchReceipt, Receipt};
+use kedge_protocol::{Address, Hash, Id, Prefix};
+use serde_json::{Value, json};
+
+use crate::clients::{Exchange, Fate, Reading};
+use crate::oracle::{At, Effect, Object, State, Template, entity_tag};
+use crate::plan::Form;
+
+/// Whom the clients trust.
+#[derive(Clone, Copy)]
+pub(crate) struct Trust {
+    pub(crate) domain: Domain,
+    pub(crate) sequencer: Address,
+}
+
+/// An action of the log, as its sender knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Logged {
+    pub(crate) sequence: u64,
+    pub(crate) kind: &'static str,
+    pub(crate) caller: usize,
+    pub(crate) content: Hash,
+    pub(crate) effect: Effect,
+    /// How many events it makes, and the organizations that are told of them.
+    pub(crate) events: usize,
+    pub(crate) told: Vec<String>,
+    pub(crate) batch_number: u64,
+    pub(crate) leaf: Hash,
+    /// The log's head with it, where the answer had it.
+    pub(crate) head: Option<Hash>,
+}
+
+impl Logged {
+    pub(crate) fn id(&self) -> String {
+        Id::of_hash(Prefix::Action, &self.content).to_string()
+    }
+}
+
+/// What the oracle made of it all.
+pub(crate) struct Replayed {
+    pub(crate) state: State,
+    pub(crate) log: Vec<Logged>,
+    /// How many refusals and reads were foretold.
+    pub(crate) refusals: u64,
+    pub(crate) readings: u64,
+}
+
+fn hash(value: &Value) -> Hash {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+/// Where an answer says that an action is: the bus says it with the action, a resource's endpoint in
+/// the receipt.
+fn sequence_of(form: Form, told: &Value) -> u64 {
+    let value = match form {
+        Form::Resource if told["receipt"].is_object() && told["action_type"].is_null() => {
+            &told["receipt"]["leaf"]["sequence"]
+        }
+        _ => &told["sequence"],
+    };
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("no sequence: {told}"))
+}
+
+/// One after another: those of a request that were done stand together.
+fn placed(exchange: &Exchange) -> Vec<u64> {
+    let told = exchange.fates.iter().filter_map(|fate| match fate {
+        Fate::Done(told) => Some(sequence_of(exchange.plan.form, told)),
+        _ => None,
+    });
+    let sequences: Vec<u64> = told.collect();
+    let joined = sequences.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    assert!(
+        joined,
+        "a request's actions do not stand together: {sequences:?}"
+    );
+    sequences
+}
+
+/// What the oracle says to a request, without doing it.
+fn foretell(state: &State, exchange: &Exchange, first: u64) -> Vec<Result<Effect, &'static str>> {
+    let mut attempt = state.attempt();
+    let mut sequence = first;
+    let plan = &exchange.plan;
+    let acts = plan.acts.iter().zip(&exchange.contents);
+    let one = |(act, content): (_, &Hash)| {
+        let at = At {
+            content: *content,
+            sequence,
+        };
+        let done = attempt.act(plan.caller, act, plan.if_match.as_deref(), at);
+        sequence += u64::from(done.is_ok());
+        done
+    };
+    acts.map(one).collect()
+}
+
+/// Whether what the server said of a request that did nothing is what the oracle says in this state.
+fn agrees(state: &State, exchange: &Exchange) -> bool {
+    let foretold = foretell(state, exchange, 0);
+    if exchange.plan.form == (Form::Batch { atomic: true }) {
+        let first = foretold.iter().position(Result::is_err);
+        let told = exchange
+            .fates
+            .iter()
+            .position(|fate| matches!(fate, Fate::Refused(_)));
+        return first == told && first.is_some_and(|at| fits(&foretold[at], &exchange.fates[at]));
+    }
+    let mut pairs = foretold.iter().zip(&exchange.fates);
+    pairs.all(|(foretold, fate)| fits(foretold, fate))
+}
+
+fn fits(foretold: &Result<Effect, &str>, fate: &Fate) -> bool {
+    match (foretold, fate) {
+        (Ok(_), Fate::Done(_)) | (Err(_), Fate::NotDone) => true,
+        (Err(foretold), Fate::Refused(code)) => foretold == code,
+        _ => false,
+    }
+}
+
+/// A refusal, or a read, waiting for a state that explains it. Whatever was visible before it was
+/// sent counts, nothing that was sent after its answer can.
+struct Open<'a> {
+    from: u64,
+    until: u64,
+    asked: Asked<'a>,
+}
+
+/// What was answered with a refusal.
+#[derive(Clone, Copy, Debug)]
+enum Asked<'a> {
+    Change(&'a Exchange),
+    Read(&'a Reading),
+}
+
+pub(crate) struct Replay<'a> {
+    trust: Trust,
+    state: State,
+    log: Vec<Logged>,
+    base: u64,
+    /// The highest sequence of all that was sent up to a moment.
+    sent: BTreeMap<u64, u64>,
+    exchanges: &'a [Exchange],
+}
+
+impl<'a> Replay<'a> {
+    /// The log stands at `base` before the first of these requests.
+    pub(crate) fn new(trust: Trust, state: State, base: u64, exchanges: &'a [Exchange]) -> Self {
+        let mut sent: BTreeMap<u64, u64> = BTreeMap::new();
+        for exchange in exchanges {
+            if let Some(last) = placed(exchange).last() {
+                let highest = sent.entry(exchange.first_sent).or_default();
+                *highest = (*highest).max(*last);
+            }
+        }
+        let mut highest = base;
+        for sequence in sent.values_mut() {
+            highest = highest.max(*sequence);
+            *sequence = highest;
+        }
+        Self {
+            trust,
+            state,
+            log: Vec::new(),
+            base,
+            sent,
+            exchanges,
+        }
+    }
+
+    /// The highest sequence that an answer of this moment can know of.
+    fn until(&self, answered: u64) -> u64 {
+        let last = self.sent.range(..answered).next_back();
+        last.map_or(self.base, |(_, sequence)| *sequence)
+    }
+
+    /// Goes through the log up to `end`, which must have no gaps.
+    pub(crate) fn run(mut self, readings: &[Reading], end: u64) -> Replayed {
+        let mut in_log: BTreeMap<u64, &Exchange> = BTreeMap::new();
+        let mut open: Vec<Open<'_>> = Vec::new();
+        for exchange in self.exchanges {
+            if let Some(first) = placed(exchange).first() {
+                let before = in_log.insert(*first, exchange);
+                assert!(
+                    before.is_none(),
+                    "two requests at {first}: {before:?} and {exchange:?}"
+                );
+            } else if exchange
+                .fates
+                .iter()
+                .any(|fate| matches!(fate, Fate::Refused(_)))
+            {
+                open.push(Open {
+                    from: exchange.seen,
+                    until: self.until(exchange.answered),
+                    asked: Asked::Change(exchange),
+                });
+            }
+        }
+        for reading in readings
+            .iter()
+            .filter(|reading| reading.answer.status != 200)
+        {
+            assert_eq!(reading.answer.code(), "RESOURCE_NOT_FOUND", "{reading:?}");
+            open.push(Open {
+                from: reading.seen,
+                until: self.until(reading.answered),
+                asked: Asked::Read(reading),
+            });
+        }
+        let (refusals, mut shown) = (open.len() as u64, 0);
+        open.sort_by_key(|open| open.from);
+        let mut open = open.into_iter().peekable();
+        let mut active: Vec<Open<'_>> = Vec::new();
+        let mut by_sequence: BTreeMap<u64, Vec<&Reading>> = BTreeMap::new();
+        for reading in readings
+            .iter()
+            .filter(|reading| reading.answer.status == 200)
+        {
+            let at = reading.answer.sequence().unwrap();
+            by_sequence.entry(at).or_default().push(reading);
+        }
+        let mut at = self.base;
+        loop {
+            let next = in_log
+                .range(at + 1..)
+                .next()
+                .map(|(first, exchange)| (*first, *exchange));
+            let state_until = next.map_or(end, |(first, _)| first - 1);
+            assert_eq!(
+                state_until, at,
+                "what stands behind {at} in the log was acknowledged to nobody"
+            );
+            while open.peek().is_some_and(|open| open.from <= at) {
+                active.extend(open.next());
+            }
+            active.retain(|open| !self.explains(open.asked));
+            for reading in by_sequence.remove(&at).unwrap_or_default() {
+                self.check_reading(reading);
+                shown += 1;
+            }
+            if let Some(open) = active.iter().find(|open| open.until <= at) {
+                self.unexplained(open, at);
+            }
+            let Some((first, exchange)) = next else { break };
+            at = self.place(first, exchange);
+        }
+        assert!(
+            by_sequence.is_empty(),
+            "reads of states that never were: {by_sequence:?}"
+        );
+        Replayed {
+            state: self.state,
+            log: self.log,
+            refusals,
+            readings: shown,
+        }
+    }
+
+    /// Whether the state as it is now explains a refusal.
+    fn explains(&self, asked: Asked<'_>) -> bool {
+        match asked {
+            Asked::Change(exchange) => agrees(&self.state, exchange),
+            Asked::Read(reading) => {
+                let wallet = &self.state.wallets[reading.reader];
+                self.state.visible(&reading.object, wallet).is_none()
+            }
+        }
+    }
+
+    fn unexplained(&self, open: &Open<'_>, at: u64) -> ! {
+        let (from, until) = (open.from, open.until);
+        let exchange = match open.asked {
+            Asked::Change(exchange) => exchange,
+            Asked::Read(reading) => {
+                panic!("no state from {from} to {until} hides this: {reading:?}")
+            }
+        };
+        let plan = &exchange.plan;
+        let mut story = String::new();
+        let targets: BTreeSet<&str> = plan.acts.iter().map(|act| act.target.as_str()).collect();
+        for target in targets {
+            story += &format!("\n{target}: {:?}", self.state.objects.get(target));
+            let history = self.log.iter();
+            let history = history.filter(|logged| logged.effect.resource == target);
+            for logged in history.rev().take(6) {
+                story += &format!(
+                    "\n    {} {} by {}",
+                    logged.sequence, logged.kind, logged.caller
+                );
+            }
+        }
+        let foretold = foretell(&self.state, exchange, 0);
+        panic!(
+            "no state from {from} to {until} explains this answer\nrequest: {plan:?}\nanswer: {:?}\n\
+             the oracle at {at}: {foretold:?}\nattempts: {}{story}",
+            exchange.fates, exchange.attempts
+        );
+    }
+
+    /// Does a request; gives the sequence of its last action.
+    fn place(&mut self, first: u64, exchange: &Exchange) -> u64 {
+        let plan = &exchange.plan;
+        let foretold = foretell(&self.state, exchange, first);
+        for ((act, foretold), fate) in plan.acts.iter().zip(&foretold).zip(&exchange.fates) {
+            assert!(
+                fits(foretold, fate),
+                "at {first} the oracle says {foretold:?}, the server {fate:?}\n{act:?}\n{:?}\nrequest: {plan:?}",
+                self.state.objects.get(&act.target)
+            );
+        }
+        let mut attempt = self.state.attempt();
+        let mut sequence = first;
+        for (act, content) in plan.acts.iter().zip(&exchange.contents) {
+            let at = At {
+                content: *content,
+                sequence,
+            };
+            let done = attempt.act(plan.caller, act, plan.if_match.as_deref(), at);
+            sequence += u64::from(done.is_ok());
+        }
+        let changes = attempt.into_changes();
+        self.state.apply(changes);
+        for (index, (foretold, fate)) in foretold.into_iter().zip(&exchange.fates).enumerate() {
+            if let (Ok(effect), Fate::Done(told)) = (foretold, fate) {
+                self.log_action(exchange, index, effect, told);
+            }
+        }
+        self.check_receipts(exchange);
+        sequence - 1
+    }
+
+    fn log_action(&mut self, exchange: &Exchange, index: usize, effect: Effect, told: &Value) {
+        let plan = &exchange.plan;
+        let act = &plan.acts[index];
+        let content = exchange.contents[index];
+        let events = act.payload["variations"].as_array().map_or(1, Vec::len);
+        let wallets = &self.state.wallets;
+        let mut organizations = vec![wallets[plan.caller].organization.clone()];
+        if let Some(object) = self.state.objects.get(&effect.resource) {
+            organizations.push(object.organization.clone());
+        }
+        organizations.dedup();
+        let of_bus = !told["action_type"].is_null();
+        let (leaf, head, batch_number) = if of_bus {
+            assert_eq!(told["content"], json!(content), "{told}");
+            assert_eq!(
+                told["previous_integrity"],
+                json!(effect.before.integrity),
+                "{told}"
+            );
+            assert_eq!(
+                told["object_version"],
+                json!(effect.after.version),
+                "{told}"
+            );
+            assert_eq!(told["resource_id"], json!(effect.resource), "{told}");
+            assert_eq!(told["payload"], act.payload, "{told}");
+            let head = hash(&told["head"]);
+            (
+                hash(&told["leaf"]),
+                Some(head),
+                told["batch_number"].as_u64().unwrap(),
+            )
+        } else {
+            let receipt: Receipt = serde_json::from_value(told["receipt"].clone()).unwrap();
+            assert_eq!(
+                receipt.leaf.previous_integrity, effect.before.integrity,
+                "{told}"
+            );
+            assert_eq!(receipt.leaf.integrity, effect.after.integrity, "{told}");
+            (
+                receipt.leaf.hash().unwrap(),
+                None,
+                receipt.batch.header.number,
+            )
+        };
+        if !of_bus && let Some(object) = self.state.objects.get(&effect.resource) {
+            assert_object(&self.state, &effect.resource, object, told);
+        }
+        self.log.push(Logged {
+            sequence: effect.after.sequence,
+            kind: act.kind,
+            caller: plan.caller,
+            content,
+            effect,
+            events,
+            told: organizations,
+            batch_number,
+            leaf,
+            head,
+        });
+    }
+
+    fn check_receipts(&self, exchange: &Exchange) {
+        let Trust { domain, sequencer } = &self.trust;
+        let done = exchange.fates.iter().zip(&exchange.contents);
+        let done = done.filter_map(|(fate, content)| match fate {
+            Fate::Done(told) => Some((told, *content)),
+            _ => None,
+        });
+        let batch = exchange
+            .body
+            .as_ref()
+            .filter(|body| body["results"].is_array());
+        if let Some(body) = batch {
+            let receipt: BatchReceipt = serde_json::from_value(body["receipt"].clone()).unwrap();
+            let contents: Vec<Hash> = done.map(|(_, content)| content).collect();
+            receipt.verify(domain, sequencer, &contents).unwrap();
+            return;
+        }
+        for (told, content) in done {
+            let receipt: Receipt = serde_json::from_value(told["receipt"].clone()).unwrap();
+            receipt.verify(domain, sequencer).unwrap();
+            assert_eq!(receipt.leaf.content, content);
+        }
+    }
+
+    fn check_reading(&self, reading: &Reading) {
+        let wallet = &self.state.wallets[reading.reader];
+        let found = self.state.visible(&reading.object, wallet);
+        let object = found.unwrap_or_else(|| panic!("shown, and not to be seen: {reading:?}"));
+        assert!(
+            reading.answer.sequence() >= Some(reading.seen),
+            "an old state: {reading:?}"
+        );
+        assert!(self.until(reading.answered) >= object.trace.sequence);
+        assert_object(&self.state, &reading.object, object, &reading.answer.body);
+        let tag = entity_tag(&object.trace);
+        assert_eq!(reading.answer.header("etag"), Some(tag.as_str()));
+    }
+}
+
+/// Chains the leaves of the log onto a head; every head that was told must be met on the way.
+pub(crate) fn check_heads(log: &[Logged], mut head: Hash) -> Hash {
+    for logged in log {
+        head = next_head(&head, &logged.leaf);
+        assert!(
+            logged.head.is_none_or(|told| told == head),
+            "{logged:?}: {head}"
+        );
+    }
+    head
+}
+
+/// Checks that the server shows an object as the oracle has it.
+pub(crate) fn assert_object(state: &State, id: &str, object: &Object, shown: &Value) {
+    let owner = &state.wallets[object.owner];
+    let wanted = [
+        ("id", json!(id)),
+        ("organization_id", json!(object.organization)),
+        ("template_id", json!(object.template)),
+        ("variation_id", json!(object.variation)),
+        ("owner_id", json!(owner.id)),
+        ("owner_address", json!(owner.address)),
+        ("properties", json!(object.properties)),
+        ("status", json!(object.status)),
+        ("version", json!(object.trace.version)),
+        ("integrity_hash", json!(object.trace.integrity)),
+        ("sequence", json!(object.trace.sequence)),
+    ];
+    for (member, wanted) in wanted {
+        assert_eq!(shown[member], wanted, "{member} of {shown}");
+    }
+}
+
+/// Checks that the server shows a template as the oracle has it.
+pub(crate) fn assert_template(id: &str, template: &Template, shown: &Value) {
+    let wanted = [
+        ("id", json!(id)),
+        ("organization_id", json!(template.organization)),
+        ("name", json!(template.name)),
+        ("properties", json!(template.properties)),
+        ("max_supply", json!(template.supply)),
+        ("minted_count", json!(template.minted)),
+        ("variation_count", json!(template.variations.len())),
+        ("public_access", json!(template.public)),
+        ("version", json!(template.trace.version)),
+        ("integrity_hash", json!(template.trace.integrity)),
+        ("sequence", json!(template.trace.sequence)),
+    ];
+    for (member, wanted) in wanted {
+        assert_eq!(shown[member], wanted, "{member} of {shown}");
+    }
+}
