@@ -57,9 +57,11 @@ impl Resources {
         let trace = before.trace().ok_or(Refusal::Unavailable)?;
         let expected = unit.submission.expected.as_deref();
         if expected.is_some_and(|states| !states.contains(&Expected::of(trace))) {
-            return Err(Refusal::Precondition {
-                version: trace.version,
-            });
+            let version = trace.version;
+            return Err(Refused::on_resource(
+                Refusal::Precondition { version },
+                &images,
+            ));
         }
         let base = Base {
             version: trace.version,

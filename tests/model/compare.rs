@@ -335,16 +335,18 @@ pub(crate) async fn leaves(clients: &Clients) -> (Vec<Hash>, Hash) {
     (leaves, head)
 }
 
+type IsForm = fn(Form) -> bool;
+
 /// How many requests of each form were done, refused, or both in part.
 pub(crate) fn summary(exchanges: &[Exchange]) -> String {
-    let count = |form: fn(Form) -> bool, done: bool| {
+    let count = |form: IsForm, done: bool| {
         let of_form = exchanges.iter().filter(|exchange| form(exchange.plan.form));
         let fates = of_form.flat_map(|exchange| &exchange.fates);
         fates
             .filter(|fate| matches!(fate, Fate::Done(_)) == done)
             .count()
     };
-    let forms: [(&str, fn(Form) -> bool); 3] = [
+    let forms: [(&str, IsForm); 3] = [
         ("by themselves", |form| form == Form::Single),
         ("in batches", |form| matches!(form, Form::Batch { .. })),
         ("by resource", |form| form == Form::Resource),

@@ -185,7 +185,7 @@ impl Known {
         }
     }
 
-    fn new_template(&self, rng: &mut Rng) -> Act {
+    fn new_template(rng: &mut Rng) -> Act {
         let mut rules = Vec::new();
         for kind in KINDS {
             let who = match (kind, rng.below(6)) {
@@ -241,7 +241,7 @@ impl Known {
         let few_templates = self.templates.len() < TEMPLATES_MAX;
         let mut if_match = None;
         let (form, acts) = match rng.below(40) {
-            0 | 1 if few_templates => (Form::Resource, vec![self.new_template(rng)]),
+            0 | 1 if few_templates => (Form::Resource, vec![Self::new_template(rng)]),
             2 => (Form::Resource, vec![self.new_variations(rng)]),
             3..=5 => (Form::Resource, vec![self.mint(rng, true)]),
             6..=12 => {

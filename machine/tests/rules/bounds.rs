@@ -82,6 +82,7 @@ impl Log {
             address: wallet.address,
         };
         let input = Input {
+            link: None,
             kind: &Kind::KeyCreate,
             target: "",
             payload: KEY,
