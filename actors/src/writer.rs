@@ -240,6 +240,10 @@ impl Releaser {
                 answer(afterwards);
             }
         }
+        if let Err(error) = store.write_index() {
+            // The next start reads it from the log.
+            tracing::warn!(%error, "the index of actions was not brought up");
+        }
         if let Some(mark) = store.high_water() {
             mark.sync()?;
         }

@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use rocksdb::{IngestExternalFileOptions, Options, SstFileWriter};
 
@@ -39,22 +40,19 @@ struct State {
     /// What is being written to a file, or could not be written so far.
     leaving: Arc<Sequences>,
     is_writing: bool,
+    thread: Option<JoinHandle<()>>,
     /// Every action up to this sequence is in the table.
     in_table: u64,
 }
 
 /// The part of the index that is in memory.
 #[derive(Default)]
-pub(crate) struct ActionIndex {
-    state: Mutex<State>,
-    /// A file was written, or could not be.
-    ended: Condvar,
-}
+pub(crate) struct ActionIndex(Mutex<State>);
 
 impl ActionIndex {
     fn state(&self) -> MutexGuard<'_, State> {
         // No code of ours panics while it holds the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// At the start: every action up to this sequence is in the table.
@@ -95,10 +93,11 @@ impl ActionIndex {
 
     /// Everything, once no file is being written.
     fn take_all(&self) -> Option<Arc<Sequences>> {
-        let state = self
-            .ended
-            .wait_while(self.state(), |state| state.is_writing);
-        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let thread = self.state().thread.take();
+        if let Some(Err(panic)) = thread.map(JoinHandle::join) {
+            std::panic::resume_unwind(panic);
+        }
+        let state = self.state();
         let is_any = !state.recent.is_empty() || !state.leaving.is_empty();
         is_any.then(|| Self::take(state))
     }
@@ -123,12 +122,10 @@ impl ActionIndex {
         state.in_table = state.in_table.max(last);
         state.leaving = Arc::default();
         state.is_writing = false;
-        self.ended.notify_all();
     }
 
     fn failed(&self) {
         self.state().is_writing = false;
-        self.ended.notify_all();
     }
 }
 
@@ -141,9 +138,12 @@ pub(crate) fn write_when_full(database: &Arc<Database>, path: &Path) {
     let spawned = std::thread::Builder::new()
         .name("action-index".into())
         .spawn(move || write(&writer, &path, &actions));
-    if let Err(error) = spawned {
-        tracing::warn!(%error, "the action index stays in memory for now");
-        database.actions().failed();
+    match spawned {
+        Ok(thread) => database.actions().state().thread = Some(thread),
+        Err(error) => {
+            tracing::warn!(%error, "the action index stays in memory for now");
+            database.actions().failed();
+        }
     }
 }
 

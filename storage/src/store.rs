@@ -183,6 +183,18 @@ impl Store {
         Ok(self.snapshot())
     }
 
+    /// Brings the ids of actions that are in memory into their table, before an orderly end: the next
+    /// start has nothing to read for them.
+    pub fn write_index(&self) -> Result<(), CommitError> {
+        action_index::write_all(&self.database, &self.path);
+        let mut last = WriteBatch::default();
+        self.note_indexed(&mut last);
+        let mut durable = WriteOptions::default();
+        durable.set_sync(true);
+        let written = self.database.raw().write_opt(last, &durable);
+        written.map_err(CommitError::of_rocks)
+    }
+
     /// Says in the store how far its index of actions reaches, where that has changed.
     fn note_indexed(&self, batch: &mut WriteBatch) {
         let indexed = self.database.actions().in_table();
@@ -276,13 +288,7 @@ impl Store {
             mark.sync().map_err(failed)?;
         }
         if self.why_read_only().is_none() {
-            action_index::write_all(&self.database, &self.path);
-            let mut last = WriteBatch::default();
-            self.note_indexed(&mut last);
-            self.database
-                .raw()
-                .write_opt(last, &WriteOptions::default())
-                .map_err(CommitError::of_rocks)?;
+            self.write_index()?;
             let families: Vec<_> = Table::ALL
                 .iter()
                 .map(|&table| self.database.table(table))

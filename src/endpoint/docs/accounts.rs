@@ -1,6 +1,6 @@
 //! Accounts.
 
-use super::{Doc, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
+use super::{Doc, IF_MATCH, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
 use crate::error::Code;
 
 const TAG: &str = "Accounts";
@@ -97,7 +97,8 @@ pub(in crate::endpoint) const UPDATE_ME: Doc = Doc {
     description: "Changes the caller's wallet. A nickname of `null` takes it away. A new password needs \
         the one until now and `blind`; then the body's digest is signed and not the body, as when a \
         wallet is registered. Access tokens alone: an API key belongs to no wallet.",
-    errors: &[Code::CredentialsInvalid],
+    errors: &[Code::CredentialsInvalid, Code::PreconditionFailed],
+    request_headers: IF_MATCH,
     links: &[TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };

@@ -16,6 +16,13 @@ pub(super) mod webhooks;
 use super::Parameter;
 use crate::error::Code;
 
+/// The condition of changes of what is no object.
+const IF_MATCH: &[Parameter] = &[Parameter {
+    name: "If-Match",
+    schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(\\.[0-9a-f]{32})?\")$"}"#,
+    description: "The ETag of the state that the change is meant for; 412 if it has moved on.",
+}];
+
 /// An endpoint in the document.
 #[derive(Debug)]
 pub struct Doc {

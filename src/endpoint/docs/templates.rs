@@ -1,6 +1,6 @@
 //! Templates.
 
-use super::{Doc, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
+use super::{Doc, IF_MATCH, Link, TO_ACTION, TO_PROOF, with_body, with_parameters};
 use crate::error::Code;
 
 const TAG: &str = "Templates";
@@ -62,6 +62,8 @@ pub(in crate::endpoint) const UPDATE: Doc = Doc {
     description: "Replaces the members that are named, each as a whole, for owners and admins of the \
         template's organization. Once an object was minted a template stays as it is: make a variation. \
         Its supply stays what it was made with.",
+    errors: &[Code::PreconditionFailed],
+    request_headers: IF_MATCH,
     links: &[
         with_parameters("getTemplate", &[("id", "$response.body#/id")]),
         TO_ACTION,

@@ -1,6 +1,6 @@
 //! Webhooks.
 
-use super::{Doc, Link, TO_ACTION, TO_PROOF, with_parameters};
+use super::{Doc, IF_MATCH, Link, TO_ACTION, TO_PROOF, with_parameters};
 use crate::error::Code;
 
 const TAG: &str = "Webhooks";
@@ -62,6 +62,8 @@ pub(in crate::endpoint) const UPDATE: Doc = Doc {
     summary: "Change a webhook",
     description: "Changes what is named; what is absent stays. `active` switches it on again after a \
         receiver's 410.",
+    errors: &[Code::PreconditionFailed],
+    request_headers: IF_MATCH,
     links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };

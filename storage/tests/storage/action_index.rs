@@ -105,6 +105,7 @@ fn many_actions_move_while_the_store_goes_on() {
     }
     let snapshot = store.snapshot();
     assert_eq!(found(&snapshot, &ids(&snapshot)), all(32));
+    drop(snapshot);
     store.close().unwrap();
     assert_eq!(rows(directory.path()), 300_000 + 32);
 }

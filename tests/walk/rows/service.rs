@@ -47,6 +47,26 @@ pub(crate) fn rows() -> Vec<Row> {
             ..row("GET", "/version", ask!(_world => Ask::get("/version")))
         }),
         free(Row {
+            gives: Gives::Other("text/html; charset=utf-8"),
+            ..row("GET", "/docs", ask!(_world => Ask::get("/docs")))
+        }),
+        free(Row {
+            gives: Gives::Other("text/css; charset=utf-8"),
+            ..row(
+                "GET",
+                "/docs/reference.css",
+                ask!(_world => Ask::get("/docs/reference.css")),
+            )
+        }),
+        free(Row {
+            gives: Gives::Other("text/javascript; charset=utf-8"),
+            ..row(
+                "GET",
+                "/docs/reference.js",
+                ask!(_world => Ask::get("/docs/reference.js")),
+            )
+        }),
+        free(Row {
             keys: &["openapi", "info", "paths"],
             ..row(
                 "GET",
