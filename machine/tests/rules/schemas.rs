@@ -248,7 +248,7 @@ fn members_without_their_names_are_refused() {
     );
     wrong(
         template::add_variations(&issuer(), &template, &add),
-        &[("", "type")],
+        &[("/variations/0", "type")],
     );
 }
 
