@@ -80,7 +80,7 @@ before(async () => {
   system = await startDevelopment({
     KEDGE_METRICS_LISTEN: target,
     KEDGE_WEBHOOK_ALLOWED_NETWORKS: '["127.0.0.0/8"]',
-    KEDGE_WEBHOOK_RETRY_SCHEDULE_S: '[]',
+    KEDGE_WEBHOOK_RETRY_SCHEDULE_S: '[0]',
   });
   prometheus = await startPrometheus(target);
   // Rates need to see what was before the load.
