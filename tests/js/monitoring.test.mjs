@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { KedgeClient, ServerError, readTrust } from './kedge-client.mjs';
-import { admin, eventually, freePort, startDevelopment } from './harness.mjs';
+import { admin, eventually, freePort, sleep, startDevelopment } from './harness.mjs';
 import { alertTests, consoles, dashboards, documents, startPrometheus } from './prometheus.mjs';
 import * as p from './protocol.mjs';
 
@@ -21,6 +22,8 @@ let receiver;
 let metricsUrl;
 let stream;
 let rules;
+let ann;
+let objects;
 
 const panels = dashboards().flatMap(([file, { panels }]) => panels.filter(({ type }) => type !== 'row').map((panel) => ({ file, ...panel })));
 const targets = panels.flatMap(({ file, title, targets = [] }) => targets.map(({ expr, legendFormat }) => ({ where: `${file}: ${title}`, expr: inGrafana(expr), legendFormat })));
@@ -46,7 +49,7 @@ async function untilRefused(attempt) {
 
 /** What a service meets in a day, once. */
 async function load() {
-  const ann = new KedgeClient(system.baseUrl, await readTrust(system.baseUrl));
+  ann = new KedgeClient(system.baseUrl, await readTrust(system.baseUrl));
   await ann.register({ email: 'ann@example.com', password: PASSWORD });
   const hook = (path) => JSON.stringify({ url: `http://127.0.0.1:${receiver.address().port}${path}`, events: ['template.created'] });
   await ann.change('POST', '/webhooks', 'webhook.create', '', hook('/good'));
@@ -56,7 +59,7 @@ async function load() {
   const template = await ann.createTemplate({ name: 'ticket', schema: { properties: { row: { 'x-index': true } } } });
   const mints = Array.from({ length: 100 }, (_, row) => ({ kind: 'mint', target: template.id, payload: JSON.stringify({ properties: { row } }) }));
   const { contents } = await ann.batch(mints);
-  const objects = contents.map((content) => p.madeId('obj', content, 0));
+  objects = contents.map((content) => p.madeId('obj', content, 0));
   await ann.batch(objects.map((target) => ({ kind: 'update', target, payload: '{"properties":{"seen":true}}' })));
   for (const id of objects.slice(0, 5)) await ann.update(id, { seat: 'A' });
   await ann.send('POST', '/objects/search', JSON.stringify({ filter: { field: 'template_id', op: 'eq', value: template.id } }));
@@ -179,6 +182,23 @@ test('counters that nothing has counted yet are 0 and not absent', async () => {
     const [{ value }] = await answered(name, name);
     assert.equal(value[1], '0', name);
   }
+});
+
+test('a request whose caller went away is not under way for ever', async () => {
+  const { hostname, port } = new URL(system.baseUrl);
+  const payload = '{"properties":{"left":true}}';
+  for (const [i, target] of objects.slice(10, 40).entries()) {
+    const { headers } = await ann.sign([{ kind: 'update', target, payload }]);
+    const fields = { host: hostname, authorization: `Bearer ${ann.token}`, 'content-type': 'application/json', 'content-length': payload.length, ...headers };
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    socket.write(`PATCH /objects/${target} HTTP/1.1\r\n${Object.entries(fields).map((field) => field.join(': ')).join('\r\n')}\r\n\r\n${payload}`);
+    // Gone at another moment of the request's way each time.
+    await sleep(i % 10);
+    socket.destroy();
+    await once(socket, 'close');
+  }
+  await eventually('nothing is under way', async () => /^kedge_requests_under_way 0$/m.test(await (await fetch(metricsUrl)).text()), 10_000);
 });
 
 test('every alert has unit tests, and an entry in the runbook to which it links', () => {
