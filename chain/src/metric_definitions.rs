@@ -6,7 +6,7 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogra
 pub const RPC_REQUESTS_TOTAL: &str = "kedge_chain_rpc_requests_total";
 /// How long the node took, by `method`.
 pub const RPC_DURATION_SECONDS: &str = "kedge_chain_rpc_duration_seconds";
-/// Anchor transactions, by `outcome`: one of [`ANCHOR_OUTCOMES`].
+/// Anchor transactions, by `outcome`: one of `ANCHOR_OUTCOMES`.
 pub const ANCHOR_TRANSACTIONS_TOTAL: &str = "kedge_anchor_transactions_total";
 /// Gas that the anchor transactions used.
 pub const ANCHOR_GAS_USED: &str = "kedge_anchor_gas_used";
