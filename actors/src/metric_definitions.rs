@@ -1,6 +1,6 @@
 //! The names and meanings of this crate's metrics, in one place.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Decisions by actors, labelled `actor` (object, organization) and `basis` (committed, overlay,
 /// new, any).
@@ -107,6 +107,9 @@ pub fn describe() {
 fn start_at_zero() {
     for name in [STALE_UNITS, BATCHES_SEALED, ACTIONS_COMMITTED, OVERLOADED] {
         counter!(name).increment(0);
+    }
+    for name in [REQUESTS_UNDER_WAY, SEQUENCER_EARLY] {
+        gauge!(name).set(0.0);
     }
     for status in ["delivered", "failed"] {
         counter!(WEBHOOK_DELIVERIES, "status" => status).increment(0);
