@@ -1,9 +1,12 @@
 # The work is done in scripts/; each says what it installs and what it does.
 .DEFAULT_GOAL := help
-.PHONY: run test bench fmt lint vectors vectors-check examples fuzz deny clean help
+.PHONY: run monitor test bench fmt lint vectors vectors-check examples fuzz deny clean help
 
 run: ## Install what is missing, build, and serve on ./data
 	@scripts/run.sh
+
+monitor: ## Watch a running server with Prometheus
+	@scripts/monitor.sh
 
 test: ## Install what is missing and run every check and test
 	@scripts/test.sh

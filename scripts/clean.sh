@@ -6,6 +6,6 @@ source scripts/shell.sh
 
 find_cargo
 cargo clean
-rm -rf .venv tests/openapi/.venv tests/python/.venv
+rm -rf .venv tests/openapi/.venv tests/python/.venv .monitor
 find . -name node_modules -type d -prune -exec rm -rf {} +
 say "left alone: ./data (the server's) and $cache_dir (the compiler's cache)"

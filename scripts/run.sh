@@ -14,6 +14,8 @@ build() {
 # alone, make waits while it drains, and its exit status is make's. Should this shell be killed, setpriv has the
 # server told to end. Without a terminal it takes this shell's place.
 serve() {
+  # Where `make monitor` looks for them.
+  export KEDGE_METRICS_LISTEN="${KEDGE_METRICS_LISTEN:-127.0.0.1:9464}"
   local command=("$target_dir/release/kedge" serve --dev --data "$root/data" "$@")
   if [[ -t 0 && -t 1 ]]; then
     set -m

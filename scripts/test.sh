@@ -9,6 +9,7 @@ node_folders=(protocol/vectors/generate contracts chain/tests/anvil tests/js)
 
 tools() {
   install_test_tools
+  install_prometheus
   install_node_packages "${node_folders[@]}"
   install_python_packages
   install_document_packages
@@ -35,10 +36,17 @@ python_tests() {
   (cd tests/python && KEDGE_BIN="$target_dir/debug/kedge" PYTHONDONTWRITEBYTECODE=1 .venv/bin/python -m unittest)
 }
 
+# Each alert fires where it should and not just below.
+monitoring_rules() {
+  promtool check config dashboards/prometheus/prometheus.yml
+  promtool test rules dashboards/prometheus/tests/*.yml
+}
+
 step "Tools" tools
 step "Formatting" cargo fmt --all --check
 step "Test vectors" scripts/vectors.sh check
 step "Licences, bans and sources of dependencies" scripts/deny.sh offline
+step "Monitoring rules" monitoring_rules
 step "Lints" cargo clippy --workspace --all-targets --locked -- -D warnings
 step "Rust tests" rust_tests
 if [[ -f contracts/scripts/test.sh ]]; then

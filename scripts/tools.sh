@@ -140,3 +140,35 @@ install_document_packages() {
 install_python_client_packages() {
   install_python_environment "$root/tests/python/.venv" "$root/tests/python/requirements.txt"
 }
+
+# Debian's Prometheus, its two programs alone: installing the package would start a service. They go to the cache
+# outside the clone, where a machine has none of its own.
+install_prometheus() {
+  local tools="$cache_dir/prometheus"
+  if ! have prometheus || ! have promtool; then
+    export PATH="$tools:$PATH"
+  fi
+  if ! have prometheus || ! have promtool; then
+    have apt-get && have dpkg-deb || die "prometheus and promtool were not found" \
+      "put them on the PATH: https://prometheus.io/download"
+    say "    downloading Debian's prometheus, once"
+    local work
+    work="$(mktemp -d)"
+    if ! (cd "$work" && download_prometheus); then
+      rm -rf "$work"
+      die "apt could not download prometheus" "as root: apt-get update; or put prometheus and promtool on the PATH"
+    fi
+    dpkg-deb -x "$work"/prometheus_*.deb "$work/unpacked"
+    mkdir -p "$tools"
+    mv "$work/unpacked/usr/bin/prometheus" "$work/unpacked/usr/bin/promtool" "$tools/"
+    rm -rf "$work"
+  fi
+  have prometheus && have promtool || die "prometheus was unpacked to $tools, but does not run"
+  say "    $(prometheus --version 2>&1 | head -n 1)"
+}
+
+# Into the current folder. Old package lists name packages that are gone, so they are read anew if it fails.
+download_prometheus() {
+  apt-get -qq download prometheus 2>/dev/null && return
+  as_root apt-get -qq -o DPkg::Lock::Timeout=300 update && apt-get -qq download prometheus
+}

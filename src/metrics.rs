@@ -1,7 +1,7 @@
 //! The metrics of the edge, and the listener that serves all metrics of the process.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -18,6 +18,8 @@ use tokio::net::TcpListener;
 
 use crate::endpoint::TABLE;
 use crate::error::Code;
+use crate::limits::Policy;
+use crate::v2::AREAS;
 
 /// Requests, by route, method and status.
 pub const REQUESTS: &str = "kedge_http_requests_total";
@@ -40,6 +42,8 @@ pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
 pub const STREAMS: &str = "kedge_event_streams";
 /// Event streams that were ended because their reader did not read.
 pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
+/// The server's clock at the moment of the scrape.
+pub const TIME: &str = "kedge_time_seconds";
 /// Rows of the store that a search or count read.
 pub const SEARCH_ROWS: &str = "kedge_search_rows";
 
@@ -131,10 +135,36 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
         Unit::Count,
         "Rows of the store that a search or count read, by route"
     );
+    describe_gauge!(
+        TIME,
+        Unit::Seconds,
+        "The server's clock at the scrape, seconds since 1970"
+    );
+    start_at_zero();
     kedge_actors::metric_definitions::describe();
     kedge_storage::metric_definitions::describe();
     kedge_chain::metric_definitions::describe();
     Ok(handle)
+}
+
+/// A counter that appears with its first event has no rate for that event. Those whose labels
+/// have few values start with all of them.
+fn start_at_zero() {
+    for name in [USAGE_ROWS_WRITTEN, STREAMS_CUT_OFF] {
+        counter!(name).increment(0);
+    }
+    for policy in Policy::ALL {
+        counter!(RATE_LIMITED, "policy" => policy.name()).increment(0);
+    }
+    for area in AREAS {
+        counter!(V2_REQUESTS, "area" => area).increment(0);
+    }
+    for code in Code::ALL {
+        counter!(ERRORS, "code" => code.text()).increment(0);
+    }
+    for name in [CONNECTIONS, STREAMS] {
+        gauge!(name).set(0.0);
+    }
 }
 
 /// Serves `/metrics` until the process ends; gives the address that was bound.
@@ -180,6 +210,8 @@ fn page(
     handle: &PrometheusHandle,
 ) -> Response<Full<Bytes>> {
     let (status, text) = if request.uri().path() == "/metrics" {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        gauge!(TIME).set(now.unwrap_or_default().as_secs_f64());
         (StatusCode::OK, handle.render())
     } else {
         (StatusCode::NOT_FOUND, "see /metrics\n".to_owned())

@@ -25,11 +25,14 @@ pub struct Layer {
     legacy_segment: String,
 }
 
+/// The parts of v2 that a successor can be for.
+pub const AREAS: [&str; 4] = ["user", "objects", "templates", "activity"];
+
 /// Where a v2 path leads.
 #[derive(PartialEq, Eq, Debug)]
 struct Successor {
     path: String,
-    /// The part of v2 that it was in: a label of the metrics.
+    /// The part of v2 that it was in, one of [`AREAS`]: a label of the metrics.
     area: &'static str,
     /// What the path alone cannot carry over.
     hint: &'static str,

@@ -132,6 +132,10 @@ impl Anchored {
         (output.status.success(), printed)
     }
 
+    async fn is_read_only_by_its_metric(&self) -> bool {
+        http::metric(self.setup.metrics_port(), "kedge_storage_read_only", &[]).await > 0.5
+    }
+
     /// Puts the store of an earlier day back, with its own mark, beside a chain that knows more.
     async fn becomes_read_only(&self, old: &std::path::Path, rpc: &RpcClient) -> Server {
         std::fs::remove_dir_all(self.setup.store()).unwrap();
@@ -147,6 +151,7 @@ impl Anchored {
         let limit = Duration::from_secs(15);
         let ready = eventually("the older store is read-only", limit, not_ready).await;
         assert_eq!(ready["mode"], json!("read_only"));
+        assert!(self.is_read_only_by_its_metric().await);
         let why = format!(
             "the chain holds a checkpoint of {anchored} batches that this store does not lead to"
         );
@@ -243,6 +248,7 @@ async fn on_anvil_that_goes_away_and_comes_back() {
     let (worked, told) = log.recover();
     assert!(worked, "{told}");
     assert_eq!(server.readiness().await.0, 200);
+    assert!(!log.is_read_only_by_its_metric().await);
     server.stop();
     anvil.stop();
 }

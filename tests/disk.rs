@@ -233,6 +233,8 @@ async fn filled_to_the_reserve() {
         assert!(
             (http::metric(setup.metrics_port(), "kedge_disk_full", &[]).await - 1.0).abs() < 0.1
         );
+        let free_bytes = http::metric(setup.metrics_port(), "kedge_disk_free_bytes", &[]).await;
+        assert!(free_bytes < 256.0 * 1_048_576.0, "{free_bytes}");
         // Nothing is taken, and reading goes on.
         let sequence = ready["sequence"].clone();
         tokio::time::sleep(Duration::from_millis(300)).await;

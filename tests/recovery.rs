@@ -14,7 +14,7 @@ use serde_json::json;
 
 use support::ledger::Ledger;
 use support::server::Setup;
-use support::{Rng, connect, copy_directory, register, template};
+use support::{Rng, connect, copy_directory, http, register, template};
 
 /// A server's first life: some actions, and a clean stop.
 struct Made {
@@ -108,6 +108,8 @@ async fn a_store_older_than_the_released_headers_is_read_only_and_says_why() {
         (503, &json!("read_only")),
         "{ready}"
     );
+    let port = setup.metrics_port();
+    assert!(http::metric(port, "kedge_storage_read_only", &[]).await > 0.5);
     let reason = ready["reason"].as_str().unwrap();
     let why = format!("it holds {old_batches} batches, but the headers of {batches} were signed");
     assert!(reason.starts_with(&why), "{reason}");

@@ -20,6 +20,7 @@ pub(crate) fn watch(options: &Options, full: &Arc<AtomicBool>) {
         while let Some(full) = full.upgrade() {
             match fs4::available_space(&path) {
                 Ok(free_bytes) => {
+                    metrics::gauge!(metric::DISK_FREE_BYTES).set(free_bytes as f64);
                     let now_full = free_bytes < reserve_bytes;
                     if full.swap(now_full, Ordering::Relaxed) != now_full {
                         tracing::warn!(now_full, free_bytes, reserve_bytes, "disk space");

@@ -118,6 +118,22 @@ pub struct Engine {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// A request counts as under way until this is dropped, also where its caller goes away.
+struct UnderWay;
+
+impl UnderWay {
+    fn begin() -> Self {
+        metrics::gauge!(metric::REQUESTS_UNDER_WAY).increment(1);
+        Self
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        metrics::gauge!(metric::REQUESTS_UNDER_WAY).decrement(1);
+    }
+}
+
 /// Placed units that may wait for the committer.
 const WORK_QUEUE: usize = 4_096;
 
@@ -232,6 +248,7 @@ impl Engine {
 
         crate::disk::watch(&options, &disk_full);
         let requests = Arc::new(Semaphore::new(options.requests_max));
+        metrics::gauge!(metric::REQUESTS_UNDER_WAY_MAX).set(options.requests_max as f64);
         let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
         let actions = Arc::new(Semaphore::new(actions_max));
         let shards = shards.len();
@@ -291,12 +308,10 @@ impl Engine {
             .directory
             .send_message(DirectoryMessage::Request(unit));
         sent.map_err(|_| GONE)?;
-        metrics::gauge!(metric::REQUESTS_UNDER_WAY).increment(1);
+        let _under_way = UnderWay::begin();
         // A commit that waits for room on the disk may take any time; the caller need not.
         let answer = tokio::time::timeout_at(expires_at.into(), answer).await;
-        let result = answer.map_or(Err(GONE), |answer| answer.unwrap_or(Err(GONE)));
-        metrics::gauge!(metric::REQUESTS_UNDER_WAY).decrement(1);
-        result
+        answer.map_or(Err(GONE), |answer| answer.unwrap_or(Err(GONE)))
     }
 
     fn check_writable(&self) -> Result<(), SubmitError> {

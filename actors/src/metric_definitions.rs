@@ -1,6 +1,6 @@
 //! The names and meanings of this crate's metrics, in one place.
 
-use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Decisions by actors, labelled `actor` (object, organization) and `basis` (committed, overlay,
 /// new, any).
@@ -27,10 +27,14 @@ pub const CHAIN_SEQUENCE: &str = "kedge_chain_sequence";
 pub const CHAIN_BATCHES: &str = "kedge_chain_batches";
 /// Requests under way in the engine.
 pub const REQUESTS_UNDER_WAY: &str = "kedge_requests_under_way";
+/// How many requests may be under way in the engine.
+pub const REQUESTS_UNDER_WAY_MAX: &str = "kedge_requests_under_way_max";
 /// Requests refused because too much was under way.
 pub const OVERLOADED: &str = "kedge_requests_overloaded_total";
 /// 1 while the disk is too full to take writes.
 pub const DISK_FULL: &str = "kedge_disk_full";
+/// Free space on the disk of the data directory.
+pub const DISK_FREE_BYTES: &str = "kedge_disk_free_bytes";
 /// Batches that are not anchored yet.
 pub const ANCHOR_LAG_BATCHES: &str = "kedge_anchor_lag_batches";
 /// Seconds since the oldest batch that is not anchored was sealed.
@@ -67,11 +71,20 @@ pub fn describe() {
     describe_gauge!(CHAIN_SEQUENCE, "The sequence of the log's last action");
     describe_gauge!(CHAIN_BATCHES, "Batches in the log");
     describe_gauge!(REQUESTS_UNDER_WAY, "Requests under way in the engine");
+    describe_gauge!(
+        REQUESTS_UNDER_WAY_MAX,
+        "Requests that may be under way in the engine; further ones are refused"
+    );
     describe_counter!(
         OVERLOADED,
         "Requests refused because too much was under way"
     );
     describe_gauge!(DISK_FULL, "1 while the disk is too full to take writes");
+    describe_gauge!(
+        DISK_FREE_BYTES,
+        Unit::Bytes,
+        "Free space on the disk of the data directory"
+    );
     describe_gauge!(ANCHOR_LAG_BATCHES, "Batches that are not anchored yet");
     describe_gauge!(
         ANCHOR_LAG_SECONDS,
@@ -87,4 +100,18 @@ pub fn describe() {
         WEBHOOK_DELIVERIES,
         "Deliveries to webhooks that were made or given up"
     );
+    start_at_zero();
+}
+
+/// A counter that appears with its first event has no rate for that event.
+fn start_at_zero() {
+    for name in [STALE_UNITS, BATCHES_SEALED, ACTIONS_COMMITTED, OVERLOADED] {
+        counter!(name).increment(0);
+    }
+    for name in [REQUESTS_UNDER_WAY, SEQUENCER_EARLY] {
+        gauge!(name).set(0.0);
+    }
+    for status in ["delivered", "failed"] {
+        counter!(WEBHOOK_DELIVERIES, "status" => status).increment(0);
+    }
 }

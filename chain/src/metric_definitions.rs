@@ -1,12 +1,12 @@
 //! Names and meanings of this crate's metrics, in one place.
 
-use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 
 /// Requests to the Ethereum node, by `method` and `outcome`.
 pub const RPC_REQUESTS_TOTAL: &str = "kedge_chain_rpc_requests_total";
 /// How long the node took, by `method`.
 pub const RPC_DURATION_SECONDS: &str = "kedge_chain_rpc_duration_seconds";
-/// Anchor transactions, by `outcome`: sent, bumped, resent, confirmed, finalized, reorged, failed.
+/// Anchor transactions, by `outcome`: one of `ANCHOR_OUTCOMES`.
 pub const ANCHOR_TRANSACTIONS_TOTAL: &str = "kedge_anchor_transactions_total";
 /// Gas that the anchor transactions used.
 pub const ANCHOR_GAS_USED: &str = "kedge_anchor_gas_used";
@@ -22,6 +22,17 @@ pub const ANCHOR_STEP_FAILURES: &str = "kedge_anchor_step_failures";
 pub const EMBEDDED_BLOCK_NUMBER: &str = "kedge_embedded_chain_block_number";
 /// Requests that the embedded chain answered, by `outcome`.
 pub const EMBEDDED_REQUESTS_TOTAL: &str = "kedge_embedded_chain_requests_total";
+
+/// What may become of an anchor transaction.
+const ANCHOR_OUTCOMES: [&str; 7] = [
+    "sent",
+    "bumped",
+    "resent",
+    "confirmed",
+    "finalized",
+    "reorged",
+    "failed",
+];
 
 /// Describes every metric to the recorder; call it once, after the recorder is installed.
 pub fn describe() {
@@ -54,4 +65,8 @@ pub fn describe() {
         EMBEDDED_REQUESTS_TOTAL,
         "Requests that the embedded chain answered"
     );
+    // A counter that appears with its first event has no rate for that event.
+    for outcome in ANCHOR_OUTCOMES {
+        counter!(ANCHOR_TRANSACTIONS_TOTAL, "outcome" => outcome).increment(0);
+    }
 }

@@ -11,6 +11,9 @@ macro_rules! policies {
         pub enum Policy { $($(#[$doc])* $name),* }
 
         impl Policy {
+            /// Every policy.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
             /// The name that callers see.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => $text),* }

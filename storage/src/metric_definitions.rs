@@ -1,6 +1,6 @@
 //! The metrics of the store.
 
-use metrics::{Unit, describe_counter, describe_histogram};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 
 /// Writing a group: to the write-ahead log's file and to the tables in memory.
 pub const WRITE_SECONDS: &str = "kedge_storage_write_seconds";
@@ -16,6 +16,9 @@ pub const GROUP_ACTIONS: &str = "kedge_storage_group_actions";
 pub const COMMITTED_BYTES: &str = "kedge_storage_committed_bytes_total";
 /// Commits that failed.
 pub const COMMIT_FAILURES: &str = "kedge_storage_commit_failures_total";
+
+/// 1 while the store takes no commits.
+pub const READ_ONLY: &str = "kedge_storage_read_only";
 
 /// Tells the recorder what the metrics mean.
 pub fn describe() {
@@ -34,4 +37,9 @@ pub fn describe() {
     describe_histogram!(GROUP_ACTIONS, Unit::Count, "Actions in a commit group");
     describe_counter!(COMMITTED_BYTES, Unit::Bytes, "Bytes committed");
     describe_counter!(COMMIT_FAILURES, Unit::Count, "Commits that failed");
+    describe_gauge!(READ_ONLY, "1 while the store takes no commits");
+    // A counter that appears with its first event has no rate for that event.
+    for name in [COMMITTED_BYTES, COMMIT_FAILURES] {
+        counter!(name).increment(0);
+    }
 }

@@ -10,6 +10,7 @@ use rocksdb::{ErrorKind, WriteBatch, WriteOptions};
 use crate::check::{Fault, Walk};
 use crate::codec::{self, encode_into};
 use crate::high_water::{HighWater, HighWaterError, Released};
+use crate::metric_definitions::READ_ONLY;
 use crate::rocks::{Budget, Database};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::store::{Options, Store};
@@ -154,6 +155,7 @@ impl Store {
             Some(open_mark(&mark_path, &head, released)?)
         };
         let indexed = index_actions(&database, &snapshot, &head).map_err(unreadable(path))?;
+        metrics::gauge!(READ_ONLY).set(f64::from(u8::from(why.is_some())));
         Ok(Self {
             database,
             indexed: AtomicU64::new(indexed),

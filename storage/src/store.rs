@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
-use metrics::{counter, histogram};
+use metrics::{counter, gauge, histogram};
 use rocksdb::{WriteBatch, WriteOptions};
 
 use crate::action_index;
@@ -124,6 +124,7 @@ impl Store {
         if suspended.is_none() {
             tracing::warn!(why, "the store is read-only from now on");
             *suspended = Some(why);
+            gauge!(names::READ_ONLY).set(1.0);
         }
     }
 
@@ -134,6 +135,7 @@ impl Store {
         let mut suspended = suspended.unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = suspended.take() {
             tracing::warn!(why, "the store takes commits again; it was read-only");
+            gauge!(names::READ_ONLY).set(f64::from(u8::from(self.read_only.is_some())));
         }
     }
 

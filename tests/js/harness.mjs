@@ -33,7 +33,7 @@ export async function eventually(what, call, patienceMs = PATIENCE_MS) {
   throw last;
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();
@@ -42,7 +42,7 @@ async function freePort() {
   return port;
 }
 
-function start(command, args, env) {
+export function start(command, args, env) {
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const log = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => log.push(chunk));
@@ -55,7 +55,7 @@ function start(command, args, env) {
   return child;
 }
 
-async function stop(child, signal) {
+export async function stop(child, signal) {
   if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
   const ended = once(child, 'exit');
   child.kill(signal);
@@ -94,12 +94,49 @@ export async function admin(socketPath, command) {
   return JSON.parse(text);
 }
 
-/** Anvil, the contract, and the server. */
-export async function startSystem() {
+function serverBinary() {
   const binary = process.env.KEDGE_BIN;
   if (!binary) throw new Error('KEDGE_BIN must name the server binary');
-  // Nothing of the caller's own settings reaches the server.
-  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('KEDGE_')));
+  return binary;
+}
+
+/** Nothing of the caller's own settings reaches a server. */
+const cleanEnvironment = () => Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('KEDGE_')));
+
+/** A development server with its chain inside, on free loopback ports, with these options besides: {KEDGE_NAME: value}. */
+export async function startDevelopment(options = {}) {
+  const directory = mkdtempSync(join(tmpdir(), 'kedge-js-'));
+  const port = await freePort();
+  const socketPath = join(directory, 'admin.sock');
+  const environment = {
+    ...cleanEnvironment(),
+    KEDGE_LISTEN: `127.0.0.1:${port}`,
+    KEDGE_DATA_DIR: join(directory, 'data'),
+    KEDGE_HIGH_WATER_PATH: join(directory, 'high-water'),
+    KEDGE_ADMIN_SOCKET: socketPath,
+    KEDGE_EMBEDDED_CHAIN_LISTEN: '127.0.0.1:0',
+    ...options,
+  };
+  const child = start(serverBinary(), ['serve', '--dev'], environment);
+  const cleanUp = async () => {
+    const code = await stop(child, 'SIGTERM');
+    rmSync(directory, { recursive: true, force: true });
+    return code;
+  };
+  const baseUrl = `http://127.0.0.1:${port}`;
+  try {
+    await Promise.race([child.failed, eventually('the server', async () => (await fetch(`${baseUrl}/readyz`)).ok)]);
+  } catch (error) {
+    await cleanUp();
+    throw error;
+  }
+  return { baseUrl, socketPath, stop: cleanUp, output: () => child.output() };
+}
+
+/** Anvil, the contract, and the server. */
+export async function startSystem() {
+  const binary = serverBinary();
+  const clean = cleanEnvironment();
   const directory = mkdtempSync(join(tmpdir(), 'kedge-js-'));
   const anvil = await startAnvil();
   const children = [anvil.child];

@@ -1,0 +1,63 @@
+// A real Prometheus on the project's own rules, and what the dashboards' files say.
+
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { eventually, freePort, start, stop } from './harness.mjs';
+
+const folder = (name) => fileURLToPath(new URL(`../../${name}/`, import.meta.url));
+const PROMETHEUS = folder('dashboards/prometheus');
+const GRAFANA = folder('dashboards/grafana/dashboards');
+const DOCS = folder('docs');
+
+const filesOf = (path, ending) => readdirSync(path).filter((name) => name.endsWith(ending)).map((name) => [name, readFileSync(join(path, name), 'utf8')]);
+
+/** Prometheus with the project's configuration, but for the target's address and the pace. */
+export async function startPrometheus(target) {
+  const directory = mkdtempSync(join(tmpdir(), 'kedge-prometheus-'));
+  const shipped = readFileSync(join(PROMETHEUS, 'prometheus.yml'), 'utf8');
+  const configuration = shipped.replaceAll(/interval: 15s/g, 'interval: 1s').replace('127.0.0.1:9464', target).replace('- rules/', `- ${PROMETHEUS}rules/`);
+  const path = join(directory, 'prometheus.yml');
+  writeFileSync(path, configuration);
+  const port = await freePort();
+  const child = start(process.env.PROMETHEUS_BIN ?? 'prometheus', [
+    `--config.file=${path}`,
+    `--storage.tsdb.path=${join(directory, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+    `--web.console.templates=${join(PROMETHEUS, 'consoles')}`,
+    `--web.console.libraries=${join(PROMETHEUS, 'consoles')}`,
+  ], process.env);
+  const url = `http://127.0.0.1:${port}`;
+  const cleanUp = async () => {
+    await stop(child, 'SIGTERM');
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    await Promise.race([child.failed, eventually('Prometheus', async () => (await fetch(`${url}/-/ready`)).ok)]);
+  } catch (error) {
+    await cleanUp();
+    throw error.code === 'ENOENT' ? new Error('prometheus was not found: scripts/monitor.sh gets it; PROMETHEUS_BIN may name it', { cause: error }) : error;
+  }
+  const api = async (name, parameters = {}) => {
+    const answer = await (await fetch(`${url}/api/v1/${name}?${new URLSearchParams(parameters)}`)).json();
+    if (answer.status !== 'success') throw new Error(`${JSON.stringify(parameters)}: ${answer.error}`);
+    return answer.data;
+  };
+  return {
+    /** The series that a query gives now. */
+    query: async (query) => (await api('query', { query })).result,
+    /** All rules as Prometheus has read them. */
+    rules: async () => (await api('rules')).groups.flatMap(({ rules }) => rules),
+    page: (path) => fetch(`${url}${path}`),
+    stop: cleanUp,
+  };
+}
+
+/** The dashboards: [file name, content]. */
+export const dashboards = () => filesOf(GRAFANA, '.json').map(([name, text]) => [name, JSON.parse(text)]);
+
+/** The texts of the alerts' unit tests, of the documents, and of the console. */
+export const alertTests = () => filesOf(join(PROMETHEUS, 'tests'), '.yml').map(([, text]) => text).join('\n');
+export const documents = () => Object.fromEntries(filesOf(DOCS, '.md'));
+export const consoles = () => filesOf(join(PROMETHEUS, 'consoles'), '.html');
