@@ -9,15 +9,17 @@ source scripts/tools.sh
 folder="$root/tests/openapi"
 python="$folder/.venv/bin/python"
 
-# run <file…>: with the server that was just built.
+# run <file…>: with the server of KEDGE_BIN, or the one that was just built.
 run() {
-  (cd "$folder" && KEDGE_BIN="$target_dir/debug/kedge" PYTHONDONTWRITEBYTECODE=1 "$python" "$@")
+  (cd "$folder" && KEDGE_BIN="${KEDGE_BIN:-$target_dir/debug/kedge}" PYTHONDONTWRITEBYTECODE=1 "$python" "$@")
 }
 
 install_build_tools
 install_packages python3 python3-venv
 install_document_packages
-cargo build --locked --quiet -p kedge
+if [[ -z "${KEDGE_BIN:-}" ]]; then
+  cargo build --locked --quiet -p kedge
+fi
 case "${1:-}" in
   test) run -m pytest --quiet -p no:cacheprovider . ;;
   fuzz) run fuzz.py ;;

@@ -20,19 +20,18 @@ rust_tests() {
   cargo test --workspace --locked
 }
 
-# The other-language client runs against the server that the Rust tests were built with.
+# What is not Rust runs against the server that the Rust tests were built with: built by itself it would be
+# compiled anew, with other features of what it shares with them.
 javascript_tests() {
-  cargo build --locked -p kedge
   (cd tests/js && KEDGE_BIN="$target_dir/debug/kedge" npm test)
 }
 
 document_tests() {
-  scripts/document.sh test
-  scripts/document.sh fuzz
+  KEDGE_BIN="$target_dir/debug/kedge" scripts/document.sh test
+  KEDGE_BIN="$target_dir/debug/kedge" scripts/document.sh fuzz
 }
 
 python_tests() {
-  cargo build --locked -p kedge
   (cd tests/python && KEDGE_BIN="$target_dir/debug/kedge" PYTHONDONTWRITEBYTECODE=1 .venv/bin/python -m unittest)
 }
 
