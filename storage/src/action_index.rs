@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use rocksdb::{IngestExternalFileOptions, Options, SstFileWriter};
+use rocksdb::{IngestExternalFileOptions, SstFileWriter};
 
-use crate::rocks::Database;
+use crate::rocks::{Database, file_options};
 use crate::tables::Table;
 
 /// Actions in memory that are worth a file. A start reads at most about twice as many again.
@@ -173,7 +173,7 @@ fn ingest(database: &Database, path: &Path, actions: &Sequences) -> Result<u64, 
         .collect();
     rows.sort_unstable();
     let file = file_path(path);
-    let options = Options::default();
+    let options = file_options(Table::Actions);
     let mut writer = SstFileWriter::create(&options);
     writer.open(&file)?;
     for (id, sequence) in &rows {

@@ -149,16 +149,35 @@ fn shape(table: Table) -> Shape {
     }
 }
 
-fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
+/// How a file of rows is made that the table is to take in whole: with the filter that spares most
+/// reads of it, as the table makes its own.
+pub(crate) fn file_options(table: Table) -> RocksOptions {
     let shape = shape(table);
+    let mut options = RocksOptions::default();
+    options.set_block_based_table_factory(&block_options(&shape));
+    options.set_compression_type(if shape.text {
+        DBCompressionType::Lz4
+    } else {
+        DBCompressionType::None
+    });
+    options
+}
+
+fn block_options(shape: &Shape) -> BlockBasedOptions {
     let mut blocks = BlockBasedOptions::default();
-    blocks.set_block_cache(cache);
     blocks.set_block_size(shape.block_bytes);
-    blocks.set_cache_index_and_filter_blocks(true);
-    blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
     if shape.points {
         blocks.set_bloom_filter(10.0, false);
     }
+    blocks
+}
+
+fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
+    let shape = shape(table);
+    let mut blocks = block_options(&shape);
+    blocks.set_block_cache(cache);
+    blocks.set_cache_index_and_filter_blocks(true);
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
     let mut options = memory_options(budget);
     options.set_block_based_table_factory(&blocks);
     if table.expires() {
