@@ -21,8 +21,11 @@ use crate::files::place;
 /// What was checked.
 pub use kedge_storage::verify::Summary;
 
-/// Memory for the store that the replay fills, and for reading.
-const CACHE_BYTES: usize = 64 * 1024 * 1024;
+/// Memory for reading: the filters and indexes of the table of action ids, which every action is looked
+/// up in, must fit in one of its parts, or each look-up reads them anew.
+const CACHE_BYTES: usize = 512 * 1024 * 1024;
+/// Memory for rows of the store that the replay fills.
+const MEMTABLE_BYTES: usize = 64 * 1024 * 1024;
 /// Write-ahead log of the replay's store.
 const WAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Bytes that the replay gathers before it writes them.
@@ -114,7 +117,7 @@ fn options(path: &Path, domain: Domain, sequencer: Address, read_only: bool) -> 
         sequencer,
         high_water_path: None,
         block_cache_bytes: CACHE_BYTES,
-        memtable_bytes: CACHE_BYTES,
+        memtable_bytes: MEMTABLE_BYTES,
         wal_bytes_max: WAL_BYTES_MAX,
         read_only,
     }
