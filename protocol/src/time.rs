@@ -16,9 +16,23 @@ pub fn parse_rfc3339(text: &str) -> Option<u64> {
     u64::try_from(since_epoch(text)?.as_millis()).ok()
 }
 
-/// The same to the nanosecond, for comparing with what is finer than a millisecond.
-pub fn parse_rfc3339_ns(text: &str) -> Option<u128> {
-    Some(since_epoch(text)?.as_nanos())
+/// A bound of a search, in nanoseconds: finer than what is stored, and a time before the epoch is the
+/// epoch itself, since nothing lies between the two. `None` if the text is no RFC 3339 time in UTC.
+pub fn parse_bound_ns(text: &str) -> Option<u128> {
+    since_epoch(text)
+        .or_else(|| since_epoch(&two_thousand_years_on(text)?).and(Some(Duration::ZERO)))
+        .map(|since| since.as_nanos())
+}
+
+/// The same day and time of a year from 2000 to 3969, which has the same calendar: leap years repeat
+/// every 400 years.
+fn two_thousand_years_on(text: &str) -> Option<String> {
+    let (year, rest) = text.split_at_checked(4)?;
+    let year = year
+        .bytes()
+        .all(|digit| digit.is_ascii_digit())
+        .then(|| year.parse::<u32>().ok())??;
+    (year < 1970).then(|| format!("{}{rest}", year + 2000))
 }
 
 fn since_epoch(text: &str) -> Option<Duration> {
@@ -55,10 +69,30 @@ mod tests {
         );
         assert_eq!(rfc3339(u64::MAX), "9999-12-31T23:59:59.999Z");
         assert_eq!(
-            parse_rfc3339_ns("2026-09-21T14:13:20.123456789Z"),
+            parse_bound_ns("2026-09-21T14:13:20.123456789Z"),
             Some(1_790_000_000_123_456_789)
         );
         assert_eq!(parse_rfc3339("yesterday"), None);
         assert_eq!(parse_rfc3339("1969-12-31T23:59:59Z"), None);
+    }
+
+    #[test]
+    fn a_bound_before_the_epoch_is_the_epoch() {
+        for time in [
+            "1969-12-31T23:59:59.9Z",
+            "0055-09-02T15:43:11Z",
+            "0004-02-29T00:00:00Z",
+        ] {
+            assert_eq!(parse_bound_ns(time), Some(0), "{time}");
+        }
+        for time in [
+            "0055-13-02T15:43:11Z",
+            "0003-02-29T00:00:00Z",
+            "+055-09-02T15:43:11Z",
+            "ab",
+            "1969é",
+        ] {
+            assert_eq!(parse_bound_ns(time), None, "{time}");
+        }
     }
 }

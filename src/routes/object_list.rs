@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use kedge_protocol::resource::{Object, ObjectStatus};
-use kedge_protocol::time::parse_rfc3339_ns;
+use kedge_protocol::time::parse_bound_ns;
 use kedge_protocol::{Id, Prefix};
 use kedge_storage::{ObjectIndex, Snapshot};
 
@@ -134,7 +134,7 @@ fn times(call: &Call, from: &str, until: &str) -> Result<Range<u64>, ApiError> {
         let Some(text) = call.query.get(name) else {
             return Ok(absent);
         };
-        let ns = parse_rfc3339_ns(text).ok_or_else(|| {
+        let ns = parse_bound_ns(text).ok_or_else(|| {
             let message = "must be an RFC 3339 time in UTC, such as 2026-01-31T12:00:00Z";
             ApiError::parameter(name, message)
         })?;

@@ -7,7 +7,7 @@ use kedge_machine::paths::{PathTree, PropertyPath};
 use kedge_machine::scalar::{Decimal, Scalar};
 use kedge_protocol::limits::{SEARCH_DEPTH_MAX, SEARCH_PARTS_MAX, SEARCH_PATH_KEYS_MAX};
 use kedge_protocol::resource::ObjectStatus;
-use kedge_protocol::time::parse_rfc3339_ns;
+use kedge_protocol::time::parse_bound_ns;
 use kedge_protocol::{Address, Id, Prefix};
 use serde_json::value::RawValue;
 
@@ -428,7 +428,7 @@ fn number(json: &str, pointer: &str) -> Result<Decimal, ApiError> {
 }
 
 fn time(json: &str, pointer: &str) -> Result<u128, ApiError> {
-    let read = parse_rfc3339_ns(&text(json, pointer)?);
+    let read = parse_bound_ns(&text(json, pointer)?);
     let message = "must be an RFC 3339 time in UTC, such as 2026-01-31T12:00:00Z";
     read.map_or_else(|| refuse(pointer, "format", message), Ok)
 }

@@ -198,6 +198,12 @@ async fn lists_are_narrowed_by_status_and_times() {
         0
     );
     assert_eq!(list("created_after=2999-01-01T00:00:00Z".into()).await, 0);
+    for order in ["asc", "desc"] {
+        let long_ago = format!("0055-09-02T15:43:11Z&order={order}");
+        assert_eq!(list(format!("created_after={long_ago}")).await, 4);
+        assert_eq!(list(format!("created_before={long_ago}")).await, 0);
+        assert_eq!(list(format!("updated_before={long_ago}")).await, 0);
+    }
     let updated = format!(
         "updated_after={locked_at}&template_id={template}&owner_id={}",
         ann.wallet_id
