@@ -70,6 +70,32 @@ static CALLERS: AtomicU64 = AtomicU64::new(1);
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
 impl Caller {
+    /// A token as the server makes them, with the server's own key, that ends at this time.
+    pub(crate) async fn token_until(&self, server: &Server, exp: u64) -> String {
+        let path = server.dir.path().join("data/keys/token-000001.key");
+        let seed = std::fs::read_to_string(path).unwrap();
+        let seed = hex::decode(seed.trim().trim_start_matches("0x")).unwrap();
+        // PKCS #8 around an Ed25519 seed (RFC 8410, 7).
+        let mut der = hex::decode("302e020100300506032b657004220420").unwrap();
+        der.extend_from_slice(&seed);
+        let served = server.get("/.well-known/jwks.json", None).await.expect(200);
+        let header = jsonwebtoken::Header {
+            kid: served.body["keys"][0]["kid"].as_str().map(str::to_owned),
+            ..jsonwebtoken::Header::new(jsonwebtoken::Algorithm::EdDSA)
+        };
+        let claims = json!({
+            "iss": server.url,
+            "aud": "kedge",
+            "sub": self.wallet_id,
+            "org": self.organization_id,
+            "iat": exp - 900,
+            "exp": exp,
+            "jti": "1",
+        });
+        let key = jsonwebtoken::EncodingKey::from_ed_der(&der);
+        jsonwebtoken::encode(&header, &claims, &key).unwrap()
+    }
+
     /// A key that belongs to nobody yet.
     pub(crate) fn nobody() -> Self {
         let number = CALLERS.fetch_add(1, Ordering::Relaxed);

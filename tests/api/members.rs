@@ -403,40 +403,14 @@ async fn a_new_token_key_signs_and_the_one_before_still_counts() {
     assert_eq!(kids, [&before, &after]);
 }
 
-/// A token as the server makes them, with the server's own key, that ends at this time.
-async fn token_until(server: &Server, caller: &Caller, exp: u64) -> String {
-    let path = server.dir.path().join("data/keys/token-000001.key");
-    let seed = std::fs::read_to_string(path).unwrap();
-    let seed = hex::decode(seed.trim().trim_start_matches("0x")).unwrap();
-    // PKCS #8 around an Ed25519 seed (RFC 8410, 7).
-    let mut der = hex::decode("302e020100300506032b657004220420").unwrap();
-    der.extend_from_slice(&seed);
-    let served = server.get("/.well-known/jwks.json", None).await.expect(200);
-    let header = jsonwebtoken::Header {
-        kid: served.body["keys"][0]["kid"].as_str().map(str::to_owned),
-        ..jsonwebtoken::Header::new(jsonwebtoken::Algorithm::EdDSA)
-    };
-    let claims = json!({
-        "iss": server.url,
-        "aud": "kedge",
-        "sub": caller.wallet_id,
-        "org": organization_of(server, caller).await,
-        "iat": exp - 900,
-        "exp": exp,
-        "jti": "1",
-    });
-    let key = jsonwebtoken::EncodingKey::from_ed_der(&der);
-    jsonwebtoken::encode(&header, &claims, &key).unwrap()
-}
-
 #[tokio::test]
 async fn an_access_token_that_has_ended_is_told_from_one_that_is_none() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let now_s = unix_now_s();
-    let good = token_until(&server, &ann, now_s + 60).await;
+    let good = ann.token_until(&server, now_s + 60).await;
     server.get("/wallets/me", Some(&good)).await.expect(200);
-    let ended = token_until(&server, &ann, now_s - 1).await;
+    let ended = ann.token_until(&server, now_s - 1).await;
     let answer = server.get("/wallets/me", Some(&ended)).await;
     answer.refused(401, "TOKEN_EXPIRED");
     let made_up = server.get("/wallets/me", Some("made.up.token")).await;

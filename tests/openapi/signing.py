@@ -5,34 +5,16 @@ import hashlib
 import json
 import os
 import re
+import sys
 import time
+from pathlib import Path
 
 import multipart
 from eth_account import Account
 from eth_account.messages import encode_typed_data
-from eth_utils import keccak
 
-TYPES = {
-    "EIP712Domain": [
-        {"name": "name", "type": "string"},
-        {"name": "version", "type": "string"},
-        {"name": "chainId", "type": "uint256"},
-        {"name": "verifyingContract", "type": "address"},
-    ],
-    "ActionRequest": [
-        {"name": "signer", "type": "address"},
-        {"name": "nonce", "type": "uint64"},
-        {"name": "deadline", "type": "uint64"},
-        {"name": "atomic", "type": "bool"},
-        {"name": "actions", "type": "Action[]"},
-    ],
-    "Action": [
-        {"name": "kind", "type": "string"},
-        {"name": "target", "type": "string"},
-        {"name": "payload", "type": "string"},
-        {"name": "salt", "type": "bytes32"},
-    ],
-}
+sys.path.append(str(Path(__file__).parent.parent / "python"))
+from kedge_client import TYPES, salts  # noqa: E402
 
 # What each operation's `x-signature` can say of its payload, besides what the bus does.
 DIGEST, BODY, FILE_DIGEST = "digest of the body", "the body", "digest of the file"
@@ -84,8 +66,8 @@ class Key:
             "deadline": deadline,
             "atomic": atomic,
             "actions": [
-                {"kind": kind, "target": target, "payload": payload, "salt": keccak(seed + index.to_bytes(2, "big"))}
-                for index, (kind, target, payload) in enumerate(actions)
+                {"kind": kind, "target": target, "payload": payload, "salt": salt}
+                for (kind, target, payload), salt in zip(actions, salts(seed, len(actions)), strict=True)
             ],
         }
         typed = {"types": TYPES, "domain": domain, "primaryType": "ActionRequest", "message": message}

@@ -6,41 +6,14 @@ use std::time::Duration;
 
 use kedge_client::sign::unix_now_s;
 use kedge_protocol::time::rfc3339;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::ask::Ask;
 use crate::check::refused;
-use crate::harness::{Caller, Server};
 use crate::row::{Auth, Row, Signs};
 use crate::table::walk;
 use crate::world::{World, key_body, new_key};
-
-/// A token as the server makes them, with the server's own key, that has ended.
-async fn ended_token(server: &Server, caller: &Caller) -> String {
-    let path = server.dir.path().join("data/keys/token-000001.key");
-    let seed = std::fs::read_to_string(path).unwrap();
-    let seed = hex::decode(seed.trim().trim_start_matches("0x")).unwrap();
-    // PKCS #8 around an Ed25519 seed (RFC 8410, 7).
-    let mut der = hex::decode("302e020100300506032b657004220420").unwrap();
-    der.extend_from_slice(&seed);
-    let served = server.get("/.well-known/jwks.json", None).await.expect(200);
-    let header = jsonwebtoken::Header {
-        kid: served.body["keys"][0]["kid"].as_str().map(str::to_owned),
-        ..jsonwebtoken::Header::new(jsonwebtoken::Algorithm::EdDSA)
-    };
-    let claims = json!({
-        "iss": server.url,
-        "aud": "kedge",
-        "sub": caller.wallet_id,
-        "org": caller.organization_id,
-        "iat": unix_now_s() - 901,
-        "exp": unix_now_s() - 1,
-        "jti": "1",
-    });
-    let key = jsonwebtoken::EncodingKey::from_ed_der(&der);
-    jsonwebtoken::encode(&header, &claims, &key).unwrap()
-}
 
 /// Credentials that were good once.
 struct Ended {
@@ -85,7 +58,7 @@ impl Ended {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Self {
-            token: ended_token(&world.server, &world.ann).await,
+            token: world.ann.token_until(&world.server, unix_now_s() - 1).await,
             expired,
             deleted,
             replaced,
