@@ -12,8 +12,8 @@ use kedge_actors::api::{
 use kedge_actors::overlay::Versioned;
 use kedge_machine::Refusal;
 use kedge_machine::image::Image;
-use kedge_protocol::action::{ActionWords, salt};
-use kedge_protocol::chain::{self, next_head, next_integrity};
+use kedge_protocol::action::{ActionTexts, ActionWords, hash_actions};
+use kedge_protocol::chain::{next_head, next_integrity};
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Hash, Id};
@@ -296,13 +296,20 @@ fn rebuild(
         ..again.clone()
     };
     let signature_hash = keccak(&record.signature.0);
-    for index in 0..submission.actions.len() {
-        let salt = salt(&record.salt_seed, index as u16);
-        let authority = chain::authority_of_hash(&signature_hash, &salt);
-        let words = words(&submission, &submission.actions[index]);
-        let action = &mut submission.actions[index];
-        action.action_hash = words.action_hash(&salt);
-        action.content = chain::content(&words, &record.head.signer, &authority);
+    let signer = &record.head.signer;
+    let texts: Vec<ActionTexts<'_>> = (0..)
+        .zip(&submission.actions)
+        .map(|(index, action)| ActionTexts {
+            index,
+            kind: &action.kind,
+            target: submission.text(&action.target),
+            payload: submission.text(&action.payload),
+        })
+        .collect();
+    let hashes = hash_actions(&texts, &record.salt_seed, signer, &signature_hash);
+    for (action, hashes) in submission.actions.iter_mut().zip(hashes) {
+        action.action_hash = hashes.action;
+        action.content = hashes.content;
     }
     let mut actions: Vec<ActionOutcome> = (0..submission.actions.len())
         .map(|_| ActionOutcome::Refused(Refusal::Unavailable))
