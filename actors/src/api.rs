@@ -126,6 +126,16 @@ impl Expected {
             integrity,
         }
     }
+
+    /// Refuses where a request names states and the resource's is none of them.
+    pub(crate) fn check(states: Option<&[Self]>, trace: &Trace) -> Result<(), Refusal> {
+        match states {
+            Some(states) if !states.contains(&Self::of(trace)) => Err(Refusal::Precondition {
+                version: trace.version,
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// One action of a submission. Texts are ranges of the submission's `text`.

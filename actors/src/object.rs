@@ -67,11 +67,8 @@ impl ObjectActor {
         let base = Arc::clone(self.overlay.top());
         let next = object::act(world, caller, &base, &self.template, input)
             .map_err(|refusal| Refused::on_object(refusal, &base))?;
-        if expected.is_some_and(|states| !states.contains(&Expected::of(&base.trace))) {
-            let version = base.trace.version;
-            let refusal = Refusal::Precondition { version };
-            return Err(Refused::on_object(refusal, &base));
-        }
+        Expected::check(expected, &base.trace)
+            .map_err(|refusal| Refused::on_object(refusal, &base))?;
         let index = self.template.indexed().map_or(Vec::new(), |indexed| {
             indexed.changes(Some(&base.properties), &next.properties)
         });

@@ -56,13 +56,8 @@ impl Resources {
             .map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let trace = before.trace().ok_or(Refusal::Unavailable)?;
         let expected = unit.submission.expected.as_deref();
-        if expected.is_some_and(|states| !states.contains(&Expected::of(trace))) {
-            let version = trace.version;
-            return Err(Refused::on_resource(
-                Refusal::Precondition { version },
-                &images,
-            ));
-        }
+        Expected::check(expected, trace)
+            .map_err(|refusal| Refused::on_resource(refusal, &images))?;
         let base = Base {
             version: trace.version,
             integrity: trace.integrity,
