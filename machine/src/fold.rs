@@ -10,7 +10,7 @@ use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{
     ApiKey, File, Invitation, Object, Organization, Trace, Variation, Wallet, Webhook,
 };
-use kedge_protocol::{Address, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
 use crate::image::Image;
@@ -170,8 +170,9 @@ impl State {
             .spend(record.head.nonce)
             .map_err(|error| FoldError::Nonce { sequence, error })?;
         let mut all = Vec::with_capacity(record.actions.len());
-        for (action, sequence) in record.actions.iter().zip(sequence..) {
-            let mut images = self.decide(record, action, sequence)?;
+        let hashed = record.actions.iter().zip(record.hashes());
+        for ((action, hashes), sequence) in hashed.zip(sequence..) {
+            let mut images = self.decide(record, action, &hashes.content, sequence)?;
             Image::place_all(&mut images, sequence, record.timestamp_ms);
             for image in &images {
                 self.insert(image.clone());
@@ -186,16 +187,16 @@ impl State {
         &self,
         record: &RequestRecord<'_>,
         action: &ActionRecord<'_>,
+        content: &Hash,
         sequence: u64,
     ) -> Result<Vec<Image>, FoldError> {
         let refused = |refusal| FoldError::Refused { sequence, refusal };
-        let content = record.content(action);
         let input = Input {
             kind: &action.kind,
             target: &action.target,
             payload: action.disclosed.as_deref().unwrap_or(&action.payload),
             signed: &action.payload,
-            content: &content,
+            content,
             link: None,
         };
         let images = if action.kind == Kind::WalletRegister {

@@ -155,12 +155,16 @@ pub(crate) fn file_options(table: Table) -> RocksOptions {
     let shape = shape(table);
     let mut options = RocksOptions::default();
     options.set_block_based_table_factory(&block_options(&shape));
-    options.set_compression_type(if shape.text {
+    options.set_compression_type(compression(&shape));
+    options
+}
+
+fn compression(shape: &Shape) -> DBCompressionType {
+    if shape.text {
         DBCompressionType::Lz4
     } else {
         DBCompressionType::None
-    });
-    options
+    }
 }
 
 fn block_options(shape: &Shape) -> BlockBasedOptions {
@@ -184,15 +188,11 @@ fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
         options.set_compaction_filter("expired", drop_expired);
         options.set_periodic_compaction_seconds(EXPIRED_LOOK_S);
     }
-    if shape.text {
-        options.set_compression_type(DBCompressionType::Lz4);
-        // The log is compacted once and then lies still. Rows that change are compacted over and
-        // over, where the stronger compression costs more time than it saves room.
-        if matches!(table, Table::Log) {
-            options.set_bottommost_compression_type(DBCompressionType::Zstd);
-        }
-    } else {
-        options.set_compression_type(DBCompressionType::None);
+    options.set_compression_type(compression(&shape));
+    // The log is compacted once and then lies still. Rows that change are compacted over and over,
+    // where the stronger compression costs more time than it saves room.
+    if matches!(table, Table::Log) {
+        options.set_bottommost_compression_type(DBCompressionType::Zstd);
     }
     options
 }

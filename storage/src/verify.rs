@@ -167,9 +167,8 @@ fn check_indexes(
     contents: &[Hash],
 ) -> Result<(), Fault> {
     for (sequence, content) in (record.first_sequence..).zip(contents) {
-        let id = Id::of_hash(Prefix::Action, content);
         ensure(
-            snapshot.action_sequence(id)? == Some(sequence),
+            snapshot.indexed_action(content.first_16())? == Some(sequence),
             sequence,
             "the action's id does not lead to its sequence",
         )?;
