@@ -3,7 +3,6 @@
 //! messages; each object's actions are still decided one after the other by that object's actor.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +12,7 @@ use kedge_machine::world::Unavailable;
 use kedge_machine::{Caller, Input, Link, Refusal, World, object};
 use kedge_protocol::action::Kind;
 use kedge_protocol::chain::next_integrities;
+use kedge_protocol::ids::IdMap;
 use kedge_protocol::{Hash, Id, Prefix};
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -25,23 +25,7 @@ use crate::refused::Refused;
 use crate::unit::{Decided, Decision, Part, Unit};
 use crate::world::{Reader, unavailable};
 
-/// Identifiers are hash bytes already.
-#[derive(Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk::<8>() {
-            self.0 ^= u64::from_le_bytes(*first);
-        }
-    }
-}
-
-type Live = HashMap<Id, ObjectActor, BuildHasherDefault<IdHasher>>;
+type Live = IdMap<Id, ObjectActor>;
 
 /// What a shard is told.
 pub(crate) enum ShardMessage {

@@ -1,11 +1,9 @@
 //! The sequencer's step: checks that what a decision rests on still stands, and gives the decided
 //! actions their sequences, their time, their leaves and heads. Never reads the store.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::hash::{keccak, keccak_parts};
+use kedge_protocol::ids::IdMap;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 /// Something whose versions the sequencer compares: a resource, or a name that must stay unique.
@@ -66,27 +64,7 @@ impl Key {
     }
 }
 
-/// Keys are hash bytes already: eight of them serve as the table's hash.
-#[derive(Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk::<8>() {
-            self.0 ^= u64::from_le_bytes(*first);
-        }
-    }
-
-    fn write_u8(&mut self, tag: u8) {
-        self.0 ^= u64::from(tag) << 56;
-    }
-}
-
-type Versions = HashMap<Key, u64, BuildHasherDefault<KeyHasher>>;
+type Versions = IdMap<Key, u64>;
 
 /// A key that a unit writes: the version that the decision saw, and the one that it leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

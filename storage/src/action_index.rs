@@ -2,12 +2,11 @@
 //! by one they would cost more than everything else of an action. The newest stay in memory, where
 //! the log can bring them back after a crash, and go into the table in sorted files of many.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use kedge_protocol::ids::IdMap;
 use rocksdb::{IngestExternalFileOptions, SstFileWriter};
 
 use crate::rocks::{Database, file_options};
@@ -16,23 +15,7 @@ use crate::tables::Table;
 /// Actions in memory that are worth a file. A start reads at most about twice as many again.
 const FILE_ACTIONS: usize = 128 * 1024;
 
-/// Ids are hash bytes already.
-#[derive(Default)]
-pub(crate) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk::<8>() {
-            self.0 ^= u64::from_le_bytes(*first);
-        }
-    }
-}
-
-type Sequences = HashMap<[u8; 16], u64, BuildHasherDefault<IdHasher>>;
+type Sequences = IdMap<[u8; 16], u64>;
 
 #[derive(Default)]
 struct State {
