@@ -7,15 +7,16 @@
 mod answers;
 mod callers;
 mod counting;
+#[path = "../support/ports.rs"]
+mod ports;
 mod tiers;
-
-use std::net::TcpListener;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::harness::{Answer, Caller, Server};
+use ports::free_port;
 
 const ON: &str = "rate_limits=on";
 
@@ -137,11 +138,6 @@ async fn me(server: &Server, caller: &Caller) -> Answer {
 async fn organization(server: &Server, caller: &Caller) -> Value {
     let answer = server.get("/organizations/me", Some(&caller.token)).await;
     answer.expect(200).body
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// A sample of `/metrics`; 0 if there is none.

@@ -7,15 +7,17 @@
 pub(crate) mod anvil;
 pub(crate) mod http;
 pub(crate) mod ledger;
+mod ports;
 pub(crate) mod server;
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kedge_client::{Account, Client, NewTemplate, Registration, RetryPolicy};
 use kedge_protocol::Id;
 use kedge_protocol::signature::SigningKey;
+
+pub(crate) use ports::free_port;
 
 /// Every wallet's password.
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
@@ -70,11 +72,6 @@ impl Rng {
         bytes[..8].copy_from_slice(&self.next().to_be_bytes());
         SigningKey::from_bytes(&bytes).unwrap()
     }
-}
-
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// Waits until `probe` gives something.

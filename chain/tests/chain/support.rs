@@ -1,7 +1,9 @@
 //! What the tests share: nodes, a log with checkpoints, a store of intents in files.
 
+#[path = "../../../tests/support/ports.rs"]
+mod ports;
+
 use std::collections::HashMap;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -18,7 +20,9 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::log_tree::{self, Frontier, Nodes};
 use kedge_protocol::signature::SigningKey;
+
 use kedge_protocol::{Address, Hash};
+pub(crate) use ports::free_port;
 use serde_json::{Value, json};
 
 pub(crate) const CHAIN_ID: u64 = 31_337;
@@ -56,11 +60,6 @@ fn anvil_binary() -> PathBuf {
         "Anvil is not installed: run `npm ci --prefix chain/tests/anvil`"
     );
     path
-}
-
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 impl Anvil {
