@@ -42,7 +42,7 @@ pub struct App {
     /// Where changes go and what is read.
     pub engine: Engine,
     /// Checks signatures.
-    pub verifier: Verifier,
+    pub verifier: Arc<Verifier>,
     /// Access tokens.
     pub access: AccessTokens,
     /// API keys.
@@ -117,7 +117,7 @@ impl App {
         secrets::make_private_dir(&keys_dir)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
-            verifier: Verifier::new(*engine.domain()),
+            verifier: Arc::new(Verifier::new(*engine.domain())),
             access: AccessTokens::open(
                 keys_dir.clone(),
                 public_url.clone(),
@@ -174,7 +174,7 @@ impl App {
     /// Hashes and checks a signed request.
     pub async fn check(&self, request: Request) -> Result<Submission, ApiError> {
         let expires_at = Instant::now() + self.request_timeout;
-        let verifier = self.verifier;
+        let verifier = Arc::clone(&self.verifier);
         let bytes = request.text.len();
         self.compute(bytes, move || verifier.check(request, expires_at))
             .await?

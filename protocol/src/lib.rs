@@ -14,6 +14,7 @@ pub mod export;
 pub mod hash;
 pub mod ids;
 pub mod json;
+pub mod known_signer;
 pub mod lanes;
 pub mod limits;
 pub mod log_tree;

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use k256::AffinePoint;
 use k256::ecdsa::{RecoveryId, Signature as EcdsaSignature, SigningKey as EcdsaKey, VerifyingKey};
 
 use crate::address::Address;
@@ -47,13 +48,33 @@ impl Signature {
 
     /// The address whose key signed `digest`.
     pub fn recover(&self, digest: &Hash) -> Result<Address, SignatureError> {
+        self.recover_key(digest).map(|key| key.address())
+    }
+
+    /// The key that signed `digest`.
+    pub fn recover_key(&self, digest: &Hash) -> Result<PublicKey, SignatureError> {
         let ecdsa =
             EcdsaSignature::from_slice(&self.0[..64]).map_err(|_| SignatureError::Unrecoverable)?;
         let recovery = RecoveryId::from_byte(self.0[64].wrapping_sub(27))
             .ok_or(SignatureError::RecoveryByte(self.0[64]))?;
         VerifyingKey::recover_from_prehash(&digest.0, &ecdsa, recovery)
-            .map(|key| address_of(&key))
+            .map(PublicKey)
             .map_err(|_| SignatureError::Unrecoverable)
+    }
+}
+
+/// A secp256k1 public key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PublicKey(VerifyingKey);
+
+impl PublicKey {
+    /// The last 20 bytes of the hash of the key's two coordinates (Yellow Paper, appendix F).
+    pub fn address(&self) -> Address {
+        address_of(&self.0)
+    }
+
+    pub(crate) fn point(&self) -> &AffinePoint {
+        self.0.as_affine()
     }
 }
 

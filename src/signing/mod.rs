@@ -6,6 +6,7 @@ mod file;
 mod headers;
 pub mod registration;
 pub mod request;
+mod signers;
 pub mod wallet;
 
 use std::ops::Range;
@@ -18,6 +19,8 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 
 use crate::error::{ApiError, Code};
+
+use signers::Signers;
 
 pub use headers::{ALL as HEADERS, SignatureHeaders};
 
@@ -49,11 +52,11 @@ pub struct Request {
     pub atomic: bool,
 }
 
-/// The log's domain, and its separator at hand.
-#[derive(Clone, Copy, Debug)]
+/// The log's domain with its separator, and the signers that ask again and again.
 pub struct Verifier {
     domain: Domain,
     separator: Hash,
+    signers: Signers,
 }
 
 impl Verifier {
@@ -62,6 +65,7 @@ impl Verifier {
         Self {
             domain,
             separator: domain.separator(),
+            signers: Signers::new(),
         }
     }
 
@@ -135,9 +139,9 @@ impl Verifier {
 
     fn check_signer(&self, headers: &SignatureHeaders, digest: &Hash) -> Result<(), ApiError> {
         let invalid = |why: String| ApiError::new(Code::SignatureInvalid, why);
-        let found = headers
-            .signature
-            .recover(digest)
+        let found = self
+            .signers
+            .recover(headers.signer, digest, &headers.signature)
             .map_err(|error| invalid(error.to_string()))?;
         if found == headers.signer {
             return Ok(());
