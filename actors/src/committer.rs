@@ -67,6 +67,8 @@ pub(crate) struct Committer {
     pub(crate) secrets: HashMap<Id, SecretRow>,
     pub(crate) runtime: Runtime,
     pub(crate) writing: Writing,
+    /// Bytes of the last group: the next one is likely to need as much room.
+    pub(crate) group_bytes: usize,
 }
 
 /// A group that is being formed.
@@ -100,7 +102,10 @@ impl Committer {
     fn form_groups(&mut self) -> Result<(), CommitterError> {
         while let Some(first) = self.work.blocking_recv() {
             self.trim_caches()?;
-            let mut forming = Forming::default();
+            let mut forming = Forming {
+                group: Group::with_capacity_bytes(self.group_bytes),
+                ..Forming::default()
+            };
             self.add(&mut forming, first)?;
             // A group stays open while those before it are under way, and takes what comes.
             loop {
@@ -206,6 +211,7 @@ impl Committer {
                 .prune(&mut group, &settled.snapshot, &afterwards.told)?;
         }
         group.put_head(&self.head);
+        self.group_bytes = group.len_bytes();
         metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + started.elapsed());
         self.writing.hand_over(Formed {
             group,

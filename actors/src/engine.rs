@@ -175,6 +175,7 @@ impl Engine {
             secrets: std::collections::HashMap::new(),
             runtime: tokio::runtime::Builder::new_current_thread().build()?,
             writing,
+            group_bytes: 0,
         };
         let committer_failed = failed_sender.clone();
         let committer = std::thread::Builder::new()

@@ -1,6 +1,7 @@
 //! Commit groups: everything that becomes durable, and visible, at once.
 
 mod objects;
+mod writes;
 
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::event::Position;
@@ -28,6 +29,8 @@ use crate::tables::records::{
 };
 use crate::tables::templates::{TemplateRow, VariationRow};
 use crate::tables::{self, Table, list_key, log, lookup, name_key};
+
+use writes::Writes;
 
 /// A write that is not part of the chain: it travels in a group and is durable with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -121,24 +124,10 @@ pub enum SideWrite {
     },
 }
 
-/// One write: its key and value follow one another in the group's bytes.
-pub(crate) enum Operation {
-    Put {
-        table: Table,
-        key_bytes: usize,
-        value_bytes: usize,
-    },
-    Delete {
-        table: Table,
-        key_bytes: usize,
-    },
-}
-
 /// Everything that one commit writes. Building it needs no store and does no I/O.
 #[derive(Default)]
 pub struct Group {
-    pub(crate) operations: Vec<Operation>,
-    pub(crate) bytes: Vec<u8>,
+    writes: Writes,
     /// The ids of its actions, with their sequences.
     pub(crate) action_ids: Vec<([u8; 16], u64)>,
     /// Of the group's first request: what was made since is new to the store.
@@ -151,9 +140,22 @@ impl Group {
         Self::default()
     }
 
+    /// An empty group, with room for keys and values of so many bytes.
+    pub fn with_capacity_bytes(capacity_bytes: usize) -> Self {
+        Self {
+            writes: Writes::with_capacity_bytes(capacity_bytes),
+            ..Self::default()
+        }
+    }
+
     /// Bytes of keys and values so far.
     pub fn len_bytes(&self) -> usize {
-        self.bytes.len()
+        self.writes.len_bytes()
+    }
+
+    /// How many writes there are, counting each of those to the same row.
+    pub fn len(&self) -> usize {
+        self.writes.len()
     }
 
     /// The ids of the group's actions with their sequences, for [`Store::index`]; they are not in the
@@ -166,18 +168,16 @@ impl Group {
 
     /// True if nothing is to be written.
     pub fn is_empty(&self) -> bool {
-        self.operations.is_empty()
+        self.len() == 0
+    }
+
+    /// Each row's last write, in the order of tables and keys; a value of `None` deletes.
+    pub(crate) fn writes(&self) -> impl Iterator<Item = (Table, &[u8], Option<&[u8]>)> {
+        self.writes.in_order()
     }
 
     fn put_with(&mut self, table: Table, key: &[u8], value: impl FnOnce(&mut Vec<u8>)) {
-        self.bytes.extend_from_slice(key);
-        let start = self.bytes.len();
-        value(&mut self.bytes);
-        self.operations.push(Operation::Put {
-            table,
-            key_bytes: key.len(),
-            value_bytes: self.bytes.len() - start,
-        });
+        self.writes.put_with(table, key, value);
     }
 
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) {
@@ -185,11 +185,7 @@ impl Group {
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) {
-        self.bytes.extend_from_slice(key);
-        self.operations.push(Operation::Delete {
-            table,
-            key_bytes: key.len(),
-        });
+        self.writes.delete(table, key);
     }
 
     /// A request's record, with the contents of its actions (in order), whose ids they give.
