@@ -2,7 +2,10 @@
 //! by recovering the key ([`Signature::recover`]), with some 130 doublings of a point. With multiples
 //! of the key at hand the same question takes additions alone, and about half the time.
 
+use std::sync::LazyLock;
+
 use k256::ecdsa::Signature as EcdsaSignature;
+use k256::elliptic_curve::PrimeField as _;
 use k256::elliptic_curve::group::Group as _;
 use k256::elliptic_curve::ops::Reduce;
 use k256::elliptic_curve::point::{AffineCoordinates, BatchNormalize};
@@ -12,18 +15,18 @@ use crate::address::Address;
 use crate::hash::Hash;
 use crate::signature::{PublicKey, Signature};
 
-/// Bits of a scalar that one entry of the table stands for.
-const WINDOW_BITS: usize = 4;
-/// Windows of a scalar of 256 bits, and one for what the last digit carries.
-const WINDOWS: usize = 256 / WINDOW_BITS + 1;
-/// Entries of a window: the digits 1 to 8; the others are their negatives.
-const DIGITS: usize = 1 << (WINDOW_BITS - 1);
+/// Bits of a scalar that one entry of a signer's table stands for: 65 windows of 8 points, 46 KB.
+const SIGNER_WINDOW_BITS: u32 = 4;
+/// The same of the generator's only table: 33 windows of 128 points, 370 KB.
+const GENERATOR_WINDOW_BITS: u32 = 8;
+
+static GENERATOR: LazyLock<Multiples> =
+    LazyLock::new(|| Multiples::new(ProjectivePoint::GENERATOR, GENERATOR_WINDOW_BITS));
 
 /// A signer's key, with its multiples: 46 KB.
 pub struct KnownSigner {
     address: Address,
-    /// `digit · 16^window · key`, by window and digit.
-    multiples: Vec<AffinePoint>,
+    multiples: Multiples,
 }
 
 impl std::fmt::Debug for KnownSigner {
@@ -35,19 +38,9 @@ impl std::fmt::Debug for KnownSigner {
 impl KnownSigner {
     /// Computes the key's multiples, which takes as long as three recoveries.
     pub fn new(key: &PublicKey) -> Self {
-        let mut multiples = Vec::with_capacity(WINDOWS * DIGITS);
-        let mut unit = ProjectivePoint::from(*key.point());
-        for _ in 0..WINDOWS {
-            let mut multiple = unit;
-            for _ in 0..DIGITS {
-                multiples.push(multiple);
-                multiple += unit;
-            }
-            unit = (0..WINDOW_BITS).fold(unit, |unit, _| unit.double());
-        }
         Self {
             address: key.address(),
-            multiples: ProjectivePoint::batch_normalize_vartime(multiples.as_slice()),
+            multiples: Multiples::new(ProjectivePoint::from(*key.point()), SIGNER_WINDOW_BITS),
         }
     }
 
@@ -75,24 +68,51 @@ impl KnownSigner {
             return false;
         };
         let z = <Scalar as Reduce<FieldBytes>>::reduce(&FieldBytes::from(digest.0));
-        let point =
-            ProjectivePoint::mul_by_generator(&(z * s_inverted)) + self.times(&(*r * s_inverted));
+        let point = GENERATOR.times(&(z * s_inverted)) + self.multiples.times(&(*r * s_inverted));
         if bool::from(point.is_identity()) {
             return false;
         }
         let point = point.to_affine();
         point.x() == r.to_bytes() && bool::from(point.y_is_odd()) == y_is_odd
     }
+}
 
-    /// The scalar times the key.
+/// Multiples of a point, so that it is multiplied by additions alone.
+struct Multiples {
+    window_bits: u32,
+    /// `digit · 2^(window_bits · window) · point`, by window and digit; the digits go from 1 to half of a
+    /// window's values, the others are their negatives.
+    points: Vec<AffinePoint>,
+}
+
+impl Multiples {
+    fn new(point: ProjectivePoint, window_bits: u32) -> Self {
+        let digits = 1usize << (window_bits - 1);
+        // One window more, for what the last digit carries.
+        let windows = (Scalar::NUM_BITS.div_ceil(window_bits) + 1) as usize;
+        let mut points = Vec::with_capacity(windows * digits);
+        let mut unit = point;
+        for _ in 0..windows {
+            let mut multiple = unit;
+            for _ in 0..digits {
+                points.push(multiple);
+                multiple += unit;
+            }
+            unit = (0..window_bits).fold(unit, |unit, _| unit.double());
+        }
+        Self {
+            window_bits,
+            points: ProjectivePoint::batch_normalize_vartime(points.as_slice()),
+        }
+    }
+
+    /// The scalar times the point.
     fn times(&self, scalar: &Scalar) -> ProjectivePoint {
         let mut sum = ProjectivePoint::IDENTITY;
-        let windows = self.multiples.chunks_exact(DIGITS);
-        for (multiples, digit) in windows.zip(digits(scalar)) {
-            let multiple = usize::from(digit.unsigned_abs())
-                .checked_sub(1)
-                .map(|at| &multiples[at]);
-            match multiple {
+        let windows = self.points.chunks_exact(1 << (self.window_bits - 1));
+        for (multiples, digit) in windows.zip(digits(scalar, self.window_bits)) {
+            let place = usize::from(digit.unsigned_abs()).checked_sub(1);
+            match place.map(|place| &multiples[place]) {
                 Some(multiple) if digit > 0 => sum += multiple,
                 Some(multiple) => sum -= multiple,
                 None => {}
@@ -102,18 +122,21 @@ impl KnownSigner {
     }
 }
 
-/// The digits of a scalar to the base 16, from -7 to 8, the lowest first.
-fn digits(scalar: &Scalar) -> [i8; WINDOWS] {
-    let bytes = scalar.to_bytes();
-    let nibbles = bytes.iter().rev().flat_map(|byte| [byte & 15, byte >> 4]);
-    let mut digits = [0; WINDOWS];
+/// The digits of a scalar, the lowest first, in windows of 4 or 8 bits: from less than minus half of a
+/// window's values to half of them.
+fn digits(scalar: &Scalar, window_bits: u32) -> impl Iterator<Item = i16> {
+    let bytes: [u8; 32] = scalar.to_bytes().into();
+    let whole = 1i16 << window_bits;
+    let windows_of_byte = 8 / window_bits;
     let mut carry = 0;
-    for (digit, nibble) in digits.iter_mut().zip(nibbles.chain([0])) {
-        let value = nibble.cast_signed() + carry;
-        carry = i8::from(value > 8);
-        *digit = value - 16 * carry;
-    }
-    digits
+    let windows = bytes.into_iter().rev().flat_map(move |byte| {
+        (0..windows_of_byte).map(move |at| i16::from(byte) >> (at * window_bits) & (whole - 1))
+    });
+    windows.chain([0]).map(move |window| {
+        let value = window + carry;
+        carry = i16::from(value > whole / 2);
+        value - whole * carry
+    })
 }
 
 #[cfg(test)]
@@ -136,16 +159,15 @@ mod tests {
     #[test]
     fn digits_make_the_scalar_again() {
         let largest = -Scalar::ONE;
-        for scalar in [Scalar::ZERO, Scalar::ONE, Scalar::from(0x88u32), largest] {
-            let sixteen = Scalar::from(16u32);
-            let again = digits(&scalar)
-                .iter()
-                .rev()
-                .fold(Scalar::ZERO, |sum, digit| {
-                    let value = Scalar::from(u32::from(digit.unsigned_abs()));
-                    sum * sixteen + if *digit < 0 { -value } else { value }
-                });
-            assert_eq!(again, scalar);
+        let scalars = [Scalar::ZERO, Scalar::ONE, Scalar::from(0x8880u32), largest];
+        for (scalar, bits) in scalars.iter().flat_map(|scalar| [(scalar, 4), (scalar, 8)]) {
+            let digits: Vec<i16> = digits(scalar, bits).collect();
+            let whole = Scalar::from(1u32 << bits);
+            let again = digits.iter().rev().fold(Scalar::ZERO, |sum, digit| {
+                let value = Scalar::from(u32::from(digit.unsigned_abs()));
+                sum * whole + if *digit < 0 { -value } else { value }
+            });
+            assert_eq!(again, *scalar);
         }
     }
 
