@@ -5,12 +5,14 @@
 mod support;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject};
 use kedge_protocol::Id;
 use kedge_storage::{Group, Options, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use support::ledger::Ledger;
 use support::server::Setup;
@@ -193,6 +195,15 @@ async fn another_contract_and_another_key_are_refused() {
     made.verify().unwrap();
 }
 
+/// The files of a folder, and what is in them.
+fn every_byte(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    paths
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verify_names_the_sequence_of_a_changed_record() {
     let mut rng = Rng::seeded("changed record");
@@ -243,7 +254,25 @@ async fn verify_finds_a_state_that_the_log_does_not_make() {
     drop(store.commit(&group).unwrap());
     store.close().unwrap();
 
+    // What is asked for alone is checked, and what is not is told; nothing is written meanwhile.
+    let bytes = every_byte(&made.setup.store());
+    for (checks, not_checked) in [
+        ("hashes", "signatures of requests, the rules and the state"),
+        ("signatures", "the rules and the state"),
+    ] {
+        let told = Command::new(env!("CARGO_BIN_EXE_kedge"))
+            .args(["verify", "data", "--dev", "--json", "--checks", checks])
+            .arg(made.setup.data())
+            .output()
+            .unwrap();
+        assert!(told.status.success(), "{told:?}");
+        let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+        assert_eq!(told["not_checked"], not_checked);
+        assert_eq!(told["actions"], made.ledger.last_sequence());
+    }
+
     let named = made.verify().unwrap_err().to_string();
+    assert!(every_byte(&made.setup.store()) == bytes);
     let key = kedge_protocol::hash::to_hex(&object.bytes);
     assert!(
         named.contains("not what a replay of the log makes"),

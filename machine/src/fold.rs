@@ -5,17 +5,19 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
+use kedge_protocol::chain::Leaf;
+use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{
     ApiKey, File, Invitation, Object, Organization, Trace, Variation, Wallet, Webhook,
 };
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Address, Id, Prefix};
 
 use crate::compiled::TemplateRules;
 use crate::image::Image;
 use crate::refusal::Refusal;
-use crate::world::{Caller, Held, Input, OPERATOR, Recipient, Unavailable, World};
+use crate::world::{Caller, Held, Input, Link, OPERATOR, Recipient, Unavailable, World};
 use crate::{object, registration, resources};
 
 /// Why a record cannot be what the rules made.
@@ -63,27 +65,27 @@ pub enum FoldError {
 #[derive(Default)]
 pub struct State {
     /// Organizations by identifier.
-    pub organizations: HashMap<Id, Organization>,
+    pub organizations: IdMap<Id, Organization>,
     /// Wallets by identifier.
-    pub wallets: HashMap<Id, Wallet>,
+    pub wallets: IdMap<Id, Wallet>,
     /// Templates by identifier.
-    pub templates: HashMap<Id, Arc<TemplateRules>>,
+    pub templates: IdMap<Id, Arc<TemplateRules>>,
     /// Variations by identifier.
-    pub variations: HashMap<Id, Arc<Variation>>,
+    pub variations: IdMap<Id, Arc<Variation>>,
     /// Objects by identifier.
-    pub objects: HashMap<Id, Object>,
+    pub objects: IdMap<Id, Object>,
     /// API keys by identifier.
-    pub api_keys: HashMap<Id, ApiKey>,
+    pub api_keys: IdMap<Id, ApiKey>,
     /// Webhooks by identifier.
-    pub webhooks: HashMap<Id, Webhook>,
+    pub webhooks: IdMap<Id, Webhook>,
     /// Files by identifier.
-    pub files: HashMap<Id, File>,
+    pub files: IdMap<Id, File>,
     /// Invitations by identifier.
-    pub invitations: HashMap<Id, Invitation>,
+    pub invitations: IdMap<Id, Invitation>,
     /// The keys that the operator signs with.
     pub operators: Vec<Address>,
     /// How many objects each template has made.
-    pub minted: HashMap<Id, u64>,
+    pub minted: IdMap<Id, u64>,
     /// Each signer's nonces.
     pub nonces: HashMap<Address, NonceWindow>,
     wallet_of_address: HashMap<Address, Id>,
@@ -157,6 +159,20 @@ impl State {
 
     /// Applies one request's done actions; gives their images, in order, one list an action.
     pub fn apply(&mut self, record: &RequestRecord<'_>) -> Result<Vec<Vec<Image>>, FoldError> {
+        let leaves = record.placed(&record.hashes());
+        let mut all = Vec::with_capacity(leaves.len());
+        self.apply_placed(record, &leaves, |_, images| all.push(images.to_vec()))?;
+        Ok(all)
+    }
+
+    /// As [`Self::apply`], where the record was hashed already: `leaves` are what
+    /// [`RequestRecord::placed`] gives. `each` sees every action's images, and the state before them.
+    pub fn apply_placed(
+        &mut self,
+        record: &RequestRecord<'_>,
+        leaves: &[Leaf],
+        mut each: impl FnMut(&Self, &[Image]),
+    ) -> Result<(), FoldError> {
         let sequence = record.first_sequence;
         if record.timestamp_ms > record.head.deadline_s.saturating_mul(1_000) {
             return Err(FoldError::Deadline { sequence });
@@ -169,35 +185,36 @@ impl State {
         window
             .spend(record.head.nonce)
             .map_err(|error| FoldError::Nonce { sequence, error })?;
-        let mut all = Vec::with_capacity(record.actions.len());
-        let hashed = record.actions.iter().zip(record.hashes());
-        for ((action, hashes), sequence) in hashed.zip(sequence..) {
-            let mut images = self.decide(record, action, &hashes.content, sequence)?;
-            Image::place_all(&mut images, sequence, record.timestamp_ms);
-            for image in &images {
-                self.insert(image.clone());
+        for (action, leaf) in record.actions.iter().zip(leaves) {
+            let mut images = self.decide(record, action, leaf)?;
+            Image::place_all(&mut images, leaf.sequence, record.timestamp_ms);
+            each(self, &images);
+            for image in images {
+                self.insert(image);
             }
-            all.push(images);
         }
         self.nonces.insert(record.head.signer, window);
-        Ok(all)
+        Ok(())
     }
 
     fn decide(
         &self,
         record: &RequestRecord<'_>,
         action: &ActionRecord<'_>,
-        content: &Hash,
-        sequence: u64,
+        leaf: &Leaf,
     ) -> Result<Vec<Image>, FoldError> {
+        let sequence = leaf.sequence;
         let refused = |refusal| FoldError::Refused { sequence, refusal };
         let input = Input {
             kind: &action.kind,
             target: &action.target,
             payload: action.disclosed.as_deref().unwrap_or(&action.payload),
             signed: &action.payload,
-            content,
-            link: None,
+            content: &leaf.content,
+            link: Some(Link {
+                previous: action.previous_integrity,
+                next: leaf.integrity,
+            }),
         };
         let images = if action.kind == Kind::WalletRegister {
             let signer = &record.head.signer;

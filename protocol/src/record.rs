@@ -137,12 +137,12 @@ impl RequestRecord<'_> {
         hash_actions(&texts, &self.salt_seed, &self.head.signer, &signature_hash)
     }
 
-    /// The leaves of the actions that were done; `hashes` are theirs.
-    pub fn leaves(&self, hashes: &[ActionHashes]) -> Vec<Hash> {
+    /// What the leaves of the actions that were done are made of; `hashes` are theirs.
+    pub fn placed(&self, hashes: &[ActionHashes]) -> Vec<Leaf> {
         let links = self.actions.iter().zip(hashes);
         let links = links.map(|(action, hashes)| (&action.previous_integrity, &hashes.content));
         let placed = hashes.iter().zip(chain::next_integrities(links));
-        let leaves: Vec<Leaf> = (self.first_sequence..)
+        (self.first_sequence..)
             .zip(placed)
             .map(|(sequence, (hashes, integrity))| Leaf {
                 sequence,
@@ -150,8 +150,12 @@ impl RequestRecord<'_> {
                 content: hashes.content,
                 integrity,
             })
-            .collect();
-        Leaf::hash_each(&leaves)
+            .collect()
+    }
+
+    /// The leaves of the actions that were done; `hashes` are theirs.
+    pub fn leaves(&self, hashes: &[ActionHashes]) -> Vec<Hash> {
+        Leaf::hash_each(&self.placed(hashes))
     }
 
     /// The action hashes of all the request's actions, in request order.

@@ -60,13 +60,6 @@ impl ActionIndex {
         self.state().in_table
     }
 
-    /// The ids in memory.
-    pub(crate) fn ids(&self) -> Vec<[u8; 16]> {
-        let state = self.state();
-        let ids = state.recent.keys().chain(state.leaving.keys());
-        ids.copied().collect()
-    }
-
     /// What is worth a file; nothing while one is being written.
     fn take_full(&self) -> Option<Arc<Sequences>> {
         let state = self.state();

@@ -1,12 +1,13 @@
 //! Opening: nothing is served before the log's tail was recomputed and found to be the head's.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 use kedge_protocol::eip712::Domain;
 use rocksdb::{ErrorKind, WriteBatch, WriteOptions};
 
+use crate::check::own::{Reader, Terms};
 use crate::check::{Fault, Walk};
 use crate::codec::{self, encode_into};
 use crate::high_water::{HighWater, HighWaterError, Released};
@@ -122,6 +123,24 @@ impl Store {
     ///
     /// A store that lies behind the high-water mark is opened without changing a byte of it.
     pub fn open(options: Options) -> Result<Self, OpenError> {
+        let (store, snapshot, head) = Self::open_without_index(options)?;
+        let indexed = index_actions(&store.database, &snapshot, &head);
+        let indexed = indexed.map_err(unreadable(&store.path))?;
+        store.indexed.store(indexed, Ordering::Relaxed);
+        Ok(store)
+    }
+
+    /// Opens the store for whoever walks the log and asks for no action by its id: only those whose
+    /// ids are in their table are found. It is never changed.
+    pub fn open_to_verify(options: Options) -> Result<Self, OpenError> {
+        let options = Options {
+            read_only: true,
+            ..options
+        };
+        Self::open_without_index(options).map(|(store, ..)| store)
+    }
+
+    fn open_without_index(options: Options) -> Result<(Self, Snapshot, LogHead), OpenError> {
         let path = options.path.as_path();
         let fresh = is_empty(path)?;
         if fresh && options.read_only {
@@ -154,16 +173,16 @@ impl Store {
         } else {
             Some(open_mark(&mark_path, &head, released)?)
         };
-        let indexed = index_actions(&database, &snapshot, &head).map_err(unreadable(path))?;
         metrics::gauge!(READ_ONLY).set(f64::from(u8::from(why.is_some())));
-        Ok(Self {
+        let store = Self {
             database,
-            indexed: AtomicU64::new(indexed),
+            indexed: AtomicU64::new(0),
             path: options.path,
             high_water,
             read_only: why,
             suspended: RwLock::new(None),
-        })
+        };
+        Ok((store, snapshot, head))
     }
 }
 
@@ -371,9 +390,16 @@ fn check_tail(snapshot: &Snapshot, options: &Options, head: &LogHead) -> Result<
     let walked = || -> Result<LogHead, Fault> {
         nothing_beyond(snapshot, head)?;
         let start = head.batches.saturating_sub(TAIL_BATCHES);
-        let mut walk = Walk::begin(snapshot, &options.domain, options.sequencer, start)?;
-        while walk.head.batches < head.batches {
-            walk.batch(|_, _| Ok(()))?;
+        let mut walk = Walk::begin(snapshot, &options.domain, start)?;
+        let terms = Terms {
+            separator: options.domain.separator(),
+            sequencer: options.sequencer,
+            request_signatures: true,
+            batches: head.batches,
+        };
+        let mut reader = Reader::new(snapshot, terms);
+        for number in start..head.batches {
+            walk.join(reader.batch(number), |_, _| Ok(()))?;
         }
         Ok(walk.head)
     };

@@ -120,17 +120,6 @@ impl Snapshot {
             .transpose()
     }
 
-    /// The ids of actions that are in memory and not in the table as the snapshot shows it.
-    pub(crate) fn actions_beside_the_table(&self) -> Result<u64, ReadError> {
-        let ids = self.0.borrow_owner().actions().ids();
-        let rows = self.get_many(Table::Actions, &ids);
-        let mut count = 0;
-        for row in rows {
-            count += u64::from(row?.is_none());
-        }
-        Ok(count)
-    }
-
     /// A value that is a big-endian number.
     pub(crate) fn get_number(&self, table: Table, key: &[u8]) -> Result<Option<u64>, ReadError> {
         self.get(table, key, codec::number)
@@ -176,6 +165,21 @@ impl Snapshot {
             .map(move |row| row.map_err(ReadError::rocks(table)))
     }
 
+    /// A cursor over a table, for walks through much of it.
+    pub(crate) fn cursor(&self, table: Table) -> Cursor<'_> {
+        let mut options = ReadOptions::default();
+        options.set_total_order_seek(true);
+        // What is read once would only drive out of the cache what is read again.
+        options.fill_cache(false);
+        options.set_readahead_size(READAHEAD_BYTES);
+        let family = self.0.borrow_owner().table(table);
+        let snapshot = self.0.borrow_dependent();
+        Cursor {
+            table,
+            rows: snapshot.raw_iterator_cf_opt(family, options),
+        }
+    }
+
     /// The rows whose keys lie in a range, from either end.
     pub(crate) fn rows_between(
         &self,
@@ -211,5 +215,45 @@ impl Snapshot {
     /// The last row of a table.
     pub(crate) fn last_row(&self, table: Table) -> Result<Option<RawRow>, ReadError> {
         self.rows(table, IteratorMode::End).next().transpose()
+    }
+}
+
+/// Bytes that a cursor reads at one go.
+const READAHEAD_BYTES: usize = 1024 * 1024;
+
+/// Goes along a table in the order of its keys. Rows are read where they lie, none is copied.
+pub(crate) struct Cursor<'a> {
+    table: Table,
+    rows: rocksdb::DBRawIterator<'a>,
+}
+
+impl Cursor<'_> {
+    /// Goes to the first row.
+    pub(crate) fn seek_to_first(&mut self) {
+        self.rows.seek_to_first();
+    }
+
+    /// Goes to the first row whose key is `key` or more.
+    pub(crate) fn seek(&mut self, key: &[u8]) {
+        self.rows.seek(key);
+    }
+
+    /// The row that it stands at; `None` behind the last one.
+    pub(crate) fn row(&self) -> Result<Option<(&[u8], &[u8])>, ReadError> {
+        match self.rows.item() {
+            Some(row) => Ok(Some(row)),
+            None => self
+                .rows
+                .status()
+                .map(|()| None)
+                .map_err(ReadError::rocks(self.table)),
+        }
+    }
+
+    /// Goes to the next row.
+    pub(crate) fn advance(&mut self) {
+        if self.rows.valid() {
+            self.rows.next();
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::tables::log::{PackedRequest, owned_record};
 use crate::tables::meta::{HEAD_KEY, HeadRow, LogHead};
 
 /// Reads a packed request and checks that it stands under its own key.
-fn packed<'a>(key: &[u8], value: &'a [u8]) -> Result<PackedRequest<'a>, CodecError> {
+pub(crate) fn packed<'a>(key: &[u8], value: &'a [u8]) -> Result<PackedRequest<'a>, CodecError> {
     let request = PackedRequest::read(value)?;
     if codec::number(key)? == request.head().first_sequence {
         Ok(request)

@@ -9,7 +9,7 @@ use kedge_protocol::hash::keccak;
 use kedge_storage::verify::{compare_state, verify};
 use kedge_storage::{Mode, OpenError, Store};
 
-use crate::support::{Log, Step, copy, domain, open, options, sequencer};
+use crate::support::{Log, Step, copy, open, options, plan};
 
 /// How long the sample of flipped bytes may take.
 const SAMPLE_TIME: Duration = Duration::from_secs(20);
@@ -97,8 +97,7 @@ fn is_found(path: &Path, log: &Log, whole: &Store) -> bool {
         return true;
     }
     let snapshot = store.snapshot();
-    let sequencer = sequencer().address();
-    if verify(&snapshot, &domain(), sequencer, |_| (), |_, _| Ok(())).is_err()
+    if verify(&snapshot, &plan(), |_| (), |_, _| Ok(())).is_err()
         || compare_state(&snapshot, &whole.snapshot()).is_err()
     {
         return true;
@@ -221,8 +220,7 @@ fn a_write_cut_off_before_its_release_is_dropped() {
         };
         log.commit_many(&store, 2);
         let snapshot = store.snapshot();
-        let sequencer = sequencer().address();
-        let walked = verify(&snapshot, &domain(), sequencer, |_| (), |_, _| Ok(()));
+        let walked = verify(&snapshot, &plan(), |_| (), |_, _| Ok(()));
         assert_eq!(walked.unwrap().batches, before.0.batches + 2);
     }
 }
@@ -275,8 +273,7 @@ fn damage_in_a_table_file_names_the_file() {
     let text = match open(&path) {
         Ok(store) => {
             let snapshot = store.snapshot();
-            let sequencer = sequencer().address();
-            verify(&snapshot, &domain(), sequencer, |_| (), |_, _| Ok(()))
+            verify(&snapshot, &plan(), |_| (), |_, _| Ok(()))
                 .unwrap_err()
                 .to_string()
         }

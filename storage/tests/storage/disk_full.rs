@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use kedge_storage::verify::verify;
 use kedge_storage::{CommitError, Mode};
 
-use crate::support::{Log, Step, domain, open, sequencer};
+use crate::support::{Log, Step, open, plan};
 
 const PLACE: &str = "KEDGE_TEST_SMALL_DISK";
 
@@ -113,12 +113,5 @@ fn on_a_small_disk() {
     let store = open(&path).unwrap();
     let snapshot = store.snapshot();
     assert_eq!(snapshot.head().unwrap(), log.head);
-    verify(
-        &snapshot,
-        &domain(),
-        sequencer().address(),
-        |_| (),
-        |_, _| Ok(()),
-    )
-    .unwrap();
+    verify(&snapshot, &plan(), |_| (), |_, _| Ok(())).unwrap();
 }

@@ -14,6 +14,7 @@ use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::resource::{Object, ObjectStatus, Trace};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_storage::verify::Plan;
 use kedge_storage::{Group, LogHead, OpenError, Options, Store};
 
 /// The time of the first batch.
@@ -51,6 +52,14 @@ pub(crate) fn options(path: &Path) -> Options {
     }
 }
 
+/// Everything is verified, on more than one thread.
+pub(crate) fn plan() -> Plan {
+    Plan {
+        threads: 2,
+        ..Plan::new(domain(), sequencer().address())
+    }
+}
+
 pub(crate) fn open(path: &Path) -> Result<Store, OpenError> {
     Store::open(options(path))
 }
@@ -79,6 +88,8 @@ pub(crate) struct Log {
     /// Bytes of each action's payload.
     pub(crate) payload_bytes: usize,
     pub(crate) nonce: u64,
+    /// Requests are signed by another key than the one that they name.
+    pub(crate) forged: bool,
 }
 
 impl Default for Log {
@@ -91,6 +102,7 @@ impl Default for Log {
             template: id(Prefix::Template, 1),
             payload_bytes: 40,
             nonce: 0,
+            forged: false,
         }
     }
 }
@@ -154,7 +166,8 @@ impl Log {
         let digest = record
             .head
             .digest(&domain().separator(), &record.action_hashes().unwrap());
-        record.signature = signer().sign(&digest);
+        let key = if self.forged { sequencer() } else { signer() };
+        record.signature = key.sign(&digest);
         let contents: Vec<_> = record.actions.iter().map(|a| record.content(a)).collect();
         let mut touched = Vec::new();
         for (i, step) in steps.iter().enumerate() {

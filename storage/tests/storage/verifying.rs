@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use kedge_protocol::Prefix;
 use kedge_protocol::eip712::Domain;
-use kedge_storage::verify::{Difference, Summary, compare_state, verify};
-use kedge_storage::{Fault, Group, SideWrite, Snapshot, Store, Table};
+use kedge_storage::verify::{Difference, Plan, Progress, Summary, compare_state, verify};
+use kedge_storage::{Fault, Group, OpenError, SideWrite, Snapshot, Store, Table};
 
-use crate::support::{Log, copy, domain, open, sequencer, tamper};
+use crate::support::{Log, copy, domain, id, open, plan, sequencer, signer, tamper};
 
 const BATCHES: u64 = 8;
 
@@ -20,13 +21,7 @@ fn made() -> (tempfile::TempDir, Log) {
 }
 
 fn walk(snapshot: &Snapshot) -> Result<Summary, Fault> {
-    verify(
-        snapshot,
-        &domain(),
-        sequencer().address(),
-        |_| (),
-        |_, _| Ok(()),
-    )
+    verify(snapshot, &plan(), |_| (), |_, _| Ok(()))
 }
 
 #[test]
@@ -37,8 +32,7 @@ fn a_right_store_passes_and_shows_every_request_once() {
     let mut sequences = Vec::new();
     let summary = verify(
         &store.snapshot(),
-        &domain(),
-        sequencer().address(),
+        &plan(),
         |progress| steps.push(progress.batches),
         |record, contents| {
             assert_eq!(record.actions.len(), contents.len());
@@ -69,13 +63,7 @@ fn the_replay_may_refuse_a_request() {
             Ok(())
         }
     };
-    let fault = verify(
-        &store.snapshot(),
-        &domain(),
-        sequencer().address(),
-        |_| (),
-        refuse,
-    );
+    let fault = verify(&store.snapshot(), &plan(), |_| (), refuse);
     assert_eq!(
         fault.unwrap_err().to_string(),
         "sequence 7: the rules do not allow it"
@@ -117,25 +105,6 @@ fn a_change_far_from_the_end_is_named() {
             "{table}: {named}"
         );
     }
-}
-
-#[test]
-fn a_row_too_many_is_found() {
-    let (directory, _) = made();
-    {
-        let db = crate::support::raw(directory.path());
-        let family = db.cf_handle("actions").unwrap();
-        db.put_cf(family, [9; 16], 1u64.to_be_bytes()).unwrap();
-    }
-    let store = open(directory.path()).unwrap();
-    let fault = walk(&store.snapshot()).unwrap_err();
-    assert!(matches!(
-        fault,
-        Fault::Rows {
-            table: Table::Actions,
-            ..
-        }
-    ));
 }
 
 #[test]
@@ -191,8 +160,10 @@ fn another_domain_makes_every_signature_wrong() {
     };
     let walked = verify(
         &store.snapshot(),
-        &other,
-        sequencer().address(),
+        &Plan {
+            domain: other,
+            ..plan()
+        },
         |_| (),
         |_, _| Ok(()),
     );
@@ -224,4 +195,259 @@ fn states_compare_to_the_byte() {
         key: kedge_protocol::hash::to_hex(&changed.bytes)[2..].to_owned(),
     };
     assert_eq!(difference, expected);
+}
+
+/// What is found with windows of the log as small as a batch, not much larger, and as large as all of
+/// it: the same.
+fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fault> {
+    let found = [1, 9, 1 << 20].map(|window_actions| {
+        let plan = Plan {
+            window_actions,
+            ..plan()
+        };
+        verify(snapshot, &plan, |_| (), |_, _| Ok(()))
+    });
+    assert!(found.iter().all(|one| *one == found[0]), "{found:?}");
+    let [found, ..] = found;
+    found
+}
+
+/// The text of the fault that is found once a table was changed; `change` is given the ids of all
+/// actions.
+fn found_after(table: &str, change: impl Fn(&dyn Fn(&[u8], Option<u64>), &[[u8; 16]])) -> String {
+    let (directory, log) = made();
+    let store = open(directory.path()).unwrap();
+    let actions = store.snapshot().actions_between(1, log.head.sequence);
+    let ids = actions.unwrap();
+    let ids: Vec<_> = ids.iter().map(|action| action.id().bytes).collect();
+    drop(store);
+    let db = crate::support::raw(directory.path());
+    let family = db.cf_handle(table).unwrap();
+    let set = |key: &[u8], number: Option<u64>| match number {
+        Some(number) => db.put_cf(family, key, number.to_be_bytes()).unwrap(),
+        None => db.delete_cf(family, key).unwrap(),
+    };
+    change(&set, &ids);
+    drop(db);
+    let store = open(directory.path()).unwrap();
+    found_with_each_window(&store.snapshot())
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn the_index_of_actions_leads_to_every_action_and_nowhere_else() {
+    let astray = |what: &str| format!("table actions: the row under key {what}");
+    let key = |byte: &str| format!("0x{}", byte.repeat(16));
+    // Away from the log's beginning, so that smaller windows find it later.
+    let cases = [
+        (
+            "sequence 20: the action's id does not lead to its sequence".to_owned(),
+            found_after("actions", |set, ids| set(&ids[19], None)),
+        ),
+        (
+            "sequence 20: the action's id does not lead to its sequence".to_owned(),
+            found_after("actions", |set, ids| set(&ids[19], Some(2))),
+        ),
+        (
+            "sequence 5: the action's id does not lead to its sequence".to_owned(),
+            found_after("actions", |set, ids| {
+                set(&ids[19], None);
+                set(&ids[4], None);
+            }),
+        ),
+        (
+            astray(&format!(
+                "{} leads to sequence 20, whose action has another id",
+                key("09")
+            )),
+            found_after("actions", |set, _| set(&[9; 16], Some(20))),
+        ),
+        (
+            astray(&format!(
+                "{} leads to sequence 33, and the log ends at 32",
+                key("f9")
+            )),
+            found_after("actions", |set, _| set(&[0xf9; 16], Some(33))),
+        ),
+        (
+            astray(&format!(
+                "{} leads to sequence 0, and the log ends at 32",
+                key("f9")
+            )),
+            found_after("actions", |set, _| set(&[0xf9; 16], Some(0))),
+        ),
+    ];
+    for (expected, found) in cases {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn the_lists_of_organizations_hold_every_request_and_nothing_else() {
+    let key = |organization: u64, sequence: u64| {
+        let organization = id(Prefix::Organization, organization).bytes;
+        [&organization[..], &sequence.to_be_bytes()].concat()
+    };
+    let found = |organization, sequence, count| {
+        found_after("requests_by_org", |set, _| {
+            set(&key(organization, sequence), count);
+        })
+    };
+    let missing = "sequence 19: the request is not in its organization's list";
+    assert_eq!(found(1, 19, None), missing);
+    assert_eq!(found(1, 19, Some(1)), missing);
+    let astray = |organization, sequence: u64, what: &str| {
+        let key = kedge_protocol::hash::to_hex(&key(organization, sequence));
+        format!(
+            "table requests_by_org: the row under key {key} leads to sequence {sequence}, {what}"
+        )
+    };
+    let begins = |count| format!("where no request of {count} actions of this organization begins");
+    // Another organization's, one that begins inside a request, one behind the end.
+    assert_eq!(found(2, 19, Some(2)), astray(2, 19, &begins(2)));
+    assert_eq!(found(1, 20, Some(1)), astray(1, 20, &begins(1)));
+    let beyond = "and the log ends at 32";
+    assert_eq!(found(1, 33, Some(2)), astray(1, 33, beyond));
+}
+
+/// An index's fault is found at the end of a window; one of the log before it is not hidden by one
+/// behind it, nor the other way round.
+#[test]
+fn the_first_fault_of_all_is_told() {
+    let refuse_at = |sequence: u64, snapshot: &Snapshot| {
+        let refused = verify(
+            snapshot,
+            &plan(),
+            |_| (),
+            |record, _| {
+                let refused = record.first_sequence == sequence;
+                if refused {
+                    Err("no".to_owned())
+                } else {
+                    Ok(())
+                }
+            },
+        );
+        refused.unwrap_err().to_string()
+    };
+    let (directory, _) = made();
+    let store = open(directory.path()).unwrap();
+    let action = store.snapshot().action_at(12).unwrap().unwrap().id();
+    drop(store);
+    let row = |value: &mut Vec<u8>| *value = 13u64.to_be_bytes().to_vec();
+    tamper(directory.path(), "actions", &action.bytes, row);
+    let store = open(directory.path()).unwrap();
+    let snapshot = store.snapshot();
+    assert_eq!(refuse_at(9, &snapshot), "sequence 9: no");
+    let id = "sequence 12: the action's id does not lead to its sequence";
+    assert_eq!(refuse_at(13, &snapshot), id);
+}
+
+/// Rows of the log that belong to no request are found wherever they stand.
+#[test]
+fn a_request_too_many_is_found() {
+    for sequence in [0u64, 2, 12, 32] {
+        let (directory, _) = made();
+        {
+            let db = crate::support::raw(directory.path());
+            let family = db.cf_handle("log").unwrap();
+            let mut row = db.get_cf(family, 9u64.to_be_bytes()).unwrap().unwrap();
+            // A format byte and the batch's number stand before its first sequence.
+            row[9..17].copy_from_slice(&sequence.to_be_bytes());
+            db.put_cf(family, sequence.to_be_bytes(), row).unwrap();
+        }
+        // The end of the log is looked at by opening already.
+        let found = match open(directory.path()) {
+            Ok(store) => walk(&store.snapshot()).unwrap_err(),
+            Err(OpenError::Tampered(fault)) => fault,
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(
+            found.to_string(),
+            format!("table log: row {sequence} is no request of the {BATCHES} batches")
+        );
+    }
+}
+
+/// Ids that a start finds in the log need not be in the table.
+#[test]
+fn the_newest_ids_may_be_missing_from_the_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = Log::default();
+    let store = open(directory.path()).unwrap();
+    log.commit_many(&store, 4);
+    store.close().unwrap();
+    let store = open(directory.path()).unwrap();
+    log.commit_many(&store, 4);
+    drop(store);
+    let store = Store::open_to_verify(crate::support::options(directory.path())).unwrap();
+    let summary = found_with_each_window(&store.snapshot()).unwrap();
+    assert_eq!(summary.actions, 32);
+    drop(store);
+    let earlier = {
+        let store = open(directory.path()).unwrap();
+        store.snapshot().action_at(16).unwrap().unwrap().id()
+    };
+    let db = crate::support::raw(directory.path());
+    let family = db.cf_handle("actions").unwrap();
+    db.delete_cf(family, earlier.bytes).unwrap();
+    drop(db);
+    let store = Store::open_to_verify(crate::support::options(directory.path())).unwrap();
+    let fault = found_with_each_window(&store.snapshot()).unwrap_err();
+    let expected = "sequence 16: the action's id does not lead to its sequence";
+    assert_eq!(fault.to_string(), expected);
+}
+
+/// The signatures of requests, and nothing else, are left out where that is asked for.
+#[test]
+fn signatures_of_requests_can_be_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = Log {
+        forged: true,
+        ..Log::default()
+    };
+    let store = open(directory.path()).unwrap();
+    log.commit_many(&store, 1);
+    log.forged = false;
+    log.commit_many(&store, 3);
+    let snapshot = store.snapshot();
+    let with = |request_signatures| {
+        let plan = Plan {
+            request_signatures,
+            ..plan()
+        };
+        verify(&snapshot, &plan, |_| (), |_, _| Ok(()))
+    };
+    assert_eq!(with(false).unwrap().actions, 16);
+    let named = with(true).unwrap_err().to_string();
+    assert!(named.starts_with("sequence 1: signed by "), "{named}");
+    let other = Plan {
+        sequencer: signer().address(),
+        request_signatures: false,
+        ..plan()
+    };
+    let named = verify(&snapshot, &other, |_| (), |_, _| Ok(())).unwrap_err();
+    assert_eq!(
+        named.to_string(),
+        "sequence 1: the header is not signed by the sequencer"
+    );
+}
+
+/// More batches than threads can hold at one time are joined in order, whatever their number.
+#[test]
+fn many_batches_are_joined_in_order_on_any_number_of_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = Log::default();
+    let store = open(directory.path()).unwrap();
+    log.commit_many(&store, 37);
+    let snapshot = store.snapshot();
+    for threads in [1, 2, 3, 16] {
+        let plan = Plan { threads, ..plan() };
+        let mut steps = Vec::new();
+        let progress = |progress: Progress| steps.push(progress.batches);
+        let summary = verify(&snapshot, &plan, progress, |_, _| Ok(()));
+        assert_eq!(summary.unwrap().actions, 4 * 37);
+        assert!(steps.into_iter().eq(1..=37), "{threads} threads");
+    }
 }

@@ -1,0 +1,297 @@
+//! The tables that lead to actions and requests, held against the log. Their rows stand in another
+//! order than the log's, so that looking each up by itself would jump about in them. Instead a window of
+//! the log is kept as it is walked, and then each table is gone along once, in its own order.
+
+use std::thread;
+
+use kedge_protocol::Hash;
+use kedge_protocol::chain::Leaf;
+use kedge_protocol::hash::to_hex;
+use kedge_protocol::ids::IdMap;
+use kedge_protocol::record::RequestRecord;
+
+use crate::check::Fault;
+use crate::codec;
+use crate::snapshot::{ReadError, Snapshot};
+use crate::tables::Table;
+use crate::tables::meta::INDEXED_KEY;
+
+/// What a row of an index leads to.
+enum Leads {
+    /// To the action or request at this place of the window, which is the row's own.
+    To(usize),
+    /// To another part of the log than the window.
+    Elsewhere,
+    /// To nothing that is its own.
+    Astray(String),
+}
+
+/// The rows of requests and actions that lead to them, compared window by window.
+pub(super) struct Indexes<'a> {
+    snapshot: &'a Snapshot,
+    threads: usize,
+    /// Actions in a window, about: it ends with its last batch.
+    window_actions: usize,
+    /// The log's last sequence.
+    last_sequence: u64,
+    /// Up to this sequence the table of ids must lead to every action; a start finds later ones in
+    /// the log.
+    indexed: u64,
+    window: Window,
+    /// The first row, of those seen, that nothing in the log explains.
+    astray: Option<Fault>,
+}
+
+/// A part of the log: what the rows that lead to it must say.
+#[derive(Default)]
+struct Window {
+    /// The sequence before its first one.
+    before: u64,
+    /// The ids of its actions, in order.
+    ids: Vec<[u8; 16]>,
+    /// Its requests, in order: the place of the first action, and the organization's number.
+    requests: Vec<(u32, u32)>,
+    /// Organizations, numbered as they come.
+    organizations: IdMap<[u8; 16], u32>,
+}
+
+impl<'a> Indexes<'a> {
+    pub(super) fn new(
+        snapshot: &'a Snapshot,
+        threads: usize,
+        window_actions: usize,
+        last_sequence: u64,
+    ) -> Result<Self, ReadError> {
+        Ok(Self {
+            snapshot,
+            threads: threads.clamp(1, 256),
+            // Places in a window are kept in 32 bits.
+            window_actions: window_actions.clamp(1, 1 << 31),
+            last_sequence,
+            indexed: snapshot.get_number(Table::Meta, INDEXED_KEY)?.unwrap_or(0),
+            window: Window::default(),
+            astray: None,
+        })
+    }
+
+    /// Takes the log's next request into the window.
+    pub(super) fn request(&mut self, record: &RequestRecord<'_>, leaves: &[Leaf]) {
+        let window = &mut self.window;
+        let number = window.organizations.len() as u32;
+        let organization = window.organizations.entry(record.organization_id.bytes);
+        let organization = *organization.or_insert(number);
+        window
+            .requests
+            .push((window.ids.len() as u32, organization));
+        let ids = leaves.iter().map(|leaf| Hash::first_16(&leaf.content));
+        window.ids.extend(ids);
+    }
+
+    /// Behind a batch: checks the window once it is full.
+    pub(super) fn batch_ends(&mut self) -> Result<(), Fault> {
+        if self.window.ids.len() >= self.window_actions {
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// Checks what is left of the log. Where the whole of it was walked, gives the first row that
+    /// leads to nothing in it.
+    pub(super) fn finish(mut self) -> Result<Option<Fault>, Fault> {
+        if !self.window.ids.is_empty() || self.last_sequence == 0 {
+            self.check()?;
+        }
+        Ok(self.astray)
+    }
+
+    /// Goes along both tables, and begins the next window. Gives the first sequence that no row leads to.
+    fn check(&mut self) -> Result<(), Fault> {
+        let Window {
+            before,
+            ids,
+            requests,
+            ..
+        } = &self.window;
+        let last = self.last_sequence;
+        let actions = self.pass(Table::Actions, ids.len(), |key, value| {
+            self.window.action_row(last, key, value)
+        })?;
+        let table = Table::RequestsByOrganization;
+        let listed = self.pass(table, requests.len(), |key, value| {
+            self.window.request_row(last, key, value)
+        })?;
+        let must = usize::try_from(self.indexed.saturating_sub(*before)).unwrap_or(usize::MAX);
+        let action = actions.found.first_missing(must.min(ids.len()));
+        let request = listed.found.first_missing(requests.len());
+        let request = request.map(|place| requests[place].0 as usize);
+        let sequence = |place: usize| before + 1 + place as u64;
+        match (action, request) {
+            (Some(action), request) if request.is_none_or(|request| action <= request) => {
+                return Err(Fault::wrong(
+                    sequence(action),
+                    "the action's id does not lead to its sequence",
+                ));
+            }
+            (_, Some(request)) => {
+                return Err(Fault::wrong(
+                    sequence(request),
+                    "the request is not in its organization's list",
+                ));
+            }
+            _ => {}
+        }
+        let astray = actions.astray.or(listed.astray);
+        self.astray = self.astray.take().or(astray);
+        let next = &mut self.window;
+        next.before += next.ids.len() as u64;
+        next.ids.clear();
+        next.requests.clear();
+        next.organizations.clear();
+        Ok(())
+    }
+
+    /// Goes along a whole table, a part of its keys on each thread.
+    fn pass(
+        &self,
+        table: Table,
+        places: usize,
+        leads: impl Fn(&[u8], &[u8]) -> Result<Leads, ReadError> + Sync,
+    ) -> Result<Seen, ReadError> {
+        let part = |part: usize| {
+            // Keys begin with hashes, so that their first bytes spread evenly.
+            let [start, end] = [part, part + 1].map(|part| part * 256 / self.threads);
+            let mut seen = Seen::new(places);
+            let mut rows = self.snapshot.cursor(table);
+            match start {
+                0 => rows.seek_to_first(),
+                _ => rows.seek(&[start as u8]),
+            }
+            while let Some((key, value)) = rows.row()? {
+                if key.first().is_some_and(|first| usize::from(*first) >= end) {
+                    break;
+                }
+                match leads(key, value)? {
+                    Leads::To(place) => seen.found.set(place),
+                    Leads::Elsewhere => {}
+                    Leads::Astray(what) => seen.astray(table, key, &what),
+                }
+                rows.advance();
+            }
+            Ok(seen)
+        };
+        thread::scope(|scope| {
+            let part = &part;
+            let others: Vec<_> = (1..self.threads)
+                .map(|number| scope.spawn(move || part(number)))
+                .collect();
+            let mut seen = part(0);
+            for other in others {
+                let other = other.join();
+                let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                seen = seen.and_then(|seen| Ok(seen.with(other?)));
+            }
+            seen
+        })
+    }
+}
+
+impl Window {
+    /// The place of a sequence in the window.
+    fn place(&self, sequence: u64, last: u64) -> Result<usize, Leads> {
+        if !(1..=last).contains(&sequence) {
+            let what = format!("sequence {sequence}, and the log ends at {last}");
+            return Err(Leads::Astray(what));
+        }
+        sequence
+            .checked_sub(self.before + 1)
+            .map(|place| place as usize)
+            .filter(|place| *place < self.ids.len())
+            .ok_or(Leads::Elsewhere)
+    }
+
+    /// Action id → sequence.
+    fn action_row(&self, last: u64, key: &[u8], value: &[u8]) -> Result<Leads, ReadError> {
+        let sequence = codec::number(value).map_err(ReadError::row(Table::Actions, key))?;
+        Ok(match self.place(sequence, last) {
+            Ok(place) if self.ids[place] == *key => Leads::To(place),
+            Ok(_) => Leads::Astray(format!("sequence {sequence}, whose action has another id")),
+            Err(leads) => leads,
+        })
+    }
+
+    /// Organization ‖ first sequence → count of actions.
+    fn request_row(&self, last: u64, key: &[u8], value: &[u8]) -> Result<Leads, ReadError> {
+        let table = Table::RequestsByOrganization;
+        let count = codec::number(value).map_err(ReadError::row(table, key))?;
+        let Some((organization, sequence)) = key.split_first_chunk::<16>() else {
+            return Ok(Leads::Astray("no request".to_owned()));
+        };
+        let sequence = codec::number(sequence).map_err(ReadError::row(table, key))?;
+        let place = match self.place(sequence, last) {
+            Ok(place) => place,
+            Err(leads) => return Ok(leads),
+        };
+        let found = self
+            .requests
+            .binary_search_by_key(&place, |(first, _)| *first as usize);
+        let right = found.is_ok_and(|request| {
+            let end = self.requests.get(request + 1);
+            let end = end.map_or(self.ids.len(), |(first, _)| *first as usize);
+            let number = self.requests[request].1;
+            self.organizations.get(organization) == Some(&number) && count == (end - place) as u64
+        });
+        Ok(match found {
+            Ok(request) if right => Leads::To(request),
+            _ => Leads::Astray(format!(
+                "sequence {sequence}, where no request of {count} actions of this organization begins"
+            )),
+        })
+    }
+}
+
+/// What was seen on the way along a table.
+struct Seen {
+    found: Bits,
+    astray: Option<Fault>,
+}
+
+impl Seen {
+    fn new(places: usize) -> Self {
+        Self {
+            found: Bits(vec![0; places.div_ceil(64)]),
+            astray: None,
+        }
+    }
+
+    fn astray(&mut self, table: Table, key: &[u8], what: &str) {
+        self.astray.get_or_insert_with(|| Fault::Rows {
+            table,
+            what: format!("the row under key {} leads to {what}", to_hex(key)),
+        });
+    }
+
+    /// With what was seen behind it.
+    fn with(mut self, behind: Self) -> Self {
+        for (word, more) in self.found.0.iter_mut().zip(behind.found.0) {
+            *word |= more;
+        }
+        self.astray = self.astray.or(behind.astray);
+        self
+    }
+}
+
+/// A bit for each place of a window.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn set(&mut self, place: usize) {
+        self.0[place / 64] |= 1 << (place % 64);
+    }
+
+    /// The first of `places` whose bit is not set.
+    fn first_missing(&self, places: usize) -> Option<usize> {
+        let word = self.0.iter().position(|word| *word != u64::MAX)?;
+        let place = word * 64 + self.0[word].trailing_ones() as usize;
+        (place < places).then_some(place)
+    }
+}

@@ -1,0 +1,237 @@
+//! Walks a whole store and checks everything that needs no rules: headers, signatures, hashes,
+//! trees, every resource's chain, every index of the log. Batches are checked by as many threads as
+//! there are cores; what joins them is checked in order. Whoever knows the rules replays the
+//! requests on the way (`replay`) and holds the result against the state tables
+//! ([`compare_state`]).
+
+mod index;
+mod pool;
+mod resources;
+mod state;
+
+use std::thread;
+
+use kedge_protocol::chain::Leaf;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::log_tree;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::{Address, Hash};
+
+use self::index::Indexes;
+use self::resources::Resources;
+pub use self::state::{Difference, compare_state};
+use crate::check::own::Terms;
+use crate::check::{Fault, Walk, ensure};
+use crate::read::Page;
+use crate::snapshot::{ReadError, Snapshot};
+use crate::tables::Table;
+use crate::tables::anchors::AnchorRow;
+
+/// How far a walk has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Batches checked.
+    pub batches: u64,
+    /// Batches in all.
+    pub batches_total: u64,
+    /// The last sequence checked.
+    pub sequence: u64,
+}
+
+/// What was checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Batches.
+    pub batches: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Actions.
+    pub actions: u64,
+    /// Resources that actions acted on.
+    pub resources: u64,
+    /// Anchors.
+    pub anchors: u64,
+}
+
+/// How a store is checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The log that it must hold.
+    pub domain: Domain,
+    /// Who signs its headers.
+    pub sequencer: Address,
+    /// Whether the signatures of requests are checked; those of headers always are.
+    pub request_signatures: bool,
+    /// Threads that check batches.
+    pub threads: usize,
+    /// Actions that are held against the indexes at one go: 24 bytes of memory each.
+    pub window_actions: usize,
+}
+
+impl Plan {
+    /// Everything, as fast as this machine can.
+    pub fn new(domain: Domain, sequencer: Address) -> Self {
+        Self {
+            domain,
+            sequencer,
+            request_signatures: true,
+            threads: thread::available_parallelism().map_or(1, usize::from),
+            window_actions: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// Checks the whole store as the snapshot shows it. `progress` is called after each batch;
+/// `replay` with every request in order and what the leaves of its actions are made of, and may
+/// refuse it. The fault given is the first one in the order of the log.
+pub fn verify(
+    snapshot: &Snapshot,
+    plan: &Plan,
+    mut progress: impl FnMut(Progress),
+    mut replay: impl FnMut(&RequestRecord<'_>, &[Leaf]) -> Result<(), String>,
+) -> Result<Summary, Fault> {
+    let head = snapshot.head()?;
+    let terms = Terms {
+        separator: plan.domain.separator(),
+        sequencer: plan.sequencer,
+        request_signatures: plan.request_signatures,
+        batches: head.batches,
+    };
+    let mut walk = Walk::begin(snapshot, &plan.domain, 0)?;
+    let mut resources = Resources::default();
+    let (threads, window) = (plan.threads, plan.window_actions);
+    let mut indexes = Indexes::new(snapshot, threads, window, head.sequence)?;
+    let mut summary = Summary::default();
+    let walked = pool::each_batch(snapshot, terms, threads, |read| {
+        walk.join(read, |record, leaves| {
+            resources.extend(record, leaves)?;
+            indexes.request(record, leaves);
+            let first = record.first_sequence;
+            replay(record, leaves).map_err(|what| Fault::wrong(first, what))?;
+            summary.requests += 1;
+            summary.actions += leaves.len() as u64;
+            Ok(())
+        })?;
+        indexes.batch_ends()?;
+        progress(Progress {
+            batches: walk.head.batches,
+            batches_total: head.batches,
+            sequence: walk.head.sequence,
+        });
+        Ok(())
+    });
+    let indexed = indexes.finish();
+    if let Err(fault) = walked {
+        return Err(first_of(fault, indexed.err()));
+    }
+    let astray = indexed?;
+    ensure(
+        walk.head == head,
+        walk.head.sequence,
+        "the stored head is not where the last batch ends",
+    )?;
+    astray.map_or(Ok(()), Err)?;
+    summary.batches = head.batches;
+    summary.resources = resources.acted_on();
+    check_counts(snapshot, &summary)?;
+    summary.anchors = check_anchors(snapshot, &plan.domain, plan.sequencer)?;
+    Ok(summary)
+}
+
+/// The fault that ended the walk, or one of an index before it.
+fn first_of(walked: Fault, indexed: Option<Fault>) -> Fault {
+    match (walked.sequence(), indexed) {
+        (Some(walked), Some(indexed)) if indexed.sequence().is_some_and(|at| at < walked) => {
+            indexed
+        }
+        _ => walked,
+    }
+}
+
+/// Reads every table to its end that the walk has not read; those of the log hold no more rows than
+/// the log explains.
+fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
+    for &table in Table::ALL {
+        let expected = match table {
+            Table::Actions | Table::RequestsByOrganization => continue,
+            Table::Log if summary.batches > 0 => continue,
+            Table::Log => Some(0),
+            Table::Batches | Table::BatchIds | Table::Leaves => Some(summary.batches),
+            // A tree of n leaves has n - (ones of n) complete inner nodes.
+            Table::Tree => Some(2 * summary.batches - u64::from(summary.batches.count_ones())),
+            _ => None,
+        };
+        let mut rows = snapshot.cursor(table);
+        let mut count = 0u64;
+        rows.seek_to_first();
+        while rows.row()?.is_some() {
+            count += 1;
+            rows.advance();
+        }
+        if let Some(expected) = expected.filter(|expected| *expected != count) {
+            return Err(Fault::Rows {
+                table,
+                what: format!("{count} rows where the log explains {expected}"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Every anchor's checkpoint is this log's, signed.
+fn check_anchors(snapshot: &Snapshot, domain: &Domain, sequencer: Address) -> Result<u64, Fault> {
+    let separator = domain.separator();
+    let mut page = Page {
+        after: None,
+        descending: false,
+        limit: 100,
+    };
+    let mut count = 0;
+    loop {
+        let anchors = snapshot.anchors(page)?;
+        for anchor in &anchors {
+            if let Some(what) = anchor_fault(snapshot, anchor, &separator, sequencer)? {
+                return Err(Fault::Rows {
+                    table: Table::Anchors,
+                    what: format!("anchor {}: {what}", anchor.number),
+                });
+            }
+            count += 1;
+        }
+        match anchors.last() {
+            Some(last) => page.after = Some(last.number),
+            None => return Ok(count),
+        }
+    }
+}
+
+fn anchor_fault(
+    snapshot: &Snapshot,
+    anchor: &AnchorRow,
+    separator: &Hash,
+    sequencer: Address,
+) -> Result<Option<&'static str>, ReadError> {
+    let checkpoint = &anchor.checkpoint.checkpoint;
+    let signer = anchor
+        .checkpoint
+        .signature
+        .recover(&checkpoint.digest(separator));
+    if signer != Ok(sequencer) {
+        return Ok(Some("its checkpoint is not signed by the sequencer"));
+    }
+    if anchor.id != checkpoint.anchor_id()
+        || snapshot.anchor_number(anchor.id)? != Some(anchor.number)
+    {
+        return Ok(Some("its id is not its checkpoint's, or leads elsewhere"));
+    }
+    let Some(last) = anchor.last_batch() else {
+        return Ok(Some("it anchors an empty log"));
+    };
+    let Some(batch) = snapshot.batch(last)? else {
+        return Ok(Some("it anchors batches that the log does not hold"));
+    };
+    let same = batch.header.head == checkpoint.head
+        && batch.header.last_sequence() == checkpoint.sequence
+        && log_tree::root(snapshot, checkpoint.batches)? == checkpoint.history;
+    Ok((!same).then_some("its checkpoint is not what the log says"))
+}

@@ -1,0 +1,61 @@
+//! Checks batches on several threads and hands them on in their order.
+
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use crate::check::Fault;
+use crate::check::own::{OwnBatch, Reader, Terms};
+use crate::snapshot::{ReadError, Snapshot};
+
+/// Batches that a thread checks one after the other before it passes over those of the others.
+/// As many wait for their turn, so that no thread stands still while another's are joined.
+const RUN_BATCHES: u64 = 8;
+
+type Read = Result<OwnBatch, ReadError>;
+
+/// Reads and checks every batch of the log on `threads` threads. `join` gets them in order, on the
+/// caller's thread; its first fault ends it.
+pub(super) fn each_batch(
+    snapshot: &Snapshot,
+    terms: Terms,
+    threads: usize,
+    mut join: impl FnMut(Read) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let runs = terms.batches.div_ceil(RUN_BATCHES);
+    let lanes = (threads.max(1) as u64).min(runs);
+    thread::scope(|scope| {
+        let receivers: Vec<_> = (0..lanes)
+            .map(|lane| {
+                let (sender, receiver) = sync_channel(RUN_BATCHES as usize);
+                scope.spawn(move || check_lane(snapshot, terms, lane, lanes, &sender));
+                receiver
+            })
+            .collect();
+        for number in 0..terms.batches {
+            let lane = number / RUN_BATCHES % lanes;
+            let read = receivers[lane as usize].recv();
+            join(read.expect("a lane sends every batch of its runs, unless it panicked"))?;
+        }
+        Ok(())
+    })
+}
+
+/// Checks every `lanes`-th run of batches, beginning with the `lane`-th.
+fn check_lane(
+    snapshot: &Snapshot,
+    terms: Terms,
+    lane: u64,
+    lanes: u64,
+    checked: &SyncSender<Read>,
+) {
+    let mut reader = Reader::new(snapshot, terms);
+    let starts = (lane * RUN_BATCHES..terms.batches).step_by((lanes * RUN_BATCHES) as usize);
+    for start in starts {
+        for number in start..terms.batches.min(start + RUN_BATCHES) {
+            // Nobody takes what lies behind the first fault.
+            if checked.send(reader.batch(number)).is_err() {
+                return;
+            }
+        }
+    }
+}
