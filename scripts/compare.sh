@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 
-nats_version=v2.12.2
+nats_version=v2.15.2
 work=""
 pids=()
 results="${RESULTS:-$root/bench/results/$(date -u +%F)-side-by-side}"

@@ -4,6 +4,8 @@
 
 mod sample;
 
+use std::time::Duration;
+
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use kedge::signing::bus;
@@ -26,8 +28,14 @@ const SIZES: [usize; 2] = [500, 1];
 /// Keys that the sequencer remembers.
 const RECENT_KEYS_MAX: usize = 1_000_000;
 
+/// Long enough for a stage's figure to stand still.
+const MEASURE: Duration = Duration::from_millis(500);
+
 fn main() {
-    divan::main();
+    divan::Divan::default()
+        .min_time(MEASURE)
+        .config_with_args()
+        .main();
 }
 
 /// The body's JSON into actions, as the edge reads it.

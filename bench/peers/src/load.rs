@@ -45,33 +45,51 @@ pub(crate) async fn measure<A: Append>(options: &Options, connections: Vec<A>) -
     for connection in connections {
         tasks.spawn(one(connection, counted_from, until));
     }
-    let mut latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3)?;
+    let mut all = Seen::new()?;
     while let Some(seen) = tasks.join_next().await {
-        latency_us.add(seen??)?;
+        let seen = seen??;
+        all.latency_us.add(seen.latency_us)?;
+        all.groups += seen.groups;
     }
-    let records = latency_us.len() * options.records as u64;
     Ok(Told {
-        records_per_second: records as f64 / measured.as_secs_f64(),
-        latency_us,
+        records_per_second: all.groups * options.records as f64 / measured.as_secs_f64(),
+        latency_us: all.latency_us,
     })
 }
 
-async fn one<A: Append>(
-    mut connection: A,
-    counted_from: Instant,
-    until: Instant,
-) -> Result<Histogram<u64>> {
-    let mut latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3)?;
+struct Seen {
+    latency_us: Histogram<u64>,
+    /// One that was under way at an end of the measure counts by its share inside.
+    groups: f64,
+}
+
+impl Seen {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3)?,
+            groups: 0.0,
+        })
+    }
+}
+
+async fn one<A: Append>(mut connection: A, counted_from: Instant, until: Instant) -> Result<Seen> {
+    let mut seen = Seen::new()?;
     loop {
         let sent = Instant::now();
         if sent >= until {
-            return Ok(latency_us);
+            return Ok(seen);
         }
         connection.append().await?;
         let now = Instant::now();
-        if now >= counted_from && now < until {
-            let took_us = (now - sent).as_micros() as u64;
-            latency_us.record(took_us.clamp(1, LATENCY_US_MAX))?;
+        let inside = now
+            .min(until)
+            .saturating_duration_since(sent.max(counted_from));
+        if inside.is_zero() {
+            continue;
         }
+        let took = now - sent;
+        seen.groups += inside.as_secs_f64() / took.as_secs_f64();
+        let took_us = took.as_micros() as u64;
+        seen.latency_us.record(took_us.clamp(1, LATENCY_US_MAX))?;
     }
 }

@@ -8,6 +8,7 @@ mod nats;
 mod postgres;
 mod records;
 mod redis_streams;
+mod wire;
 
 use std::process::ExitCode;
 

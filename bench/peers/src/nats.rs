@@ -4,12 +4,9 @@
 //! takes (<https://docs.nats.io/reference/reference-protocols/nats-protocol>): the official one brings some
 //! 150 packages.
 
-use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-
 use crate::load::Append;
 use crate::records::{Record, groups};
+use crate::wire::Wire;
 use crate::{Options, Result};
 
 const SUBJECT: &str = "records";
@@ -17,7 +14,7 @@ const STREAM: &str = r#"{"name":"RECORDS","subjects":["records"],"storage":"file
 
 /// A connection, with its groups of messages.
 pub(crate) struct Publisher {
-    wire: Wire,
+    nats: Nats,
     groups: Vec<Vec<Record>>,
     /// One acknowledgement for a group.
     atomic: bool,
@@ -26,7 +23,7 @@ pub(crate) struct Publisher {
 
 impl Publisher {
     pub(crate) async fn open(options: &Options) -> Result<Vec<Self>> {
-        let mut first = Wire::connect(&options.address, 0).await?;
+        let mut first = Nats::connect(&options.address, 0).await?;
         // There may be none yet; what it says is not needed.
         first.ask("$JS.API.STREAM.DELETE.RECORDS", "").await?;
         let made = first.ask("$JS.API.STREAM.CREATE.RECORDS", STREAM).await?;
@@ -35,7 +32,7 @@ impl Publisher {
         let mut opened = Vec::new();
         for number in 0..options.connections {
             opened.push(Self {
-                wire: Wire::connect(&options.address, number + 1).await?,
+                nats: Nats::connect(&options.address, number + 1).await?,
                 groups: groups(number, options.records, options.bytes),
                 atomic: knows_batches && options.records > 1,
                 next: 0,
@@ -49,15 +46,15 @@ impl Append for Publisher {
     async fn append(&mut self) -> Result<()> {
         let group = &self.groups[self.next % self.groups.len()];
         let messages = if self.atomic {
-            batch(group, &self.wire.inbox, self.next)
+            batch(group, &self.nats.inbox, self.next)
         } else {
-            messages(group, &self.wire.inbox)
+            messages(group, &self.nats.inbox)
         };
         self.next += 1;
-        self.wire.stream.write_all(messages.as_bytes()).await?;
+        self.nats.wire.send(messages.as_bytes()).await?;
         let answers = if self.atomic { 1 } else { group.len() };
         for _ in 0..answers {
-            check(&self.wire.message().await?)?;
+            check(&self.nats.message().await?)?;
         }
         Ok(())
     }
@@ -104,74 +101,41 @@ fn check(answer: &[u8]) -> Result<()> {
     Ok(())
 }
 
-struct Wire {
-    stream: TcpStream,
-    /// Read and not yet looked at.
-    bytes: BytesMut,
+struct Nats {
+    wire: Wire,
     inbox: String,
 }
 
-impl Wire {
+impl Nats {
     async fn connect(address: &str, number: usize) -> Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        let mut wire = Self {
-            stream,
-            bytes: BytesMut::with_capacity(64 * 1024),
-            inbox: format!("_INBOX.{number}"),
-        };
+        let mut wire = Wire::connect(address).await?;
+        let inbox = format!("_INBOX.{number}");
         let hello = format!(
-            "CONNECT {{\"verbose\":false,\"pedantic\":false,\"headers\":true,\"name\":\"kedge-peers\"}}\r\nSUB {} 1\r\n",
-            wire.inbox
+            "CONNECT {{\"verbose\":false,\"pedantic\":false,\"headers\":true,\"name\":\"kedge-peers\"}}\r\nSUB {inbox} 1\r\n"
         );
-        wire.stream.write_all(hello.as_bytes()).await?;
-        Ok(wire)
+        wire.send(hello.as_bytes()).await?;
+        Ok(Self { wire, inbox })
     }
 
     async fn ask(&mut self, subject: &str, body: &str) -> Result<Vec<u8>> {
         let (inbox, length) = (&self.inbox, body.len());
         let text = format!("PUB {subject} {inbox} {length}\r\n{body}\r\n");
-        self.stream.write_all(text.as_bytes()).await?;
+        self.wire.send(text.as_bytes()).await?;
         self.message().await
     }
 
     /// The payload of the next message.
     async fn message(&mut self) -> Result<Vec<u8>> {
         loop {
-            let line = self.line().await?;
+            let line = self.wire.line().await?;
             if let Some(head) = line.strip_prefix("MSG ") {
                 let length = head.rsplit(' ').next().unwrap_or_default();
-                let length: usize = length.parse()?;
-                self.fill(length + 2).await?;
-                let payload = self.bytes[..length].to_vec();
-                self.bytes.advance(length + 2);
-                return Ok(payload);
+                return self.wire.counted(length.parse()?).await;
             } else if line == "PING" {
-                self.stream.write_all(b"PONG\r\n").await?;
+                self.wire.send(b"PONG\r\n").await?;
             } else if let Some(error) = line.strip_prefix("-ERR ") {
                 return Err(format!("NATS: {error}").into());
             }
         }
-    }
-
-    async fn line(&mut self) -> Result<String> {
-        loop {
-            if let Some(end) = self.bytes.windows(2).position(|pair| pair == b"\r\n") {
-                let line = String::from_utf8_lossy(&self.bytes[..end]).into_owned();
-                self.bytes.advance(end + 2);
-                return Ok(line);
-            }
-            let length = self.bytes.len() + 1;
-            self.fill(length).await?;
-        }
-    }
-
-    async fn fill(&mut self, length: usize) -> Result<()> {
-        while self.bytes.len() < length {
-            if self.stream.read_buf(&mut self.bytes).await? == 0 {
-                return Err("NATS closed the connection".into());
-            }
-        }
-        Ok(())
     }
 }
