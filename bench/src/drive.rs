@@ -138,8 +138,8 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
         tally.add(worker.join().map_err(|_| "a sending thread panicked")??)?;
     }
     let all = begun.elapsed().as_secs_f64();
-    let server = (processor_time(pid) - server_before).as_secs_f64();
-    let own = (processor_time(std::process::id()) - own_before).as_secs_f64();
+    let server = processor_time(pid).saturating_sub(server_before);
+    let own = processor_time(std::process::id()).saturating_sub(own_before);
     let seconds = match end {
         End::After { measure, .. } => measure.as_secs_f64(),
         End::Requests(_) => all,
@@ -157,11 +157,11 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
             max: tally.latency_us.max() as f64 / 1e3,
         },
         acknowledged: tally.acknowledged,
-        server_us_an_action: server * 1e6 / actions(tally.acknowledged.max(1)),
+        server_us_an_action: server.as_secs_f64() * 1e6 / actions(tally.acknowledged.max(1)),
         errors: tally.errors,
         signed_on_the_fly: tally.signed_on_the_fly,
-        server_cores: server / all,
-        generator_cores: own / all,
+        server_cores: server.as_secs_f64() / all,
+        generator_cores: own.as_secs_f64() / all,
     })
 }
 
