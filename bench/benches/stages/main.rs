@@ -55,7 +55,7 @@ fn a_parse(bencher: Bencher<'_, '_>, actions: usize) {
 #[divan::bench(args = SIZES)]
 fn b_digest(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
-    let (separator, head) = (sample.domain().separator(), sample.head);
+    let (separator, head) = (sample::domain().separator(), sample.head);
     bencher.counter(ItemsCount::new(actions)).bench(|| {
         let texts = sample.texts();
         let signature_hash = kedge_protocol::hash::keccak(&sample.signature.0);
@@ -81,7 +81,7 @@ fn d_decide(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
     let state = sample.state();
     let template = sample.template(&state);
-    let caller = sample.caller();
+    let caller = sample::caller();
     bencher.counter(ItemsCount::new(actions)).bench(|| {
         let inputs = sample.inputs();
         let decided = inputs.map(|(object, input)| {
@@ -156,7 +156,7 @@ fn h_encode(bencher: Bencher<'_, '_>, actions: usize) {
 fn i_commit(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions.min(500));
     let directory = tempfile::tempdir().expect("a directory");
-    let store = Store::open(sample.store(directory.path())).expect("a store");
+    let store = Store::open(sample::store(directory.path())).expect("a store");
     let mut sequence = 1;
     bencher
         .counter(ItemsCount::new(actions))

@@ -38,6 +38,38 @@ pub(crate) struct Sample {
     after: Vec<Object>,
 }
 
+/// What the request is signed for.
+pub(crate) fn domain() -> Domain {
+    Domain {
+        chain_id: 31_337,
+        verifying_contract: Address([5; 20]),
+    }
+}
+
+/// Who signs.
+pub(crate) fn caller() -> Caller {
+    Caller {
+        wallet_id: id(Prefix::Wallet, 1),
+        organization_id: id(Prefix::Organization, 1),
+        role: Role::Owner,
+        address: key().address(),
+    }
+}
+
+/// A store with the server's own settings.
+pub(crate) fn store(path: &Path) -> Options {
+    Options {
+        path: path.to_owned(),
+        domain: domain(),
+        sequencer: key().address(),
+        high_water_path: None,
+        block_cache_bytes: 256 * 1024 * 1024,
+        memtable_bytes: 256 * 1024 * 1024,
+        wal_bytes_max: 512 * 1024 * 1024,
+        read_only: false,
+    }
+}
+
 fn id(prefix: Prefix, number: u64) -> Id {
     Id::of_hash(prefix, &keccak(&number.to_be_bytes()))
 }
@@ -128,19 +160,10 @@ impl Sample {
             hash_actions(&sample.texts(), &sample.salt_seed, signer, &signature_hash)
         };
         let action_hashes: Vec<Hash> = hash(&sample).iter().map(|hashes| hashes.action).collect();
-        sample.digest = sample
-            .head
-            .digest(&sample.domain().separator(), &action_hashes);
+        sample.digest = sample.head.digest(&domain().separator(), &action_hashes);
         sample.signature = key().sign(&sample.digest);
         sample.contents = hash(&sample).iter().map(|hashes| hashes.content).collect();
         sample
-    }
-
-    pub(crate) fn domain(&self) -> Domain {
-        Domain {
-            chain_id: 31_337,
-            verifying_contract: Address([5; 20]),
-        }
     }
 
     /// The texts that are signed.
@@ -196,15 +219,6 @@ impl Sample {
 
     pub(crate) fn template(&self, state: &State) -> Arc<TemplateRules> {
         Arc::clone(&state.templates[&self.objects[0].template_id])
-    }
-
-    pub(crate) fn caller(&self) -> Caller {
-        Caller {
-            wallet_id: id(Prefix::Wallet, 1),
-            organization_id: id(Prefix::Organization, 1),
-            role: Role::Owner,
-            address: key().address(),
-        }
     }
 
     /// Each object with the action on it.
@@ -289,20 +303,6 @@ impl Sample {
         group.put_request(&self.record(first_sequence), &self.contents);
         for object in &self.after {
             group.put_object(object, None);
-        }
-    }
-
-    /// A store with the server's own settings.
-    pub(crate) fn store(&self, path: &Path) -> Options {
-        Options {
-            path: path.to_owned(),
-            domain: self.domain(),
-            sequencer: key().address(),
-            high_water_path: None,
-            block_cache_bytes: 256 * 1024 * 1024,
-            memtable_bytes: 256 * 1024 * 1024,
-            wal_bytes_max: 512 * 1024 * 1024,
-            read_only: false,
         }
     }
 }

@@ -108,7 +108,7 @@ impl Pipeline {
             .collect();
         Ok(Entry {
             texts,
-            body: body.clone(),
+            body,
             action_hashes,
             head,
             salt_seed,

@@ -139,7 +139,7 @@ async fn of_server(server: &Server, plan: &Arc<Plan>, options: &Options) -> Resu
         )
         .into());
     }
-    Ok(Run::driven(Subject::Kedge, plan.shape, driven))
+    Ok(Run::driven(Subject::Kedge, plan.shape, &driven))
 }
 
 async fn of_bare(
@@ -161,7 +161,7 @@ async fn of_bare(
     let bare = Server::spawn(command, PathBuf::new())?;
     let driven = measure(&bare, plan, options.end()).await?;
     bare.stop()?;
-    Ok(Run::driven(Subject::Bare, plan.shape, driven))
+    Ok(Run::driven(Subject::Bare, plan.shape, &driven))
 }
 
 /// Drives a server, away from the threads of this runtime; any refusal ends everything.

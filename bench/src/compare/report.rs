@@ -22,7 +22,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) fn driven(subject: Subject, shape: Shape, driven: Driven) -> Self {
+    pub(super) fn driven(subject: Subject, shape: Shape, driven: &Driven) -> Self {
         Self {
             subject,
             shape,
@@ -51,7 +51,7 @@ impl Subject {
         match self {
             Self::Kedge => "-",
             Self::Bare => "state, rules, nonces, credentials, limits, receipts, proofs",
-            Self::PostgresCopy => {
+            Self::PostgresCopy | Self::NatsJetstream => {
                 "signatures, chain, rules, state, receipts, proofs, limits, HTTP and JSON"
             }
             Self::PostgresChain => {
@@ -59,9 +59,6 @@ impl Subject {
             }
             Self::RedisStreams => {
                 "signatures, chain, rules, state, receipts, proofs, limits, HTTP and JSON; must fit memory"
-            }
-            Self::NatsJetstream => {
-                "signatures, chain, rules, state, receipts, proofs, limits, HTTP and JSON"
             }
         }
     }
