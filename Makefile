@@ -1,6 +1,6 @@
 # The work is done in scripts/; each says what it installs and what it does.
 .DEFAULT_GOAL := help
-.PHONY: run monitor test bench fmt lint vectors vectors-check examples fuzz deny clean help
+.PHONY: run monitor test bench compare fmt lint vectors vectors-check examples fuzz deny clean help
 
 run: ## Install what is missing, build, and serve on ./data
 	@scripts/run.sh
@@ -11,8 +11,11 @@ monitor: ## Watch a running server with Prometheus
 test: ## Install what is missing and run every check and test
 	@scripts/test.sh
 
-bench: ## Run the benchmarks
-	@scripts/bench.sh
+bench: ## Run the benchmarks (PARTS: stages bare growth restart disk searches)
+	@scripts/bench.sh $(PARTS)
+
+compare: ## Hold Kedge against PostgreSQL, Redis Streams and NATS JetStream
+	@scripts/compare.sh
 
 fmt: ## Format the Rust code
 	@scripts/cargo.sh fmt --all

@@ -1,13 +1,56 @@
 #!/usr/bin/env bash
-# Runs the benchmarks. Arguments go to `cargo bench`.
+# Runs the benchmarks. Without arguments: the stages one by one, and the server against the bare pipeline in turns. With
+# arguments: the named parts alone, of stages, bare, growth, restart, disk, searches. OUTPUT names a folder for their
+# figures as JSON, and BENCH_ARGUMENTS goes to each part that starts servers (as in BENCH_ARGUMENTS="--runs 2"). Data lies
+# in a temporary folder (TMPDIR; on a real disk, with 30 GB to spare) and is gone at the end.
+# SERVER_PROGRAM and BENCH_PROGRAM name programs that are built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 
+read -ra more <<<"${BENCH_ARGUMENTS:-}"
+output="${OUTPUT:-}"
+
+build() {
+  server="${SERVER_PROGRAM:-}" bench="${BENCH_PROGRAM:-}"
+  if [[ -z "$server" ]]; then
+    cargo build --release --locked --package kedge
+    server="$target_dir/release/kedge"
+  fi
+  if [[ -z "$bench" ]]; then
+    cargo build --release --locked --package kedge-bench
+    bench="$target_dir/release/kedge-bench"
+  fi
+}
+
+# The table goes to the folder too.
+stages() {
+  local file=/dev/null
+  [[ -z "$output" ]] || file="$output/stages.txt"
+  cargo bench --package kedge-bench --bench stages --locked | tee "$file"
+}
+
+# with_server <subcommand> <option for the file>
+with_server() {
+  local to=()
+  [[ -z "$output" ]] || to=("$2" "$output/$1.json")
+  "$bench" "$1" --server "$server" "${to[@]}" "${more[@]}"
+}
+
+[[ -z "$output" ]] || mkdir -p "$output"
 step "Tools" install_build_tools
-step "Benchmarks" cargo bench --workspace --locked "$@"
-step "Programs" cargo build --release --locked --package kedge --package kedge-bench
-step "Searches among a million objects" \
-  "$target_dir/release/kedge-bench" search --server "$target_dir/release/kedge"
+step "Programs" build
+(($#)) || set -- stages bare
+for part in "$@"; do
+  case "$part" in
+    stages) step "Stages, one by one" stages ;;
+    bare) step "The server against the bare pipeline" with_server compare --json ;;
+    growth) step "A large store against a small one" with_server growth --json ;;
+    restart) step "Restarts of a large store" with_server restart --json ;;
+    disk) step "Bytes on the disk" with_server disk --json ;;
+    searches) step "Searches among a million objects" with_server search --output ;;
+    *) die "$part is no part of the benchmarks" "name one of: stages bare growth restart disk searches" ;;
+  esac
+done
 summary "make bench"

@@ -25,8 +25,16 @@ install() {
 find_cargo
 use_compiler_cache
 install
+# The workspace, and the clients of other stores beside it, by the same rules.
+check() {
+  local manifest
+  for manifest in Cargo.toml bench/peers/Cargo.toml; do
+    cargo deny --locked --log-level warn --manifest-path "$manifest" --config deny.toml check "$@"
+  done
+}
+
 case "${1:-}" in
-  offline) cargo deny --locked --log-level warn check licenses bans sources ;;
-  all) cargo deny --locked --log-level warn check ;;
+  offline) check licenses bans sources ;;
+  all) check all ;;
   *) die "usage: scripts/deny.sh offline|all" ;;
 esac

@@ -23,6 +23,7 @@ present() {
     libclang-dev) [[ -n "${LIBCLANG_PATH:-}" ]] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
       compgen -G '/usr/lib*/libclang*.so*' >/dev/null ;;
     gcc) have cc ;;
+    postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ;;
     python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     *) have "$1" ;;
   esac
@@ -40,7 +41,8 @@ install_packages() {
   fi
   have apt-get || die "these are missing: ${missing[*]}" "install them with your system's package manager, then try again"
   say "    installing with apt: ${missing[*]}"
-  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
+  # No service is to start because its package came (invoke-rc.d asks the run level).
+  local apt=(env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o DPkg::Lock::Timeout=300)
   local by_hand="apt-get update && apt-get install ${missing[*]}"
   as_root "${apt[@]}" update || die "the package lists could not be read" "as root: $by_hand"
   as_root "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null ||

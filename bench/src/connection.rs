@@ -1,13 +1,25 @@
 //! One HTTP/1.1 connection, kept alive.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
-use hyper::Request;
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::Result;
+
+/// `host:port` of a base URL.
+pub(crate) fn authority(url: &str) -> Result<&str> {
+    Ok(url.strip_prefix("http://").ok_or("an http URL")?)
+}
+
+/// What came back.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    /// The body, if the status is no success; otherwise its bytes were read and let go.
+    pub(crate) refusal: Bytes,
+}
 
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
@@ -16,13 +28,31 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(url: &str) -> Result<Self> {
-        let authority = url.strip_prefix("http://").ok_or("an http URL")?.to_owned();
+        let authority = authority(url)?.to_owned();
         let stream = TcpStream::connect(&authority).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         // Its error comes to the sender too, with the request that meets it.
         tokio::spawn(connection);
         Ok(Self { sender, authority })
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(crate) async fn exchange(&mut self, request: Request<Full<Bytes>>) -> Result<Answer> {
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        let mut body = response.into_body();
+        let mut refusal = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            if let Some(data) = frame?.data_ref().filter(|_| !status.is_success()) {
+                refusal.extend_from_slice(data);
+            }
+        }
+        Ok(Answer {
+            status,
+            refusal: refusal.freeze(),
+        })
     }
 
     /// Sends a JSON body and gives the answer's; anything but 200 is an error.

@@ -1,12 +1,26 @@
 //! Benches that need a whole server. Each is a subcommand and a module of its own; they share the
-//! server's process, the connection, and what is told of the machine.
+//! server's process, the generator, and what is told of the machine.
 
+mod bare;
+mod compare;
 mod connection;
+mod digest;
+mod disk;
+mod drive;
+mod figures;
+mod fleet;
+mod growth;
 mod machine;
+mod requests;
+mod restart;
 mod search;
 mod server;
 
 use clap::{Parser, Subcommand};
+
+/// As the server's own: what is compared with it must not lose by the allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What can go wrong, said once at the end.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -22,12 +36,27 @@ struct Arguments {
 enum Command {
     /// Fill a server with objects and search them over HTTP.
     Search(search::Options),
+    /// Serve the bare pipeline: signatures, a hash chain and a synced log, nothing else.
+    Bare(bare::Options),
+    /// Hold the server against the bare pipeline, and against other stores, in turns.
+    Compare(compare::Options),
+    /// The cost of an action in a large store against a small one.
+    Growth(growth::Options),
+    /// How soon a server with a large store is ready again.
+    Restart(restart::Options),
+    /// Bytes on the disk for an update, table by table.
+    Disk(disk::Options),
 }
 
 #[tokio::main]
 async fn main() -> std::process::ExitCode {
     let done = match Arguments::parse().command {
         Command::Search(options) => search::run(&options).await,
+        Command::Bare(options) => bare::run(&options).await,
+        Command::Compare(options) => compare::run(&options).await,
+        Command::Growth(options) => growth::run(&options).await,
+        Command::Restart(options) => restart::run(&options).await,
+        Command::Disk(options) => disk::run(&options).await,
     };
     match done {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -1,32 +1,63 @@
-//! The real server as a process.
+//! The real server, and other programs, as processes.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use kedge_client::Client;
 
 use crate::Result;
 
-/// A running server; killed if it is dropped without being stopped.
+/// How long a server may take to be ready.
+const READY_WITHIN: Duration = Duration::from_mins(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// A running program that listens; killed if it is dropped without being stopped.
 pub(crate) struct Server {
     child: Child,
-    /// Kept open: the server must not find that nobody listens to what it prints.
+    /// Kept open: the program must not find that nobody listens to what it prints.
     _stdout: BufReader<ChildStdout>,
     pub(crate) url: String,
+    /// The operator's socket.
+    pub(crate) admin_socket: PathBuf,
+}
+
+/// What a server is started for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limits {
+    /// More is sent than any tier allows.
+    Off,
+    /// The organizations have an operator's tier.
+    On,
 }
 
 impl Server {
-    /// Starts the program on a directory, with the settings that it has by itself.
+    /// Starts the server on a directory, with the settings that it has by itself.
     pub(crate) fn start(program: &Path, data: &Path) -> Result<Self> {
-        let mut child = Command::new(program)
+        Self::start_with(program, data, Limits::Off)
+    }
+
+    /// As [`Self::start`], with the rate limiter on or off.
+    pub(crate) fn start_with(program: &Path, data: &Path, limits: Limits) -> Result<Self> {
+        let mut command = Command::new(program);
+        command
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(["--set", "embedded_chain_listen=\"127.0.0.1:0\""])
-            .args(["--set", "log_filter=error"])
-            // More is sent than any tier allows.
-            .args(["--set", "rate_limits=off"])
+            .args(["--set", "log_filter=error"]);
+        if limits == Limits::Off {
+            command.args(["--set", "rate_limits=off"]);
+        }
+        Self::spawn(command, data.join("admin.sock"))
+    }
+
+    /// Starts a program that says `listening on <url>` when it does.
+    pub(crate) fn spawn(mut command: Command, admin_socket: PathBuf) -> Result<Self> {
+        let mut child = command
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| format!("{}: {error}", program.display()))?;
+            .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         let stdout = child.stdout.take().ok_or("the server has no output")?;
         let mut stdout = BufReader::new(stdout);
         let url = (&mut stdout).lines().find_map(|line| {
@@ -38,7 +69,29 @@ impl Server {
             child,
             _stdout: stdout,
             url,
+            admin_socket,
         })
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until the server says that it is ready.
+    pub(crate) async fn ready(&self) -> Result<()> {
+        let give_up = Instant::now() + READY_WITHIN;
+        loop {
+            let ready = match Client::builder(&self.url).connect().await {
+                Ok(client) => client.ready().await,
+                Err(error) => Err(error),
+            };
+            match ready {
+                Ok(()) => return Ok(()),
+                Err(error) if Instant::now() > give_up => return Err(error.into()),
+                Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+        }
     }
 
     /// Asks the process to end, and waits for it.
@@ -51,6 +104,13 @@ impl Server {
         } else {
             Err(format!("the server ended with {status}").into())
         }
+    }
+
+    /// Ends the process where it stands, as `kill -9` does.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
     }
 }
 

@@ -1,0 +1,145 @@
+//! The log of the bare pipeline: one thread that chains and writes whatever has come meanwhile, with
+//! one write and one sync for all of it.
+
+use std::ops::Range;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use kedge_protocol::Hash;
+use kedge_protocol::action::RequestHead;
+use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::signature::Signature;
+use rocksdb::{DB, DBCompressionType, Options, WriteBatch, WriteOptions};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::Result;
+
+/// Requests that wait for the thread at the most.
+const WAITING_MAX: usize = 4_096;
+/// Bytes of rows in memory before they go to a file.
+const MEMTABLE_BYTES: usize = 128 * 1024 * 1024;
+
+/// A request whose signature holds.
+pub(super) struct Entry {
+    pub(super) body: Bytes,
+    /// Where the text of each action stands in the body.
+    pub(super) texts: Vec<Range<usize>>,
+    pub(super) action_hashes: Vec<Hash>,
+    pub(super) head: RequestHead,
+    pub(super) salt_seed: Hash,
+    pub(super) signature: Signature,
+}
+
+/// Where a request stands in the log.
+pub(super) struct Placed {
+    pub(super) first_sequence: u64,
+    pub(super) head: Hash,
+}
+
+type Waiting = (Entry, oneshot::Sender<Placed>);
+
+/// The way to the thread.
+pub(super) struct Log {
+    entries: mpsc::Sender<Waiting>,
+}
+
+impl Log {
+    /// Opens an empty log and starts its thread.
+    pub(super) fn open(path: &Path, head: Hash) -> Result<Self> {
+        let mut options = Options::default();
+        options.create_if_missing(true);
+        options.set_error_if_exists(true);
+        options.set_write_buffer_size(MEMTABLE_BYTES);
+        options.set_max_write_buffer_number(4);
+        options.set_compression_type(DBCompressionType::None);
+        options.set_bytes_per_sync(1024 * 1024);
+        let db = DB::open(&options, path)?;
+        let (entries, waiting) = mpsc::channel(WAITING_MAX);
+        let chain = Chain {
+            db,
+            head,
+            sequence: 0,
+        };
+        std::thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || chain.write_all(waiting))?;
+        Ok(Self { entries })
+    }
+
+    /// Comes back when the request is on the disk.
+    pub(super) async fn append(&self, entry: Entry) -> Result<Placed> {
+        let (reply, placed) = oneshot::channel();
+        let ended = || "the log has ended: a write failed";
+        self.entries
+            .send((entry, reply))
+            .await
+            .map_err(|_| ended())?;
+        Ok(placed.await.map_err(|_| ended())?)
+    }
+}
+
+struct Chain {
+    db: DB,
+    head: Hash,
+    sequence: u64,
+}
+
+impl Chain {
+    /// Ends with the channel, or with the first write that fails.
+    fn write_all(mut self, mut waiting: mpsc::Receiver<Waiting>) {
+        let mut durable = WriteOptions::default();
+        durable.set_sync(true);
+        let mut group: Vec<Waiting> = Vec::with_capacity(WAITING_MAX);
+        let mut placed: Vec<Placed> = Vec::with_capacity(WAITING_MAX);
+        while waiting.blocking_recv_many(&mut group, WAITING_MAX) > 0 {
+            let mut batch = WriteBatch::default();
+            placed.extend(group.iter().map(|(entry, _)| self.place(entry, &mut batch)));
+            if let Err(error) = self.db.write_opt(batch, &durable) {
+                eprintln!("kedge-bench: the bare log: {error}");
+                return;
+            }
+            for ((_, reply), placed) in group.drain(..).zip(placed.drain(..)) {
+                // Who waited may have gone.
+                let _gone = reply.send(placed);
+            }
+        }
+    }
+
+    fn place(&mut self, entry: &Entry, batch: &mut WriteBatch) -> Placed {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let timestamp_ms = since.map_or(0, |since| since.as_millis() as u64);
+        let first_sequence = self.sequence + 1;
+        let leaves: Vec<Leaf> = (first_sequence..)
+            .zip(&entry.action_hashes)
+            .map(|(sequence, action_hash)| Leaf {
+                sequence,
+                timestamp_ms,
+                content: *action_hash,
+                integrity: Hash::ZERO,
+            })
+            .collect();
+        let leaves = Leaf::hash_each(&leaves);
+        let mut row = Vec::new();
+        for (text, leaf) in entry.texts.iter().zip(&leaves) {
+            self.sequence += 1;
+            self.head = next_head(&self.head, leaf);
+            row.clear();
+            row.extend_from_slice(&self.head.0);
+            row.extend_from_slice(&timestamp_ms.to_be_bytes());
+            if self.sequence == first_sequence {
+                // With this and the texts anybody can check the signature again.
+                row.extend_from_slice(&entry.signature.0);
+                row.extend_from_slice(&entry.salt_seed.0);
+                row.extend_from_slice(&entry.head.nonce.to_be_bytes());
+                row.extend_from_slice(&entry.head.deadline_s.to_be_bytes());
+            }
+            row.extend_from_slice(&entry.body[text.clone()]);
+            batch.put(self.sequence.to_be_bytes(), &row);
+        }
+        Placed {
+            first_sequence,
+            head: self.head,
+        }
+    }
+}

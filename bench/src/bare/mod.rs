@@ -1,0 +1,65 @@
+//! The bare pipeline: the least that makes a signed action durable and puts it into a hash chain. It
+//! takes the requests of the action bus as they are, and is what the server is held against. What is
+//! not here: actors, objects and their state, nonces, limits, credentials, batches, receipts.
+
+mod http;
+mod log;
+mod pipeline;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use tokio::net::TcpListener;
+
+use crate::Result;
+
+/// Where the bare pipeline listens, and what the signatures that it checks are bound to.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Where it listens; port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:8090")]
+    listen: SocketAddr,
+    /// Its directory, made if it is not there; a temporary one by default.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// The chain id of the domain (EIP-712); a development server's by default.
+    #[arg(long, default_value_t = 31_337)]
+    chain_id: u64,
+    /// The verifying contract of the domain: /.well-known/eip712-domain.json of a server tells it.
+    #[arg(long)]
+    verifying_contract: Address,
+}
+
+/// Serves until it is ended.
+pub(crate) async fn run(options: &Options) -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let data = options.data.as_deref().unwrap_or(scratch.path());
+    let domain = Domain {
+        chain_id: options.chain_id,
+        verifying_contract: options.verifying_contract,
+    };
+    let listener = TcpListener::bind(options.listen).await?;
+    let log = log::Log::open(data, domain.separator())?;
+    let pipeline = Arc::new(pipeline::Pipeline::new(domain.separator(), log));
+    writeln!(
+        std::io::stdout(),
+        "listening on http://{}",
+        listener.local_addr()?
+    )?;
+    tokio::select! {
+        served = http::serve(listener, pipeline) => served,
+        stopped = terminated() => stopped,
+    }
+}
+
+async fn terminated() -> Result<()> {
+    let mut signal = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    signal.recv().await;
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! From a request's bytes to a checked signature, on the connection's own task.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use kedge_protocol::action::{ActionWords, Kind, RequestHead};
+use kedge_protocol::lanes::keccak_each;
+use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use kedge_protocol::signature::Signature;
+use kedge_protocol::{Address, Hash};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::log::{Entry, Log};
+use crate::Result;
+use crate::digest::action_hashes;
+
+/// What a body holds.
+#[derive(Clone, Copy)]
+pub(super) enum Shape {
+    Single,
+    Batch,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Batch<'a> {
+    #[serde(borrow)]
+    actions: Vec<Action<'a>>,
+    #[serde(default)]
+    atomic: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Action<'a> {
+    action_type: &'a str,
+    object_id: &'a str,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+/// What all requests share.
+pub(super) struct Pipeline {
+    domain_separator: Hash,
+    log: Log,
+}
+
+impl Pipeline {
+    pub(super) fn new(domain_separator: Hash, log: Log) -> Self {
+        Self {
+            domain_separator,
+            log,
+        }
+    }
+
+    /// Checks a request and has it written down; gives the answer's text.
+    pub(super) async fn take(
+        &self,
+        shape: Shape,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<String> {
+        let entry = self.check(shape, headers, body)?;
+        let count = entry.action_hashes.len();
+        let placed = self.log.append(entry).await?;
+        Ok(format!(
+            r#"{{"first_sequence":{},"count":{count},"head":"{}"}}"#,
+            placed.first_sequence, placed.head
+        ))
+    }
+
+    fn check(&self, shape: Shape, headers: &HeaderMap, body: Bytes) -> Result<Entry> {
+        let Batch { actions, atomic } = match shape {
+            Shape::Batch => serde_json::from_slice(&body)?,
+            Shape::Single => Batch {
+                actions: vec![serde_json::from_slice(&body)?],
+                atomic: false,
+            },
+        };
+        if actions.is_empty() || actions.len() > BATCH_ACTIONS_MAX {
+            return Err("a request has 1 to 500 actions".into());
+        }
+        let head = RequestHead {
+            signer: header(headers, "x-signature-address")?,
+            nonce: header(headers, "x-signature-nonce")?,
+            deadline_s: header(headers, "x-signature-deadline")?,
+            atomic,
+        };
+        let salt_seed: Hash = header(headers, "x-signature-salt")?;
+        let signature: Signature = header(headers, "x-signature")?;
+        let action_hashes = hash(&actions, &salt_seed)?;
+        let digest = head.digest(&self.domain_separator, &action_hashes);
+        let signer: Address = signature.recover(&digest)?;
+        if signer != head.signer {
+            return Err("another key signed".into());
+        }
+        // What is kept of an action: its target and payload, and what stands between them.
+        let texts = actions
+            .iter()
+            .map(|action| {
+                let target = place(&body, action.object_id);
+                let payload = place(&body, action.payload.get());
+                target.start.min(payload.start)..target.end.max(payload.end)
+            })
+            .collect();
+        Ok(Entry {
+            texts,
+            body,
+            action_hashes,
+            head,
+            salt_seed,
+            signature,
+        })
+    }
+}
+
+/// hashStruct(Action) of each, all of them side by side.
+fn hash(actions: &[Action<'_>], seed: &Hash) -> Result<Vec<Hash>> {
+    let mut hashes = Vec::with_capacity(2 * actions.len());
+    let mut texts: Vec<&str> = actions.iter().map(|action| action.object_id).collect();
+    keccak_each(&texts, &mut hashes);
+    texts.clear();
+    texts.extend(actions.iter().map(|action| action.payload.get()));
+    keccak_each(&texts, &mut hashes);
+    let (targets, payloads) = hashes.split_at(actions.len());
+    let words = actions.iter().zip(targets.iter().zip(payloads));
+    let words: Option<Vec<ActionWords>> = words
+        .map(|(action, (&target, &payload))| {
+            Some(ActionWords {
+                kind: Kind::of_text(action.action_type)?.hash(),
+                target,
+                payload,
+            })
+        })
+        .collect();
+    Ok(action_hashes(&words.ok_or("an unknown kind")?, seed))
+}
+
+/// Where a slice of the body stands in it.
+fn place(body: &[u8], slice: &str) -> Range<usize> {
+    let start = slice.as_ptr() as usize - body.as_ptr() as usize;
+    start..start + slice.len()
+}
+
+fn header<T: FromStr>(headers: &HeaderMap, name: &str) -> Result<T> {
+    let text = headers.get(name).and_then(|value| value.to_str().ok());
+    let value = text.and_then(|text| text.parse().ok());
+    value.ok_or_else(|| format!("header {name} is missing or wrong").into())
+}

@@ -1,0 +1,181 @@
+//! The server against the bare pipeline, and against what else records are kept in: in turns, on one
+//! machine, with the same records, each answered when it is on the disk.
+
+mod peers;
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_client::Client;
+use serde::Serialize;
+
+use self::peers::Peers;
+use self::report::{Report, Run};
+use crate::Result;
+use crate::drive::{Driven, End, drive};
+use crate::figures::say;
+use crate::fleet::{Fleet, Size};
+use crate::growth::scratch;
+use crate::requests::{Plan, Shape};
+use crate::server::{Limits, Server};
+
+/// Between two runs, so that what one has left to do does not fall into the next.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// What is compared, and how long.
+#[derive(clap::Args, Serialize)]
+pub(crate) struct Options {
+    /// The server's program.
+    #[arg(long, default_value = "target/release/kedge")]
+    #[serde(skip)]
+    server: PathBuf,
+    /// Where the data lies meanwhile: on a real disk, with 20 GB to spare.
+    #[arg(long)]
+    #[serde(skip)]
+    scratch: Option<PathBuf>,
+    #[command(flatten)]
+    size: Size,
+    /// What the requests hold; both, one after the other, by default.
+    #[arg(long)]
+    shape: Vec<Shape>,
+    /// How often each is measured.
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Seconds before each measure.
+    #[arg(long, default_value_t = 2)]
+    warm_up_s: u64,
+    /// Seconds of each measure.
+    #[arg(long, default_value_t = 8)]
+    duration_s: u64,
+    #[command(flatten)]
+    peers: Peers,
+    /// Where the figures are written as JSON.
+    #[arg(long)]
+    #[serde(skip)]
+    json: Option<PathBuf>,
+    /// Where the tables are written as Markdown.
+    #[arg(long)]
+    #[serde(skip)]
+    markdown: Option<PathBuf>,
+}
+
+impl Options {
+    fn end(&self) -> End {
+        End::After {
+            warm_up: Duration::from_secs(self.warm_up_s),
+            measure: Duration::from_secs(self.duration_s),
+        }
+    }
+}
+
+/// Who takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Subject {
+    Kedge,
+    Bare,
+    PostgresCopy,
+    PostgresChain,
+    RedisStreams,
+    NatsJetstream,
+}
+
+/// Measures everybody in turns, and tells.
+pub(crate) async fn run(options: &Options) -> Result<()> {
+    let scratch = scratch(options.scratch.as_deref())?;
+    let data = scratch.path().join("kedge");
+    say(&format!(
+        "{} organizations, {} objects are being made\n",
+        options.size.organizations, options.size.objects
+    ))?;
+    // Who makes a thousand organizations from one address would be limited; who measures them is not.
+    let server = Server::start(&options.server, &data)?;
+    let fleet = Arc::new(Fleet::make(&server, options.size).await?);
+    server.stop()?;
+    let server = Server::start_with(&options.server, &data, Limits::On)?;
+    server.ready().await?;
+
+    let mut subjects = vec![Subject::Kedge, Subject::Bare];
+    subjects.extend(options.peers.subjects());
+    let both = [Shape::Batch, Shape::Single];
+    let shapes = if options.shape.is_empty() {
+        &both[..]
+    } else {
+        &options.shape
+    };
+    let mut report = Report::new(options);
+    for &shape in shapes {
+        let plan = Arc::new(Plan::new(&fleet, shape));
+        for round in 0..options.runs {
+            for turn in 0..subjects.len() {
+                // Each begins a round once, so that nobody always comes behind the same one.
+                let subject = subjects[(turn + round) % subjects.len()];
+                tokio::time::sleep(SETTLE).await;
+                let run = match subject {
+                    Subject::Kedge => of_server(&server, &plan, options).await?,
+                    Subject::Bare => of_bare(scratch.path(), &fleet, &plan, options).await?,
+                    peer => options.peers.run(peer, shape, options)?,
+                };
+                say(&report::line(subject, shape, &run))?;
+                report.runs.push(run);
+            }
+        }
+    }
+    server.stop()?;
+    report.finish(options)
+}
+
+async fn of_server(server: &Server, plan: &Arc<Plan>, options: &Options) -> Result<Run> {
+    let before = sequence(&server.url).await?;
+    let driven = measure(server, plan, options.end()).await?;
+    let grown = sequence(&server.url).await? - before;
+    let acknowledged = driven.acknowledged * plan.shape.actions() as u64;
+    if grown != acknowledged {
+        return Err(format!(
+            "{acknowledged} actions were acknowledged, but the log grew by {grown}"
+        )
+        .into());
+    }
+    Ok(Run::driven(Subject::Kedge, plan.shape, &driven))
+}
+
+async fn of_bare(
+    scratch: &Path,
+    fleet: &Fleet,
+    plan: &Arc<Plan>,
+    options: &Options,
+) -> Result<Run> {
+    let data = tempfile::tempdir_in(scratch)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .args(["bare", "--listen", "127.0.0.1:0", "--data"])
+        .arg(data.path())
+        .args(["--chain-id", &fleet.domain.chain_id.to_string()])
+        .args([
+            "--verifying-contract",
+            &fleet.domain.verifying_contract.to_string(),
+        ]);
+    let bare = Server::spawn(command, PathBuf::new())?;
+    let driven = measure(&bare, plan, options.end()).await?;
+    bare.stop()?;
+    Ok(Run::driven(Subject::Bare, plan.shape, &driven))
+}
+
+/// Drives a server, away from the threads of this runtime; any refusal ends everything.
+pub(crate) async fn measure(server: &Server, plan: &Arc<Plan>, end: End) -> Result<Driven> {
+    let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
+    let driven = tokio::task::spawn_blocking(move || drive(&url, pid, &plan, end)).await??;
+    match driven.errors.first_key_value() {
+        None => Ok(driven),
+        Some((text, count)) => Err(format!("{count} requests were refused: {text}").into()),
+    }
+}
+
+/// The newest sequence of a log.
+pub(crate) async fn sequence(url: &str) -> Result<u64> {
+    let client = Client::builder(url).connect().await?;
+    Ok(client.checkpoint().await?.checkpoint.sequence)
+}

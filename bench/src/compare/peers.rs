@@ -1,0 +1,100 @@
+//! What else records are kept in. Their clients are a program of its own (bench/peers), so that none
+//! of what they depend on comes near the server.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use super::report::Run;
+use super::{Options, Subject};
+use crate::Result;
+use crate::drive::Latency;
+use crate::requests::{ACTION_BYTES, Shape};
+
+/// Where they are; those without an address take no part.
+#[derive(clap::Args, Serialize)]
+pub(crate) struct Peers {
+    /// The program with their clients.
+    #[arg(long)]
+    #[serde(skip)]
+    peers: Option<PathBuf>,
+    /// PostgreSQL, as a connection string.
+    #[arg(long)]
+    #[serde(skip)]
+    postgres: Option<String>,
+    /// Redis: host:port.
+    #[arg(long)]
+    #[serde(skip)]
+    redis: Option<String>,
+    /// NATS with JetStream: host:port.
+    #[arg(long)]
+    #[serde(skip)]
+    nats: Option<String>,
+    /// What is to be said of them, such as their versions.
+    #[arg(long)]
+    pub(super) peers_note: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Told {
+    records_per_second: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    max_ms: f64,
+}
+
+impl Peers {
+    /// Those that take part.
+    pub(super) fn subjects(&self) -> Vec<Subject> {
+        let mut subjects = Vec::new();
+        if self.postgres.is_some() {
+            subjects.extend([Subject::PostgresCopy, Subject::PostgresChain]);
+        }
+        subjects.extend(self.redis.as_ref().map(|_| Subject::RedisStreams));
+        subjects.extend(self.nats.as_ref().map(|_| Subject::NatsJetstream));
+        subjects
+    }
+
+    /// Measures one of them.
+    pub(super) fn run(&self, subject: Subject, shape: Shape, options: &Options) -> Result<Run> {
+        let (name, address) = match subject {
+            Subject::PostgresCopy => ("postgres-copy", &self.postgres),
+            Subject::PostgresChain => ("postgres-chain", &self.postgres),
+            Subject::RedisStreams => ("redis-streams", &self.redis),
+            Subject::NatsJetstream => ("nats-jetstream", &self.nats),
+            Subject::Kedge | Subject::Bare => return Err("no peer".into()),
+        };
+        let program = self.peers.as_ref().ok_or("--peers names their program")?;
+        let address = address.as_ref().ok_or("its address is missing")?;
+        let numbers = [
+            ("--records", shape.actions()),
+            ("--bytes", ACTION_BYTES),
+            ("--connections", shape.connections()),
+            ("--warm-up-s", options.warm_up_s as usize),
+            ("--duration-s", options.duration_s as usize),
+        ];
+        let mut command = Command::new(program);
+        command.args([name, address]);
+        for (option, number) in numbers {
+            command.args([option, &number.to_string()]);
+        }
+        let output = command.stderr(std::process::Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err(format!("{name}: its client ended with {}", output.status).into());
+        }
+        let told: Told = serde_json::from_slice(&output.stdout)?;
+        Ok(Run {
+            subject,
+            shape,
+            per_second: told.records_per_second,
+            latency_ms: Latency {
+                p50: told.p50_ms,
+                p99: told.p99_ms,
+                max: told.max_ms,
+            },
+            server_cores: None,
+            generator_cores: None,
+        })
+    }
+}

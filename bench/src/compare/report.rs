@@ -1,0 +1,201 @@
+//! Telling who did how much.
+
+use serde::Serialize;
+
+use super::{Options, Subject};
+use crate::Result;
+use crate::drive::{Driven, Latency};
+use crate::figures::{Spread, say, table, write_json, write_text};
+use crate::machine::{Machine, load_average};
+use crate::requests::{ACTION_BYTES, Shape};
+
+/// One measure.
+#[derive(Serialize)]
+pub(super) struct Run {
+    pub(super) subject: Subject,
+    pub(super) shape: Shape,
+    /// Actions or records.
+    pub(super) per_second: f64,
+    pub(super) latency_ms: Latency,
+    pub(super) server_cores: Option<f64>,
+    pub(super) generator_cores: Option<f64>,
+}
+
+impl Run {
+    pub(super) fn driven(subject: Subject, shape: Shape, driven: &Driven) -> Self {
+        Self {
+            subject,
+            shape,
+            per_second: driven.actions_per_second,
+            latency_ms: driven.latency_ms,
+            server_cores: Some(driven.server_cores),
+            generator_cores: Some(driven.generator_cores),
+        }
+    }
+}
+
+impl Subject {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Kedge => "Kedge",
+            Self::Bare => "bare pipeline",
+            Self::PostgresCopy => "PostgreSQL COPY",
+            Self::PostgresChain => "PostgreSQL, hash-chained",
+            Self::RedisStreams => "Redis Streams",
+            Self::NatsJetstream => "NATS JetStream",
+        }
+    }
+
+    /// What it leaves out of what the server does for the same record.
+    fn lacks(self) -> &'static str {
+        match self {
+            Self::Kedge => "-",
+            Self::Bare => "state, rules, nonces, credentials, limits, receipts, proofs",
+            Self::PostgresCopy | Self::NatsJetstream => {
+                "signatures, chain, rules, state, receipts, proofs, limits, HTTP and JSON"
+            }
+            Self::PostgresChain => {
+                "signatures, rules, state, receipts, proofs, limits, HTTP and JSON"
+            }
+            Self::RedisStreams => {
+                "signatures, chain, rules, state, receipts, proofs, limits, HTTP and JSON; must fit memory"
+            }
+        }
+    }
+}
+
+/// A line for people while it goes on.
+pub(super) fn line(subject: Subject, shape: Shape, run: &Run) -> String {
+    format!(
+        "{:<15} {:<25} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms\n",
+        shape.name(),
+        subject.name(),
+        run.per_second,
+        run.latency_ms.p50,
+        run.latency_ms.p99,
+    )
+}
+
+/// Everything of one comparison.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    program: &'static str,
+    version: &'static str,
+    options: &'a Options,
+    machine: Machine,
+    load_average_before: String,
+    load_average_after: String,
+    pub(super) runs: Vec<Run>,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(options: &'a Options) -> Self {
+        Self {
+            program: "kedge-bench compare",
+            version: env!("CARGO_PKG_VERSION"),
+            options,
+            machine: Machine::here(),
+            load_average_before: load_average(),
+            load_average_after: String::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Prints the tables and writes the files.
+    pub(super) fn finish(mut self, options: &Options) -> Result<()> {
+        self.load_average_after = load_average();
+        let text = self.markdown();
+        say(&format!("\n{text}"))?;
+        write_json(&self, options.json.as_deref())?;
+        write_text(&text, options.markdown.as_deref())
+    }
+
+    fn runs_of(&self, shape: Shape, subject: Subject) -> impl Iterator<Item = &Run> {
+        self.runs
+            .iter()
+            .filter(move |run| run.shape == shape && run.subject == subject)
+    }
+
+    fn per_second(&self, shape: Shape, subject: Subject) -> Spread {
+        Spread::of(self.runs_of(shape, subject).map(|run| run.per_second))
+    }
+
+    fn row(&self, shape: Shape, subject: Subject) -> Vec<String> {
+        let spread = self.per_second(shape, subject);
+        let [median, range] = spread.told();
+        let kedge = self.per_second(shape, Subject::Kedge);
+        let latency = |of: fn(&Latency) -> f64| {
+            Spread::of(self.runs_of(shape, subject).map(|run| of(&run.latency_ms))).median
+        };
+        vec![
+            subject.name().to_owned(),
+            median,
+            range,
+            format!("{:.2}", kedge.median / spread.median),
+            format!("{:.2}", latency(|latency| latency.p50)),
+            format!("{:.2}", latency(|latency| latency.p99)),
+            subject.lacks().to_owned(),
+        ]
+    }
+
+    fn markdown(&self) -> String {
+        let mut text = String::new();
+        let head = [
+            "who",
+            "a second, median",
+            "spread",
+            "Kedge / it",
+            "p50 ms",
+            "p99 ms",
+            "what it does not do",
+        ];
+        for shape in [Shape::Batch, Shape::Single] {
+            let mut subjects: Vec<Subject> = Vec::new();
+            for run in self.runs.iter().filter(|run| run.shape == shape) {
+                if !subjects.contains(&run.subject) {
+                    subjects.push(run.subject);
+                }
+            }
+            if subjects.is_empty() {
+                continue;
+            }
+            let rows: Vec<Vec<String>> = subjects
+                .iter()
+                .map(|subject| self.row(shape, *subject))
+                .collect();
+            text.push_str(&format!(
+                "### {}, {} connections\n\n{}\n",
+                shape.name(),
+                shape.connections(),
+                table(&head, &rows)
+            ));
+        }
+        text.push_str(&self.conditions());
+        text
+    }
+
+    fn conditions(&self) -> String {
+        let options = self.options;
+        let machine = &self.machine;
+        let mut text = format!(
+            "Records of {ACTION_BYTES} bytes, each answered when it is synced to the disk. Kedge: {} objects of {} organizations, \
+             rate limiter on with a custom tier, API keys beside the signatures. {} runs each in turns, {} s after {} s of warm-up; \
+             closed loop, the generator on the same {} cores ({}, {} MiB, Linux {}). Load average {} before, {} after.\n",
+            options.size.objects,
+            options.size.organizations,
+            options.runs,
+            options.duration_s,
+            options.warm_up_s,
+            machine.cores,
+            machine.processor,
+            machine.memory_mib,
+            machine.kernel,
+            self.load_average_before,
+            self.load_average_after,
+        );
+        if let Some(note) = &options.peers.peers_note {
+            text.push_str(&format!("\n{note}\n"));
+        }
+        text
+    }
+}

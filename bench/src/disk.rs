@@ -1,0 +1,178 @@
+//! Bytes on the disk for an update, when everything is compacted: each table's files in the list that
+//! RocksDB itself keeps of them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rocksdb::{DB, Env, Options as RocksOptions};
+use serde::Serialize;
+
+use crate::Result;
+use crate::compare::sequence;
+use crate::figures::{grouped, say, table, write_json};
+use crate::fleet::{Fleet, Size};
+use crate::growth::{fill, scratch};
+use crate::machine::Machine;
+use crate::requests::{Plan, Shape};
+use crate::server::Server;
+
+/// Tables that explain the updates: requests, leaves, headers, the log tree, what leads to an action, and
+/// the objects at every thousandth version.
+const LOG_AND_HISTORY: [&str; 8] = [
+    "log",
+    "actions",
+    "requests_by_org",
+    "leaves",
+    "batches",
+    "batch_ids",
+    "tree",
+    "milestones",
+];
+/// The objects as they are, and the ways to find them.
+const OBJECTS_AND_INDEXES: [&str; 3] = ["objects", "object_index", "property_index"];
+
+/// How the store is filled.
+#[derive(clap::Args, Serialize)]
+pub(crate) struct Options {
+    /// The server's program.
+    #[arg(long, default_value = "target/release/kedge")]
+    #[serde(skip)]
+    server: PathBuf,
+    /// Where the data lies meanwhile: on a real disk, with 2 KB to spare for each update.
+    #[arg(long)]
+    #[serde(skip)]
+    scratch: Option<PathBuf>,
+    #[command(flatten)]
+    size: Size,
+    /// Updates whose bytes are counted.
+    #[arg(long, default_value_t = 2_000_000)]
+    updates: u64,
+    /// Where the figures are written as JSON.
+    #[arg(long)]
+    #[serde(skip)]
+    json: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    program: &'static str,
+    version: &'static str,
+    options: &'a Options,
+    machine: Machine,
+    updates: u64,
+    /// Compacted, before the updates and after them.
+    bytes_before: BTreeMap<String, u64>,
+    bytes_after: BTreeMap<String, u64>,
+}
+
+/// Fills, compacts, and counts what the updates have added.
+pub(crate) async fn run(options: &Options) -> Result<()> {
+    let scratch = scratch(options.scratch.as_deref())?;
+    let data = scratch.path().join("data");
+    let server = Server::start(&options.server, &data)?;
+    let fleet = Arc::new(Fleet::make(&server, options.size).await?);
+    let before = sequence(&server.url).await?;
+    server.stop()?;
+    let bytes_before = compacted(&data)?;
+
+    let plan = Arc::new(Plan::new(&fleet, Shape::Batch));
+    let server = Server::start(&options.server, &data)?;
+    server.ready().await?;
+    fill(&server, &plan, before + options.updates).await?;
+    let updates = sequence(&server.url).await? - before;
+    server.stop()?;
+    let report = Report {
+        program: "kedge-bench disk",
+        version: env!("CARGO_PKG_VERSION"),
+        options,
+        machine: Machine::here(),
+        updates,
+        bytes_before,
+        bytes_after: compacted(&data)?,
+    };
+    say(&report.table())?;
+    write_json(&report, options.json.as_deref())
+}
+
+/// The folder in a stopped server's directory that RocksDB has written.
+fn database(data: &Path) -> Result<PathBuf> {
+    let mut folders = vec![data.to_owned()];
+    while let Some(folder) = folders.pop() {
+        if folder.join("CURRENT").exists() {
+            return Ok(folder);
+        }
+        for entry in std::fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Err(format!("{} holds no RocksDB", data.display()).into())
+}
+
+/// Compacts a stopped server's tables, each with the options that it was written with, and tells how
+/// large they are.
+fn compacted(data: &Path) -> Result<BTreeMap<String, u64>> {
+    let path = database(data)?;
+    let cache = rocksdb::Cache::new_lru_cache(64 * 1024 * 1024);
+    let (options, families): (RocksOptions, Vec<_>) =
+        RocksOptions::load_latest(&path, Env::new()?, true, cache)?;
+    let names: Vec<String> = families
+        .iter()
+        .map(|family| family.name().to_owned())
+        .collect();
+    let db = DB::open_cf_descriptors(&options, &path, families)?;
+    let mut wait = rocksdb::CompactOptions::default();
+    // Also what lies in the last level already: it may have been moved there as it was.
+    wait.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
+    let mut bytes = BTreeMap::new();
+    for name in names {
+        let family = db.cf_handle(&name).ok_or("a table that is not open")?;
+        db.flush_cf(&family)?;
+        db.compact_range_cf_opt(&family, None::<&[u8]>, None::<&[u8]>, &wait);
+        bytes.insert(name, 0);
+    }
+    for file in db.live_files()? {
+        *bytes.entry(file.column_family_name).or_default() += file.size as u64;
+    }
+    Ok(bytes)
+}
+
+impl Report<'_> {
+    fn added(&self, name: &str) -> f64 {
+        let of = |bytes: &BTreeMap<String, u64>| bytes.get(name).copied().unwrap_or(0) as f64;
+        of(&self.bytes_after) - of(&self.bytes_before)
+    }
+
+    fn table(&self) -> String {
+        let updates = self.updates as f64;
+        let of = |names: &[&str]| -> f64 { names.iter().map(|name| self.added(name)).sum() };
+        let others: Vec<&str> = self
+            .bytes_after
+            .keys()
+            .map(String::as_str)
+            .filter(|name| !LOG_AND_HISTORY.contains(name) && !OBJECTS_AND_INDEXES.contains(name))
+            .collect();
+        let row = |what: &str, bytes: f64| {
+            vec![
+                what.to_owned(),
+                grouped(bytes),
+                format!("{:.1}", bytes / updates),
+            ]
+        };
+        let mut rows = vec![
+            row("log and history", of(&LOG_AND_HISTORY)),
+            row("objects and indexes", of(&OBJECTS_AND_INDEXES)),
+            row("all others", of(&others)),
+        ];
+        let each = LOG_AND_HISTORY.iter().chain(&OBJECTS_AND_INDEXES);
+        rows.extend(each.map(|name| row(&format!("  {name}"), self.added(name))));
+        format!(
+            "\n{}\n{} updates in batches of 500; all tables compacted before them and after them.\n",
+            table(&["what", "bytes added", "an update"], &rows),
+            grouped(updates),
+        )
+    }
+}

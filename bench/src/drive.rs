@@ -1,0 +1,241 @@
+//! The generator: connections that each send their next request when the last one is answered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use crate::Result;
+use crate::connection::{Connection, authority};
+use crate::machine::processor_time;
+use crate::requests::{Plan, Signed};
+
+/// Threads that sign and send.
+const THREADS: usize = 2;
+/// Latencies up to a minute are told apart, to three digits.
+const LATENCY_US_MAX: u64 = 60_000_000;
+
+/// When it ends.
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    /// After so long, of which the first part does not count.
+    After {
+        warm_up: Duration,
+        measure: Duration,
+    },
+    /// After so many requests.
+    Requests(usize),
+}
+
+/// What was seen.
+#[derive(Clone, Serialize)]
+pub(crate) struct Driven {
+    pub(crate) seconds: f64,
+    /// Answered well inside the measure.
+    pub(crate) requests: u64,
+    pub(crate) actions_per_second: f64,
+    pub(crate) latency_ms: Latency,
+    /// Answered well, the warm-up's too.
+    pub(crate) acknowledged: u64,
+    /// Everything else, by what the server said.
+    pub(crate) errors: BTreeMap<String, u64>,
+    pub(crate) signed_on_the_fly: u64,
+    /// Cores that the server was busy on, the warm-up's too.
+    pub(crate) server_cores: f64,
+    pub(crate) generator_cores: f64,
+    /// Microseconds of a core that the server took for an action.
+    pub(crate) server_us_an_action: f64,
+}
+
+/// Milliseconds, from sending a request to its answer's last byte.
+#[derive(Clone, Copy, Default, Serialize)]
+pub(crate) struct Latency {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
+}
+
+struct Tally {
+    latency_us: Histogram<u64>,
+    acknowledged: u64,
+    errors: BTreeMap<String, u64>,
+    signed_on_the_fly: u64,
+}
+
+impl Tally {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3)?,
+            acknowledged: 0,
+            errors: BTreeMap::new(),
+            signed_on_the_fly: 0,
+        })
+    }
+
+    fn add(&mut self, other: Self) -> Result<()> {
+        self.latency_us.add(&other.latency_us)?;
+        self.acknowledged += other.acknowledged;
+        self.signed_on_the_fly += other.signed_on_the_fly;
+        for (text, count) in other.errors {
+            *self.errors.entry(text).or_default() += count;
+        }
+        Ok(())
+    }
+}
+
+struct Shared {
+    url: String,
+    host: String,
+    plan: Arc<Plan>,
+    prepared: Vec<Signed>,
+    next: AtomicUsize,
+    /// Past this number nothing is sent.
+    requests_max: usize,
+    counted_from: Instant,
+    until: Instant,
+}
+
+/// Signs, then sends. Blocks the thread.
+pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<Driven> {
+    let (warm_up, measure, requests_max) = match end {
+        End::After { warm_up, measure } => (warm_up, measure, usize::MAX),
+        End::Requests(count) => (Duration::ZERO, Duration::from_hours(12), count),
+    };
+    let seconds = (warm_up + measure).as_secs() as usize;
+    let prepare = (plan.shape.prepared_a_second() * seconds).min(requests_max);
+    let prepared = match end {
+        End::After { .. } => sign(plan, prepare)?,
+        // A filling is no measure.
+        End::Requests(_) => Vec::new(),
+    };
+    let begun = Instant::now();
+    let (server_before, own_before) = (processor_time(pid), processor_time(std::process::id()));
+    let shared = Arc::new(Shared {
+        url: url.to_owned(),
+        host: authority(url)?.to_owned(),
+        plan: Arc::clone(plan),
+        prepared,
+        next: AtomicUsize::new(0),
+        requests_max,
+        counted_from: begun + warm_up,
+        until: begun + warm_up + measure,
+    });
+    let connections = plan.shape.connections();
+    let workers: Vec<_> = (0..THREADS)
+        .map(|number| {
+            let share = connections / THREADS + usize::from(number < connections % THREADS);
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || work(&shared, share))
+        })
+        .collect();
+    let mut tally = Tally::new()?;
+    for worker in workers {
+        tally.add(worker.join().map_err(|_| "a sending thread panicked")??)?;
+    }
+    let all = begun.elapsed().as_secs_f64();
+    let server = processor_time(pid).saturating_sub(server_before);
+    let own = processor_time(std::process::id()).saturating_sub(own_before);
+    let seconds = match end {
+        End::After { measure, .. } => measure.as_secs_f64(),
+        End::Requests(_) => all,
+    };
+    let actions = |requests: u64| (requests * plan.shape.actions() as u64) as f64;
+    let at = |quantile| tally.latency_us.value_at_quantile(quantile) as f64 / 1e3;
+    let requests = tally.latency_us.len();
+    Ok(Driven {
+        seconds,
+        requests,
+        actions_per_second: actions(requests) / seconds,
+        latency_ms: Latency {
+            p50: at(0.5),
+            p99: at(0.99),
+            max: tally.latency_us.max() as f64 / 1e3,
+        },
+        acknowledged: tally.acknowledged,
+        server_us_an_action: server.as_secs_f64() * 1e6 / actions(tally.acknowledged.max(1)),
+        errors: tally.errors,
+        signed_on_the_fly: tally.signed_on_the_fly,
+        server_cores: server.as_secs_f64() / all,
+        generator_cores: own.as_secs_f64() / all,
+    })
+}
+
+fn sign(plan: &Plan, count: usize) -> Result<Vec<Signed>> {
+    let share = count.div_ceil(THREADS);
+    let parts: Vec<Result<Vec<Signed>>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let numbers = thread * share..((thread + 1) * share).min(count);
+                scope.spawn(move || numbers.map(|number| plan.sign(number)).collect())
+            })
+            .collect();
+        let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        joined
+            .map(|part| part.unwrap_or_else(|_| Err("a signing thread panicked".into())))
+            .collect()
+    });
+    let mut signed = Vec::with_capacity(count);
+    for part in parts {
+        signed.extend(part?);
+    }
+    Ok(signed)
+}
+
+/// One thread: a runtime of its own, and its share of the connections.
+fn work(shared: &Arc<Shared>, connections: usize) -> Result<Tally> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut workers = JoinSet::new();
+        for _ in 0..connections {
+            workers.spawn(send(Arc::clone(shared)));
+        }
+        let mut tally = Tally::new()?;
+        while let Some(joined) = workers.join_next().await {
+            tally.add(joined??)?;
+        }
+        Ok(tally)
+    })
+}
+
+async fn send(shared: Arc<Shared>) -> Result<Tally> {
+    let mut tally = Tally::new()?;
+    let mut connection = Connection::open(&shared.url).await?;
+    while Instant::now() < shared.until {
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        if number >= shared.requests_max {
+            break;
+        }
+        let fresh;
+        let signed = if let Some(signed) = shared.prepared.get(number) {
+            signed
+        } else {
+            tally.signed_on_the_fly += 1;
+            fresh = shared.plan.sign(number)?;
+            &fresh
+        };
+        let request = shared.plan.request(&shared.host, signed)?;
+        let sent = Instant::now();
+        let answer = connection.exchange(request).await?;
+        let now = Instant::now();
+        if !answer.status.is_success() {
+            let text = String::from_utf8_lossy(&answer.refusal);
+            let text = text.chars().take(200).collect();
+            *tally.errors.entry(text).or_default() += 1;
+            continue;
+        }
+        tally.acknowledged += 1;
+        if now >= shared.counted_from && now < shared.until {
+            let latency_us = (now - sent).as_micros() as u64;
+            let bounded = latency_us.clamp(1, LATENCY_US_MAX);
+            tally.latency_us.record(bounded)?;
+        }
+    }
+    Ok(tally)
+}

@@ -1,0 +1,123 @@
+//! Figures of several runs, and telling them: a table for people, JSON for programs.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::Result;
+
+/// Lowest, middle and highest of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Spread {
+    pub(crate) lowest: f64,
+    pub(crate) median: f64,
+    pub(crate) highest: f64,
+}
+
+impl Spread {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = |index: usize| sorted.get(index).copied().unwrap_or(0.0);
+        let (half, last) = (sorted.len() / 2, sorted.len().saturating_sub(1));
+        let median = if sorted.len() % 2 == 1 {
+            at(half)
+        } else {
+            f64::midpoint(at(half.saturating_sub(1)), at(half))
+        };
+        Self {
+            lowest: at(0),
+            median,
+            highest: at(last),
+        }
+    }
+
+    /// The median, and in brackets how far the runs lie apart.
+    pub(crate) fn told(&self) -> [String; 2] {
+        let range = format!("{} to {}", grouped(self.lowest), grouped(self.highest));
+        [grouped(self.median), range]
+    }
+}
+
+/// A whole number with its thousands apart.
+pub(crate) fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A Markdown table whose columns stand under one another.
+pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+        widest.max(head[column].chars().count())
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let mut line = String::from("|");
+        for (cell, width) in cells.zip(&widths) {
+            line.push_str(&format!(" {cell:<width$} |"));
+        }
+        line.push('\n');
+        line
+    };
+    let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+    let mut text = line(&mut head.iter().copied());
+    text.push_str(&line(&mut rules.iter().map(String::as_str)));
+    for row in rows {
+        text.push_str(&line(&mut row.iter().map(String::as_str)));
+    }
+    text
+}
+
+/// Says something to people.
+pub(crate) fn say(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Writes a report as JSON, where a file was named for it.
+pub(crate) fn write_json<T: Serialize>(report: &T, path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let text = serde_json::to_string_pretty(report)?;
+    write_text(&(text + "\n"), Some(path))
+}
+
+/// Writes a text, where a file was named for it.
+pub(crate) fn write_text(text: &str, path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_odd_and_even_counts() {
+        let of = |values: &[f64]| Spread::of(values.iter().copied()).median;
+        assert!((of(&[3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
+        assert!((of(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-9);
+        assert!(of(&[]).abs() < 1e-9);
+        let spread = Spread::of([5.0, 9.0, 7.0]);
+        assert_eq!((spread.lowest, spread.highest), (5.0, 9.0));
+    }
+
+    #[test]
+    fn tables_stand_straight() {
+        let rows = [vec!["Kedge".to_owned(), grouped(1_234_567.0)]];
+        let expected = "| who   | a second  |\n| ----- | --------- |\n| Kedge | 1,234,567 |\n";
+        assert_eq!(table(&["who", "a second"], &rows), expected);
+        assert_eq!([12.0, 999.6].map(grouped), ["12", "1,000"]);
+    }
+}

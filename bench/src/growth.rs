@@ -1,0 +1,181 @@
+//! Does an action cost more the more the store holds? Two stores of one server, a small and a large
+//! one, measured in turns with as many actions each time.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::compare::{measure, sequence};
+use crate::drive::{Driven, End};
+use crate::figures::{Spread, grouped, say, table, write_json};
+use crate::fleet::{Fleet, Size};
+use crate::machine::{Machine, load_average};
+use crate::requests::{Plan, Shape};
+use crate::server::Server;
+
+/// How the stores are filled and measured.
+#[derive(clap::Args, Serialize)]
+pub(crate) struct Options {
+    /// The server's program.
+    #[arg(long, default_value = "target/release/kedge")]
+    #[serde(skip)]
+    server: PathBuf,
+    /// Where the data lies meanwhile: on a real disk, with 1 KB to spare for each action.
+    #[arg(long)]
+    #[serde(skip)]
+    scratch: Option<PathBuf>,
+    #[command(flatten)]
+    size: Size,
+    /// Actions that the large store holds; the small one holds the mints and a first update of each object.
+    #[arg(long, default_value_t = 10_000_000)]
+    actions: u64,
+    /// Actions of each measure, as many before it to warm up.
+    #[arg(long, default_value_t = 300_000)]
+    measured: u64,
+    /// How often each store is measured.
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Where the figures are written as JSON.
+    #[arg(long)]
+    #[serde(skip)]
+    json: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    program: &'static str,
+    version: &'static str,
+    options: &'a Options,
+    machine: Machine,
+    load_average_before: String,
+    load_average_after: String,
+    small_actions: u64,
+    large_actions: u64,
+    small: Vec<Driven>,
+    large: Vec<Driven>,
+}
+
+/// Fills, measures in turns, and tells.
+pub(crate) async fn run(options: &Options) -> Result<()> {
+    let scratch = scratch(options.scratch.as_deref())?;
+    let load_average_before = load_average();
+    let (small, large) = (scratch.path().join("small"), scratch.path().join("large"));
+    let server = Server::start(&options.server, &large)?;
+    let fleet = Arc::new(Fleet::make(&server, options.size).await?);
+    let small_actions = sequence(&server.url).await?;
+    server.stop()?;
+    copy(&large, &small)?;
+
+    let plan = Arc::new(Plan::new(&fleet, Shape::Batch));
+    let server = Server::start(&options.server, &large)?;
+    server.ready().await?;
+    fill(&server, &plan, options.actions).await?;
+    let large_actions = sequence(&server.url).await?;
+    server.stop()?;
+
+    let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
+    for _ in 0..options.runs {
+        // A copy each time: a small store that is measured does not stay small.
+        let fresh = scratch.path().join("fresh");
+        copy(&small, &fresh)?;
+        of_small.push(once(options, &fresh, &plan).await?);
+        std::fs::remove_dir_all(&fresh)?;
+        of_large.push(once(options, &large, &plan).await?);
+    }
+    let report = Report {
+        program: "kedge-bench growth",
+        version: env!("CARGO_PKG_VERSION"),
+        options,
+        machine: Machine::here(),
+        load_average_before,
+        load_average_after: load_average(),
+        small_actions,
+        large_actions,
+        small: of_small,
+        large: of_large,
+    };
+    say(&report.table())?;
+    write_json(&report, options.json.as_deref())
+}
+
+/// A directory for a bench's data, gone at its end.
+pub(crate) fn scratch(within: Option<&Path>) -> Result<tempfile::TempDir> {
+    Ok(match within {
+        Some(within) => tempfile::tempdir_in(within)?,
+        None => tempfile::tempdir()?,
+    })
+}
+
+/// Updates objects until the log holds so many actions.
+pub(crate) async fn fill(server: &Server, plan: &Arc<Plan>, actions: u64) -> Result<()> {
+    let missing = actions.saturating_sub(sequence(&server.url).await?);
+    if missing == 0 {
+        return Ok(());
+    }
+    let requests = missing.div_ceil(plan.shape.actions() as u64);
+    say(&format!(
+        "{} actions are being written: ",
+        grouped(missing as f64)
+    ))?;
+    let driven = measure(server, plan, End::Requests(requests as usize)).await?;
+    let (seconds, rate) = (driven.seconds, grouped(driven.actions_per_second));
+    say(&format!("{seconds:.0} s, {rate} a second\n"))
+}
+
+async fn once(options: &Options, data: &Path, plan: &Arc<Plan>) -> Result<Driven> {
+    let server = Server::start(&options.server, data)?;
+    server.ready().await?;
+    let requests = options.measured.div_ceil(plan.shape.actions() as u64) as usize;
+    measure(&server, plan, End::Requests(requests)).await?;
+    let driven = measure(&server, plan, End::Requests(requests)).await?;
+    server.stop()?;
+    Ok(driven)
+}
+
+/// A stopped server's directory, as it is.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let status = Command::new("cp").arg("-a").args([from, to]).status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{} could not be copied", from.display()).into())
+    }
+}
+
+impl Report<'_> {
+    fn table(&self) -> String {
+        let of = |runs: &[Driven]| {
+            let rate = Spread::of(runs.iter().map(|run| run.actions_per_second));
+            let cost = Spread::of(runs.iter().map(|run| run.server_us_an_action));
+            (rate, cost)
+        };
+        let ((small_rate, small_cost), (large_rate, large_cost)) =
+            (of(&self.small), of(&self.large));
+        let row = |stored: u64, rate: &Spread, cost: &Spread| {
+            let [median, range] = rate.told();
+            let range_us = format!("{:.2} to {:.2}", cost.lowest, cost.highest);
+            let cost = format!("{:.2}", cost.median);
+            vec![grouped(stored as f64), median, range, cost, range_us]
+        };
+        let head = [
+            "actions stored",
+            "actions a second",
+            "spread",
+            "µs of a core an action",
+            "spread",
+        ];
+        let rows = [
+            row(self.small_actions, &small_rate, &small_cost),
+            row(self.large_actions, &large_rate, &large_cost),
+        ];
+        format!(
+            "\n{}\nThe large store against the small one: {:.2} times the time, {:.2} times the processor's time an action.\n",
+            table(&head, &rows),
+            small_rate.median / large_rate.median,
+            large_cost.median / small_cost.median,
+        )
+    }
+}

@@ -1,0 +1,132 @@
+//! How long a server with a large store takes to be ready: stopped in order, and killed under load.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::compare::sequence;
+use crate::drive::{End, drive};
+use crate::figures::{Spread, grouped, say, table, write_json};
+use crate::fleet::{Fleet, Size};
+use crate::growth::{fill, scratch};
+use crate::machine::{Machine, load_average};
+use crate::requests::{Plan, Shape};
+use crate::server::Server;
+
+/// How the store is filled, and how often it is opened.
+#[derive(clap::Args, Serialize)]
+pub(crate) struct Options {
+    /// The server's program.
+    #[arg(long, default_value = "target/release/kedge")]
+    #[serde(skip)]
+    server: PathBuf,
+    /// Where the data lies meanwhile: on a real disk, with 1 KB to spare for each action.
+    #[arg(long)]
+    #[serde(skip)]
+    scratch: Option<PathBuf>,
+    #[command(flatten)]
+    size: Size,
+    /// Actions that the store holds.
+    #[arg(long, default_value_t = 10_000_000)]
+    actions: u64,
+    /// How often each kind of start is measured.
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Seconds of load before the server is killed in it.
+    #[arg(long, default_value_t = 3)]
+    load_s: u64,
+    /// Where the figures are written as JSON.
+    #[arg(long)]
+    #[serde(skip)]
+    json: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    program: &'static str,
+    version: &'static str,
+    options: &'a Options,
+    machine: Machine,
+    load_average_before: String,
+    load_average_after: String,
+    /// At the end.
+    actions: u64,
+    /// Seconds from starting the program to its `/readyz` of 200.
+    after_stop_s: Vec<f64>,
+    after_kill_s: Vec<f64>,
+}
+
+/// Fills, then ends and starts the server again and again.
+pub(crate) async fn run(options: &Options) -> Result<()> {
+    let scratch = scratch(options.scratch.as_deref())?;
+    let load_average_before = load_average();
+    let data = scratch.path().join("data");
+    let mut server = Server::start(&options.server, &data)?;
+    let fleet = Arc::new(Fleet::make(&server, options.size).await?);
+    let plan = Arc::new(Plan::new(&fleet, Shape::Batch));
+    fill(&server, &plan, options.actions).await?;
+    let (mut after_stop_s, mut after_kill_s) = (Vec::new(), Vec::new());
+    for _ in 0..options.runs {
+        server.stop()?;
+        let begun = Instant::now();
+        server = Server::start(&options.server, &data)?;
+        server.ready().await?;
+        after_stop_s.push(begun.elapsed().as_secs_f64());
+        kill_under_load(server, &plan, Duration::from_secs(options.load_s)).await?;
+        let begun = Instant::now();
+        server = Server::start(&options.server, &data)?;
+        server.ready().await?;
+        after_kill_s.push(begun.elapsed().as_secs_f64());
+    }
+    let actions = sequence(&server.url).await?;
+    server.stop()?;
+    let report = Report {
+        program: "kedge-bench restart",
+        version: env!("CARGO_PKG_VERSION"),
+        options,
+        machine: Machine::here(),
+        load_average_before,
+        load_average_after: load_average(),
+        actions,
+        after_stop_s,
+        after_kill_s,
+    };
+    say(&report.table())?;
+    write_json(&report, options.json.as_deref())
+}
+
+/// Ends the process while batches are under way.
+async fn kill_under_load(server: Server, plan: &Arc<Plan>, load: Duration) -> Result<()> {
+    let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
+    let end = End::Requests(usize::MAX);
+    let driving = tokio::task::spawn_blocking(move || drive(&url, pid, &plan, end));
+    tokio::time::sleep(load).await;
+    server.kill()?;
+    match driving.await? {
+        Ok(_) => Err("the load ended before the server".into()),
+        // Its connections broke: that is what was wanted.
+        Err(_) => Ok(()),
+    }
+}
+
+impl Report<'_> {
+    fn table(&self) -> String {
+        let row = |what: &str, seconds: &[f64]| {
+            let spread = Spread::of(seconds.iter().copied());
+            let range = format!("{:.2} to {:.2}", spread.lowest, spread.highest);
+            vec![what.to_owned(), format!("{:.2}", spread.median), range]
+        };
+        let rows = [
+            row("stopped in order", &self.after_stop_s),
+            row("killed under load", &self.after_kill_s),
+        ];
+        format!(
+            "\n{}\n{} actions in the store; seconds from starting the program to /readyz.\n",
+            table(&["before the start", "ready after s", "spread"], &rows),
+            grouped(self.actions as f64),
+        )
+    }
+}

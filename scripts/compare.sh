@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Holds Kedge against PostgreSQL, Redis Streams and NATS JetStream: the same records, each answered when it is on the
+# disk, in turns on this machine. The others come from Debian and run as instances of this script's own, on free ports,
+# with their data beside Kedge's in a temporary folder (TMPDIR; on a real disk, with 40 GB to spare); all of it is gone
+# at the end. Arguments go to `kedge-bench compare`. SERVER_PROGRAM, BENCH_PROGRAM and PEERS_PROGRAM name programs that are
+# built already; RESULTS where the tables go, without the ending.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/shell.sh
+source scripts/tools.sh
+
+nats_version=v2.15.2
+work=""
+pids=()
+results="${RESULTS:-$root/bench/results/$(date -u +%F)-side-by-side}"
+
+# Ends what was started here, and nothing else. An interrupt is PostgreSQL's quick shutdown, and an end to all of them.
+clean_up() {
+  local pid
+  for pid in "${pids[@]}"; do
+    kill -INT "$pid" 2>/dev/null || true
+  done
+  for pid in "${pids[@]}"; do
+    wait "$pid" 2>/dev/null || true
+  done
+  [[ -z "$work" ]] || rm -rf "$work"
+}
+trap 'report_failed_step; clean_up' EXIT
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# wait_for <what> <command…>: until the command says yes.
+wait_for() {
+  local what="$1" tries
+  shift
+  for ((tries = 0; tries < 150; tries++)); do
+    "$@" >/dev/null 2>&1 && return
+    sleep 0.2
+  done
+  die "$what does not answer" "look at its log in $work before it is removed: $(tail -n 3 "$work/$what.log" 2>/dev/null)"
+}
+
+install_peers() {
+  install_packages python3 postgresql redis-server nats-server
+  if ! supports_sync "$(command -v nats-server)"; then
+    newer_nats
+  fi
+}
+
+# Debian 12's NATS syncs every two minutes and cannot be told to sync before it answers.
+supports_sync() {
+  printf 'jetstream { store_dir: "/nonexistent", sync_interval: always }\n' >"$work/probe.conf"
+  "$1" -t -c "$work/probe.conf" >/dev/null 2>&1
+}
+
+newer_nats() {
+  nats="$cache_dir/nats-$nats_version/nats-server"
+  if [[ ! -x "$nats" ]] && have go; then
+    say "    Debian's NATS cannot sync before it answers: building $nats_version, once"
+    GOBIN="$(dirname "$nats")" go install "github.com/nats-io/nats-server/v2@$nats_version" >"$work/go.log" 2>&1 || true
+  fi
+  [[ -x "$nats" ]] || nats=""
+}
+
+build() {
+  local target="$target_dir/peers"
+  server="${SERVER_PROGRAM:-}" bench="${BENCH_PROGRAM:-}" peers="${PEERS_PROGRAM:-}"
+  if [[ -z "$server" ]]; then
+    cargo build --release --locked --package kedge
+    server="$target_dir/release/kedge"
+  fi
+  if [[ -z "$bench" ]]; then
+    cargo build --release --locked --package kedge-bench
+    bench="$target_dir/release/kedge-bench"
+  fi
+  if [[ -z "$peers" ]]; then
+    CARGO_TARGET_DIR="$target" cargo build --release --locked --manifest-path bench/peers/Cargo.toml
+    peers="$target/release/kedge-peers"
+  fi
+}
+
+start_postgres() {
+  local bin as=()
+  bin="$(compgen -G '/usr/lib/postgresql/*/bin' | sort -V | tail -n 1)"
+  postgres_port="$(free_port)"
+  mkdir "$work/postgres"
+  # It does not run as root.
+  if ((EUID == 0)); then
+    chown postgres "$work/postgres"
+    as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+  fi
+  "${as[@]}" "$bin/initdb" -D "$work/postgres/data" --username=kedge --auth=trust >"$work/initdb.log" 2>&1 ||
+    die "initdb failed" "$(tail -n 3 "$work/initdb.log")"
+  # Its own settings but for these: room for the connections, and a log of a size that does not force checkpoints.
+  "${as[@]}" "$bin/postgres" -D "$work/postgres/data" -p "$postgres_port" -k "$work/postgres" \
+    -c listen_addresses=127.0.0.1 -c max_connections=200 -c shared_buffers=512MB -c max_wal_size=4GB \
+    -c fsync=on -c synchronous_commit=on >"$work/postgres.log" 2>&1 &
+  pids+=($!)
+  wait_for postgres "$bin/pg_isready" -q -h 127.0.0.1 -p "$postgres_port"
+  "$bin/createdb" -h 127.0.0.1 -p "$postgres_port" -U kedge kedge
+  postgres_said="$("$bin/postgres" --version)"
+}
+
+start_redis() {
+  redis_port="$(free_port)"
+  mkdir "$work/redis"
+  redis-server --port "$redis_port" --bind 127.0.0.1 --dir "$work/redis" --appendonly yes --appendfsync always \
+    --save "" --auto-aof-rewrite-percentage 0 --daemonize no >"$work/redis.log" 2>&1 &
+  pids+=($!)
+  wait_for redis redis-cli -p "$redis_port" ping
+  redis_said="$(redis-server --version | awk '{print $1, $2, $3}')"
+}
+
+start_nats() {
+  nats_port="$(free_port)"
+  local program="${nats:-$(command -v nats-server)}" sync="sync_interval: always"
+  nats_said="$("$program" --version), synced before each answer"
+  if ! supports_sync "$program"; then
+    sync=""
+    nats_said="$("$program" --version): NOT durable, it syncs every two minutes whatever it is told"
+  fi
+  printf 'listen: "127.0.0.1:%s"\nmax_payload: 1MB\njetstream { store_dir: "%s", max_file_store: 64GB, %s }\n' \
+    "$nats_port" "$work/nats" "$sync" >"$work/nats.conf"
+  "$program" -c "$work/nats.conf" >"$work/nats.log" 2>&1 &
+  pids+=($!)
+  wait_for nats grep -q "Server is ready" "$work/nats.log"
+}
+
+start() {
+  start_postgres
+  start_redis
+  start_nats
+  say "    $postgres_said, port $postgres_port"
+  say "    $redis_said, port $redis_port"
+  say "    $nats_said, port $nats_port"
+}
+
+compare() {
+  local note="PostgreSQL: $postgres_said, COPY of 500 rows a transaction or INSERT of one, and a function that chains with \
+SHA-256. Redis: $redis_said, appendfsync always, XADDs in one pipeline. NATS: $nats_said, messages in atomic batches (one \
+by one before 2.12). They are sent plain records over their own protocols, without signatures, and keep no state but them."
+  "$bench" compare --server "$server" --scratch "$work" --peers "$peers" \
+    --postgres "host=127.0.0.1 port=$postgres_port user=kedge dbname=kedge" \
+    --redis "127.0.0.1:$redis_port" --nats "127.0.0.1:$nats_port" --peers-note "$note" \
+    --json "$results.json" --markdown "$results.md" "$@"
+  say "    written to $results.md and .json"
+}
+
+work="$(mktemp -d)"
+chmod 755 "$work"
+nats="" server="" bench="" peers=""
+step "Tools" install_build_tools
+step "PostgreSQL, Redis, NATS" install_peers
+step "Programs" build
+step "Instances of their own" start
+step "Side by side" compare "$@"
+summary "make compare"
