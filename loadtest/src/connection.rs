@@ -41,6 +41,8 @@ pub(crate) struct Answer<'a> {
     /// `Retry-After`, in seconds.
     pub(crate) retry_after_s: Option<u64>,
     pub(crate) etag: Option<&'a str>,
+    /// Where `RateLimit` says that the nearest limit is used up: seconds until it is not.
+    pub(crate) used_up_s: Option<u64>,
 }
 
 /// What an answer's head says, as places in the buffer.
@@ -50,6 +52,7 @@ struct Head {
     body_bytes: usize,
     retry_after_s: Option<u64>,
     etag: Option<(usize, usize)>,
+    used_up_s: Option<u64>,
 }
 
 /// A connection.
@@ -97,6 +100,7 @@ impl Connection {
             body: &self.buffer[head.head_bytes..head.head_bytes + head.body_bytes],
             retry_after_s: head.retry_after_s,
             etag: etag.and_then(|etag| std::str::from_utf8(etag).ok()),
+            used_up_s: head.used_up_s,
         })
     }
 
@@ -171,10 +175,11 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
         body_bytes: 0,
         retry_after_s: None,
         etag: None,
+        used_up_s: None,
     };
     let bodiless = status == 204 || status == 304;
     let mut told = bodiless;
-    for field in response.headers.iter() {
+    for field in &*response.headers {
         let text = || std::str::from_utf8(field.value).ok();
         if field.name.eq_ignore_ascii_case("content-length") && !bodiless {
             let length = text().and_then(|text| text.parse().ok());
@@ -184,6 +189,8 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
             told = true;
         } else if field.name.eq_ignore_ascii_case("retry-after") {
             head.retry_after_s = text().and_then(|text| text.parse().ok());
+        } else if field.name.eq_ignore_ascii_case("ratelimit") {
+            head.used_up_s = text().and_then(used_up_s);
         } else if field.name.eq_ignore_ascii_case("etag") {
             let from = field.value.as_ptr() as usize - bytes.as_ptr() as usize;
             head.etag = Some((from, from + field.value.len()));
@@ -194,6 +201,13 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
     } else {
         Err(Error::Answer("an answer without Content-Length".to_owned()))
     }
+}
+
+/// Of the nearest limit, which comes first (`"tier-minute";r=0;t=37`): the seconds, if nothing is left.
+fn used_up_s(field: &str) -> Option<u64> {
+    let mut parameters = field.split(',').next()?.split(';').map(str::trim);
+    parameters.find(|parameter| *parameter == "r=0")?;
+    parameters.next()?.strip_prefix("t=")?.parse().ok()
 }
 
 #[cfg(test)]
@@ -226,6 +240,14 @@ mod tests {
                 .is_some()
         );
         assert!(parse(b"SSH-2.0\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn limits_that_are_used_up() {
+        let none = r#""tier-minute";r=0;t=37, "tier-day";r=900;t=5000"#;
+        assert_eq!(used_up_s(none), Some(37));
+        assert_eq!(used_up_s(r#""tier-minute";r=10;t=37"#), None);
+        assert_eq!(used_up_s(""), None);
     }
 
     #[tokio::test]

@@ -28,6 +28,7 @@ mod send;
 mod server;
 mod setup;
 mod targets;
+mod texts;
 mod workload;
 
 use std::io::Write as _;

@@ -28,8 +28,6 @@ use crate::setup::{self, Fleet};
 const TOP_WARM_UP_S: u64 = 1;
 /// How long memory is left to settle before it is looked at.
 const SETTLE: Duration = Duration::from_secs(3);
-/// Samples above which no more receipts are verified after a run.
-const OBJECTS_A_PASS_MIN: usize = 1;
 
 /// Everything that the runs share.
 pub(crate) struct Bench {
@@ -220,7 +218,7 @@ impl Bench {
                 let top = over.collected.total.requests as f64 / over.part.measured_s;
                 if top < 1.0 {
                     return Err(Error::Broken(
-                        "the closed loop before reached nothing".to_owned(),
+                        "the closed loop that --rate refers to reached nothing: is the server at its limits?".to_owned(),
                     ));
                 }
                 Ok((Some(top * share), Some((over.part, top))))
@@ -239,6 +237,7 @@ impl Bench {
             connections: options.connections(),
             limits: options.limits(),
             if_match: options.if_match,
+            overload: rate.is_some() && options.scenario == Scenario::Overload,
             verify: options.verify,
             samples: if options.verify == Verify::All {
                 0
@@ -293,7 +292,7 @@ impl Bench {
             self.options.objects_each(),
             self.options.actions_a_request(),
         );
-        let chunks = (each / batch).max(OBJECTS_A_PASS_MIN);
+        let chunks = (each / batch).max(1);
         let touched = self.options.organizations * (chunks * batch).min(each);
         let mut resident = Vec::with_capacity(3);
         let mut look = || {

@@ -47,8 +47,8 @@ pub(crate) fn over_time(unit: &str, lines: &[Line]) -> Result<String> {
         0.0..last,
         0.0..top,
         ("seconds", unit),
-        &plain,
-        &plain,
+        &|value| plain(*value),
+        &|value| plain(*value),
     )
 }
 
@@ -66,7 +66,10 @@ pub(crate) fn latencies(percentiles: &[(f64, f64)]) -> Result<String> {
     let (lowest, highest) = if points.is_empty() {
         (0.1, 1.0)
     } else {
-        (lowest * 0.8, highest * 1.25)
+        // Whole decades, so that the axis has numbers.
+        let decade = |exponent: f64| 10.0_f64.powf(exponent);
+        let (low, high) = (lowest.log10().floor(), highest.log10().ceil());
+        (decade(low), decade(high.max(low + 1.0)))
     };
     let share = |nines: &f64| {
         if (nines - nines.round()).abs() > 1e-6 {
@@ -90,12 +93,12 @@ pub(crate) fn latencies(percentiles: &[(f64, f64)]) -> Result<String> {
         y,
         ("requests answered within", "ms"),
         &share,
-        &plain,
+        &|value| plain(*value),
     )
 }
 
 /// A number for an axis: 1.5k, 3M.
-fn plain(value: &f64) -> String {
+fn plain(value: f64) -> String {
     let short = |value: f64, unit: &str| {
         let text = format!("{value:.2}");
         let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -104,7 +107,7 @@ fn plain(value: &f64) -> String {
     match value.abs() {
         large if large >= 1e6 => short(value / 1e6, "M"),
         large if large >= 1e4 => short(value / 1e3, "k"),
-        _ => short(*value, ""),
+        _ => short(value, ""),
     }
 }
 
@@ -129,8 +132,8 @@ where
         let mut chart = ChartBuilder::on(&area)
             .margin(8)
             .margin_right(24)
-            .x_label_area_size(38)
-            .y_label_area_size(58)
+            .x_label_area_size(42)
+            .y_label_area_size(64)
             .build_cartesian_2d(x, y)
             .map_err(failed)?;
         chart
@@ -138,8 +141,8 @@ where
             .bold_line_style(GREY.mix(0.3))
             .light_line_style(GREY.mix(0.0))
             .axis_style(GREY)
-            .label_style((FONT, 12))
-            .axis_desc_style((FONT, 12))
+            .label_style((FONT, 14))
+            .axis_desc_style((FONT, 14))
             .x_desc(x_name)
             .y_desc(y_name)
             .x_label_formatter(&|value| x_label(value))
@@ -161,7 +164,7 @@ where
             chart
                 .configure_series_labels()
                 .position(SeriesLabelPosition::LowerRight)
-                .label_font((FONT, 12))
+                .label_font((FONT, 14))
                 .draw()
                 .map_err(failed)?;
         }
@@ -180,14 +183,14 @@ mod tests {
         let svg = over_time("ms", &[line(), line()]).unwrap();
         assert!(svg.starts_with("<svg") && svg.contains("polyline") && svg.contains("30k"));
         assert!(over_time("ms", &[]).unwrap().contains("<svg"));
-        let svg = latencies(&[(0.5, 1.0), (0.99, 20.0), (1.0, 400.0)]).unwrap();
+        let svg = latencies(&[(0.5, 1.0), (0.999, 20.0), (1.0, 400.0)]).unwrap();
         assert!(svg.contains("99 %") && svg.contains("polyline"));
         assert!(latencies(&[]).unwrap().contains("<svg"));
     }
 
     #[test]
     fn numbers_of_axes() {
-        let texts = [0.0, 2.5, 950.0, 12_500.0, 3e6].map(|value| plain(&value));
+        let texts = [0.0, 2.5, 950.0, 12_500.0, 3e6].map(plain);
         assert_eq!(texts, ["0", "2.5", "950", "12.5k", "3M"]);
     }
 }

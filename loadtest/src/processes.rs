@@ -10,6 +10,7 @@ use std::thread;
 
 use indicatif::ProgressBar;
 use kedge_protocol::Id;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use crate::check::Trust;
@@ -72,6 +73,7 @@ struct Worker {
 
 impl Worker {
     fn new(mut order: Order, bar: &ProgressBar) -> Result<Self> {
+        raise_open_files();
         let organizations = std::mem::take(&mut order.organizations);
         let separator = order.trust.domain.separator();
         let workload = Workload::new(
@@ -105,6 +107,17 @@ impl Worker {
             report,
         )
     }
+}
+
+/// Each connection is an open file: as many as the system lets this process have.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // Where it cannot be raised, connecting says what is missing.
+    let _ = setrlimit(Resource::Nofile, most);
 }
 
 /// Carries an order out, here or in processes of their own.

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -42,6 +42,9 @@ pub(crate) struct Phase {
     pub(crate) connections: usize,
     pub(crate) limits: Limits,
     pub(crate) if_match: bool,
+    /// What the server refuses, or breaks off, is what is looked for; latencies count from sending,
+    /// because what waits before that waits for this program.
+    pub(crate) overload: bool,
     pub(crate) verify: Verify,
     pub(crate) samples: u32,
     /// The log's last sequence before it.
@@ -151,6 +154,8 @@ pub(crate) struct Load {
     pub(crate) end: Instant,
     /// For each organization: until when it waits, in milliseconds from the start.
     pub(crate) waits_until_ms: Vec<AtomicU64>,
+    /// A limit has refused something: a server whose limits are off tells numbers too.
+    pub(crate) is_limited: AtomicBool,
     /// Where answers go that are verified while the load runs.
     pub(crate) to_verify: Option<mpsc::Sender<Sample>>,
 }
@@ -206,6 +211,7 @@ pub(crate) fn drive(
         start,
         measure_from,
         end: measure_from + duration,
+        is_limited: AtomicBool::new(false),
         to_verify: sender,
         phase,
     });
@@ -295,7 +301,9 @@ fn finish(load: &Load, part: &mut Part, rest: &mut Interval) {
         .filter(|due| *due >= load.measure_from)
     {
         part.never_begun += 1;
-        rest.record(now - due);
+        if !load.phase.overload {
+            rest.record(now - due);
+        }
     }
     let measured = now
         .min(load.end)
@@ -395,7 +403,7 @@ impl Load {
 
     /// Whether a request counts in the measure: an open loop's by when it was due.
     pub(crate) fn is_measured(&self, due: Option<Instant>, answered: Instant) -> bool {
-        let time = due.unwrap_or(answered);
+        let time = due.filter(|_| !self.phase.overload).unwrap_or(answered);
         time >= self.measure_from && time < self.end
     }
 

@@ -25,14 +25,15 @@ const RETRY_AFTER_S_DEFAULT: u64 = 60;
 
 /// What became of one sending.
 enum Sent {
-    /// Done: with the entity tag of a condition's next use.
     Done,
     /// To be sent again after so many seconds.
     Limited(u64),
     /// The condition did not hold.
     Conflict,
     /// Counted as what it is.
-    Failed { busy: bool },
+    Failed {
+        busy: bool,
+    },
 }
 
 /// Runs one connection until the load's end.
@@ -50,10 +51,17 @@ pub(crate) async fn connection(load: Arc<Load>, local: Rc<Local>) -> Result<()> 
         if let Some(due) = slot.due {
             alarm.until(due).await?;
         }
-        let begun = slot.due.unwrap_or_else(Instant::now);
+        let begun = slot
+            .due
+            .filter(|_| !load.phase.overload)
+            .unwrap_or_else(Instant::now);
         if let Err(error) = sender.carry_out(slot, begun).await {
-            local.count(|interval| interval.error(&format!("no answer: {error}")));
-            sender.broken += 1;
+            if load.phase.overload {
+                local.count(|interval| interval.refuse("connection broken off"));
+            } else {
+                local.count(|interval| interval.error(&format!("no answer: {error}")));
+                sender.broken += 1;
+            }
             if sender.broken == BROKEN_MAX {
                 return Ok(());
             }
@@ -96,6 +104,7 @@ impl Sender<'_> {
                 Sent::Limited(wait_s) => {
                     let wait = Duration::from_secs(wait_s);
                     if Instant::now() + wait >= self.load.end {
+                        tokio::time::sleep(PAUSE).await;
                         return Ok(());
                     }
                     tokio::time::sleep(wait).await;
@@ -125,15 +134,14 @@ impl Sender<'_> {
         self.load.workload.sign(number)
     }
 
-    async fn wait_turn(&self, organization: usize) {
+    /// How long an organization has to wait for its limits, if it does.
+    fn waits_s(&self, organization: usize) -> Option<u64> {
         if self.load.phase.limits == Limits::Operator {
-            return;
+            return None;
         }
         let until_ms = self.load.waits_until_ms[organization].load(Ordering::Relaxed);
         let wait_ms = until_ms.saturating_sub(self.load.now_ms());
-        if wait_ms > 0 {
-            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-        }
+        (wait_ms > 0).then_some(wait_ms.div_ceil(1_000))
     }
 
     async fn read(&mut self, number: u64, slot: Slot, begun: Instant) -> Result<Sent> {
@@ -166,7 +174,10 @@ impl Sender<'_> {
     ) -> Result<Sent> {
         let (load, local) = (self.load, self.local);
         let organization = load.workload.organization_of(number);
-        self.wait_turn(organization).await;
+        if let Some(wait_s) = self.waits_s(organization) {
+            local.count(|interval| interval.limited += 1);
+            return Ok(Sent::Limited(wait_s));
+        }
         if load.phase.if_match && self.etag.is_empty() {
             self.fetch_tag(number).await?;
         }
@@ -188,6 +199,10 @@ impl Sender<'_> {
         if !answer.status.is_success() {
             self.etag.clear();
             return Ok(refused(load, local, &answer, Some(organization)));
+        }
+        let is_limited = load.is_limited.load(Ordering::Relaxed);
+        if let Some(wait_s) = answer.used_up_s.filter(|_| is_limited) {
+            load.wait(organization, wait_s);
         }
         if load.phase.if_match {
             answer.etag.unwrap_or_default().clone_into(&mut self.etag);
@@ -270,6 +285,7 @@ fn refused(load: &Load, local: &Local, answer: &Answer<'_>, organization: Option
     let status = answer.status;
     if status == StatusCode::TOO_MANY_REQUESTS && load.phase.limits == Limits::Honour {
         let wait_s = answer.retry_after_s.unwrap_or(RETRY_AFTER_S_DEFAULT);
+        load.is_limited.store(true, Ordering::Relaxed);
         local.count(|interval| interval.limited += 1);
         if let Some(organization) = organization {
             load.wait(organization, wait_s);

@@ -13,11 +13,8 @@ use kedge_protocol::{Hash, Id};
 use crate::error::{Error, Result};
 use crate::fleet::Organization;
 use crate::options::{Options, Scenario};
+use crate::texts::{Heads, VARIANTS, bus_action, payload, push_hex, transfers};
 
-/// Payloads that take turns, so that every update changes something.
-const VARIANTS: usize = 2;
-/// `obj_` and 26 digits.
-const OBJECT_ID_BYTES: usize = 30;
 /// How much longer than its run a signature is good.
 const DEADLINE_MARGIN: Duration = Duration::from_hours(1);
 
@@ -41,14 +38,6 @@ pub(crate) enum Step {
     Write(u64),
     /// The read with this number.
     Read(u64),
-}
-
-/// The parts of an organization's heads that do not change.
-struct Heads {
-    /// Of a signed request, up to the length of its body.
-    write: Vec<u8>,
-    /// Of a read, from behind its path.
-    read: Vec<u8>,
 }
 
 /// Something to be read.
@@ -95,7 +84,7 @@ impl Workload {
         let run = Duration::from_secs(options.warm_up_s + options.duration_s + options.top_s);
         let heads = organizations
             .iter()
-            .map(|organization| heads(organization, authority, hot, options))
+            .map(|organization| Heads::new(organization, authority, hot, options))
             .collect();
         let mut workload = Self {
             scenario,
@@ -332,46 +321,6 @@ impl Workload {
     }
 }
 
-fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend_from_slice(b"0x");
-    for byte in bytes {
-        let digits = [
-            DIGITS[usize::from(byte >> 4)],
-            DIGITS[usize::from(byte & 15)],
-        ];
-        out.extend_from_slice(&digits);
-    }
-}
-
-fn heads(
-    organization: &Organization,
-    authority: &str,
-    hot: Option<Id>,
-    options: &Options,
-) -> Heads {
-    let credentials = organization.credentials();
-    let address = organization.key.address();
-    let line = match hot.filter(|_| options.if_match) {
-        Some(object) => format!("PATCH /objects/{object}"),
-        None if options.is_batch() => "POST /ebus/actions/batch".to_owned(),
-        None => "POST /ebus/actions".to_owned(),
-    };
-    let prefer = if options.minimal {
-        "prefer: return=minimal\r\n"
-    } else {
-        ""
-    };
-    let write = format!(
-        "{line} HTTP/1.1\r\nhost: {authority}\r\n{credentials}content-type: application/json\r\n{prefer}x-signature-address: {address}\r\n"
-    );
-    let read = format!(" HTTP/1.1\r\nhost: {authority}\r\n{credentials}\r\n");
-    Heads {
-        write: write.into_bytes(),
-        read: read.into_bytes(),
-    }
-}
-
 fn readable(organizations: &[Organization], scenario: Scenario) -> Vec<Readable> {
     let mut readable = Vec::new();
     for (number, organization) in (0..).zip(organizations) {
@@ -394,38 +343,6 @@ fn readable(organizations: &[Organization], scenario: Scenario) -> Vec<Readable>
         }
     }
     readable
-}
-
-/// A payload that makes target and payload `action_bytes` long.
-fn payload(variant: usize, action_bytes: usize) -> String {
-    let [state, place] = [["in transit", "8.5417"], ["at a depot", "7.4474"]][variant % VARIANTS];
-    let text = |note: &str| {
-        format!(
-            r#"{{"properties":{{"state":"{state}","step":{variant},"place":{place},"note":"{note}"}}}}"#
-        )
-    };
-    let filled = OBJECT_ID_BYTES + text("").len();
-    text(&"n".repeat(action_bytes.saturating_sub(filled)))
-}
-
-/// Two for each organization.
-fn transfers(organizations: &[Organization]) -> Vec<String> {
-    let recipients = organizations.iter().flat_map(|o| o.recipients.iter());
-    recipients
-        .map(|address| format!(r#"{{"to":"{address}"}}"#))
-        .collect()
-}
-
-fn bus_action(kind: &Kind, (target, payload): &(Id, &str)) -> String {
-    let (text, member) = (
-        kind.text(),
-        if *kind == Kind::Mint {
-            "template_id"
-        } else {
-            "object_id"
-        },
-    );
-    format!(r#"{{"action_type":"{text}","{member}":"{target}","payload":{payload}}}"#)
 }
 
 #[cfg(test)]
@@ -468,17 +385,6 @@ pub(crate) mod tests {
             .collect();
         let hot = organizations[0].objects.first().copied();
         Workload::new(organizations, hot, Hash::ZERO, "h:1", &options)
-    }
-
-    #[test]
-    fn payloads_have_the_asked_length_and_differ() {
-        let target = "obj_7h8rh8fgrh07gkqn56z16p8nc6";
-        let texts: Vec<String> = (0..VARIANTS).map(|variant| payload(variant, 286)).collect();
-        for text in &texts {
-            assert_eq!(target.len() + text.len(), 286);
-            assert!(serde_json::from_str::<serde_json::Value>(text).is_ok());
-        }
-        assert_ne!(texts[0], texts[1]);
     }
 
     #[test]
