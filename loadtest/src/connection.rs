@@ -85,13 +85,9 @@ impl Connection {
             self.send(head, body).await?;
             self.receive().await
         };
-        let head = match tokio::time::timeout(PATIENCE, exchange).await {
-            Ok(received) => received?,
-            Err(_) => {
-                let patience_s = PATIENCE.as_secs();
-                return Err(Error::Answer(format!("no answer within {patience_s} s")));
-            }
-        };
+        let received = tokio::time::timeout(PATIENCE, exchange).await;
+        let late = |_| Error::Answer(format!("no answer within {} s", PATIENCE.as_secs()));
+        let head = received.map_err(late)??;
         let status = StatusCode::from_u16(head.status)
             .map_err(|_| Error::Answer(format!("status {} is none", head.status)))?;
         let etag = head.etag.map(|(from, to)| &self.buffer[from..to]);

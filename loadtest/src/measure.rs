@@ -44,6 +44,9 @@ pub(crate) struct Bench {
     _server: Option<Server>,
 }
 
+/// The closed loop that a rate refers to: what it found, and how many requests a second it reached.
+type Top = (Part, f64);
+
 /// A phase that is over.
 struct Over {
     part: Part,
@@ -201,7 +204,7 @@ impl Bench {
     }
 
     /// The open loop's rate, and the closed loop that it refers to, if it does.
-    fn rate(&mut self, base: u64) -> Result<(Option<f64>, Option<(Part, f64)>)> {
+    fn rate(&mut self, base: u64) -> Result<(Option<f64>, Option<Top>)> {
         match self.options.rate() {
             None => Ok((None, None)),
             Some(Rate::PerSecond(rate)) => Ok((Some(rate), None)),

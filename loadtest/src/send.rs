@@ -247,20 +247,16 @@ fn acknowledge(
     let asked = load.workload.actions() as u64;
     let claim = answer::claim(answer.body, asked);
     let mut part = local.part.borrow_mut();
-    let done = match claim {
-        Some(claim) => {
-            part.claims.add(claim.first, claim.count);
-            part.acknowledged_each[organization] += claim.count;
-            claim.count
-        }
-        None => {
-            part.unknown += asked;
-            part.problem(format!(
-                "request {number}: the answer names no place in the log"
-            ));
-            0
-        }
-    };
+    if let Some(claim) = claim {
+        part.claims.add(claim.first, claim.count);
+        part.acknowledged_each[organization] += claim.count;
+    } else {
+        part.unknown += asked;
+        part.problem(format!(
+            "request {number}: the answer names no place in the log"
+        ));
+    }
+    let done = claim.map_or(0, |claim| claim.count);
     drop(part);
     local.count(|interval| {
         interval.succeeded += 1;
