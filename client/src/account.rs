@@ -113,7 +113,8 @@ impl Account {
         tokens.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn access_token(&self) -> Result<String> {
+    /// The access token as it stands now, for requests that this client does not send itself.
+    pub fn access_token(&self) -> Result<String> {
         let tokens = self.tokens().ok_or_else(not_logged_in)?;
         Ok(tokens.access_token.clone())
     }

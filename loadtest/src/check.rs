@@ -1,51 +1,44 @@
-//! After a measure: do the kept answers hold, and is what they tell of in the log, once?
+//! Does an answer's receipt hold, over exactly what was sent?
 
-use std::collections::BTreeMap;
-
+use kedge_client::VerificationError;
 use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
-use kedge_client::types::BatchLeaves;
-use kedge_client::{Client, VerificationError};
-use kedge_protocol::action::Kind;
 use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::eip712::Domain;
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
-use kedge_protocol::{Hash, Id, Prefix};
-use serde::Deserialize;
+use kedge_protocol::{Address, Hash, Id, Prefix};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::options::Scenario;
-use crate::progress;
-use crate::run::Sample;
-use crate::workload::Turn;
+use crate::workload::Workload;
 
-/// What the checks found.
-#[derive(Default)]
-pub(crate) struct Findings {
-    pub(crate) receipts_verified: u64,
-    /// Actions that the API shows at their sequence, and whose leaf their batch holds once.
-    pub(crate) actions_found: u64,
-    /// What does not hold; empty if all is well.
-    pub(crate) problems: Vec<String>,
+/// An answer that is to be verified, and what it takes to rebuild its request.
+pub(crate) struct Sample {
+    pub(crate) number: u64,
+    pub(crate) seed: Hash,
+    pub(crate) body: Vec<u8>,
 }
 
-/// One done action, as its receipt places it.
-struct Placed {
-    index: usize,
-    content: Hash,
-    sequence: u64,
-    leaf_index: u32,
-    leaf: Hash,
+/// Which log is believed.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Trust {
+    pub(crate) domain: Domain,
+    pub(crate) sequencer: Address,
 }
 
-/// A receipt that holds, opened.
-struct Opened {
-    batch: u64,
-    /// The first, the middle and the last done action; for a single one that one.
-    shown: Vec<Placed>,
+/// What a receipt that holds places in the log.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// The number and the hash of the signed header.
+    pub(crate) batch: (u64, Hash),
+    /// Sequence and leaf of the first, the middle and the last action.
+    pub(crate) leaves: Vec<(u64, Hash)>,
 }
 
 #[derive(Deserialize)]
 struct SingleAnswer {
     id: Id,
+    /// Of a change of an object; the answer is that object then.
+    action_id: Option<Id>,
     receipt: Receipt,
 }
 
@@ -57,87 +50,38 @@ struct ManyAnswer {
 
 #[derive(Deserialize)]
 struct ManyResult {
-    error: Option<serde_json::Value>,
     sequence: Option<u64>,
 }
 
-/// Verifies the samples' receipts offline, then looks their actions up.
-pub(crate) async fn samples(
-    client: &Client,
-    turn: &Turn,
-    samples: &[Sample],
-    scenario: Scenario,
-) -> Findings {
-    let mut findings = Findings::default();
-    let mut leaves = BTreeMap::new();
-    let bar = progress::bar("receipts verified", samples.len());
-    for sample in samples {
-        match one(client, turn, sample, scenario, &mut leaves).await {
-            Ok(found) => {
-                findings.receipts_verified += 1;
-                findings.actions_found += found;
-            }
-            Err(error) => {
-                let index = sample.index;
-                findings.problems.push(format!("request {index}: {error}"));
-            }
-        }
-        bar.inc(1);
+/// Checks the receipt of a sample.
+pub(crate) fn check(workload: &Workload, trust: &Trust, sample: &Sample) -> Result<Opened> {
+    let signed = sign_again(workload, trust, sample)?;
+    if signed.contents.len() > 1 {
+        open_many(trust, &signed, &sample.body)
+    } else {
+        open_single(trust, &signed, &sample.body)
     }
-    bar.finish_and_clear();
-    findings
-}
-
-async fn one(
-    client: &Client,
-    turn: &Turn,
-    sample: &Sample,
-    scenario: Scenario,
-    leaves: &mut BTreeMap<u64, BatchLeaves>,
-) -> Result<u64> {
-    let signed = sign_again(client, turn, sample)?;
-    let opened = match scenario {
-        Scenario::BatchUpdates => open_many(client, &signed, &sample.body)?,
-        Scenario::SingleUpdates => open_single(client, &signed, &sample.body)?,
-    };
-    if let std::collections::btree_map::Entry::Vacant(place) = leaves.entry(opened.batch) {
-        let told = client.leaves(opened.batch).await;
-        place.insert(told.map_err(Error::at("the leaves of a batch"))?);
-    }
-    let account = &turn.workload.texts(sample.index).organization.account;
-    for placed in &opened.shown {
-        let hashes = &leaves[&opened.batch].leaves;
-        let once = hashes.iter().filter(|leaf| **leaf == placed.leaf).count() == 1;
-        if !once || hashes.get(placed.leaf_index as usize) != Some(&placed.leaf) {
-            let sequence = placed.sequence;
-            return wrong(format!("the batch does not hold leaf {sequence} once"));
-        }
-        let id = Id::of_hash(Prefix::Action, &placed.content);
-        let action = account.action(id).await.map_err(Error::at("an action"))?;
-        if (action.sequence, action.content) != (placed.sequence, placed.content) {
-            let index = placed.index;
-            return wrong(format!("the log shows action {index} of it elsewhere"));
-        }
-    }
-    Ok(opened.shown.len() as u64)
 }
 
 /// Signatures are deterministic: signing again tells the contents, which were not kept.
-fn sign_again(client: &Client, turn: &Turn, sample: &Sample) -> Result<SignedRequest> {
-    let texts = turn.workload.texts(sample.index);
-    let targets: Vec<String> = texts.targets.iter().map(Id::to_string).collect();
-    let actions: Vec<ActionText<'_>> = targets
+fn sign_again(workload: &Workload, trust: &Trust, sample: &Sample) -> Result<SignedRequest> {
+    let texts = workload.texts(sample.number);
+    let targets: Vec<String> = texts.iter().map(|(target, _)| target.to_string()).collect();
+    let kind = workload.kind();
+    let actions: Vec<ActionText<'_>> = texts
         .iter()
-        .map(|target| ActionText {
-            kind: &Kind::Update,
+        .zip(&targets)
+        .map(|((_, payload), target)| ActionText {
+            kind: &kind,
             target,
-            payload: texts.payload.as_bytes(),
+            payload: payload.as_bytes(),
         })
         .collect();
-    let head = turn.head(sample.index);
+    let head = workload.head(sample.number);
+    let organization = workload.organization_of(sample.number);
     let terms = RequestTerms {
-        key: &texts.organization.key,
-        domain_separator: client.domain_separator(),
+        key: &workload.organizations[organization].key,
+        domain_separator: &trust.domain.separator(),
         nonce: head.nonce,
         deadline_s: head.deadline_s,
         atomic: head.atomic,
@@ -146,58 +90,61 @@ fn sign_again(client: &Client, turn: &Turn, sample: &Sample) -> Result<SignedReq
     sign(&terms, &actions).map_err(Error::at("signing"))
 }
 
-fn open_single(client: &Client, signed: &SignedRequest, body: &[u8]) -> Result<Opened> {
-    let SingleAnswer { id, receipt } = read(body)?;
+fn open_single(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opened> {
+    let SingleAnswer {
+        id,
+        action_id,
+        receipt,
+    } = read(body)?;
     let content = signed.contents[0];
-    let verified = receipt.verify(&client.domain(), &client.sequencer());
+    let verified = receipt.verify(&trust.domain, &trust.sequencer);
     verified.map_err(not_verified)?;
+    let id = action_id.unwrap_or(id);
     if receipt.leaf.content != content || id != Id::of_hash(Prefix::Action, &content) {
-        return wrong("the receipt is of another action".to_owned());
+        return wrong("the receipt is of another action");
     }
     let leaf = receipt.leaf.hash().map_err(not_verified)?;
+    let header = &receipt.batch.header;
     Ok(Opened {
-        batch: receipt.batch.header.number,
-        shown: vec![Placed {
-            index: 0,
-            content,
-            sequence: receipt.leaf.sequence,
-            leaf_index: receipt.leaf_index,
-            leaf,
-        }],
+        batch: (header.number, header.hash()),
+        leaves: vec![(receipt.leaf.sequence, leaf)],
     })
 }
 
-fn open_many(client: &Client, signed: &SignedRequest, body: &[u8]) -> Result<Opened> {
+fn open_many(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opened> {
     let ManyAnswer { results, receipt } = read(body)?;
-    let told = results.iter().map(|result| result.sequence);
-    let proven = receipt.actions.iter().map(|action| Some(action.sequence));
-    if results.iter().any(|result| result.error.is_some()) || !told.eq(proven) {
-        return wrong("not every action was done and is in the receipt".to_owned());
+    let told = results.iter().filter_map(|result| result.sequence);
+    let proven = receipt.actions.iter().map(|action| action.sequence);
+    if results.len() != signed.contents.len() || !told.eq(proven) {
+        return wrong("the receipt is not of the actions that were done");
     }
-    let verified = receipt.verify(&client.domain(), &client.sequencer(), &signed.contents);
+    let contents: Option<Vec<Hash>> = receipt
+        .actions
+        .iter()
+        .map(|action| signed.contents.get(action.index as usize).copied())
+        .collect();
+    let Some(contents) = contents else {
+        return wrong("the receipt names an action that was not sent");
+    };
+    let verified = receipt.verify(&trust.domain, &trust.sequencer, &contents);
     verified.map_err(not_verified)?;
-    let last = receipt.actions.len() - 1;
+    let last = receipt.actions.len().saturating_sub(1);
     let mut chosen = vec![0, last / 2, last];
     chosen.dedup();
     let place = |index: usize| {
-        let (action, content) = (&receipt.actions[index], signed.contents[index]);
+        let (action, content) = (&receipt.actions[index], contents[index]);
         let leaf = Leaf {
             sequence: action.sequence,
             timestamp_ms: action.timestamp_ms,
             content,
             integrity: chain::next_integrity(&action.previous_integrity, &content),
         };
-        Placed {
-            index,
-            content,
-            sequence: action.sequence,
-            leaf_index: action.leaf_index,
-            leaf: leaf.hash(),
-        }
+        (action.sequence, leaf.hash())
     };
+    let header = &receipt.batch.header;
     Ok(Opened {
-        batch: receipt.batch.header.number,
-        shown: chosen.into_iter().map(place).collect(),
+        batch: (header.number, header.hash()),
+        leaves: chosen.into_iter().map(place).collect(),
     })
 }
 
@@ -206,8 +153,8 @@ fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
         .map_err(|error| Error::Answer(format!("the answer cannot be read: {error}")))
 }
 
-fn wrong<T>(why: String) -> Result<T> {
-    Err(Error::Answer(why))
+fn wrong<T>(why: &str) -> Result<T> {
+    Err(Error::Answer(why.to_owned()))
 }
 
 fn not_verified(error: impl Into<VerificationError>) -> Error {
@@ -215,30 +162,99 @@ fn not_verified(error: impl Into<VerificationError>) -> Error {
     Error::Answer(format!("the receipt does not verify: {error}"))
 }
 
-/// The log must have grown by what was acknowledged; by more only as far as answers got lost.
-pub(crate) fn growth(grown: u64, acknowledged: u64, unknown: u64) -> Option<String> {
-    if grown < acknowledged {
-        Some(format!(
-            "the log grew by {grown} actions, but {acknowledged} were acknowledged: some are lost"
-        ))
-    } else if grown > acknowledged + unknown {
-        Some(format!(
-            "the log grew by {grown} actions, but only {acknowledged} were acknowledged: some are in it twice, or somebody else writes too"
-        ))
-    } else {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use kedge_protocol::batch::BatchHeader;
+    use kedge_protocol::merkle::BatchTree;
+    use kedge_protocol::receipt::{RECEIPT_VERSION, ReceiptLeaf};
+    use kedge_protocol::signature::SigningKey;
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::workload::tests::workload;
+
+    fn sequencer() -> SigningKey {
+        SigningKey::from_bytes(&[9; 32]).unwrap()
+    }
+
+    fn trust() -> Trust {
+        Trust {
+            domain: Domain {
+                chain_id: 31337,
+                verifying_contract: sequencer().address(),
+            },
+            sequencer: sequencer().address(),
+        }
+    }
+
+    /// What a server answers to request 3, as JSON.
+    fn answer(workload: &Workload, sample: &Sample) -> Value {
+        let signed = sign_again(workload, &trust(), sample).unwrap();
+        let content = signed.contents[0];
+        let leaf = ReceiptLeaf {
+            sequence: 1,
+            timestamp_ms: 5,
+            content,
+            previous_integrity: Hash::ZERO,
+            integrity: chain::next_integrity(&Hash::ZERO, &content),
+        };
+        let hash = leaf.hash().unwrap();
+        let separator = trust().domain.separator();
+        let header = BatchHeader {
+            number: 0,
+            first_sequence: 1,
+            count: 1,
+            previous_head: separator,
+            head: chain::next_head(&separator, &hash),
+            root: BatchTree::new(&[hash]).root(),
+            history: Hash::ZERO,
+            state: Hash::ZERO,
+            sealed_at_ms: 6,
+        };
+        let receipt = Receipt {
+            version: RECEIPT_VERSION,
+            domain: trust().domain,
+            leaf,
+            leaf_index: 0,
+            path: Vec::new(),
+            batch: header.sign(&separator, &sequencer()),
+        };
+        json!({ "id": Id::of_hash(Prefix::Action, &content), "receipt": receipt })
+    }
 
     #[test]
-    fn growth_must_be_what_was_acknowledged() {
-        assert_eq!(growth(500, 500, 0), None);
-        assert_eq!(growth(510, 500, 10), None);
-        assert!(growth(499, 500, 10).is_some());
-        assert!(growth(511, 500, 10).is_some());
+    fn a_spoiled_receipt_is_found() {
+        let workload = workload("single-updates", 2, 4);
+        let mut sample = Sample {
+            number: 3,
+            seed: Hash([7; 32]),
+            body: Vec::new(),
+        };
+        let good = answer(&workload, &sample);
+        sample.body = good.to_string().into_bytes();
+        let opened = check(&workload, &trust(), &sample).unwrap();
+        assert_eq!(opened.leaves.len(), 1);
+
+        let spoil: [fn(&mut Value); 5] = [
+            |answer| answer["receipt"]["leaf"]["sequence"] = json!(2),
+            |answer| answer["receipt"]["leaf"]["timestamp_ms"] = json!(4),
+            |answer| answer["receipt"]["batch"]["header"]["sealed_at_ms"] = json!(7),
+            |answer| answer["receipt"]["domain"]["chain_id"] = json!(1),
+            |answer| answer["id"] = json!("act_7h8rh8fgrh07gkqn56z16p8nc6"),
+        ];
+        for spoil in spoil {
+            let mut spoiled = good.clone();
+            spoil(&mut spoiled);
+            assert_ne!(spoiled, good);
+            sample.body = spoiled.to_string().into_bytes();
+            assert!(check(&workload, &trust(), &sample).is_err(), "{spoiled}");
+        }
+        // The same answer is no answer to another request.
+        let other = Sample {
+            number: 4,
+            seed: sample.seed,
+            body: good.to_string().into_bytes(),
+        };
+        assert!(check(&workload, &trust(), &other).is_err());
     }
 }

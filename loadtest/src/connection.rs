@@ -1,13 +1,26 @@
-//! One HTTP/1.1 connection, kept alive, with as little work around it as can be.
+//! One HTTP/1.1 connection, kept alive, with as little work around it as can be: the generator
+//! shares its processors with the server. Requests are bytes that were put together before; an answer
+//! is read into a buffer that is used again, and needs `Content-Length`, as all answers that are asked
+//! for here have it.
 
-use bytes::{Bytes, BytesMut};
-use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Request, StatusCode, Uri};
-use hyper_util::rt::TokioIo;
+use std::io::IoSlice;
+use std::time::Duration;
+
+use hyper::{StatusCode, Uri};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::error::{Error, Result};
+
+/// What is read at one time, at least.
+const READ_BYTES_MIN: usize = 16 * 1024;
+/// The longest head of an answer.
+const HEAD_BYTES_MAX: usize = 32 * 1024;
+/// The longest body that is read.
+const BODY_BYTES_MAX: usize = 64 << 20;
+const FIELDS_MAX: usize = 64;
+/// An answer that takes longer counts as none.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Where the server listens: `host:port`, from its base URL.
 pub(crate) fn authority(url: &str) -> Result<String> {
@@ -21,22 +34,37 @@ pub(crate) fn authority(url: &str) -> Result<String> {
     }
 }
 
-/// What came back.
-pub(crate) struct Answer {
+/// What came back; its body stays in the connection's buffer until the next exchange.
+pub(crate) struct Answer<'a> {
     pub(crate) status: StatusCode,
-    /// Bytes of the body.
-    pub(crate) length: usize,
-    /// The body, if it was to be kept or the status is no success; otherwise empty.
-    pub(crate) body: Bytes,
+    pub(crate) body: &'a [u8],
+    /// `Retry-After`, in seconds.
+    pub(crate) retry_after_s: Option<u64>,
+    pub(crate) etag: Option<&'a str>,
+    /// Where `RateLimit` says that the nearest limit is used up: seconds until it is not.
+    pub(crate) used_up_s: Option<u64>,
+}
+
+/// What an answer's head says, as places in the buffer.
+struct Head {
+    status: u16,
+    head_bytes: usize,
+    body_bytes: usize,
+    retry_after_s: Option<u64>,
+    etag: Option<(usize, usize)>,
+    used_up_s: Option<u64>,
 }
 
 /// A connection.
 pub(crate) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    /// How much of the buffer is filled.
+    filled: usize,
 }
 
 impl Connection {
-    /// Connects; what moves the connection's bytes runs as a task beside the caller.
+    /// Connects.
     pub(crate) async fn open(authority: &str) -> Result<Self> {
         let stream = TcpStream::connect(authority)
             .await
@@ -44,39 +72,138 @@ impl Connection {
         stream
             .set_nodelay(true)
             .map_err(Error::io("setting up a connection"))?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        // Its error comes to the sender too, with the request that meets it.
-        tokio::spawn(connection);
-        Ok(Self { sender })
-    }
-
-    /// Sends a request and reads the whole answer; its bytes are kept only where they are needed.
-    pub(crate) async fn exchange(
-        &mut self,
-        request: Request<Full<Bytes>>,
-        keep: bool,
-    ) -> Result<Answer> {
-        self.sender.ready().await?;
-        let response = self.sender.send_request(request).await?;
-        let status = response.status();
-        let keep = keep || !status.is_success();
-        let mut body = response.into_body();
-        let mut length = 0;
-        let mut kept = BytesMut::new();
-        while let Some(frame) = body.frame().await {
-            if let Some(data) = frame?.data_ref() {
-                length += data.len();
-                if keep {
-                    kept.extend_from_slice(data);
-                }
-            }
-        }
-        Ok(Answer {
-            status,
-            length,
-            body: kept.freeze(),
+        Ok(Self {
+            stream,
+            buffer: vec![0; READ_BYTES_MIN],
+            filled: 0,
         })
     }
+
+    /// Sends a request and reads the whole answer.
+    pub(crate) async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Answer<'_>> {
+        let exchange = async {
+            self.send(head, body).await?;
+            self.receive().await
+        };
+        let received = tokio::time::timeout(PATIENCE, exchange).await;
+        let late = |_| Error::Answer(format!("no answer within {} s", PATIENCE.as_secs()));
+        let head = received.map_err(late)??;
+        let status = StatusCode::from_u16(head.status)
+            .map_err(|_| Error::Answer(format!("status {} is none", head.status)))?;
+        let etag = head.etag.map(|(from, to)| &self.buffer[from..to]);
+        Ok(Answer {
+            status,
+            body: &self.buffer[head.head_bytes..head.head_bytes + head.body_bytes],
+            retry_after_s: head.retry_after_s,
+            etag: etag.and_then(|etag| std::str::from_utf8(etag).ok()),
+            used_up_s: head.used_up_s,
+        })
+    }
+
+    async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<()> {
+        let failed = Error::io("sending a request");
+        let sent = async {
+            while !head.is_empty() {
+                let parts = [IoSlice::new(head), IoSlice::new(body)];
+                let written = self.stream.write_vectored(&parts).await?;
+                if written == 0 {
+                    return Err(std::io::ErrorKind::WriteZero.into());
+                }
+                body = &body[written.saturating_sub(head.len())..];
+                head = &head[written.min(head.len())..];
+            }
+            self.stream.write_all(body).await
+        };
+        sent.await.map_err(failed)
+    }
+
+    async fn receive(&mut self) -> Result<Head> {
+        self.filled = 0;
+        let head = loop {
+            self.fill(READ_BYTES_MIN).await?;
+            if let Some(head) = parse(&self.buffer[..self.filled])? {
+                break head;
+            }
+            if self.filled > HEAD_BYTES_MAX {
+                return Err(Error::Answer("the answer's head has no end".to_owned()));
+            }
+        };
+        let all = head.head_bytes + head.body_bytes;
+        while self.filled < all {
+            self.fill(all - self.filled).await?;
+        }
+        if self.filled > all {
+            return Err(Error::Answer("more was sent than the answer".to_owned()));
+        }
+        Ok(head)
+    }
+
+    /// Reads what there is, with room for at least `room` bytes.
+    async fn fill(&mut self, room: usize) -> Result<()> {
+        if self.buffer.len() - self.filled < room {
+            self.buffer.resize(self.filled + room, 0);
+        }
+        let read = self.stream.read(&mut self.buffer[self.filled..]).await;
+        match read.map_err(Error::io("reading an answer"))? {
+            0 => Err(Error::Answer("the connection was closed".to_owned())),
+            count => {
+                self.filled += count;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The head of an answer; `None` while it is not whole.
+fn parse(bytes: &[u8]) -> Result<Option<Head>> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut response = httparse::Response::new(&mut fields);
+    let parsed = response
+        .parse(bytes)
+        .map_err(|error| Error::Answer(format!("no HTTP answer: {error}")))?;
+    let httparse::Status::Complete(head_bytes) = parsed else {
+        return Ok(None);
+    };
+    let status = response.code.unwrap_or_default();
+    let mut head = Head {
+        status,
+        head_bytes,
+        body_bytes: 0,
+        retry_after_s: None,
+        etag: None,
+        used_up_s: None,
+    };
+    let bodiless = status == 204 || status == 304;
+    let mut told = bodiless;
+    for field in &*response.headers {
+        let text = || std::str::from_utf8(field.value).ok();
+        if field.name.eq_ignore_ascii_case("content-length") && !bodiless {
+            let length = text().and_then(|text| text.parse().ok());
+            head.body_bytes = length
+                .filter(|length| *length <= BODY_BYTES_MAX)
+                .ok_or_else(|| Error::Answer("a Content-Length that cannot be".to_owned()))?;
+            told = true;
+        } else if field.name.eq_ignore_ascii_case("retry-after") {
+            head.retry_after_s = text().and_then(|text| text.parse().ok());
+        } else if field.name.eq_ignore_ascii_case("ratelimit") {
+            head.used_up_s = text().and_then(used_up_s);
+        } else if field.name.eq_ignore_ascii_case("etag") {
+            let from = field.value.as_ptr() as usize - bytes.as_ptr() as usize;
+            head.etag = Some((from, from + field.value.len()));
+        }
+    }
+    if told {
+        Ok(Some(head))
+    } else {
+        Err(Error::Answer("an answer without Content-Length".to_owned()))
+    }
+}
+
+/// Of the nearest limit, which comes first (`"tier-minute";r=0;t=37`): the seconds, if nothing is left.
+fn used_up_s(field: &str) -> Option<u64> {
+    let mut parameters = field.split(',').next()?.split(';').map(str::trim);
+    parameters.find(|parameter| *parameter == "r=0")?;
+    parameters.next()?.strip_prefix("t=")?.parse().ok()
 }
 
 #[cfg(test)]
@@ -90,5 +217,57 @@ mod tests {
         for bad in ["https://localhost", "localhost:80", "http://a/b", ""] {
             assert!(authority(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn heads_of_answers() {
+        let text = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\ncontent-length: 2\r\nETag: \"1.ab\"\r\n\r\n{}";
+        let head = parse(text).unwrap().unwrap();
+        assert_eq!((head.status, head.body_bytes), (429, 2));
+        assert_eq!(head.retry_after_s, Some(7));
+        assert_eq!(head.head_bytes, text.len() - 2);
+        let (from, to) = head.etag.unwrap();
+        assert_eq!(&text[from..to], b"\"1.ab\"");
+        assert!(parse(&text[..40]).unwrap().is_none());
+        assert!(parse(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
+        assert!(
+            parse(b"HTTP/1.1 304 Not Modified\r\n\r\n")
+                .unwrap()
+                .is_some()
+        );
+        assert!(parse(b"SSH-2.0\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn limits_that_are_used_up() {
+        let none = r#""tier-minute";r=0;t=37, "tier-day";r=900;t=5000"#;
+        assert_eq!(used_up_s(none), Some(37));
+        assert_eq!(used_up_s(r#""tier-minute";r=10;t=37"#), None);
+        assert_eq!(used_up_s(""), None);
+    }
+
+    #[tokio::test]
+    async fn bodies_of_any_length_and_again_on_the_same_connection() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let authority = listener.local_addr().unwrap().to_string();
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            for length in [3_000_000, 0, 17] {
+                let mut asked = vec![0; 8];
+                stream.read_exact(&mut asked).await.unwrap();
+                assert_eq!(asked, b"headbody");
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+                stream.write_all(head.as_bytes()).await.unwrap();
+                stream.write_all(&vec![b'x'; length]).await.unwrap();
+            }
+        });
+        let mut connection = Connection::open(&authority).await.unwrap();
+        for length in [3_000_000, 0, 17] {
+            let answer = connection.exchange(b"head", b"body").await.unwrap();
+            assert_eq!(answer.body.len(), length);
+            assert!(answer.body.iter().all(|byte| *byte == b'x'));
+        }
+        server.await.unwrap();
+        assert!(connection.exchange(b"head", b"body").await.is_err());
     }
 }

@@ -1,6 +1,8 @@
 //! The machine that a measure was made on, and who used its processors meanwhile (Linux, proc(5)).
 
 use std::fs;
+use std::io::Write as _;
+use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -35,9 +37,44 @@ pub(crate) fn load_average() -> String {
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// Resident memory of a process in MiB.
-pub(crate) fn resident_mib(pid: u32) -> u64 {
-    number(&field(&read(&format!("/proc/{pid}/status")), "VmRSS")) / 1024
+/// Resident memory of a process.
+pub(crate) fn resident_bytes(pid: u32) -> u64 {
+    number(&field(&read(&format!("/proc/{pid}/status")), "VmRSS")) * 1024
+}
+
+/// What a process has had written to disks.
+pub(crate) fn written_bytes(pid: u32) -> u64 {
+    number(&field(&read(&format!("/proc/{pid}/io")), "write_bytes"))
+}
+
+/// The size of all files in a directory.
+pub(crate) fn directory_bytes(path: &Path) -> u64 {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            Some(if metadata.is_dir() {
+                directory_bytes(&entry.path())
+            } else {
+                metadata.len()
+            })
+        })
+        .sum()
+}
+
+/// Milliseconds of writing 4 KiB and syncing it (fdatasync), sorted.
+pub(crate) fn sync_latencies_ms(directory: &Path) -> std::io::Result<Vec<f64>> {
+    const WRITES: usize = 200;
+    let mut file = tempfile::tempfile_in(directory)?;
+    let mut latencies = Vec::with_capacity(WRITES);
+    for _ in 0..WRITES {
+        let begun = Instant::now();
+        file.write_all(&[0x5a; 4096])?;
+        file.sync_data()?;
+        latencies.push(begun.elapsed().as_secs_f64() * 1e3);
+    }
+    latencies.sort_unstable_by(f64::total_cmp);
+    Ok(latencies)
 }
 
 fn read(path: &str) -> String {
@@ -82,14 +119,14 @@ pub(crate) struct CoresUsed {
 
 impl Usage {
     /// Up to now.
-    pub(crate) fn now(server_pid: Option<u32>) -> Self {
+    pub(crate) fn now(server_pid: Option<u32>, generator_pids: &[u32]) -> Self {
         let (all, stolen) = machine_ticks(&read("/proc/stat"));
         Self {
             at: Instant::now(),
             all,
             stolen,
-            own: process_ticks(&read("/proc/self/stat")),
-            server: server_pid.map(|pid| process_ticks(&read(&format!("/proc/{pid}/stat")))),
+            own: generator_pids.iter().map(|pid| ticks_of(*pid)).sum(),
+            server: server_pid.map(ticks_of),
         }
     }
 
@@ -122,6 +159,10 @@ fn machine_ticks(stat: &str) -> (u64, u64) {
         .collect();
     let of = |column: usize| ticks.get(column).copied().unwrap_or(0);
     (of(0) + of(1) + of(2) + of(5) + of(6), of(7))
+}
+
+fn ticks_of(pid: u32) -> u64 {
+    process_ticks(&read(&format!("/proc/{pid}/stat")))
 }
 
 /// utime and stime. The command's name comes before them, in brackets, and may hold spaces.

@@ -1,33 +1,130 @@
 //! What a run is told on the command line.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Parser, ValueEnum};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::targets::Target;
 
 /// Access tokens are good for 15 minutes, and a run does not renew them.
-const RUN_S_MAX: u64 = 14 * 60;
+const BEARER_RUN_S_MAX: u64 = 14 * 60;
+/// The longest run: signatures may be made for a day.
+const RUN_S_MAX: u64 = 12 * 60 * 60;
 /// The target, and a payload that holds the five properties and little else.
 const ACTION_BYTES_MIN: usize = 160;
 
 /// What is sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scenario {
     /// Requests of many updates under one signature.
     BatchUpdates,
     /// Requests of one update each.
     SingleUpdates,
+    /// Requests of many mints (--max-supply: of a template that has one).
+    BatchMints,
+    /// Requests of many transfers.
+    BatchTransfers,
+    /// Single updates and reads of objects (--reads-percent).
+    Mixed,
+    /// Single updates of one object by everybody (--if-match: each rests on what was read).
+    HotObject,
+    /// Reads of objects (--cold: each once).
+    Reads,
+    /// Proof files of the actions of the last batches (--batches).
+    ProofFiles,
+    /// More than the server can do, open loop: --rate is 10x unless given, --of says what. Latencies
+    /// are those of what was done, from sending it.
+    Overload,
+    /// Memory of live objects: each is updated once, then once more.
+    ActorsMemory,
 }
 
-/// Closed-loop load for a Kedge server: each connection sends its next request when the last one
-/// is answered. Registers its own organizations, so it needs nothing but the server's URL. It sends
-/// far more than any tier allows: start the server with --set rate_limits=off.
-#[derive(Clone, Debug, Parser, Serialize)]
+/// How requests show whose they are, besides their signatures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Auth {
+    /// An access token.
+    Bearer,
+    /// An API key.
+    #[default]
+    Key,
+    /// Both.
+    Both,
+}
+
+/// What is made of the server's rate limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Limits {
+    /// Keep to them: wait as 429 and its Retry-After say, and send again.
+    Honour,
+    /// The operator gives each organization a tier without narrow limits, over the admin socket.
+    Operator,
+}
+
+/// When requests are signed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Sign {
+    /// Before the run, as many as it may need.
+    #[default]
+    Beforehand,
+    /// Each before it is sent.
+    Live,
+}
+
+/// Which receipts are verified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verify {
+    /// Some, after the run (--samples).
+    #[default]
+    Sample,
+    /// All, while it runs: on the generator's own time.
+    All,
+}
+
+/// Requests a second of an open loop.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Rate {
+    /// So many.
+    PerSecond(f64),
+    /// So many times what a closed loop reached just before.
+    OfTop(f64),
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let number = |text: &str| {
+            text.parse::<f64>()
+                .ok()
+                .filter(|number| number.is_finite() && *number > 0.0)
+                .ok_or_else(|| format!("{text:?} is no rate: say 5000, 50% or 10x"))
+        };
+        if let Some(percent) = text.strip_suffix('%') {
+            return Ok(Self::OfTop(number(percent)? / 100.0));
+        }
+        if let Some(times) = text.strip_suffix('x') {
+            return Ok(Self::OfTop(number(times)?));
+        }
+        number(text).map(Self::PerSecond)
+    }
+}
+
+/// Load for a Kedge server: closed loop (each connection sends its next request when the last one is
+/// answered) or open loop (--rate: a constant rate, latency counted from when each request was due).
+/// Makes its own accounts through the API. With --server it starts a server for the run.
+#[derive(Clone, Debug, Parser, Serialize, Deserialize)]
 #[command(version)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct Options {
     /// What is sent.
     #[arg(value_enum)]
@@ -35,24 +132,78 @@ pub(crate) struct Options {
     /// The server, over plain HTTP.
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
-    /// Organizations, each with one wallet and one template.
+    /// Start this server program on fresh data for the run, instead of using one that runs.
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["url", "server_pid", "data", "admin_socket"])]
+    #[serde(skip)]
+    pub(crate) server: Option<PathBuf>,
+    /// Another option of that server, as `kedge serve --set` takes it.
+    #[arg(long, value_name = "NAME=VALUE", requires = "server")]
+    pub(crate) server_set: Vec<String>,
+    /// Where that server's data directory is made: on the disk to be measured [default: the
+    /// system's directory of temporary files]
+    #[arg(long, value_name = "DIRECTORY", requires = "server")]
+    #[serde(skip)]
+    pub(crate) server_disk: Option<PathBuf>,
+    /// Organizations, each with one wallet, one template and one API key; up to 10,000.
     #[arg(long, default_value_t = 100)]
     pub(crate) organizations: usize,
     /// Objects, shared out evenly.
     #[arg(long, default_value_t = 100_000)]
     pub(crate) objects: usize,
-    /// Connections [default: 16 for batches, 128 for single updates]
+    /// How requests show whose they are.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) auth: Auth,
+    /// What is made of rate limits [default: operator if the admin socket is known, else honour]
+    #[arg(long, value_enum)]
+    limits: Option<Limits>,
+    /// The server's admin socket, for --limits operator.
+    #[arg(long, value_name = "PATH")]
+    #[serde(skip)]
+    pub(crate) admin_socket: Option<PathBuf>,
+    /// Open loop: requests a second (5000), or a share or multiple of what a closed loop reaches
+    /// in --top-s seconds before (50%, 10x).
+    #[arg(long)]
+    rate: Option<Rate>,
+    /// Seconds of the closed loop that --rate 50% refers to.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) top_s: u64,
+    /// Connections [default: 16 for batches, 128 for others, 256 in an open loop, 4,096 in overload]
     #[arg(long)]
     connections: Option<usize>,
-    /// Actions in a request of batch-updates.
+    /// Actions in a request of the batch scenarios.
     #[arg(long, default_value_t = BATCH_ACTIONS_MAX)]
     batch: usize,
-    /// Bytes of an action's target and payload.
+    /// Bytes of an update's target and payload.
     #[arg(long, default_value_t = 286)]
     pub(crate) action_bytes: usize,
     /// Ask for short answers (Prefer: return=minimal).
     #[arg(long)]
     pub(crate) minimal: bool,
+    /// batch-mints: of templates that have a bound.
+    #[arg(long)]
+    pub(crate) max_supply: bool,
+    /// mixed: how many of a hundred requests read.
+    #[arg(long, default_value_t = 80)]
+    pub(crate) reads_percent: u8,
+    /// hot-object: read, then PATCH with If-Match; what lost the race reads and tries again.
+    #[arg(long)]
+    pub(crate) if_match: bool,
+    /// proof-files: of how many batches at the log's end.
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) batches: usize,
+    /// overload: batch-updates or single-updates.
+    #[arg(long, value_enum, default_value = "single-updates")]
+    of: Scenario,
+    /// Webhooks of as many organizations, sent to a receiver inside this program that checks each
+    /// message; an external server must allow its network (webhook_allowed_networks).
+    #[arg(long, default_value_t = 0)]
+    pub(crate) webhooks: usize,
+    /// Seconds to wait for deliveries that are still to come after the measure.
+    #[arg(long, default_value_t = 30)]
+    pub(crate) webhooks_wait_s: u64,
+    /// Event streams that are read meanwhile; gaps and duplicates are counted.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) readers: usize,
     /// Seconds before the measure.
     #[arg(long, default_value_t = 3)]
     pub(crate) warm_up_s: u64,
@@ -62,26 +213,49 @@ pub(crate) struct Options {
     /// How often the measure is repeated.
     #[arg(long, default_value_t = 1)]
     pub(crate) runs: usize,
+    /// When requests are signed.
+    #[arg(long, value_enum, default_value_t)]
+    sign: Sign,
     /// Requests signed before each run, at about 100 bytes each; what goes beyond is signed on the
-    /// fly, and 0 signs everything so [default: 800 a second for batches, 25,000 for single updates]
+    /// fly [default: 800 a second for batches, 25,000 for single actions, or as --rate says]
     #[arg(long)]
     prepared: Option<usize>,
-    /// Answers whose receipts are verified, and looked up in the log, in each run.
+    /// Which receipts are verified.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) verify: Verify,
+    /// Answers whose receipts are verified, and looked up in the log, with --verify sample.
     #[arg(long, default_value_t = 100)]
     pub(crate) samples: u32,
-    /// Leave out the round of updates that finds every object once before the first run.
+    /// Leave out the round that finds every object once before the first run; with reads: read
+    /// each object once and no more.
     #[arg(long)]
     pub(crate) cold: bool,
-    /// Threads that send.
+    /// Threads of each process that send.
     #[arg(long, default_value_t = 2)]
     pub(crate) threads: usize,
-    /// The server's process id, if it runs on this machine: its processor time is reported too.
+    /// Processes that share the load; each has its share of organizations and connections.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) processes: usize,
+    /// The server's process id, if it runs on this machine: its processor time, memory and writes
+    /// are reported too.
     #[arg(long)]
     pub(crate) server_pid: Option<u32>,
+    /// The server's data directory, if it is on this machine: its size is reported too.
+    #[arg(long, value_name = "DIRECTORY")]
+    #[serde(skip)]
+    pub(crate) data: Option<PathBuf>,
+    /// What the medians of the runs must reach, such as actions_per_s>=350000 or
+    /// p99_ms<=5+2*fdatasync_p99_ms; the exit status tells whether they do.
+    #[arg(long = "target", value_name = "FIGURE<=LIMIT")]
+    pub(crate) targets: Vec<Target>,
     /// File for the report in JSON.
     #[arg(long)]
     #[serde(skip)]
     pub(crate) json: Option<PathBuf>,
+    /// File for the report as a page, with plots.
+    #[arg(long)]
+    #[serde(skip)]
+    pub(crate) html: Option<PathBuf>,
 }
 
 impl Options {
@@ -91,48 +265,118 @@ impl Options {
             ("organizations", self.organizations),
             ("connections", self.connections()),
             ("batch", self.batch),
+            ("batches", self.batches),
             ("runs", self.runs),
             ("threads", self.threads),
+            ("processes", self.processes),
         ];
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
-            return Err(Error::Usage(format!("--{name} must be at least 1")));
+            return usage(format!("--{name} must be at least 1"));
+        }
+        let sends = self.sends();
+        if !matches!(self.of, Scenario::BatchUpdates | Scenario::SingleUpdates) {
+            return usage("--of must be batch-updates or single-updates".to_owned());
         }
         if self.batch > BATCH_ACTIONS_MAX {
-            return Err(Error::Usage(format!(
-                "--batch must be at most {BATCH_ACTIONS_MAX}"
-            )));
+            return usage(format!("--batch must be at most {BATCH_ACTIONS_MAX}"));
         }
-        if self.objects_each() < self.actions_a_request() {
-            return Err(Error::Usage(
-                "each organization needs as many objects as a request has actions".to_owned(),
-            ));
+        if self.objects_each() == 0 {
+            return usage("each organization needs an object".to_owned());
         }
         if self.action_bytes < ACTION_BYTES_MIN {
-            return Err(Error::Usage(format!(
+            return usage(format!(
                 "--action-bytes must be at least {ACTION_BYTES_MIN}"
-            )));
+            ));
         }
-        if self.duration_s == 0 || self.warm_up_s + self.duration_s > RUN_S_MAX {
-            return Err(Error::Usage(format!(
-                "a run takes 1 to {RUN_S_MAX} seconds with its warm-up: access tokens last no longer"
-            )));
+        let longest = match self.auth {
+            Auth::Key => RUN_S_MAX,
+            Auth::Bearer | Auth::Both => BEARER_RUN_S_MAX,
+        };
+        let run_s = self.warm_up_s + self.duration_s + self.top_s;
+        if self.duration_s == 0 || self.top_s == 0 || run_s > longest {
+            return usage(format!(
+                "a run takes 1 to {longest} seconds with warm-up and --top-s: access tokens last 15 minutes, signatures a day (use --auth key for long runs)"
+            ));
+        }
+        if self.processes > self.organizations || self.processes > self.connections() {
+            return usage("each process needs an organization and a connection".to_owned());
+        }
+        if self.limits == Some(Limits::Operator) && !self.knows_socket() {
+            let why = "--limits operator needs --admin-socket (data/admin.sock), or --server";
+            return usage(why.to_owned());
+        }
+        if self.reads_percent > 100 || (self.reads_percent == 100 && sends == Scenario::Mixed) {
+            return usage("--reads-percent must be below 100; see also: reads".to_owned());
+        }
+        if self.webhooks.max(self.readers) > self.organizations {
+            return usage("--readers and --webhooks are at most one an organization".to_owned());
+        }
+        if sends == Scenario::HotObject && self.readers + self.webhooks > 0 {
+            let why = "the hot object's events are its own organization's: leave --readers and --webhooks out";
+            return usage(why.to_owned());
+        }
+        let open = self.rate().is_some();
+        if open && (self.if_match || self.scenario == Scenario::ActorsMemory) {
+            return usage(
+                "--if-match and actors-memory are closed loops: leave --rate out".to_owned(),
+            );
         }
         Ok(())
     }
 
-    /// Connections in use.
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.unwrap_or(match self.scenario {
-            Scenario::BatchUpdates => 16,
-            Scenario::SingleUpdates => 128,
+    fn knows_socket(&self) -> bool {
+        self.server.is_some() || self.admin_socket.is_some()
+    }
+
+    /// What is made of rate limits.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits.unwrap_or(if self.knows_socket() {
+            Limits::Operator
+        } else {
+            Limits::Honour
         })
     }
 
-    /// Actions in one request.
-    pub(crate) fn actions_a_request(&self) -> usize {
+    /// The scenario whose requests are sent.
+    pub(crate) fn sends(&self) -> Scenario {
         match self.scenario {
-            Scenario::BatchUpdates => self.batch,
-            Scenario::SingleUpdates => 1,
+            Scenario::Overload => self.of,
+            Scenario::ActorsMemory => Scenario::BatchUpdates,
+            other => other,
+        }
+    }
+
+    /// Whether requests hold many actions.
+    pub(crate) fn is_batch(&self) -> bool {
+        matches!(
+            self.sends(),
+            Scenario::BatchUpdates | Scenario::BatchMints | Scenario::BatchTransfers
+        )
+    }
+
+    /// The open loop's rate.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        let overload = self.scenario == Scenario::Overload;
+        self.rate.or(overload.then_some(Rate::OfTop(10.0)))
+    }
+
+    /// Connections in use, those of all processes.
+    pub(crate) fn connections(&self) -> usize {
+        let usual = match (self.scenario, self.is_batch(), self.rate()) {
+            (Scenario::Overload, ..) => 4_096,
+            (_, true, None) => 16,
+            (_, false, None) => 128,
+            (_, _, Some(_)) => 256,
+        };
+        self.connections.unwrap_or(usual)
+    }
+
+    /// Actions in one request; 0 for those that only read.
+    pub(crate) fn actions_a_request(&self) -> usize {
+        match self.sends() {
+            Scenario::Reads | Scenario::ProofFiles => 0,
+            _ if self.is_batch() => self.batch,
+            _ => 1,
         }
     }
 
@@ -141,23 +385,26 @@ impl Options {
         self.objects / self.organizations
     }
 
-    /// Requests that are signed before a run.
-    pub(crate) fn prepared(&self) -> usize {
-        let a_second = match self.scenario {
-            Scenario::BatchUpdates => 800,
-            Scenario::SingleUpdates => 25_000,
-        };
-        let seconds = (self.warm_up_s + self.duration_s) as usize;
-        self.prepared.unwrap_or(a_second * seconds)
-    }
-
-    /// The endpoint of the scenario.
-    pub(crate) fn path(&self) -> &'static str {
-        match self.scenario {
-            Scenario::BatchUpdates => "/ebus/actions/batch",
-            Scenario::SingleUpdates => "/ebus/actions",
+    /// Requests that are signed before a phase of so many seconds.
+    pub(crate) fn prepared(&self, seconds: u64, rate: Option<f64>) -> usize {
+        if self.sign == Sign::Live || self.actions_a_request() == 0 || self.if_match {
+            return 0;
         }
+        let usual = if self.is_batch() { 800.0 } else { 25_000.0 };
+        let a_second = rate.map_or(usual, |rate| rate.min(4.0 * usual));
+        let all = self
+            .prepared
+            .unwrap_or((a_second * seconds as f64) as usize);
+        let writes = match self.sends() {
+            Scenario::Mixed => all * (100 - usize::from(self.reads_percent)) / 100,
+            _ => all,
+        };
+        writes / self.processes
     }
+}
+
+fn usage(why: String) -> Result<()> {
+    Err(Error::Usage(why))
 }
 
 #[cfg(test)]
@@ -173,16 +420,43 @@ mod tests {
     fn what_cannot_be_run_is_refused() {
         assert!(parse("batch-updates").check().is_ok());
         assert!(parse("single-updates --objects 100").check().is_ok());
+        assert!(parse("single-updates --duration-s 1200").check().is_ok());
         for bad in [
-            "batch-updates --objects 49999",
+            "batch-updates --objects 99",
             "batch-updates --batch 501",
             "batch-updates --batch 0",
             "single-updates --organizations 0",
             "single-updates --duration-s 0",
-            "single-updates --duration-s 900",
+            "single-updates --duration-s 900 --auth bearer",
             "single-updates --action-bytes 100",
+            "single-updates --limits operator",
+            "single-updates --processes 200 --connections 100",
+            "mixed --reads-percent 100",
+            "overload --of reads",
+            "actors-memory --rate 5",
+            "hot-object --readers 1",
+            "reads --readers 101",
         ] {
             assert!(matches!(parse(bad).check(), Err(Error::Usage(_))), "{bad}");
         }
+    }
+
+    #[test]
+    fn rates() {
+        assert_eq!("5000".parse(), Ok(Rate::PerSecond(5000.0)));
+        assert_eq!("50%".parse(), Ok(Rate::OfTop(0.5)));
+        assert_eq!("10x".parse(), Ok(Rate::OfTop(10.0)));
+        for bad in ["", "x", "-1", "0", "inf", "5 %"] {
+            assert!(bad.parse::<Rate>().is_err(), "{bad}");
+        }
+        assert_eq!(parse("overload").rate(), Some(Rate::OfTop(10.0)));
+        assert_eq!(parse("reads").rate(), None);
+    }
+
+    #[test]
+    fn limits_are_the_operators_where_its_socket_is_known() {
+        assert_eq!(parse("reads").limits(), Limits::Honour);
+        assert_eq!(parse("reads --admin-socket a").limits(), Limits::Operator);
+        assert_eq!(parse("reads --server kedge").limits(), Limits::Operator);
     }
 }

@@ -7,7 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// A bar over a known amount of work.
 pub(crate) fn bar(what: &str, length: usize) -> ProgressBar {
     let bar = ProgressBar::new(length as u64).with_message(what.to_owned());
-    if let Ok(style) = ProgressStyle::with_template("{msg:24} {wide_bar} {human_pos}/{human_len}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{msg:24} {wide_bar} {human_pos}/{human_len}  {eta}")
+    {
         bar.set_style(style);
     }
     bar
@@ -18,4 +20,15 @@ pub(crate) fn spinner(what: String) -> ProgressBar {
     let spinner = ProgressBar::new_spinner().with_message(what);
     spinner.enable_steady_tick(Duration::from_millis(250));
     spinner
+}
+
+/// The view of a run: how far it is, and a line of figures under it.
+pub(crate) fn live(seconds: u64) -> ProgressBar {
+    let bar = ProgressBar::new(seconds);
+    if let Ok(style) =
+        ProgressStyle::with_template("{wide_bar} {pos} of {len} s, {eta} to go\n{msg}")
+    {
+        bar.set_style(style);
+    }
+    bar
 }

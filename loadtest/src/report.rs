@@ -6,10 +6,16 @@ use std::fmt::Write as _;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::collect::Second;
+use crate::log_check::LogCheck;
 use crate::machine::{CoresUsed, Machine};
-use crate::options::Options;
+use crate::options::{Limits, Options, Scenario};
+use crate::readers::Streams;
+use crate::receiver::Deliveries;
+use crate::targets::Outcome;
 
-/// Milliseconds, from sending a request to its answer's last byte.
+/// Milliseconds to a request's answer's last byte: from sending it, or in an open loop from when it was
+/// due.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Latency {
     pub(crate) p50: f64,
@@ -33,6 +39,15 @@ impl Latency {
     }
 }
 
+/// Points of the latencies' distribution for a plot: each share of requests, and the milliseconds that
+/// it was answered within.
+pub(crate) fn percentiles(latency_us: &Histogram<u64>) -> Vec<(f64, f64)> {
+    latency_us
+        .iter_quantiles(5)
+        .map(|step| (step.quantile(), step.value_iterated_to() as f64 / 1e3))
+        .collect()
+}
+
 /// One measure.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Run {
@@ -41,34 +56,127 @@ pub(crate) struct Run {
     /// Averages over 1, 5 and 15 minutes, before the warm-up.
     pub(crate) load_average_before: String,
     pub(crate) load_average_after: String,
-    pub(crate) cores_used: CoresUsed,
-    pub(crate) server_resident_mib: Option<u64>,
+    pub(crate) cores_used: Option<CoresUsed>,
     pub(crate) actions_per_second: f64,
     pub(crate) requests_per_second: f64,
+    /// Requests a second that were due, in an open loop.
+    pub(crate) offered_per_second: Option<f64>,
+    /// What the closed loop before it reached, where the rate refers to it.
+    pub(crate) top_requests_per_second: Option<f64>,
     pub(crate) latency_ms: Latency,
+    pub(crate) percentiles_ms: Vec<(f64, f64)>,
     /// Successful requests inside the measure.
     pub(crate) requests: u64,
     pub(crate) actions: u64,
-    /// Actions answered in each second of the measure.
-    pub(crate) actions_by_second: Vec<u64>,
+    pub(crate) reads: u64,
+    /// Due in an open loop, and never begun: they count in the latencies with the time that they waited.
+    pub(crate) never_begun: u64,
     pub(crate) answer_bytes_mean: u64,
     pub(crate) signed_beforehand: usize,
     pub(crate) signed_on_the_fly: u64,
-    /// By code; the warm-up's too.
+    /// By code; the warm-up's too, like all that follows.
     pub(crate) errors: BTreeMap<String, u64>,
-    /// Actions acknowledged, the warm-up's too.
+    /// 429 and 503, by code.
+    pub(crate) refused: BTreeMap<String, u64>,
+    /// Changes that lost a race and were tried again.
+    pub(crate) conflicts: u64,
+    /// Times that a limit was waited for.
+    pub(crate) limited: u64,
+    /// Actions acknowledged.
     pub(crate) acknowledged: u64,
-    /// Actions that came into the log meanwhile.
-    pub(crate) log_grew_by: u64,
+    /// Actions of requests without an answer.
+    pub(crate) unknown: u64,
     pub(crate) receipts_verified: u64,
-    pub(crate) actions_found_in_log: u64,
+    pub(crate) log: LogCheck,
+    pub(crate) streams: Option<Streams>,
+    pub(crate) deliveries: Option<Deliveries>,
+    /// What else a scenario tells, by name.
+    pub(crate) more: BTreeMap<String, f64>,
+    pub(crate) seconds: Vec<Second>,
     pub(crate) problems: Vec<String>,
 }
 
 impl Run {
-    /// No request failed, and every check held.
-    pub(crate) fn passed(&self) -> bool {
-        self.errors.is_empty() && self.problems.is_empty() && self.requests > 0
+    /// No request failed that should not, and every check held.
+    pub(crate) fn passed(&self, options: &Options) -> bool {
+        let busy_is_expected = options.scenario == Scenario::Overload;
+        self.errors.is_empty()
+            && (self.refused.is_empty() || busy_is_expected || options.limits() == Limits::Honour)
+            && self.problems.is_empty()
+            && self.requests > 0
+    }
+
+    /// Everything that a target can name.
+    pub(crate) fn figures(&self) -> BTreeMap<String, f64> {
+        let latency = &self.latency_ms;
+        let sum = |counts: &BTreeMap<String, u64>| counts.values().sum::<u64>() as f64;
+        let mut figures: BTreeMap<String, f64> = [
+            ("actions_per_s", self.actions_per_second),
+            ("requests_per_s", self.requests_per_second),
+            ("p50_ms", latency.p50),
+            ("p90_ms", latency.p90),
+            ("p99_ms", latency.p99),
+            ("p999_ms", latency.p999),
+            ("max_ms", latency.max),
+            ("errors", sum(&self.errors)),
+            ("refused", sum(&self.refused)),
+            ("conflicts", self.conflicts as f64),
+            ("limited", self.limited as f64),
+            ("never_begun", self.never_begun as f64),
+            ("answer_bytes", self.answer_bytes_mean as f64),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+        let mut put = |name: &str, value: Option<f64>| {
+            value.map(|value| figures.insert(name.to_owned(), value));
+        };
+        put("offered_per_s", self.offered_per_second);
+        put("top_requests_per_s", self.top_requests_per_second);
+        put(
+            "generator_cores",
+            self.cores_used.map(|cores| cores.generator),
+        );
+        put(
+            "server_cores",
+            self.cores_used.and_then(|cores| cores.server),
+        );
+        let resident = self
+            .seconds
+            .iter()
+            .filter_map(|second| second.server_resident_mib);
+        put("server_resident_mib", resident.reduce(f64::max));
+        let slope = crate::collect::resident_slope_mib_per_min(&self.seconds);
+        put("resident_slope_mib_per_min", slope);
+        let written = self
+            .seconds
+            .last()
+            .and_then(|second| second.server_written_mib);
+        let of_action = written.filter(|_| self.actions > 0);
+        let bytes = of_action.map(|mib| mib * 1_048_576.0 / self.actions as f64);
+        put("written_bytes_per_action", bytes);
+        put(
+            "stream_gaps",
+            self.streams.map(|streams| streams.gaps as f64),
+        );
+        put(
+            "stream_duplicates",
+            self.streams.map(|streams| streams.duplicates as f64),
+        );
+        let deliveries = self.deliveries.as_ref();
+        put(
+            "delivery_lag_p50_ms",
+            deliveries.map(|told| told.lag_p50_ms),
+        );
+        put(
+            "delivery_lag_p99_ms",
+            deliveries.map(|told| told.lag_p99_ms),
+        );
+        put(
+            "deliveries_missing",
+            deliveries.map(|told| told.missing as f64),
+        );
+        figures.extend(self.more.clone());
+        figures
     }
 }
 
@@ -105,25 +213,51 @@ pub(crate) struct Report {
     pub(crate) program: &'static str,
     pub(crate) version: &'static str,
     pub(crate) options: Options,
+    pub(crate) limits: Limits,
     pub(crate) connections: usize,
     pub(crate) actions_a_request: usize,
     pub(crate) machine: Machine,
+    /// Every check held, and every target is met.
     pub(crate) passed: bool,
     pub(crate) actions_per_second: Spread,
+    /// Of each figure that a target can name.
+    pub(crate) figures: BTreeMap<String, Spread>,
+    pub(crate) targets: Vec<Outcome>,
     pub(crate) runs: Vec<Run>,
 }
 
 impl Report {
     pub(crate) fn new(options: Options, runs: Vec<Run>) -> Self {
+        let each: Vec<BTreeMap<String, f64>> = runs.iter().map(Run::figures).collect();
+        let names = each.iter().flat_map(BTreeMap::keys);
+        let figures: BTreeMap<String, Spread> = names
+            .map(|name| {
+                let values = each.iter().filter_map(|figures| figures.get(name).copied());
+                (name.clone(), Spread::of(values))
+            })
+            .collect();
+        let medians: BTreeMap<String, f64> = figures
+            .iter()
+            .map(|(name, spread)| (name.clone(), spread.median))
+            .collect();
+        let targets: Vec<Outcome> = options
+            .targets
+            .iter()
+            .map(|target| target.hold(&medians))
+            .collect();
         Self {
             program: env!("CARGO_PKG_NAME"),
             version: env!("CARGO_PKG_VERSION"),
+            limits: options.limits(),
             connections: options.connections(),
             actions_a_request: options.actions_a_request(),
-            options,
             machine: Machine::here(),
-            passed: runs.iter().all(Run::passed),
+            passed: runs.iter().all(|run| run.passed(&options))
+                && targets.iter().all(|target| target.met),
             actions_per_second: Spread::of(runs.iter().map(|run| run.actions_per_second)),
+            figures,
+            targets,
+            options,
             runs,
         }
     }
@@ -144,15 +278,17 @@ impl Report {
         );
         out += "run  actions/s  requests/s  p50 ms  p90 ms  p99 ms  max ms  errors  receipts  cores: server, generator, others\n";
         for (number, run) in self.runs.iter().enumerate() {
-            let (latency, cores) = (&run.latency_ms, &run.cores_used);
+            let latency = &run.latency_ms;
             let errors: u64 = run.errors.values().sum();
-            let server = cores
-                .server
-                .map_or_else(|| "-".to_owned(), |cores| format!("{cores:.2}"));
+            let cores = run.cores_used.map_or_else(String::new, |cores| {
+                let server = cores.server;
+                let server = server.map_or_else(|| "-".to_owned(), |cores| format!("{cores:.2}"));
+                format!("{server:>13}, {:.2}, {:.2}", cores.generator, cores.others)
+            });
             // Writing to a String cannot fail.
             let _ = writeln!(
                 out,
-                "{:>3} {:>10.0} {:>11.0} {:>7.2} {:>7.2} {:>7.2} {:>7.1} {errors:>7} {:>9}  {server:>13}, {:.2}, {:.2}",
+                "{:>3} {:>10.0} {:>11.0} {:>7.2} {:>7.2} {:>7.2} {:>7.1} {errors:>7} {:>9}  {cores}",
                 number + 1,
                 run.actions_per_second,
                 run.requests_per_second,
@@ -161,28 +297,105 @@ impl Report {
                 latency.p99,
                 latency.max,
                 run.receipts_verified,
-                cores.generator,
-                cores.others,
             );
         }
-        let Spread {
-            lowest,
-            median,
-            highest,
-        } = self.actions_per_second;
-        let _ = writeln!(
-            out,
-            "\nmedian {median:.0} actions/s ({lowest:.0} to {highest:.0})"
-        );
+        let name = if self.actions_a_request == 0 {
+            "requests_per_s"
+        } else {
+            "actions_per_s"
+        };
+        if let Some(spread) = self.figures.get(name) {
+            let (what, _) = name.split_once('_').unwrap_or((name, ""));
+            let Spread {
+                lowest,
+                median,
+                highest,
+            } = spread;
+            let _ = writeln!(
+                out,
+                "\nmedian {median:.0} {what}/s ({lowest:.0} to {highest:.0})"
+            );
+        }
         for (number, run) in self.runs.iter().enumerate() {
-            for (code, count) in &run.errors {
-                let _ = writeln!(out, "run {}: {count} × {code}", number + 1);
-            }
-            for problem in &run.problems {
-                let _ = writeln!(out, "run {}: {problem}", number + 1);
-            }
+            run.tell(number + 1, &mut out);
+        }
+        for target in &self.targets {
+            let value = target
+                .value
+                .map_or_else(|| "not measured".to_owned(), short);
+            let (met, text) = (if target.met { "met" } else { "MISSED" }, &target.target);
+            let _ = writeln!(out, "target {text}: {met} ({value})");
         }
         out
+    }
+}
+
+impl Run {
+    fn tell(&self, number: usize, out: &mut String) {
+        let mut line = |text: String| {
+            let _ = writeln!(out, "run {number}: {text}");
+        };
+        let log = &self.log;
+        line(format!(
+            "the log grew by {} actions in {} batches; {} were acknowledged, {} receipts were verified",
+            log.log_grew_by, log.batches_checked, self.acknowledged, self.receipts_verified
+        ));
+        if let Some(offered) = self.offered_per_second {
+            let top = self.top_requests_per_second;
+            let top = top.map_or_else(String::new, |top| format!(" (top {top:.0})"));
+            let never = self.never_begun;
+            line(format!(
+                "{offered:.0} requests/s were due{top}; {never} were never begun"
+            ));
+        }
+        for (code, count) in &self.refused {
+            line(format!("refused: {count} × {code}"));
+        }
+        if self.conflicts > 0 {
+            line(format!(
+                "{} changes lost a race and were tried again",
+                self.conflicts
+            ));
+        }
+        if self.limited > 0 {
+            line(format!("{} waits for a limit", self.limited));
+        }
+        if let Some(streams) = &self.streams {
+            line(format!(
+                "{} streams brought {} events, {} duplicates, {} gaps; the last had all {:.1} s after the end",
+                streams.readers, streams.events, streams.duplicates, streams.gaps, streams.behind_s
+            ));
+        }
+        if let Some(told) = &self.deliveries {
+            line(format!(
+                "{} webhooks were sent {} messages, {} duplicates, {} refused, {} missing; lag p50 {:.0} ms, p99 {:.0} ms",
+                told.webhooks,
+                told.delivered,
+                told.duplicates,
+                told.refused,
+                told.missing,
+                told.lag_p50_ms,
+                told.lag_p99_ms
+            ));
+        }
+        for (name, value) in &self.more {
+            line(format!("{name} {}", short(*value)));
+        }
+        for (code, count) in &self.errors {
+            line(format!("{count} × {code}"));
+        }
+        for problem in &self.problems {
+            line(problem.clone());
+        }
+    }
+}
+
+/// A number with as many digits as it deserves.
+pub(crate) fn short(value: f64) -> String {
+    if value.abs() >= 100.0 || value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
     }
 }
 

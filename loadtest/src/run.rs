@@ -1,128 +1,381 @@
-//! One measure: the connections, each sending its next request when the last one is answered.
+//! One measure of one process: threads, each with its share of the connections. What they count is
+//! taken from them once a second.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use hdrhistogram::Histogram;
-use hyper::StatusCode;
-use kedge_client::Envelope;
 use kedge_protocol::Hash;
-use tokio::task::JoinSet;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
 
-use crate::connection::{Answer, Connection};
+use crate::check::{self, Sample, Trust};
+use crate::claims::Claims;
 use crate::error::{Error, Result};
-use crate::machine::{CoresUsed, Usage};
-use crate::options::Options;
-use crate::progress;
+use crate::interval::Interval;
+use crate::options::{Limits, Verify};
+use crate::pace::Pace;
 use crate::sampler::Sampler;
-use crate::workload::{Signed, Turn};
+use crate::send;
+use crate::workload::{Signed, Workload};
 
-/// Latencies up to a minute are told apart, to three digits.
-const LATENCY_US_MAX: u64 = 60_000_000;
-/// What a connection waits after it was told that there is too much under way.
-const PAUSE: Duration = Duration::from_millis(10);
-/// Connections that break in a row before their worker gives up.
-const BROKEN_MAX: u32 = 5;
+/// Answers that wait to be verified while the load runs; more make the senders wait.
+const UNVERIFIED_MAX: usize = 64;
+/// Problems that are told in words.
+const PROBLEMS_MAX: usize = 20;
 
-/// An answer that is to be verified, and what it takes to rebuild its request.
-pub(crate) struct Sample {
-    pub(crate) index: usize,
-    pub(crate) seed: Hash,
-    pub(crate) body: Bytes,
+/// How the load comes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Phase {
+    pub(crate) warm_up_s: u64,
+    pub(crate) duration_s: u64,
+    /// Requests a second of an open loop.
+    pub(crate) rate: Option<f64>,
+    /// Requests at the most.
+    pub(crate) slots: Option<u64>,
+    pub(crate) threads: usize,
+    pub(crate) connections: usize,
+    pub(crate) limits: Limits,
+    pub(crate) if_match: bool,
+    /// What the server refuses, or breaks off, is what is looked for; latencies count from sending,
+    /// because what waits before that waits for this program.
+    pub(crate) overload: bool,
+    pub(crate) verify: Verify,
+    pub(crate) samples: u32,
+    /// The log's last sequence before it.
+    pub(crate) base: u64,
 }
 
-/// What was counted.
-pub(crate) struct Tally {
-    /// Microseconds from sending to the answer's last byte, of successes inside the measure.
-    pub(crate) latency_us: Histogram<u64>,
-    /// Successes in each second of the measure.
-    pub(crate) per_second: Vec<u64>,
-    /// Bytes of their answers.
-    pub(crate) answer_bytes: u64,
-    /// Successes, warm-up and the last ones included.
-    pub(crate) acknowledged: u64,
-    /// Everything else, by code, warm-up included.
-    pub(crate) errors: BTreeMap<String, u64>,
-    /// Requests of which nobody knows whether they were carried out.
+/// What a process found.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Part {
+    pub(crate) claims: Claims,
+    /// Actions of requests of which nobody knows whether they were carried out.
     pub(crate) unknown: u64,
-    /// Requests that were signed between sending.
+    /// Actions acknowledged, by organization.
+    pub(crate) acknowledged_each: Vec<u64>,
     pub(crate) signed_on_the_fly: u64,
-    pub(crate) samples: Vec<Sample>,
+    pub(crate) receipts_verified: u64,
+    /// Sequences and leaves that verified receipts have placed.
+    pub(crate) leaves: Vec<(u64, Hash)>,
+    /// Numbers and hashes of the headers of verified receipts.
+    pub(crate) headers: BTreeMap<u64, Hash>,
+    pub(crate) problems: Vec<String>,
+    pub(crate) problem_count: u64,
+    /// Requests that were begun.
+    pub(crate) slots: u64,
+    /// Requests of an open loop that were due and never begun.
+    pub(crate) never_begun: u64,
+    /// Seconds of the measure; fewer than asked for where requests ran out.
+    pub(crate) measured_s: f64,
 }
 
-impl Tally {
-    fn new(seconds: u64) -> Result<Self> {
-        Ok(Self {
-            latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3)
-                .map_err(|error| Error::Broken(error.to_string()))?,
-            per_second: vec![0; seconds as usize],
-            answer_bytes: 0,
-            acknowledged: 0,
-            errors: BTreeMap::new(),
-            unknown: 0,
-            signed_on_the_fly: 0,
-            samples: Vec::new(),
-        })
+impl Part {
+    pub(crate) fn problem(&mut self, text: String) {
+        self.problem_count += 1;
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(text);
+        }
     }
 
-    fn add(&mut self, other: Self) -> Result<()> {
-        self.latency_us
-            .add(&other.latency_us)
-            .map_err(|error| Error::Broken(error.to_string()))?;
-        for (sum, count) in self.per_second.iter_mut().zip(other.per_second) {
-            *sum += count;
-        }
-        for (code, count) in other.errors {
-            *self.errors.entry(code).or_default() += count;
-        }
-        self.answer_bytes += other.answer_bytes;
-        self.acknowledged += other.acknowledged;
+    /// Takes over what another part found; its organizations come behind these.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.merge_same(&other);
+        self.acknowledged_each.extend(other.acknowledged_each);
+    }
+
+    fn merge_same(&mut self, other: &Self) {
+        self.claims.merge(&other.claims);
         self.unknown += other.unknown;
         self.signed_on_the_fly += other.signed_on_the_fly;
-        self.samples.extend(other.samples);
-        Ok(())
+        self.receipts_verified += other.receipts_verified;
+        self.leaves.extend(&other.leaves);
+        self.headers.extend(&other.headers);
+        self.problem_count += other.problem_count;
+        let room = PROBLEMS_MAX.saturating_sub(self.problems.len());
+        self.problems
+            .extend(other.problems.iter().take(room).cloned());
+        self.slots += other.slots;
+        self.never_begun += other.never_begun;
+        self.measured_s = self.measured_s.max(other.measured_s);
     }
 
-    fn error(&mut self, code: String) {
-        *self.errors.entry(code).or_default() += 1;
+    /// Takes over what a thread of the same process, or a phase before, found.
+    pub(crate) fn merge_organizations(&mut self, other: &Self) {
+        self.merge_same(other);
+        let longer = self
+            .acknowledged_each
+            .len()
+            .max(other.acknowledged_each.len());
+        self.acknowledged_each.resize(longer, 0);
+        for (own, others) in self
+            .acknowledged_each
+            .iter_mut()
+            .zip(&other.acknowledged_each)
+        {
+            *own += others;
+        }
+    }
+
+    pub(crate) fn verified(&mut self, workload: &Workload, trust: &Trust, sample: &Sample) {
+        match check::check(workload, trust, sample) {
+            Ok(opened) => {
+                self.receipts_verified += 1;
+                self.leaves.extend(opened.leaves);
+                let (number, hash) = opened.batch;
+                if self
+                    .headers
+                    .insert(number, hash)
+                    .is_some_and(|known| known != hash)
+                {
+                    self.problem(format!("two different signed headers of batch {number}"));
+                }
+            }
+            Err(error) => self.problem(format!("request {}: {error}", sample.number)),
+        }
     }
 }
 
-/// What all connections share.
-struct Shared {
-    turn: Arc<Turn>,
+/// What all connections of a process share.
+pub(crate) struct Load {
+    pub(crate) workload: Arc<Workload>,
+    pub(crate) prepared: Vec<Signed>,
+    pub(crate) authority: String,
+    pub(crate) phase: Phase,
+    pub(crate) pace: Pace,
+    pub(crate) sampler: Sampler,
+    pub(crate) start: Instant,
+    pub(crate) measure_from: Instant,
+    pub(crate) end: Instant,
+    /// For each organization: until when it waits, in milliseconds from the start.
+    pub(crate) waits_until_ms: Vec<AtomicU64>,
+    /// A limit has refused something: a server whose limits are off tells numbers too.
+    pub(crate) is_limited: AtomicBool,
+    /// Where answers go that are verified while the load runs.
+    pub(crate) to_verify: Option<mpsc::Sender<Sample>>,
+}
+
+/// What one thread counts. The interval is shared with who takes it once a second.
+pub(crate) struct Local {
+    pub(crate) interval: Arc<Mutex<Interval>>,
+    pub(crate) part: RefCell<Part>,
+    pub(crate) samples: RefCell<Vec<Sample>>,
+}
+
+impl Local {
+    pub(crate) fn count(&self, count: impl FnOnce(&mut Interval)) {
+        count(&mut self.interval.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Warm-up and measure, until the last answer has come.
+pub(crate) fn drive(
+    workload: &Arc<Workload>,
+    trust: &Trust,
     prepared: Vec<Signed>,
-    authority: String,
-    next: AtomicUsize,
-    /// For the progress line.
-    answered: AtomicU64,
-    sampler: Sampler,
-    measure_from: Instant,
-    end: Instant,
-    duration_s: u64,
+    authority: &str,
+    phase: Phase,
+    report: &mut dyn FnMut(Interval) -> Result<()>,
+) -> Result<Part> {
+    let start = Instant::now();
+    let measure_from = start + Duration::from_secs(phase.warm_up_s);
+    let duration = Duration::from_secs(phase.duration_s);
+    let (sender, verifier) = if phase.verify == Verify::All {
+        let (sender, receiver) = mpsc::channel(UNVERIFIED_MAX);
+        let (workload, trust) = (Arc::clone(workload), *trust);
+        let verifier = thread::spawn(move || verify_all(&workload, &trust, receiver));
+        (Some(sender), Some(verifier))
+    } else {
+        (None, None)
+    };
+    let slots = match (phase.slots, workload.slots_max()) {
+        (None, limit) | (limit, None) => limit,
+        (Some(one), Some(other)) => Some(one.min(other)),
+    };
+    let load = Arc::new(Load {
+        pace: Pace::new(start, measure_from + duration, phase.rate, slots),
+        sampler: Sampler::new(measure_from, duration, phase.samples),
+        waits_until_ms: workload
+            .organizations
+            .iter()
+            .map(|_| AtomicU64::new(0))
+            .collect(),
+        workload: Arc::clone(workload),
+        prepared,
+        authority: authority.to_owned(),
+        start,
+        measure_from,
+        end: measure_from + duration,
+        is_limited: AtomicBool::new(false),
+        to_verify: sender,
+        phase,
+    });
+    let threads = spawn(&load);
+    tick(&load, &threads, report)?;
+    let mut part = Part {
+        claims: Claims::new(load.phase.base),
+        acknowledged_each: vec![0; load.workload.organizations.len()],
+        ..Part::default()
+    };
+    let mut samples = Vec::new();
+    let mut rest = Interval::default();
+    for (thread, interval) in threads {
+        let broken = |_| Err(Error::Broken("a sending thread panicked".to_owned()));
+        let (of_thread, kept) = thread.join().unwrap_or_else(broken)?;
+        part.merge_organizations(&of_thread);
+        samples.extend(kept);
+        rest.merge(&interval.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+    finish(&load, &mut part, &mut rest);
+    report(rest)?;
+    drop(load);
+    if let Some(verifier) = verifier {
+        let broken = |_| Part::default();
+        part.merge_organizations(&verifier.join().unwrap_or_else(broken));
+    }
+    for sample in &samples {
+        part.verified(workload, trust, sample);
+    }
+    Ok(part)
+}
+
+fn spawn(load: &Arc<Load>) -> Vec<Thread> {
+    let (threads, connections) = (load.phase.threads, load.phase.connections);
+    (0..threads)
+        .map(|thread| {
+            let share = connections / threads + usize::from(thread < connections % threads);
+            let interval = Arc::new(Mutex::new(Interval::default()));
+            let (load, taken) = (Arc::clone(load), Arc::clone(&interval));
+            (thread::spawn(move || work(&load, taken, share)), interval)
+        })
+        .collect()
+}
+
+type Thread = (
+    JoinHandle<Result<(Part, Vec<Sample>)>>,
+    Arc<Mutex<Interval>>,
+);
+
+/// Takes the counts at each full second of warm-up and measure.
+fn tick(
+    load: &Load,
+    threads: &[Thread],
+    report: &mut dyn FnMut(Interval) -> Result<()>,
+) -> Result<()> {
+    let (warm_up, duration) = (load.phase.warm_up_s, load.phase.duration_s);
+    for second in 1..=warm_up + duration {
+        let time = load.start + Duration::from_secs(second);
+        while Instant::now() < time {
+            if threads.iter().all(|(thread, _)| thread.is_finished()) {
+                return Ok(());
+            }
+            let rest = time.saturating_duration_since(Instant::now());
+            thread::sleep(rest.min(Duration::from_millis(100)));
+        }
+        let mut taken = Interval {
+            second: second.cast_signed() - warm_up.cast_signed(),
+            ..Interval::default()
+        };
+        for (_, interval) in threads {
+            let mut interval = interval.lock().unwrap_or_else(PoisonError::into_inner);
+            taken.merge(&std::mem::take(&mut interval));
+        }
+        report(taken)?;
+    }
+    Ok(())
+}
+
+/// What was due in an open loop and never begun had to wait at least until now: left out, it would
+/// make the latencies look better than they are.
+fn finish(load: &Load, part: &mut Part, rest: &mut Interval) {
+    let now = Instant::now();
+    part.slots = load.pace.begun();
+    for due in load
+        .pace
+        .never_begun()
+        .filter(|due| *due >= load.measure_from)
+    {
+        part.never_begun += 1;
+        if !load.phase.overload {
+            rest.record(now - due);
+        }
+    }
+    let measured = now
+        .min(load.end)
+        .saturating_duration_since(load.measure_from);
+    part.measured_s = measured.as_secs_f64();
+    rest.second = load.phase.duration_s.cast_signed() + 1;
+}
+
+/// One thread: a runtime of its own, and its share of the connections.
+fn work(
+    load: &Arc<Load>,
+    interval: Arc<Mutex<Interval>>,
+    connections: usize,
+) -> Result<(Part, Vec<Sample>)> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::io("starting a runtime"))?;
+    let local = Rc::new(Local {
+        interval,
+        part: RefCell::new(Part {
+            claims: Claims::new(load.phase.base),
+            acknowledged_each: vec![0; load.workload.organizations.len()],
+            ..Part::default()
+        }),
+        samples: RefCell::new(Vec::new()),
+    });
+    let set = LocalSet::new();
+    let tasks: Vec<_> = (0..connections)
+        .map(|_| set.spawn_local(send::connection(Arc::clone(load), Rc::clone(&local))))
+        .collect();
+    runtime.block_on(set.run_until(async {
+        for task in tasks {
+            task.await
+                .map_err(|error| Error::Broken(error.to_string()))??;
+        }
+        Ok::<_, Error>(())
+    }))?;
+    let part = local.part.replace(Part::default());
+    Ok((part, local.samples.take()))
+}
+
+fn verify_all(workload: &Workload, trust: &Trust, mut samples: mpsc::Receiver<Sample>) -> Part {
+    let mut part = Part::default();
+    while let Some(sample) = samples.blocking_recv() {
+        part.verified(workload, trust, &sample);
+        // The header stands for its leaves: the root is in it.
+        part.leaves.clear();
+    }
+    part
 }
 
 /// Signs requests beforehand, on all threads that will send.
-pub(crate) fn prepare(turn: &Turn, options: &Options) -> Result<Vec<Signed>> {
-    let count = options.prepared();
-    let bar = progress::bar("requests signed", count);
-    let share = count.div_ceil(options.threads);
+pub(crate) fn sign_beforehand(
+    workload: &Workload,
+    count: usize,
+    threads: usize,
+    progress: &indicatif::ProgressBar,
+) -> Result<Vec<Signed>> {
+    progress.set_length(count as u64);
+    let share = count.div_ceil(threads);
     let parts: Vec<Result<Vec<Signed>>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..options.threads)
+        let threads: Vec<_> = (0..threads)
             .map(|thread| {
                 let range = (thread * share).min(count)..((thread + 1) * share).min(count);
-                let bar = &bar;
                 scope.spawn(move || {
                     range
-                        .map(|index| {
-                            if index % 100 == 0 {
-                                bar.inc(100);
+                        .map(|number| {
+                            if number % 100 == 0 {
+                                progress.inc(100);
                             }
-                            turn.sign(index)
+                            workload.sign(number as u64)
                         })
                         .collect()
                 })
@@ -134,7 +387,7 @@ pub(crate) fn prepare(turn: &Turn, options: &Options) -> Result<Vec<Signed>> {
         });
         joined.collect()
     });
-    bar.finish_and_clear();
+    progress.finish_and_clear();
     let mut prepared = Vec::with_capacity(count);
     for part in parts {
         prepared.extend(part?);
@@ -142,152 +395,41 @@ pub(crate) fn prepare(turn: &Turn, options: &Options) -> Result<Vec<Signed>> {
     Ok(prepared)
 }
 
-/// Warm-up and measure. Blocks until the last answer has come.
-pub(crate) fn measure(
-    turn: &Arc<Turn>,
-    prepared: Vec<Signed>,
-    authority: &str,
-    options: &Options,
-) -> Result<(Tally, CoresUsed)> {
-    let measure_from = Instant::now() + Duration::from_secs(options.warm_up_s);
-    let duration = Duration::from_secs(options.duration_s);
-    let shared = Arc::new(Shared {
-        turn: Arc::clone(turn),
-        prepared,
-        authority: authority.to_owned(),
-        next: AtomicUsize::new(0),
-        answered: AtomicU64::new(0),
-        sampler: Sampler::new(measure_from, duration, options.samples),
-        measure_from,
-        end: measure_from + duration,
-        duration_s: options.duration_s,
-    });
-    let (threads, connections) = (options.threads, options.connections());
-    let workers: Vec<_> = (0..threads)
-        .map(|thread| {
-            let share = connections / threads + usize::from(thread < connections % threads);
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || work(&shared, share))
-        })
-        .collect();
-    let used = watch(&shared, options);
-    let mut tally = Tally::new(options.duration_s)?;
-    for worker in workers {
-        let broken = |_| Err(Error::Broken("a sending thread panicked".to_owned()));
-        tally.add(worker.join().unwrap_or_else(broken)?)?;
+impl Load {
+    /// Milliseconds since the start.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.start.elapsed().as_millis() as u64
     }
-    Ok((tally, used))
-}
 
-/// Shows how it goes, and takes the processors' time at both ends of the measure.
-fn watch(shared: &Shared, options: &Options) -> CoresUsed {
-    let spinner = progress::spinner("warming up".to_owned());
-    thread::sleep(shared.measure_from - Instant::now());
-    let before = Usage::now(options.server_pid);
-    let answered_before = shared.answered.load(Ordering::Relaxed);
-    while Instant::now() < shared.end {
-        let rest = shared.end - Instant::now();
-        thread::sleep(rest.min(Duration::from_millis(500)));
-        let answered = shared.answered.load(Ordering::Relaxed) - answered_before;
-        let seconds = shared.measure_from.elapsed().as_secs_f64();
-        let rate = answered as f64 * options.actions_a_request() as f64 / seconds;
-        spinner.set_message(format!("{rate:.0} actions/s"));
+    /// Whether a request counts in the measure: an open loop's by when it was due.
+    pub(crate) fn is_measured(&self, due: Option<Instant>, answered: Instant) -> bool {
+        let time = due.filter(|_| !self.phase.overload).unwrap_or(answered);
+        time >= self.measure_from && time < self.end
     }
-    let used = Usage::now(options.server_pid).since(&before);
-    spinner.finish_and_clear();
-    used
-}
 
-/// One thread: a runtime of its own, and its share of the connections.
-fn work(shared: &Arc<Shared>, connections: usize) -> Result<Tally> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Error::io("starting a runtime"))?;
-    runtime.block_on(async {
-        let mut workers = JoinSet::new();
-        for _ in 0..connections {
-            workers.spawn(send(Arc::clone(shared)));
-        }
-        let mut tally = Tally::new(shared.duration_s)?;
-        while let Some(joined) = workers.join_next().await {
-            tally.add(joined.map_err(|error| Error::Broken(error.to_string()))??)?;
-        }
-        Ok(tally)
-    })
-}
-
-/// One connection.
-async fn send(shared: Arc<Shared>) -> Result<Tally> {
-    let mut tally = Tally::new(shared.duration_s)?;
-    let mut connection = Connection::open(&shared.authority).await?;
-    let mut broken = 0;
-    while Instant::now() < shared.end {
-        let index = shared.next.fetch_add(1, Ordering::Relaxed);
-        let signed = if let Some(signed) = shared.prepared.get(index) {
-            *signed
-        } else {
-            tally.signed_on_the_fly += 1;
-            shared.turn.sign(index)?
-        };
-        let request = shared.turn.request(index, &signed)?;
-        let sent = Instant::now();
-        let keep = shared.sampler.take(sent);
-        match connection.exchange(request, keep).await {
-            Ok(answer) if answer.status.is_success() => {
-                broken = 0;
-                shared.count(&mut tally, sent, &answer)?;
-                if keep {
-                    tally.samples.push(Sample {
-                        index,
-                        seed: signed.seed,
-                        body: answer.body,
-                    });
-                }
-            }
-            Ok(answer) => refused(&mut tally, &answer).await,
-            Err(error) => {
-                tally.unknown += 1;
-                tally.error(format!("no answer: {error}"));
-                broken += 1;
-                if broken == BROKEN_MAX {
-                    return Ok(tally);
-                }
-                connection = Connection::open(&shared.authority).await?;
-            }
-        }
-    }
-    Ok(tally)
-}
-
-async fn refused(tally: &mut Tally, answer: &Answer) {
-    let code = serde_json::from_slice::<Envelope>(&answer.body)
-        .map_or_else(|_| answer.status.to_string(), |envelope| envelope.code);
-    tally.error(code);
-    let busy = [
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::SERVICE_UNAVAILABLE,
-    ];
-    if busy.contains(&answer.status) {
-        tokio::time::sleep(PAUSE).await;
+    /// An organization waits so long before its next request.
+    pub(crate) fn wait(&self, organization: usize, wait_s: u64) {
+        let until_ms = self.now_ms() + wait_s * 1_000;
+        self.waits_until_ms[organization].fetch_max(until_ms, Ordering::Relaxed);
     }
 }
 
-impl Shared {
-    fn count(&self, tally: &mut Tally, sent: Instant, answer: &Answer) -> Result<()> {
-        let now = Instant::now();
-        tally.acknowledged += 1;
-        self.answered.fetch_add(1, Ordering::Relaxed);
-        if now < self.measure_from || now >= self.end {
-            return Ok(());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_are_counted_and_the_first_are_told() {
+        let mut part = Part::default();
+        for number in 0..100 {
+            part.problem(format!("problem {number}"));
         }
-        let second = (now - self.measure_from).as_secs() as usize;
-        tally.per_second[second] += 1;
-        tally.answer_bytes += answer.length as u64;
-        let latency_us = (now - sent).as_micros() as u64;
-        tally
-            .latency_us
-            .record(latency_us.clamp(1, LATENCY_US_MAX))
-            .map_err(|error| Error::Broken(error.to_string()))
+        let mut other = Part::default();
+        other.problem("other".to_owned());
+        part.merge(other);
+        assert_eq!(
+            (part.problem_count, part.problems.len()),
+            (101, PROBLEMS_MAX)
+        );
     }
 }

@@ -1,88 +1,165 @@
 //! The organizations, templates and objects of a run, made through the API with every receipt
 //! verified.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use http_body_util::Full;
-use hyper::Request;
-use hyper::header::HeaderValue;
 use indicatif::ProgressBar;
+use kedge_client::types::ActionRule;
 use kedge_client::{
-    Account, BatchMode, Client, NewAction, NewObject, NewTemplate, Properties, Registration,
+    Account, BatchMode, Client, NewAction, NewApiKey, NewObject, NewTemplate, Properties,
+    Registration, RetryPolicy,
 };
-use kedge_protocol::Id;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use kedge_protocol::resource::{Area, Crud, Permission, Who};
 use kedge_protocol::signature::SigningKey;
-use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::connection::Connection;
 use crate::error::{Error, Result};
-use crate::options::Options;
-use crate::progress;
+use crate::fleet::Organization;
+use crate::options::{Auth, Limits, Options, Scenario};
+use crate::{operator, progress};
 
-/// Organizations that are set up at one time.
+/// Organizations that are set up at one time. The server hashes two passwords at a time (its option
+/// password_hashes_max), so more would not be quicker.
 const AT_ONE_TIME: usize = 8;
 /// Only ever used against servers that are there to be measured.
 const PASSWORD: &str = "a load run's own password";
+/// How often a step is tried that meets a limit: registering counts on the address, 100 a minute
+/// unless the server is told otherwise.
+const ATTEMPTS_MAX: u32 = 1_000;
+/// Supply that no run uses up.
+const SUPPLY_MAX: u64 = 1 << 40;
+/// Of each batch, every so-many-th action's proof file is asked for.
+const PROOF_EVERY: usize = 50;
 
-/// An organization with its one wallet, and its objects.
-pub(crate) struct Organization {
-    pub(crate) account: Account,
-    pub(crate) key: SigningKey,
-    pub(crate) objects: Vec<Id>,
-    email: String,
+/// The organizations, and the accounts that made them.
+pub(crate) struct Fleet {
+    pub(crate) organizations: Vec<Organization>,
+    accounts: Vec<Account>,
 }
 
-/// What an organization needs anew for each run.
-pub(crate) struct Session {
-    /// `Bearer …`.
-    pub(crate) authorization: HeaderValue,
-    /// The signer's address as a header's value.
-    pub(crate) address: HeaderValue,
-    /// The first nonce that is not spent.
-    pub(crate) first_nonce: u64,
+/// A client that waits for limits as long as it takes.
+pub(crate) async fn client(url: &str) -> Result<Client> {
+    let patient = RetryPolicy {
+        attempts_max: ATTEMPTS_MAX,
+        wait_ms_max: 60_000,
+        ..RetryPolicy::default()
+    };
+    let client = Client::builder(url).retry(patient).connect().await;
+    client.map_err(Error::at("asking for the domain"))
 }
 
-/// Makes everything.
-pub(crate) async fn organizations(client: &Client, options: &Options) -> Result<Vec<Organization>> {
-    let tag: [u8; 6] = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
-    let tag = to_hex(&tag)[2..].to_owned();
-    let bar = progress::bar(
-        "objects minted",
-        options.objects_each() * options.organizations,
-    );
-    let made = each(options.organizations, |number| {
-        let (client, bar, tag) = (client.clone(), bar.clone(), tag.clone());
-        let (count, cold) = (options.objects_each(), options.cold);
-        async move {
-            let mut organization = register(&client, &tag, number).await?;
-            organization.mint(count, &bar).await?;
-            if !cold {
-                organization.touch().await?;
+impl Fleet {
+    /// Makes everything.
+    pub(crate) async fn new(
+        client: &Client,
+        options: &Options,
+        admin_socket: Option<&Path>,
+    ) -> Result<Self> {
+        let tag: [u8; 6] = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
+        let tag = to_hex(&tag)[2..].to_owned();
+        let count = options.organizations;
+        let bar = progress::bar("accounts", count);
+        let registered = each(count, |number| {
+            let (client, bar, tag) = (client.clone(), bar.clone(), tag.clone());
+            let options = options.clone();
+            async move {
+                let made = register(&client, &tag, number, &options).await;
+                bar.inc(1);
+                made
             }
-            Ok(organization)
+        })
+        .await?;
+        bar.finish_and_clear();
+        let (accounts, mut organizations): (Vec<_>, Vec<_>) = registered.into_iter().unzip();
+        if let Some(socket) = admin_socket.filter(|_| options.limits() == Limits::Operator) {
+            operator::lift_limits(socket, organizations.iter().map(|o| o.id)).await?;
         }
-    })
-    .await;
-    bar.finish_and_clear();
-    made
-}
+        for number in 0..count {
+            let next = organizations[(number + 1) % count].key.address();
+            organizations[number].recipients[1] = next;
+        }
+        let fleet = Self {
+            organizations,
+            accounts,
+        };
+        fleet.filled(options).await
+    }
 
-/// Logs every wallet in again, and asks where its nonces stand.
-pub(crate) async fn sessions(
-    organizations: &Arc<Vec<Organization>>,
-    authority: &str,
-) -> Result<Vec<Session>> {
-    each(organizations.len(), |number| {
-        let organizations = Arc::clone(organizations);
-        let authority = authority.to_owned();
-        async move { organizations[number].session(&authority).await }
-    })
-    .await
+    /// Mints the objects, and finds each once.
+    async fn filled(self, options: &Options) -> Result<Self> {
+        let count = self.accounts.len();
+        let scenario = options.sends();
+        let proofs = scenario == Scenario::ProofFiles;
+        let objects = match scenario {
+            Scenario::BatchMints => 0,
+            Scenario::HotObject => 1,
+            Scenario::ProofFiles => options.batches.div_ceil(count) * BATCH_ACTIONS_MAX,
+            _ => options.objects_each(),
+        };
+        let touched = !options.cold
+            && !matches!(options.scenario, Scenario::ActorsMemory | Scenario::Reads)
+            && !proofs;
+        let bar = progress::bar("objects minted", objects * count);
+        let (accounts, organizations) = (Arc::new(self.accounts), Arc::new(self.organizations));
+        let organizations = each(count, |number| {
+            let (accounts, organizations) = (Arc::clone(&accounts), Arc::clone(&organizations));
+            let bar = bar.clone();
+            async move {
+                let account = &accounts[number];
+                let mut organization = organizations[number].clone();
+                mint(account, &mut organization, objects, proofs, &bar).await?;
+                if touched {
+                    touch(account, &organization).await?;
+                }
+                organization.next_nonce = next_nonce(account).await?;
+                Ok(organization)
+            }
+        })
+        .await?;
+        bar.finish_and_clear();
+        let accounts = Arc::try_unwrap(accounts).unwrap_or_else(|shared| shared.to_vec());
+        Ok(Self {
+            organizations,
+            accounts,
+        })
+    }
+
+    /// Fresh access tokens, where requests show them.
+    pub(crate) async fn renew_tokens(&mut self, auth: Auth) -> Result<()> {
+        if auth == Auth::Key {
+            return Ok(());
+        }
+        let accounts = Arc::new(self.accounts.clone());
+        let tokens = each(accounts.len(), |number| {
+            let accounts = Arc::clone(&accounts);
+            async move {
+                let account = &accounts[number];
+                account.refresh().await.map_err(Error::at("a new token"))?;
+                account.access_token().map_err(Error::at("a token"))
+            }
+        })
+        .await?;
+        for (organization, token) in self.organizations.iter_mut().zip(tokens) {
+            organization.access_token = Some(token);
+        }
+        Ok(())
+    }
+
+    /// The account of an organization.
+    pub(crate) fn account(&self, number: usize) -> &Account {
+        &self.accounts[number]
+    }
+
+    /// Learns where an organization's nonces stand, after something that was not the load.
+    pub(crate) async fn learn_nonce(&mut self, number: usize) -> Result<()> {
+        self.organizations[number].next_nonce = next_nonce(&self.accounts[number]).await?;
+        Ok(())
+    }
 }
 
 /// Runs a step for each number, a few at a time; the results come in the numbers' order.
@@ -108,110 +185,144 @@ where
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-async fn register(client: &Client, tag: &str, number: usize) -> Result<Organization> {
+async fn register(
+    client: &Client,
+    tag: &str,
+    number: usize,
+    options: &Options,
+) -> Result<(Account, Organization)> {
     let secret = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
     let key = SigningKey::from_bytes(&secret).map_err(|error| Error::Broken(error.to_string()))?;
     let account = client.account(key.clone());
-    let email = format!("load-{tag}-{number}@example.com");
     let registration = Registration {
-        email: email.clone(),
+        email: format!("load-{tag}-{number}@example.com"),
         password: PASSWORD.to_owned(),
         nickname: None,
         organization_name: Some(format!("load {tag} {number}")),
     };
-    account
-        .register(&registration)
-        .await
-        .map_err(Error::at("registering a wallet"))?;
-    Ok(Organization {
-        account,
+    let wallet = account.register(&registration).await;
+    let wallet = wallet.map_err(Error::at("registering a wallet"))?;
+    let api_key = match options.auth {
+        Auth::Bearer => None,
+        Auth::Key | Auth::Both => Some(api_key(&account).await?),
+    };
+    let made = account.create_template(&template(options)).await;
+    let template = made.map_err(Error::at("making a template"))?.resource.id;
+    let organization = Organization {
+        id: wallet.organization_id,
+        recipients: [key.address(), key.address()],
         key,
+        api_key,
+        access_token: None,
+        template,
         objects: Vec::new(),
-        email,
-    })
+        actions: Vec::new(),
+        next_nonce: 0,
+    };
+    Ok((account, organization))
 }
 
-impl Organization {
-    async fn mint(&mut self, count: usize, bar: &ProgressBar) -> Result<()> {
-        let template = NewTemplate {
-            name: "parcel".to_owned(),
-            ..NewTemplate::default()
-        };
-        let made = self.account.create_template(&template).await;
-        let template_id = made.map_err(Error::at("making a template"))?.resource.id;
-        while self.objects.len() < count {
-            let wanted = BATCH_ACTIONS_MAX.min(count - self.objects.len());
-            let serials = self.objects.len()..self.objects.len() + wanted;
-            let mints = serials
-                .map(|serial| {
-                    let object = NewObject {
-                        properties: properties(&json!({ "serial": serial })),
-                        ..NewObject::default()
-                    };
-                    NewAction::mint(template_id, &object)
-                })
-                .collect::<kedge_client::Result<Vec<_>>>()
-                .map_err(Error::at("minting"))?;
-            let made = self.change(&mints).await?;
-            self.objects.extend(made);
-            bar.inc(wanted as u64);
-        }
-        Ok(())
-    }
+async fn api_key(account: &Account) -> Result<String> {
+    let all = Crud {
+        create: true,
+        read: true,
+        update: true,
+        delete: true,
+    };
+    let areas = [Area::Objects, Area::Actions, Area::Events, Area::Templates];
+    let key = NewApiKey {
+        name: "load".to_owned(),
+        permissions: areas
+            .into_iter()
+            .map(|resource| Permission {
+                resource,
+                crud: all,
+            })
+            .collect(),
+        expires_at: None,
+    };
+    let made = account.create_api_key(&key).await;
+    Ok(made.map_err(Error::at("making an API key"))?.resource.key)
+}
 
-    /// Updates every object once: a run then meets objects as they are in use.
-    async fn touch(&self) -> Result<()> {
-        for objects in self.objects.chunks(BATCH_ACTIONS_MAX) {
-            let updates = objects
-                .iter()
-                .map(|id| NewAction::update(*id, &properties(&json!({ "step": 0 }))))
-                .collect::<kedge_client::Result<Vec<_>>>()
-                .map_err(Error::at("updating"))?;
-            self.change(&updates).await?;
-        }
-        Ok(())
+fn template(options: &Options) -> NewTemplate {
+    let rule = |kind: &str, who: Who| ActionRule {
+        kind: kind.to_owned(),
+        who,
+        schema: None,
+    };
+    let sends = options.sends();
+    NewTemplate {
+        name: "parcel".to_owned(),
+        max_supply: options.max_supply.then_some(SUPPLY_MAX),
+        actions: match sends {
+            // Its issuer gives an object away whoever has it: transfers need not wait for each other.
+            Scenario::BatchTransfers => vec![rule("transfer", Who::Issuer)],
+            Scenario::HotObject => vec![rule("update", Who::Anyone)],
+            _ => Vec::new(),
+        },
+        public_access: sends == Scenario::HotObject,
+        ..NewTemplate::default()
     }
+}
 
-    async fn change(&self, actions: &[NewAction]) -> Result<Vec<Id>> {
-        let outcome = self.account.batch(actions, BatchMode::Atomic).await;
+async fn mint(
+    account: &Account,
+    organization: &mut Organization,
+    count: usize,
+    proofs: bool,
+    bar: &ProgressBar,
+) -> Result<()> {
+    while organization.objects.len() < count {
+        let made = organization.objects.len();
+        let wanted = BATCH_ACTIONS_MAX.min(count - made);
+        let mints = (made..made + wanted)
+            .map(|serial| {
+                let object = NewObject {
+                    properties: properties(&json!({ "serial": serial })),
+                    ..NewObject::default()
+                };
+                NewAction::mint(organization.template, &object)
+            })
+            .collect::<kedge_client::Result<Vec<_>>>()
+            .map_err(Error::at("minting"))?;
+        let outcome = account.batch(&mints, BatchMode::Atomic).await;
         let outcome = outcome.map_err(Error::at("a batch of the setup"))?;
-        Ok(outcome.done().map(|done| done.object_id).collect())
-    }
-
-    async fn session(&self, authority: &str) -> Result<Session> {
-        let wallet = self.account.me().await.map_err(Error::at("the wallet"))?;
-        let own = wallet
-            .nonces
-            .iter()
-            .find(|nonce| nonce.address == self.key.address())
-            .ok_or_else(|| Error::Answer("the wallet does not list its own key".to_owned()))?;
-        let address = HeaderValue::try_from(self.key.address().to_string())
-            .map_err(|error| Error::Broken(error.to_string()))?;
-        Ok(Session {
-            address,
-            authorization: self.log_in(authority).await?,
-            first_nonce: own.highest + 1,
-        })
-    }
-
-    async fn log_in(&self, authority: &str) -> Result<HeaderValue> {
-        #[derive(Deserialize)]
-        struct Tokens {
-            access_token: String,
+        organization
+            .objects
+            .extend(outcome.done().map(|done| done.object_id));
+        if proofs {
+            let shown = outcome.done().step_by(PROOF_EVERY);
+            organization.actions.extend(shown.map(|done| done.id));
         }
-        let body = json!({ "email": self.email, "password": PASSWORD }).to_string();
-        let request = Request::post("/wallets/login")
-            .header("host", authority)
-            .header("content-type", "application/json")
-            .body(Full::from(body))
-            .map_err(|error| Error::Broken(error.to_string()))?;
-        let mut connection = Connection::open(authority).await?;
-        let answer = connection.exchange(request, true).await?;
-        let tokens: Tokens = serde_json::from_slice(&answer.body)
-            .map_err(|_| Error::Answer(format!("logging in: status {}", answer.status)))?;
-        HeaderValue::try_from(format!("Bearer {}", tokens.access_token))
-            .map_err(|error| Error::Answer(format!("logging in: {error}")))
+        bar.inc(wanted as u64);
     }
+    Ok(())
+}
+
+/// Updates every object once: a run then meets objects as they are in use.
+async fn touch(account: &Account, organization: &Organization) -> Result<()> {
+    for objects in organization.objects.chunks(BATCH_ACTIONS_MAX) {
+        let updates = objects
+            .iter()
+            .map(|id| NewAction::update(*id, &properties(&json!({ "step": 0 }))))
+            .collect::<kedge_client::Result<Vec<_>>>()
+            .map_err(Error::at("updating"))?;
+        let outcome = account.batch(&updates, BatchMode::Atomic).await;
+        outcome.map_err(Error::at("a batch of the setup"))?;
+    }
+    Ok(())
+}
+
+async fn next_nonce(account: &Account) -> Result<u64> {
+    let wallet = account.me().await.map_err(Error::at("the wallet"))?;
+    let own = wallet
+        .nonces
+        .iter()
+        .find(|nonce| nonce.address == account.address());
+    let own =
+        own.ok_or_else(|| Error::Answer("the wallet does not list its own key".to_owned()))?;
+    Ok(own.highest + 1)
 }
 
 fn properties(value: &serde_json::Value) -> Properties {

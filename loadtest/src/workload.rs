@@ -1,255 +1,457 @@
 //! The requests of a run. Bodies and the hashes of their texts are made once; what differs from
-//! request to request is nonce, salts and signature, and those stand in the headers.
+//! request to request is nonce, salts and signature, and those stand in the head.
 
-use std::sync::Arc;
+use std::io::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Request;
-use hyper::header::HeaderValue;
 use kedge_client::sign::deadline_in;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 
 use crate::error::{Error, Result};
+use crate::fleet::Organization;
 use crate::options::{Options, Scenario};
-use crate::setup::{Organization, Session};
+use crate::texts::{Heads, VARIANTS, bus_action, payload, push_hex, transfers};
 
-/// Payloads that take turns, so that every update changes something.
-const VARIANTS: usize = 2;
-/// `obj_` and 26 digits.
-const OBJECT_ID_BYTES: usize = 30;
-/// How long a signature is good: longer than any run.
-const DEADLINE_AHEAD: Duration = Duration::from_hours(1);
+/// How much longer than its run a signature is good.
+const DEADLINE_MARGIN: Duration = Duration::from_hours(1);
 
 /// A body that is sent again and again, each time under a new signature.
 struct Shape {
     body: Bytes,
     words: Vec<ActionWords>,
-    /// Its objects, as a range of the organization's.
-    first: usize,
-    payload: usize,
 }
 
-/// What is in the headers of one request.
+/// What is in the head of one signed request.
 #[derive(Clone, Copy)]
 pub(crate) struct Signed {
     pub(crate) seed: Hash,
     pub(crate) signature: Signature,
 }
 
-/// A request's actions, for those who check its answer.
-pub(crate) struct Texts<'a> {
-    pub(crate) organization: &'a Organization,
-    pub(crate) targets: &'a [Id],
-    pub(crate) payload: &'a str,
+/// What a slot does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// The signed request with this number.
+    Write(u64),
+    /// The read with this number.
+    Read(u64),
 }
 
-/// All bodies of the scenario.
+/// Something to be read.
+struct Readable {
+    organization: u32,
+    path: Box<str>,
+}
+
+/// All requests of a process.
 pub(crate) struct Workload {
-    pub(crate) organizations: Arc<Vec<Organization>>,
+    pub(crate) organizations: Vec<Organization>,
+    scenario: Scenario,
+    actions: usize,
+    reads_percent: u64,
+    cold: bool,
+    /// The one object that everybody updates.
+    hot: Option<Id>,
     /// Those of organization 0, then of organization 1, …
     shapes: Vec<Shape>,
     payloads: Vec<String>,
-    shapes_each: usize,
-    actions: usize,
-    path: &'static str,
-    host: HeaderValue,
-    minimal: bool,
+    chunks: usize,
+    heads: Vec<Heads>,
+    readable: Vec<Readable>,
     domain_separator: Hash,
+    deadline_s: u64,
 }
 
 impl Workload {
     /// Makes the bodies.
     pub(crate) fn new(
-        organizations: Arc<Vec<Organization>>,
+        organizations: Vec<Organization>,
+        hot: Option<Id>,
         domain_separator: Hash,
         authority: &str,
         options: &Options,
-    ) -> Result<Self> {
-        let actions = options.actions_a_request();
-        let payloads: Vec<String> = (0..VARIANTS)
-            .map(|variant| payload(variant, options.action_bytes))
+    ) -> Self {
+        let (scenario, actions) = (options.sends(), options.actions_a_request());
+        let payloads = match scenario {
+            Scenario::BatchTransfers => transfers(&organizations),
+            _ => (0..VARIANTS)
+                .map(|variant| payload(variant, options.action_bytes))
+                .collect(),
+        };
+        let run = Duration::from_secs(options.warm_up_s + options.duration_s + options.top_s);
+        let heads = organizations
+            .iter()
+            .map(|organization| Heads::new(organization, authority, hot, options))
             .collect();
-        let chunks = options.objects_each() / actions;
-        let mut shapes = Vec::with_capacity(organizations.len() * chunks * VARIANTS);
-        for organization in organizations.iter() {
-            for (payload, text) in payloads.iter().enumerate() {
-                for chunk in 0..chunks {
-                    let first = chunk * actions;
-                    let targets = &organization.objects[first..first + actions];
-                    shapes.push(Shape {
-                        body: body(options.scenario, targets, text),
-                        words: words(targets, text),
-                        first,
-                        payload,
-                    });
+        let mut workload = Self {
+            scenario,
+            actions,
+            reads_percent: match scenario {
+                Scenario::Mixed => u64::from(options.reads_percent),
+                Scenario::Reads | Scenario::ProofFiles => 100,
+                _ => 0,
+            },
+            cold: options.cold,
+            hot,
+            shapes: Vec::new(),
+            payloads,
+            chunks: (options.objects_each() / actions.max(1)).max(1),
+            heads,
+            readable: readable(&organizations, scenario),
+            domain_separator,
+            deadline_s: deadline_in(run + DEADLINE_MARGIN),
+            organizations,
+        };
+        if actions > 0 {
+            workload.shapes = (0..workload.organizations.len())
+                .flat_map(|organization| {
+                    (0..workload.shapes_each()).map(move |shape| (organization, shape))
+                })
+                .map(|(organization, shape)| workload.make(organization, shape, options.if_match))
+                .collect();
+        }
+        workload
+    }
+
+    fn shapes_each(&self) -> usize {
+        match self.scenario {
+            Scenario::BatchMints | Scenario::HotObject => VARIANTS,
+            _ => self.chunks * VARIANTS,
+        }
+    }
+
+    /// Actions of one signed request.
+    pub(crate) fn actions(&self) -> usize {
+        self.actions
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self.scenario {
+            Scenario::BatchMints => Kind::Mint,
+            Scenario::BatchTransfers => Kind::Transfer,
+            _ => Kind::Update,
+        }
+    }
+
+    /// Target and payload of an action. Where an organization has fewer objects than a request has
+    /// actions, the request goes round them, with the other payload each time.
+    fn action(&self, organization: usize, shape: usize, index: usize) -> (Id, &str) {
+        let owner = &self.organizations[organization];
+        let (variant, chunk) = (shape / (self.shapes_each() / VARIANTS), shape % self.chunks);
+        let (target, variant) = match self.scenario {
+            Scenario::BatchMints => (owner.template, variant),
+            Scenario::HotObject => (self.hot.unwrap_or(owner.template), variant),
+            _ => {
+                let place = chunk * self.actions + index;
+                let round = place / owner.objects.len();
+                let object = owner.objects[place % owner.objects.len()];
+                (object, (variant + round) % VARIANTS)
+            }
+        };
+        let payload = match self.scenario {
+            Scenario::BatchTransfers => organization * VARIANTS + variant,
+            _ => variant,
+        };
+        (target, &self.payloads[payload])
+    }
+
+    fn make(&self, organization: usize, shape: usize, if_match: bool) -> Shape {
+        let actions: Vec<(Id, &str)> = (0..self.actions)
+            .map(|index| self.action(organization, shape, index))
+            .collect();
+        let kind = self.kind();
+        let words = actions
+            .iter()
+            .map(|(target, payload)| {
+                ActionWords::of(&kind, &target.to_string(), payload.as_bytes())
+            })
+            .collect();
+        let body = match (self.scenario, if_match) {
+            (Scenario::HotObject, true) => actions[0].1.to_owned().into(),
+            (Scenario::BatchUpdates | Scenario::BatchMints | Scenario::BatchTransfers, _) => {
+                let actions: Vec<String> = actions.iter().map(|a| bus_action(&kind, a)).collect();
+                format!(r#"{{"actions":[{}]}}"#, actions.join(",")).into()
+            }
+            _ => bus_action(&kind, &actions[0]).into(),
+        };
+        Shape { body, words }
+    }
+
+    /// Requests go round the organizations, and in each round its shapes.
+    fn place(&self, number: u64) -> (usize, u64) {
+        let count = self.organizations.len() as u64;
+        ((number % count) as usize, number / count)
+    }
+
+    pub(crate) fn organization_of(&self, number: u64) -> usize {
+        self.place(number).0
+    }
+
+    fn shape_number(&self, round: u64) -> usize {
+        (round % self.shapes_each() as u64) as usize
+    }
+
+    fn shape(&self, number: u64) -> &Shape {
+        let (organization, round) = self.place(number);
+        &self.shapes[organization * self.shapes_each() + self.shape_number(round)]
+    }
+
+    /// The actions of a request, for those who check its answer.
+    pub(crate) fn texts(&self, number: u64) -> Vec<(Id, &str)> {
+        let (organization, round) = self.place(number);
+        (0..self.actions)
+            .map(|index| self.action(organization, self.shape_number(round), index))
+            .collect()
+    }
+
+    pub(crate) fn body(&self, number: u64) -> &[u8] {
+        &self.shape(number).body
+    }
+
+    /// What a slot does. Reads are spread evenly between the changes.
+    pub(crate) fn step(&self, slot: u64) -> Step {
+        match self.reads_percent {
+            0 => Step::Write(slot),
+            100 => Step::Read(slot),
+            percent => {
+                // 37 and 100 have no common factor: this only changes the order.
+                let (hundred, place) = (slot / 100, slot % 100 * 37 % 100);
+                if place < percent {
+                    Step::Read(hundred * percent + place)
+                } else {
+                    Step::Write(hundred * (100 - percent) + place - percent)
                 }
             }
         }
-        Ok(Self {
-            organizations,
-            shapes,
-            payloads,
-            shapes_each: chunks * VARIANTS,
-            actions,
-            path: options.path(),
-            host: HeaderValue::try_from(authority)
-                .map_err(|error| Error::Usage(format!("{authority}: {error}")))?,
-            minimal: options.minimal,
-            domain_separator,
-        })
     }
 
-    /// Requests go round the organizations, and in each round its objects.
-    fn place(&self, index: usize) -> (usize, usize) {
-        let organization = index % self.organizations.len();
-        (organization, index / self.organizations.len())
+    /// How many slots there can be: each object is read once in a cold run.
+    pub(crate) fn slots_max(&self) -> Option<u64> {
+        let once = self.cold && self.scenario == Scenario::Reads;
+        once.then_some(self.readable.len() as u64)
     }
 
-    fn shape(&self, index: usize) -> &Shape {
-        let (organization, round) = self.place(index);
-        &self.shapes[organization * self.shapes_each + round % self.shapes_each]
-    }
-
-    /// The actions of a request.
-    pub(crate) fn texts(&self, index: usize) -> Texts<'_> {
-        let shape = self.shape(index);
-        let organization = &self.organizations[self.place(index).0];
-        Texts {
-            organization,
-            targets: &organization.objects[shape.first..shape.first + self.actions],
-            payload: &self.payloads[shape.payload],
-        }
-    }
-}
-
-/// A workload with what holds for one run: tokens, nonces, deadline.
-pub(crate) struct Turn {
-    pub(crate) workload: Arc<Workload>,
-    sessions: Vec<Session>,
-    deadline_s: u64,
-}
-
-impl Turn {
-    pub(crate) fn new(workload: Arc<Workload>, sessions: Vec<Session>) -> Self {
-        Self {
-            workload,
-            sessions,
-            deadline_s: deadline_in(DEADLINE_AHEAD),
-        }
+    /// How many nonces of each organization so many slots have used, or a few more.
+    pub(crate) fn rounds_of(&self, slots: u64) -> u64 {
+        let writes = (slots / 100 + 1) * (100 - self.reads_percent);
+        writes.min(slots).div_ceil(self.organizations.len() as u64) + 1
     }
 
     /// Signer, nonce and deadline of a request.
-    pub(crate) fn head(&self, index: usize) -> RequestHead {
-        let (organization, round) = self.workload.place(index);
+    pub(crate) fn head(&self, number: u64) -> RequestHead {
+        let (organization, round) = self.place(number);
+        let organization = &self.organizations[organization];
         RequestHead {
-            signer: self.workload.organizations[organization].key.address(),
-            nonce: self.sessions[organization].first_nonce + round as u64,
+            signer: organization.key.address(),
+            nonce: organization.next_nonce + round,
             deadline_s: self.deadline_s,
             atomic: false,
         }
     }
 
     /// Signs a request.
-    pub(crate) fn sign(&self, index: usize) -> Result<Signed> {
+    pub(crate) fn sign(&self, number: u64) -> Result<Signed> {
         let seed = kedge_client::random::seed().map_err(Error::at("random bytes"))?;
-        let shape = self.workload.shape(index);
-        let hashes: Vec<Hash> = shape
-            .words
-            .iter()
-            .enumerate()
-            .map(|(action, words)| words.action_hash(&salt(&seed, action as u16)))
+        let hashes: Vec<Hash> = (0..)
+            .zip(&self.shape(number).words)
+            .map(|(index, words)| words.action_hash(&salt(&seed, index)))
             .collect();
-        let digest = self
-            .head(index)
-            .digest(&self.workload.domain_separator, &hashes);
-        let organization = &self.workload.organizations[self.workload.place(index).0];
-        let signature = organization.key.sign(&digest);
-        Ok(Signed { seed, signature })
+        let digest = self.head(number).digest(&self.domain_separator, &hashes);
+        let key = &self.organizations[self.organization_of(number)].key;
+        Ok(Signed {
+            seed,
+            signature: key.sign(&digest),
+        })
     }
 
-    /// The request as it is sent.
-    pub(crate) fn request(&self, index: usize, signed: &Signed) -> Result<Request<Full<Bytes>>> {
-        let workload = &self.workload;
-        let head = self.head(index);
-        let session = &self.sessions[workload.place(index).0];
-        let mut request = Request::post(workload.path)
-            .header("host", workload.host.clone())
-            .header("authorization", session.authorization.clone())
-            .header("content-type", "application/json")
-            .header("x-signature", signed.signature.to_string())
-            .header("x-signature-address", session.address.clone())
-            .header("x-signature-nonce", head.nonce)
-            .header("x-signature-deadline", head.deadline_s)
-            .header("x-signature-salt", signed.seed.to_string());
-        if workload.minimal {
-            request = request.header("prefer", "return=minimal");
+    /// Writes the head of a signed request, with a condition if there is one; its body is
+    /// [`Workload::body`].
+    pub(crate) fn write_head(
+        &self,
+        out: &mut Vec<u8>,
+        number: u64,
+        signed: &Signed,
+        if_match: Option<&str>,
+    ) {
+        let head = self.head(number);
+        out.clear();
+        out.extend_from_slice(&self.heads[self.organization_of(number)].write);
+        let (length, nonce, deadline_s) = (self.body(number).len(), head.nonce, head.deadline_s);
+        // Writing to a Vec cannot fail.
+        let _ = write!(
+            out,
+            "content-length: {length}\r\nx-signature-nonce: {nonce}\r\nx-signature-deadline: {deadline_s}\r\nx-signature: "
+        );
+        push_hex(out, &signed.signature.0);
+        out.extend_from_slice(b"\r\nx-signature-salt: ");
+        push_hex(out, signed.seed.as_bytes());
+        if let Some(etag) = if_match {
+            let _ = write!(out, "\r\nif-match: {etag}");
         }
-        let body = workload.shape(index).body.clone();
-        request
-            .body(Full::new(body))
-            .map_err(|error| Error::Broken(error.to_string()))
+        out.extend_from_slice(b"\r\n\r\n");
+    }
+
+    /// Writes the head of a read.
+    pub(crate) fn read_head(&self, out: &mut Vec<u8>, number: u64) {
+        let count = self.readable.len() as u64;
+        let place = if self.cold {
+            number % count
+        } else {
+            // Any order that is not that of the keys (Knuth's multiplicative hashing).
+            (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % count
+        };
+        let readable = &self.readable[place as usize];
+        self.get(out, &readable.path, readable.organization as usize);
+    }
+
+    /// Writes the head of a read of the hot object by the organization of a request.
+    pub(crate) fn hot_head(&self, out: &mut Vec<u8>, number: u64) {
+        let path = self.hot.map(|id| format!("/objects/{id}"));
+        self.get(out, &path.unwrap_or_default(), self.organization_of(number));
+    }
+
+    fn get(&self, out: &mut Vec<u8>, path: &str, organization: usize) {
+        out.clear();
+        out.extend_from_slice(b"GET ");
+        out.extend_from_slice(path.as_bytes());
+        out.extend_from_slice(&self.heads[organization].read);
     }
 }
 
-/// A payload that makes target and payload `action_bytes` long.
-fn payload(variant: usize, action_bytes: usize) -> String {
-    let [state, place] = [["in transit", "8.5417"], ["at a depot", "7.4474"]][variant % VARIANTS];
-    let text = |note: &str| {
-        format!(
-            r#"{{"properties":{{"state":"{state}","step":{variant},"place":{place},"note":"{note}"}}}}"#
-        )
-    };
-    let filled = OBJECT_ID_BYTES + text("").len();
-    text(&"n".repeat(action_bytes.saturating_sub(filled)))
-}
-
-fn body(scenario: Scenario, targets: &[Id], payload: &str) -> Bytes {
-    let actions: Vec<String> = targets
-        .iter()
-        .map(|id| format!(r#"{{"action_type":"update","object_id":"{id}","payload":{payload}}}"#))
-        .collect();
-    let actions = actions.join(",");
-    match scenario {
-        Scenario::BatchUpdates => format!(r#"{{"actions":[{actions}]}}"#).into(),
-        Scenario::SingleUpdates => actions.into(),
+fn readable(organizations: &[Organization], scenario: Scenario) -> Vec<Readable> {
+    let mut readable = Vec::new();
+    for (number, organization) in (0..).zip(organizations) {
+        let mut push = |path: String| {
+            readable.push(Readable {
+                organization: number,
+                path: path.into(),
+            });
+        };
+        match scenario {
+            Scenario::Reads | Scenario::Mixed => {
+                let objects = organization.objects.iter();
+                objects.for_each(|id| push(format!("/objects/{id}")));
+            }
+            Scenario::ProofFiles => {
+                let actions = organization.actions.iter();
+                actions.for_each(|id| push(format!("/ebus/actions/{id}/proof")));
+            }
+            _ => {}
+        }
     }
-}
-
-fn words(targets: &[Id], payload: &str) -> Vec<ActionWords> {
-    targets
-        .iter()
-        .map(|id| ActionWords::of(&Kind::Update, &id.to_string(), payload.as_bytes()))
-        .collect()
+    readable
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::Parser as _;
+    use kedge_protocol::Prefix;
+    use kedge_protocol::hash::keccak;
+    use kedge_protocol::signature::SigningKey;
+
     use super::*;
 
-    #[test]
-    fn payloads_have_the_asked_length_and_differ() {
-        let target = "obj_7h8rh8fgrh07gkqn56z16p8nc6";
-        let texts: Vec<String> = (0..VARIANTS).map(|variant| payload(variant, 286)).collect();
-        for text in &texts {
-            assert_eq!(target.len() + text.len(), 286);
-            assert!(serde_json::from_str::<serde_json::Value>(text).is_ok());
-        }
-        assert_ne!(texts[0], texts[1]);
+    fn id(prefix: Prefix, number: usize) -> Id {
+        Id::of_hash(prefix, &keccak(&number.to_be_bytes()))
+    }
+
+    /// Organizations with so many objects each.
+    pub(crate) fn workload(arguments: &str, organizations: usize, objects: usize) -> Workload {
+        let arguments = std::iter::once("kedge-load").chain(arguments.split(' '));
+        let mut options = Options::try_parse_from(arguments).unwrap();
+        (options.organizations, options.objects) = (organizations, organizations * objects);
+        let organizations: Vec<Organization> = (0..organizations)
+            .map(|number| {
+                let key = SigningKey::from_bytes(&[number as u8 + 1; 32]).unwrap();
+                Organization {
+                    id: id(Prefix::Organization, number),
+                    recipients: [key.address(), key.address()],
+                    key,
+                    api_key: Some("k".to_owned()),
+                    access_token: None,
+                    template: id(Prefix::Template, number),
+                    objects: (0..objects)
+                        .map(|object| id(Prefix::Object, number * 1000 + object))
+                        .collect(),
+                    actions: Vec::new(),
+                    next_nonce: 10,
+                }
+            })
+            .collect();
+        let hot = organizations[0].objects.first().copied();
+        Workload::new(organizations, hot, Hash::ZERO, "h:1", &options)
     }
 
     #[test]
-    fn bodies_hold_the_signed_payload_as_it_is() {
-        let id: Id = "obj_7h8rh8fgrh07gkqn56z16p8nc6".parse().unwrap();
-        let text = payload(0, 286);
-        let many = body(Scenario::BatchUpdates, &[id, id], &text);
-        let many: serde_json::Value = serde_json::from_slice(&many).unwrap();
-        assert_eq!(many["actions"].as_array().unwrap().len(), 2);
-        assert_eq!(many["actions"][1]["object_id"], id.to_string());
-        let single = body(Scenario::SingleUpdates, &[id], &text);
-        assert!(String::from_utf8_lossy(&single).ends_with(&format!(r#""payload":{text}}}"#)));
+    fn bodies_hold_the_signed_texts_as_they_are() {
+        for arguments in [
+            "batch-updates --batch 3",
+            "batch-transfers --batch 3",
+            "batch-mints --batch 3",
+            "single-updates",
+        ] {
+            let workload = workload(arguments, 2, 5);
+            for number in 0..12 {
+                let body = std::str::from_utf8(workload.body(number)).unwrap();
+                let texts = workload.texts(number);
+                assert_eq!(body.matches("action_type").count(), texts.len());
+                for (target, payload) in texts {
+                    assert!(
+                        body.contains(&format!(r#""{target}","payload":{payload}}}"#)),
+                        "{arguments}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_goes_round_where_objects_are_few() {
+        let workload = workload("batch-updates --batch 5", 1, 2);
+        let texts = workload.texts(0);
+        assert_eq!(texts[0].0, texts[2].0);
+        assert_ne!(
+            texts[0].1, texts[2].1,
+            "the second update changes something"
+        );
+        assert_eq!(texts[0].1, texts[1].1);
+    }
+
+    #[test]
+    fn every_nonce_once_and_heads_as_they_are_sent() {
+        let workload = workload("single-updates", 3, 2);
+        let nonces: BTreeSet<_> = (0..30)
+            .map(|number| workload.head(number))
+            .map(|head| (head.signer.to_string(), head.nonce))
+            .collect();
+        assert_eq!(nonces.len(), 30);
+        let signed = workload.sign(4).unwrap();
+        let mut out = Vec::new();
+        workload.write_head(&mut out, 4, &signed, Some("\"1.a\""));
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("POST /ebus/actions HTTP/1.1\r\nhost: h:1\r\nx-api-key: k\r\n"));
+        assert!(text.contains(&format!("x-signature: {}\r\n", signed.signature)));
+        assert!(text.contains(&format!("x-signature-salt: {}\r\n", signed.seed)));
+        assert!(text.contains("x-signature-nonce: 11\r\n"));
+        assert!(text.ends_with("\r\nif-match: \"1.a\"\r\n\r\n"));
+    }
+
+    #[test]
+    fn reads_and_changes_are_mixed_as_asked_and_numbered_without_gaps() {
+        let workload = workload("mixed --reads-percent 70", 1, 2);
+        let mut numbers = (BTreeSet::new(), BTreeSet::new());
+        for slot in 0..300 {
+            match workload.step(slot) {
+                Step::Read(number) => numbers.0.insert(number),
+                Step::Write(number) => numbers.1.insert(number),
+            };
+        }
+        assert_eq!(numbers.0, (0..210).collect());
+        assert_eq!(numbers.1, (0..90).collect());
     }
 }

@@ -1,0 +1,111 @@
+//! What an answer says of the log, with as little reading as can be.
+
+use memchr::memmem;
+use serde::Deserialize;
+
+/// Where a request's actions were placed: one behind the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Claim {
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+}
+
+#[derive(Deserialize)]
+struct Results {
+    results: Vec<Placed>,
+}
+
+#[derive(Deserialize)]
+struct Placed {
+    sequence: Option<u64>,
+}
+
+/// The places that a successful answer names; `None` where it names none, or not all in a row.
+pub(crate) fn claim(body: &[u8], actions: u64) -> Option<Claim> {
+    let refused = actions > 1 && memmem::find(body, br#""error":"#).is_some();
+    if !refused {
+        let first = first_sequence(body)?;
+        return Some(Claim {
+            first,
+            count: actions,
+        });
+    }
+    let Results { results } = serde_json::from_slice(body).ok()?;
+    let done: Vec<u64> = results
+        .iter()
+        .filter_map(|placed| placed.sequence)
+        .collect();
+    let (first, count) = (*done.first()?, done.len() as u64);
+    let in_a_row = done.iter().copied().eq(first..first + count);
+    in_a_row.then_some(Claim { first, count })
+}
+
+/// The number behind the first `"sequence":`: before it there are ids and words of this program's own.
+fn first_sequence(body: &[u8]) -> Option<u64> {
+    const NAME: &[u8] = br#""sequence":"#;
+    let start = memmem::find(body, NAME)? + NAME.len();
+    let digits = body[start..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit());
+    let number = digits.fold((0_u64, 0), |(number, count), digit| {
+        (
+            number
+                .wrapping_mul(10)
+                .wrapping_add(u64::from(digit - b'0')),
+            count + 1,
+        )
+    });
+    (1..=19).contains(&number.1).then_some(number.0)
+}
+
+/// The `code` of an error.
+pub(crate) fn code(body: &[u8]) -> Option<&str> {
+    const NAME: &[u8] = br#""code":""#;
+    let start = memmem::find(body, NAME)? + NAME.len();
+    let end = start + memchr::memchr(b'"', &body[start..])?;
+    std::str::from_utf8(&body[start..end]).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_all_and_of_some() {
+        let all = br#"{"results":[{"sequence":41,"leaf_index":0,"object_version":2},{"sequence":42}],"receipt":{}}"#;
+        assert_eq!(
+            claim(all, 2),
+            Some(Claim {
+                first: 41,
+                count: 2
+            })
+        );
+        let some =
+            br#"{"results":[{"error":{"code":"CONFLICT"}},{"sequence":41},{"sequence":42}]}"#;
+        assert_eq!(
+            claim(some, 3),
+            Some(Claim {
+                first: 41,
+                count: 2
+            })
+        );
+        let gap = br#"{"results":[{"error":{}},{"sequence":41},{"sequence":43}]}"#;
+        assert_eq!(claim(gap, 3), None);
+        let none = br#"{"results":[{"error":{}},{"error":{}}],"receipt":null}"#;
+        assert_eq!(claim(none, 2), None);
+        assert_eq!(
+            claim(br#"{"id":"act_1","sequence":7}"#, 1),
+            Some(Claim { first: 7, count: 1 })
+        );
+        assert_eq!(claim(br#"{"sequence":}"#, 1), None);
+    }
+
+    #[test]
+    fn codes() {
+        assert_eq!(
+            code(br#"{"code":"RATE_LIMITED","status":429}"#),
+            Some("RATE_LIMITED")
+        );
+        assert_eq!(code(b"bad gateway"), None);
+    }
+}

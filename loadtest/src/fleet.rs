@@ -1,0 +1,50 @@
+//! The organizations of a run, as the processes that share it hand them to each other.
+
+use std::fmt::Write as _;
+
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Id};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An organization with its one wallet, and its objects. It holds secrets: it goes through pipes, and
+/// into no file.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Organization {
+    pub(crate) id: Id,
+    #[serde(serialize_with = "write_key", deserialize_with = "read_key")]
+    pub(crate) key: SigningKey,
+    pub(crate) api_key: Option<String>,
+    pub(crate) access_token: Option<String>,
+    pub(crate) template: Id,
+    pub(crate) objects: Vec<Id>,
+    /// Actions of it whose proof files are asked for.
+    pub(crate) actions: Vec<Id>,
+    /// Whom its objects are given to in turn: its own wallet and another one.
+    pub(crate) recipients: [Address; 2],
+    /// The first nonce that is not spent.
+    pub(crate) next_nonce: u64,
+}
+
+impl Organization {
+    /// The lines of a request's head that say whose it is.
+    pub(crate) fn credentials(&self) -> String {
+        let mut lines = String::new();
+        // Writing to a String cannot fail.
+        if let Some(token) = &self.access_token {
+            let _ = write!(lines, "authorization: Bearer {token}\r\n");
+        }
+        if let Some(key) = &self.api_key {
+            let _ = write!(lines, "x-api-key: {key}\r\n");
+        }
+        lines
+    }
+}
+
+fn write_key<S: Serializer>(key: &SigningKey, serializer: S) -> Result<S::Ok, S::Error> {
+    key.to_bytes().serialize(serializer)
+}
+
+fn read_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SigningKey, D::Error> {
+    let bytes = <[u8; 32]>::deserialize(deserializer)?;
+    SigningKey::from_bytes(&bytes).map_err(serde::de::Error::custom)
+}

@@ -1,0 +1,188 @@
+//! After a run: is everything that was acknowledged in the log, once? The export from the run's first
+//! batch on is checked line by line, with memory for one line.
+
+use std::collections::BTreeMap;
+
+use kedge_client::Client;
+use kedge_protocol::Hash;
+use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::export::{Checked, Checker, Line};
+use serde::Serialize;
+
+use crate::check::Trust;
+use crate::error::{Error, Result};
+use crate::progress;
+use crate::run::Part;
+
+/// What the log has to say.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct LogCheck {
+    /// Actions that came into the log since the run began.
+    pub(crate) log_grew_by: u64,
+    /// Batches of them, whose signatures, roots, heads and history were checked.
+    pub(crate) batches_checked: u64,
+    /// Leaves of verified receipts that stand in the log at their place.
+    pub(crate) leaves_found: u64,
+    /// Signed headers of verified receipts that are those of the log.
+    pub(crate) headers_found: u64,
+    pub(crate) problems: Vec<String>,
+}
+
+/// Reads the log from where it stood before the run, and holds the run's claims against it.
+pub(crate) async fn check(
+    client: &Client,
+    trust: &Trust,
+    before: &Checkpoint,
+    part: &Part,
+) -> Result<LogCheck> {
+    let spinner = progress::spinner("the log is read again".to_owned());
+    let mut found = LogCheck::default();
+    let mut leaves: BTreeMap<u64, Hash> = part.leaves.iter().copied().collect();
+    let mut headers = part.headers.clone();
+    let export = client.export(before.batches, None).await;
+    let mut export = export.map_err(Error::at("the export"))?;
+    let mut checker = Checker::new(trust.domain, trust.sequencer);
+    while let Some(line) = export.line().await.map_err(Error::at("the export"))? {
+        let text = std::str::from_utf8(&line)
+            .map_err(|error| Error::Answer(format!("the export: {error}")))?;
+        let from = checker.reached().0;
+        let checked = match checker.line(text) {
+            Ok(checked) => checked,
+            Err(error) => {
+                found.problems.push(format!("the log: {error}"));
+                return Ok(found);
+            }
+        };
+        let to = checker.reached().0;
+        let is_wanted = || {
+            leaves.range(from + 1..=to).next().is_some()
+                || headers.contains_key(&(checker.batches() - 1))
+        };
+        if matches!(checked, Checked::Batch) && is_wanted() {
+            look_up(text, &mut leaves, &mut headers, &mut found);
+        }
+    }
+    let reached = checker.reached().0;
+    match checker.finish() {
+        Ok(shown) => found.batches_checked = shown.batches,
+        Err(error) => found.problems.push(format!("the log: {error}")),
+    }
+    spinner.finish_and_clear();
+    for sequence in leaves.keys().take(3) {
+        found.problems.push(format!(
+            "the log does not hold the leaf of sequence {sequence} that a receipt has placed there"
+        ));
+    }
+    for number in headers.keys().take(3) {
+        found.problems.push(format!(
+            "the log has no batch {number} with the header that a receipt shows"
+        ));
+    }
+    found.log_grew_by = reached - before.sequence;
+    found
+        .problems
+        .extend(growth(found.log_grew_by, reached, part));
+    Ok(found)
+}
+
+/// Strikes out what a batch of the log holds as it was promised.
+fn look_up(
+    text: &str,
+    leaves: &mut BTreeMap<u64, Hash>,
+    headers: &mut BTreeMap<u64, Hash>,
+    found: &mut LogCheck,
+) {
+    let Ok(Line::Batch(line)) = serde_json::from_str::<Line>(text) else {
+        return;
+    };
+    let header = &line.batch.header;
+    if headers.get(&header.number) == Some(&header.hash()) {
+        headers.remove(&header.number);
+        found.headers_found += 1;
+    }
+    let first = header.first_sequence;
+    let here: Vec<(u64, Hash)> = leaves
+        .range(first..=header.last_sequence())
+        .map(|(sequence, leaf)| (*sequence, *leaf))
+        .collect();
+    for (sequence, leaf) in here {
+        if line.leaves.get((sequence - first) as usize) == Some(&leaf) {
+            leaves.remove(&sequence);
+            found.leaves_found += 1;
+        }
+    }
+}
+
+/// The log must have grown by what was acknowledged, each at a place of its own; by more only as far as
+/// answers got lost.
+fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
+    let (claims, unknown) = (&part.claims, part.unknown);
+    let acknowledged = claims.claimed;
+    let mut problems = Vec::new();
+    if claims.twice > 0 {
+        problems.push(format!(
+            "{} places of the log were acknowledged twice",
+            claims.twice
+        ));
+    }
+    if claims.misplaced > 0 {
+        problems.push(format!(
+            "{} acknowledged actions have no place that can be",
+            claims.misplaced
+        ));
+    }
+    if claims.highest > reached {
+        problems.push(format!(
+            "sequence {} was acknowledged, but the log ends at {reached}",
+            claims.highest
+        ));
+    }
+    if grown < acknowledged {
+        problems.push(format!(
+            "the log grew by {grown} actions, but {acknowledged} were acknowledged: some are lost"
+        ));
+    } else if grown > acknowledged + unknown {
+        problems.push(format!(
+            "the log grew by {grown} actions, but only {acknowledged} were acknowledged: some are in it twice, or somebody else writes too"
+        ));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::Claims;
+
+    fn part(claims: &[(u64, u64)], unknown: u64) -> Part {
+        let mut part = Part {
+            claims: Claims::new(100),
+            unknown,
+            ..Part::default()
+        };
+        for (first, count) in claims {
+            part.claims.add(*first, *count);
+        }
+        part
+    }
+
+    #[test]
+    fn the_log_must_have_grown_by_what_was_acknowledged() {
+        let check = |part: &Part, grown| growth(grown, 100 + grown, part).len();
+        let all = part(&[(101, 500)], 0);
+        assert_eq!(check(&all, 500), 0);
+        assert_eq!(check(&all, 501), 1, "an action too many");
+        assert_eq!(check(&all, 499), 2, "one lost, and beyond the end");
+        assert_eq!(
+            check(&part(&[(101, 500)], 10), 510),
+            0,
+            "answers that got lost"
+        );
+        assert_eq!(
+            check(&part(&[(101, 5), (105, 5)], 0), 10),
+            1,
+            "one place twice"
+        );
+        assert_eq!(check(&part(&[(50, 5)], 0), 5), 1, "a place from before");
+    }
+}

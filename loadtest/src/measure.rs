@@ -1,0 +1,360 @@
+//! One run: what comes before, the load, and what is checked after it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use kedge_client::Client;
+use kedge_protocol::checkpoint::Checkpoint;
+use tokio::runtime::Runtime;
+
+use crate::check::Trust;
+use crate::collect::{Collected, Collector};
+use crate::connection;
+use crate::error::{Error, Result};
+use crate::log_check;
+use crate::machine;
+use crate::options::{Options, Rate, Scenario, Verify};
+use crate::processes::{self, Done, Order};
+use crate::progress;
+use crate::readers;
+use crate::receiver::Receiver;
+use crate::report::{Latency, Run, percentiles};
+use crate::run::{Part, Phase};
+use crate::server::Server;
+use crate::setup::{self, Fleet};
+
+/// Seconds before the closed loop that --rate 50% refers to counts.
+const TOP_WARM_UP_S: u64 = 1;
+/// How long memory is left to settle before it is looked at.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// Everything that the runs share.
+pub(crate) struct Bench {
+    options: Options,
+    authority: String,
+    client: Client,
+    trust: Trust,
+    fleet: Fleet,
+    receiver: Option<Receiver>,
+    server_pid: Option<u32>,
+    data: Option<PathBuf>,
+    runtime: Runtime,
+    /// Ends last.
+    _server: Option<Server>,
+}
+
+/// The closed loop that a rate refers to: what it found, and how many requests a second it reached.
+type Top = (Part, f64);
+
+/// A phase that is over.
+struct Over {
+    part: Part,
+    collected: Collected,
+    signed_beforehand: usize,
+}
+
+impl Bench {
+    /// Starts the server if it is to, and makes accounts and objects.
+    pub(crate) fn new(options: Options) -> Result<Self> {
+        let runtime = Runtime::new().map_err(Error::io("starting a runtime"))?;
+        let server = match &options.server {
+            Some(program) => Some(Server::start(program, &options)?),
+            None => None,
+        };
+        let url = server.as_ref().map_or(&options.url, |server| &server.url);
+        let authority = connection::authority(url)?;
+        let socket = server.as_ref().map(Server::admin_socket);
+        let socket = socket.or_else(|| options.admin_socket.clone());
+        let (client, fleet, receiver) = runtime.block_on(async {
+            let client = setup::client(url).await?;
+            let mut fleet = Fleet::new(&client, &options, socket.as_deref()).await?;
+            let receiver = webhooks(&mut fleet, options.webhooks).await?;
+            Ok::<_, Error>((client, fleet, receiver))
+        })?;
+        Ok(Self {
+            authority,
+            trust: Trust {
+                domain: client.domain(),
+                sequencer: client.sequencer(),
+            },
+            client,
+            fleet,
+            receiver,
+            server_pid: server.as_ref().map(Server::pid).or(options.server_pid),
+            data: server
+                .as_ref()
+                .map(Server::data)
+                .or_else(|| options.data.clone()),
+            runtime,
+            options,
+            _server: server,
+        })
+    }
+
+    /// One measure, checked.
+    pub(crate) fn run(&mut self) -> Result<Run> {
+        let auth = self.options.auth;
+        self.runtime.block_on(self.fleet.renew_tokens(auth))?;
+        let mut more = self.sync_latencies()?;
+        let before = self.checkpoint()?;
+        let (started_at, load_average_before) = (now(), machine::load_average());
+        if let Some(receiver) = &self.receiver {
+            receiver.begin(before.sequence);
+        }
+        let streams = self.runtime.block_on(readers::open(
+            &self.authority,
+            &self.fleet.organizations,
+            self.options.readers,
+        ))?;
+        let (rate, top) = self.rate(before.sequence)?;
+        let mut over = if self.options.scenario == Scenario::ActorsMemory {
+            self.touch_twice(before.sequence, &mut more)?
+        } else {
+            let phase = self.phase(before.sequence, rate);
+            self.phase_over(phase, rate)?
+        };
+        let top_rate = top.as_ref().map(|(_, rate)| *rate);
+        if let Some((part, _)) = &top {
+            over.part.merge_organizations(part);
+        }
+        let load_average_after = machine::load_average();
+        let acknowledged = over.part.acknowledged_each.clone();
+        let streams = (self.options.readers > 0)
+            .then(|| self.runtime.block_on(streams.finish(&acknowledged)));
+        let wait = Duration::from_secs(self.options.webhooks_wait_s);
+        let deliveries = self
+            .receiver
+            .as_ref()
+            .map(|receiver| self.runtime.block_on(receiver.finish(&acknowledged, wait)));
+        let log = log_check::check(&self.client, &self.trust, &before, &over.part);
+        let log = self.runtime.block_on(log)?;
+
+        let Over {
+            part,
+            collected,
+            signed_beforehand,
+        } = over;
+        let total = &collected.total;
+        let seconds = part.measured_s.max(f64::MIN_POSITIVE);
+        let mut problems = part.problems.clone();
+        problems.extend(log.problems.iter().cloned());
+        if let Some(streams) = streams.filter(|streams| streams.gaps + streams.duplicates > 0) {
+            problems.push(format!(
+                "streams: {} gaps, {} duplicates",
+                streams.gaps, streams.duplicates
+            ));
+        }
+        if let Some(told) = deliveries.as_ref().filter(|told| told.refused > 0) {
+            problems.push(format!("{} webhook messages do not hold", told.refused));
+        }
+        Ok(Run {
+            started_at,
+            load_average_before,
+            load_average_after,
+            cores_used: collected.cores_used,
+            actions_per_second: total.actions as f64 / seconds,
+            requests_per_second: total.requests as f64 / seconds,
+            offered_per_second: rate,
+            top_requests_per_second: top_rate,
+            latency_ms: Latency::of(&total.latency_us),
+            percentiles_ms: percentiles(&total.latency_us),
+            requests: total.requests,
+            actions: total.actions,
+            reads: total.reads,
+            never_begun: part.never_begun,
+            answer_bytes_mean: total.answer_bytes / total.requests.max(1),
+            signed_beforehand,
+            signed_on_the_fly: part.signed_on_the_fly,
+            errors: total.errors.clone(),
+            refused: total.refused.clone(),
+            conflicts: total.conflicts,
+            limited: total.limited,
+            acknowledged: part.claims.claimed,
+            unknown: part.unknown,
+            receipts_verified: part.receipts_verified,
+            log,
+            streams,
+            deliveries,
+            more,
+            seconds: collected.seconds,
+            problems,
+        })
+    }
+
+    fn checkpoint(&self) -> Result<Checkpoint> {
+        let checkpoint = self.runtime.block_on(self.client.checkpoint());
+        let checkpoint = checkpoint.map_err(Error::at("the newest checkpoint"))?;
+        Ok(checkpoint.checkpoint)
+    }
+
+    /// What the disk takes for a sync by itself, where the data directory is known.
+    fn sync_latencies(&self) -> Result<BTreeMap<String, f64>> {
+        let Some(data) = &self.data else {
+            return Ok(BTreeMap::new());
+        };
+        let latencies = machine::sync_latencies_ms(data)
+            .map_err(Error::io(format!("syncing a file in {}", data.display())))?;
+        let at = |share: usize| latencies.get(latencies.len() * share / 100).copied();
+        let named = [("fdatasync_p50_ms", at(50)), ("fdatasync_p99_ms", at(99))];
+        Ok(named
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect())
+    }
+
+    /// The open loop's rate, and the closed loop that it refers to, if it does.
+    fn rate(&mut self, base: u64) -> Result<(Option<f64>, Option<Top>)> {
+        match self.options.rate() {
+            None => Ok((None, None)),
+            Some(Rate::PerSecond(rate)) => Ok((Some(rate), None)),
+            Some(Rate::OfTop(share)) => {
+                let usual = if self.options.is_batch() { 16 } else { 128 };
+                let phase = Phase {
+                    warm_up_s: TOP_WARM_UP_S,
+                    duration_s: self.options.top_s,
+                    connections: self.options.connections().min(usual),
+                    samples: 0,
+                    ..self.phase(base, None)
+                };
+                let over = self.phase_over(phase, None)?;
+                let top = over.collected.total.requests as f64 / over.part.measured_s;
+                if top < 1.0 {
+                    return Err(Error::Broken(
+                        "the closed loop that --rate refers to reached nothing: is the server at its limits?".to_owned(),
+                    ));
+                }
+                Ok((Some(top * share), Some((over.part, top))))
+            }
+        }
+    }
+
+    fn phase(&self, base: u64, rate: Option<f64>) -> Phase {
+        let options = &self.options;
+        Phase {
+            warm_up_s: options.warm_up_s,
+            duration_s: options.duration_s,
+            rate,
+            slots: None,
+            threads: options.threads,
+            connections: options.connections(),
+            limits: options.limits(),
+            if_match: options.if_match,
+            overload: rate.is_some() && options.scenario == Scenario::Overload,
+            verify: options.verify,
+            samples: if options.verify == Verify::All {
+                0
+            } else {
+                options.samples
+            },
+            base,
+        }
+    }
+
+    /// Carries a phase out.
+    fn phase_over(&mut self, phase: Phase, rate: Option<f64>) -> Result<Over> {
+        let seconds = phase.warm_up_s + phase.duration_s;
+        let mut collector = Collector::new(
+            self.server_pid,
+            self.data.clone(),
+            phase.warm_up_s,
+            phase.duration_s,
+        );
+        let slots = phase.slots.map_or(usize::MAX, |slots| slots as usize);
+        let order = Order {
+            options: self.options.clone(),
+            organizations: self.fleet.organizations.clone(),
+            hot: self.fleet.organizations[0].objects.first().copied(),
+            trust: self.trust,
+            authority: self.authority.clone(),
+            prepared: self.options.prepared(seconds, rate).min(slots),
+            phase,
+        };
+        let Done {
+            part,
+            signed_beforehand,
+            rounds,
+        } = processes::carry_out(order, self.options.processes, &mut collector)?;
+        for (organization, rounds) in self.fleet.organizations.iter_mut().zip(rounds) {
+            organization.next_nonce += rounds;
+        }
+        Ok(Over {
+            part,
+            collected: collector.finish(),
+            signed_beforehand,
+        })
+    }
+
+    /// Each object is updated once, which makes it live, and once more, which only writes: what the
+    /// first time takes more memory than the second is the live objects'.
+    fn touch_twice(&mut self, base: u64, more: &mut BTreeMap<String, f64>) -> Result<Over> {
+        let pid = self.server_pid.ok_or_else(|| {
+            Error::Usage("actors-memory needs --server-pid, or --server".to_owned())
+        })?;
+        let (each, batch) = (
+            self.options.objects_each(),
+            self.options.actions_a_request(),
+        );
+        let chunks = (each / batch).max(1);
+        let touched = self.options.organizations * (chunks * batch).min(each);
+        let mut resident = Vec::with_capacity(3);
+        let mut look = || {
+            let spinner = progress::spinner("memory settles".to_owned());
+            std::thread::sleep(SETTLE);
+            spinner.finish_and_clear();
+            resident.push(machine::resident_bytes(pid) as f64);
+        };
+        look();
+        let pass = |bench: &mut Self| {
+            let phase = Phase {
+                warm_up_s: 0,
+                slots: Some((bench.options.organizations * chunks) as u64),
+                ..bench.phase(base, None)
+            };
+            bench.phase_over(phase, None)
+        };
+        let mut first = pass(self)?;
+        look();
+        let second = pass(self)?;
+        look();
+        first.part.merge_organizations(&second.part);
+        let (grown, again) = (resident[1] - resident[0], resident[2] - resident[1]);
+        let figures = [
+            ("objects_touched", touched as f64),
+            ("resident_before_mib", resident[0] / 1_048_576.0),
+            ("resident_after_first_mib", resident[1] / 1_048_576.0),
+            ("resident_after_second_mib", resident[2] / 1_048_576.0),
+            ("bytes_per_object", grown / touched as f64),
+            (
+                "bytes_per_object_without_writes",
+                (grown - again) / touched as f64,
+            ),
+        ];
+        more.extend(figures.map(|(name, value)| (name.to_owned(), value)));
+        Ok(first)
+    }
+}
+
+/// Webhooks of the first organizations, and the receiver that they lead to.
+async fn webhooks(fleet: &mut Fleet, count: usize) -> Result<Option<Receiver>> {
+    if count == 0 {
+        return Ok(None);
+    }
+    let receiver = Receiver::listen().await?;
+    for number in 0..count {
+        receiver.register(fleet.account(number)).await?;
+        fleet.learn_nonce(number).await?;
+    }
+    Ok(Some(receiver))
+}
+
+/// RFC 3339.
+fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    kedge_protocol::time::rfc3339(since.map_or(0, |since| since.as_millis() as u64))
+}
+
+/// Writes a file of the report.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).map_err(Error::io(path.display().to_string()))
+}

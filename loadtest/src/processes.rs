@@ -1,0 +1,345 @@
+//! One run by several processes. Each gets its share of the organizations, and with them the nonces that
+//! it may spend, over its standard input; what it counts comes back once a second as a line of JSON.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+
+use indicatif::ProgressBar;
+use kedge_protocol::Id;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use crate::check::Trust;
+use crate::error::{Error, Result};
+use crate::fleet::Organization;
+use crate::interval::Interval;
+use crate::options::Options;
+use crate::progress;
+use crate::run::{Part, Phase, drive, sign_beforehand};
+use crate::workload::{Signed, Workload};
+
+/// The argument that makes the program one of a run's processes.
+pub(crate) const WORKER: &str = "worker";
+
+/// Everything that a process needs to know.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) options: Options,
+    pub(crate) organizations: Vec<Organization>,
+    /// The object that everybody updates.
+    pub(crate) hot: Option<Id>,
+    pub(crate) trust: Trust,
+    pub(crate) authority: String,
+    pub(crate) phase: Phase,
+    /// Requests to sign beforehand.
+    pub(crate) prepared: usize,
+}
+
+/// Who is told how it goes.
+pub(crate) trait Watch {
+    /// The warm-up begins; these processes make the load.
+    fn begin(&mut self, generator_pids: &[u32]);
+    /// Another second is over.
+    fn second(&mut self, interval: Interval);
+}
+
+/// What a process says.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Message {
+    Ready { signed: usize },
+    Interval(Box<Interval>),
+    Part { part: Box<Part>, rounds: u64 },
+    Failed(String),
+}
+
+/// What became of an order.
+pub(crate) struct Done {
+    pub(crate) part: Part,
+    pub(crate) signed_beforehand: usize,
+    /// How many nonces each organization is further.
+    pub(crate) rounds: Vec<u64>,
+}
+
+struct Worker {
+    order: Order,
+    workload: Arc<Workload>,
+    prepared: Vec<Signed>,
+}
+
+impl Worker {
+    fn new(mut order: Order, bar: &ProgressBar) -> Result<Self> {
+        raise_open_files();
+        let organizations = std::mem::take(&mut order.organizations);
+        let separator = order.trust.domain.separator();
+        let workload = Workload::new(
+            organizations,
+            order.hot,
+            separator,
+            &order.authority,
+            &order.options,
+        );
+        let prepared = sign_beforehand(&workload, order.prepared, order.phase.threads, bar)?;
+        Ok(Self {
+            order,
+            workload: Arc::new(workload),
+            prepared,
+        })
+    }
+
+    fn run(self, report: &mut dyn FnMut(Interval) -> Result<()>) -> Result<Part> {
+        let Order {
+            trust,
+            authority,
+            phase,
+            ..
+        } = self.order;
+        drive(
+            &self.workload,
+            &trust,
+            self.prepared,
+            &authority,
+            phase,
+            report,
+        )
+    }
+}
+
+/// Each connection is an open file: as many as the system lets this process have.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // Where it cannot be raised, connecting says what is missing.
+    let _ = setrlimit(Resource::Nofile, most);
+}
+
+/// Carries an order out, here or in processes of their own.
+pub(crate) fn carry_out(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Done> {
+    if processes > 1 {
+        return together(order, processes, watch);
+    }
+    let bar = progress::bar("requests signed", order.prepared);
+    let worker = Worker::new(order, &bar)?;
+    let workload = Arc::clone(&worker.workload);
+    let signed_beforehand = worker.prepared.len();
+    watch.begin(&[std::process::id()]);
+    let part = worker.run(&mut |interval| {
+        watch.second(interval);
+        Ok(())
+    })?;
+    let rounds = vec![workload.rounds_of(part.slots); workload.organizations.len()];
+    Ok(Done {
+        part,
+        signed_beforehand,
+        rounds,
+    })
+}
+
+/// The share of one of several processes.
+fn share(order: &Order, process: usize, processes: usize) -> Order {
+    let part = |whole: usize| whole / processes + usize::from(process < whole % processes);
+    let organizations = &order.organizations;
+    let from: usize = (0..process)
+        .map(|before| {
+            organizations.len() / processes + usize::from(before < organizations.len() % processes)
+        })
+        .sum();
+    let mut share = order.clone();
+    share.organizations = organizations[from..from + part(organizations.len())].to_vec();
+    let phase = &mut share.phase;
+    phase.connections = part(phase.connections);
+    phase.rate = phase.rate.map(|rate| rate / processes as f64);
+    phase.slots = phase.slots.map(|slots| part(slots as usize) as u64);
+    phase.samples = part(phase.samples as usize) as u32;
+    share
+}
+
+fn together(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Done> {
+    let shares: Vec<usize> = (0..processes)
+        .map(|process| share(&order, process, processes).organizations.len())
+        .collect();
+    let (sender, messages) = mpsc::channel();
+    let mut children = Vec::new();
+    for process in 0..processes {
+        children.push(Process::start(
+            &share(&order, process, processes),
+            process,
+            &sender,
+        )?);
+    }
+    drop((sender, order));
+    let pids: Vec<u32> = children.iter().map(|child| child.child.id()).collect();
+    let (mut ready, mut signed_beforehand) = (0, 0);
+    let mut seconds: BTreeMap<i64, (usize, Interval)> = BTreeMap::new();
+    let mut parts: Vec<Option<(Part, u64)>> = vec![None; processes];
+    while parts.iter().any(Option::is_none) {
+        let (process, message) = messages
+            .recv()
+            .map_err(|_| Error::Broken("a process of the run ended too early".to_owned()))?;
+        match message {
+            Message::Ready { signed } => {
+                signed_beforehand += signed;
+                ready += 1;
+                if ready == processes {
+                    watch.begin(&pids);
+                    for child in &mut children {
+                        child.go()?;
+                    }
+                }
+            }
+            Message::Interval(interval) => {
+                let merged = seconds.entry(interval.second).or_insert_with(|| {
+                    let second = interval.second;
+                    (
+                        0,
+                        Interval {
+                            second,
+                            ..Interval::default()
+                        },
+                    )
+                });
+                merged.0 += 1;
+                merged.1.merge(&interval);
+                while let Some(first) = seconds
+                    .first_entry()
+                    .filter(|first| first.get().0 == processes)
+                {
+                    watch.second(first.remove().1);
+                }
+            }
+            Message::Part { part, rounds } => parts[process] = Some((*part, rounds)),
+            Message::Failed(error) => return Err(Error::Broken(error)),
+        }
+    }
+    // Where requests ran out the processes have not told of the same seconds.
+    for (_, (_, interval)) in seconds {
+        watch.second(interval);
+    }
+    let mut whole: Option<Part> = None;
+    let mut rounds = Vec::new();
+    for ((part, further), organizations) in parts.into_iter().flatten().zip(shares) {
+        rounds.extend(vec![further; organizations]);
+        match &mut whole {
+            None => whole = Some(part),
+            Some(whole) => whole.merge(part),
+        }
+    }
+    Ok(Done {
+        part: whole.unwrap_or_default(),
+        signed_beforehand,
+        rounds,
+    })
+}
+
+/// Another process of this program; it ends with this value.
+struct Process {
+    child: Child,
+}
+
+impl Process {
+    fn start(order: &Order, number: usize, to: &mpsc::Sender<(usize, Message)>) -> Result<Self> {
+        let failed = || Error::io("starting a process of the run");
+        let program = std::env::current_exe().map_err(failed())?;
+        let mut child = Command::new(program)
+            .arg(WORKER)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(failed())?;
+        let stdout = child.stdout.take();
+        let mut process = Self { child };
+        process.write(&to_line(order)?)?;
+        let to = to.clone();
+        thread::spawn(move || {
+            let lines = stdout
+                .into_iter()
+                .flat_map(|out| BufReader::new(out).lines());
+            for line in lines.map_while(std::result::Result::ok) {
+                let message = serde_json::from_str(&line)
+                    .unwrap_or_else(|error| Message::Failed(error.to_string()));
+                if to.send((number, message)).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(process)
+    }
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        let Some(stdin) = &mut self.child.stdin else {
+            return Ok(());
+        };
+        let written = stdin
+            .write_all(text.as_bytes())
+            .and_then(|()| stdin.flush());
+        written.map_err(Error::io("a process of the run"))
+    }
+
+    fn go(&mut self) -> Result<()> {
+        self.write("\n")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _already_over = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+fn to_line<T: Serialize>(value: &T) -> Result<String> {
+    let text = serde_json::to_string(value).map_err(|error| Error::Broken(error.to_string()))?;
+    Ok(text + "\n")
+}
+
+/// Is one of a run's processes: takes its order from standard input, and says there what comes of it.
+pub(crate) fn worker() -> Result<()> {
+    let done = obey();
+    if let Err(error) = &done {
+        say(&Message::Failed(error.to_string()))?;
+    }
+    done
+}
+
+fn obey() -> Result<()> {
+    let mut stdin = std::io::stdin().lock();
+    let mut line = String::new();
+    let mut next = |line: &mut String| {
+        line.clear();
+        let read = stdin.read_line(line).map_err(Error::io("standard input"))?;
+        if read == 0 {
+            return Err(Error::Usage(
+                "this is for kedge-load itself: see --processes".to_owned(),
+            ));
+        }
+        Ok(())
+    };
+    next(&mut line)?;
+    let order: Order =
+        serde_json::from_str(&line).map_err(|error| Error::Usage(format!("no order: {error}")))?;
+    let worker = Worker::new(order, &ProgressBar::hidden())?;
+    say(&Message::Ready {
+        signed: worker.prepared.len(),
+    })?;
+    next(&mut line)?;
+    let workload = Arc::clone(&worker.workload);
+    let part = worker.run(&mut |interval| say(&Message::Interval(Box::new(interval))))?;
+    let rounds = workload.rounds_of(part.slots);
+    let part = Box::new(part);
+    say(&Message::Part { part, rounds })
+}
+
+fn say(message: &Message) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(to_line(message)?.as_bytes());
+    written
+        .and_then(|()| stdout.flush())
+        .map_err(Error::io("standard output"))
+}

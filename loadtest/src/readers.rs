@@ -1,0 +1,286 @@
+//! Readers of event streams, beside the load: whatever their organizations did must come to them once
+//! and in order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper::Request;
+use hyper::client::conn::http1::handshake;
+use hyper_util::rt::TokioIo;
+use kedge_protocol::event::Position;
+use memchr::memmem;
+use serde::Serialize;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::error::{Error, Result};
+use crate::fleet::Organization;
+
+/// Streams that bring nothing for so long after the load bring nothing more.
+const QUIET: Duration = Duration::from_secs(10);
+/// Between looks at how far they are.
+const LOOK: Duration = Duration::from_millis(50);
+/// The longest event.
+const EVENT_BYTES_MAX: usize = 4 << 20;
+
+/// What the readers found.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Streams {
+    pub(crate) readers: usize,
+    pub(crate) events: u64,
+    /// Events that came again, or out of order.
+    pub(crate) duplicates: u64,
+    /// Acknowledged actions of which no event came.
+    pub(crate) gaps: u64,
+    /// Streams that had to be opened again.
+    pub(crate) reconnects: u64,
+    /// Seconds from the load's end until the last stream had everything.
+    pub(crate) behind_s: f64,
+}
+
+#[derive(Default)]
+struct Counts {
+    actions: AtomicU64,
+    events: AtomicU64,
+    duplicates: AtomicU64,
+    reconnects: AtomicU64,
+}
+
+struct Reader {
+    counts: Arc<Counts>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Streams that are being read.
+pub(crate) struct Readers(Vec<Reader>);
+
+/// Opens a stream for each of the first organizations, and waits until all are open.
+pub(crate) async fn open(
+    authority: &str,
+    organizations: &[Organization],
+    count: usize,
+) -> Result<Readers> {
+    let (mut readers, mut opened) = (Vec::new(), Vec::new());
+    for organization in &organizations[..count.min(organizations.len())] {
+        let (sender, receiver) = oneshot::channel();
+        let counts = Arc::new(Counts::default());
+        let follower = Follower {
+            authority: authority.to_owned(),
+            api_key: organization.api_key.clone(),
+            authorization: organization
+                .access_token
+                .as_ref()
+                .map(|token| format!("Bearer {token}")),
+            counts: Arc::clone(&counts),
+            last: None,
+            opened: Some(sender),
+        };
+        let task = tokio::spawn(follower.run());
+        readers.push(Reader { counts, task });
+        opened.push(receiver);
+    }
+    let readers = Readers(readers);
+    for opened in opened {
+        match tokio::time::timeout(QUIET, opened).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => return Err(error),
+            _ => return Err(Error::Answer("an event stream did not open".to_owned())),
+        }
+    }
+    Ok(readers)
+}
+
+impl Readers {
+    /// Waits until the streams have brought what was acknowledged, or nothing comes any more.
+    pub(crate) async fn finish(self, acknowledged_each: &[u64]) -> Streams {
+        let ended = Instant::now();
+        let wanted = |number: usize| acknowledged_each.get(number).copied().unwrap_or(0);
+        let seen = |reader: &Reader| reader.counts.actions.load(Ordering::Relaxed);
+        let (mut last, mut moved) = (0, Instant::now());
+        let mut behind_s = 0.0;
+        loop {
+            let missing: u64 = (0..)
+                .zip(&self.0)
+                .map(|(number, reader)| wanted(number).saturating_sub(seen(reader)))
+                .sum();
+            if missing != last {
+                (last, moved) = (missing, Instant::now());
+            }
+            if missing == 0 || moved.elapsed() > QUIET {
+                break;
+            }
+            behind_s = ended.elapsed().as_secs_f64();
+            tokio::time::sleep(LOOK).await;
+        }
+        let sum = |of: fn(&Counts) -> &AtomicU64| {
+            let readers = self.0.iter();
+            readers
+                .map(|reader| of(&reader.counts).load(Ordering::Relaxed))
+                .sum()
+        };
+        Streams {
+            readers: self.0.len(),
+            events: sum(|counts| &counts.events),
+            duplicates: sum(|counts| &counts.duplicates),
+            gaps: last,
+            reconnects: sum(|counts| &counts.reconnects),
+            behind_s,
+        }
+    }
+}
+
+struct Follower {
+    authority: String,
+    api_key: Option<String>,
+    authorization: Option<String>,
+    counts: Arc<Counts>,
+    last: Option<Position>,
+    opened: Option<oneshot::Sender<Result<()>>>,
+}
+
+impl Follower {
+    /// Follows until it is aborted; comes back with the last position where a stream ends.
+    async fn run(mut self) {
+        loop {
+            let ended = self.follow().await;
+            if let Some(opened) = self.opened.take() {
+                // Nobody listens where the run is over.
+                let _ = opened.send(ended);
+                return;
+            }
+            self.counts.reconnects.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn follow(&mut self) -> Result<()> {
+        let stream = TcpStream::connect(&self.authority).await;
+        let stream = stream.map_err(Error::io("connecting for an event stream"))?;
+        let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
+        // Its error comes with the body too.
+        tokio::spawn(connection);
+        let mut request = Request::get("/ebus/events/stream").header("host", &self.authority);
+        if let Some(key) = &self.api_key {
+            request = request.header("x-api-key", key);
+        }
+        if let Some(token) = &self.authorization {
+            request = request.header("authorization", token);
+        }
+        if let Some(last) = self.last {
+            request = request.header("last-event-id", last.to_string());
+        }
+        let request = request
+            .body(Empty::<Bytes>::new())
+            .map_err(|error| Error::Broken(error.to_string()))?;
+        let response = sender.send_request(request).await?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(Error::Answer(format!("an event stream: status {status}")));
+        }
+        let mut body = response.into_body();
+        let mut text: VecDeque<u8> = VecDeque::new();
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame?.into_data() else {
+                continue;
+            };
+            text.extend(data);
+            self.take_events(&mut text);
+            if text.len() > EVENT_BYTES_MAX {
+                return Err(Error::Answer("an event that does not end".to_owned()));
+            }
+            if let Some(opened) = self.opened.take() {
+                let _ = opened.send(Ok(()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all whole blocks.
+    fn take_events(&mut self, text: &mut VecDeque<u8>) {
+        let bytes = text.make_contiguous();
+        let mut taken = 0;
+        while let Some(length) = memmem::find(&bytes[taken..], b"\n\n") {
+            let block = &bytes[taken..taken + length];
+            taken += length + 2;
+            self.take_event(block);
+        }
+        text.drain(..taken);
+    }
+
+    fn take_event(&mut self, block: &[u8]) {
+        let lines = || block.split(|byte| *byte == b'\n');
+        let id = lines().find_map(|line| line.strip_prefix(b"id: "));
+        let position = id
+            .and_then(|id| std::str::from_utf8(id).ok())
+            .and_then(|id| id.parse::<Position>().ok());
+        let Some(position) = position else {
+            return;
+        };
+        if !lines().any(|line| line.starts_with(b"data: ")) {
+            // It only moves the place to come back to.
+            self.last = self.last.max(Some(position));
+            return;
+        }
+        self.counts.events.fetch_add(1, Ordering::Relaxed);
+        if self.last.is_some_and(|last| position <= last) {
+            self.counts.duplicates.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.last = Some(position);
+        if position.index == 0 {
+            self.counts.actions.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn follow(texts: &[&str]) -> (u64, u64, u64) {
+        let mut follower = Follower {
+            authority: String::new(),
+            api_key: None,
+            authorization: None,
+            counts: Arc::default(),
+            last: None,
+            opened: None,
+        };
+        let mut text = VecDeque::new();
+        for part in texts {
+            text.extend(part.as_bytes());
+            follower.take_events(&mut text);
+        }
+        let counts = &follower.counts;
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (
+            of(&counts.actions),
+            of(&counts.events),
+            of(&counts.duplicates),
+        )
+    }
+
+    #[test]
+    fn events_come_in_any_pieces_and_once() {
+        let begin = "retry: 2000\nid: 7.500\n\n";
+        let event = |id: &str| format!("id: {id}\nevent: object.updated\ndata: {{}}\n\n");
+        let (eight, batch, nine) = (event("8"), event("8.500"), event("9"));
+        assert_eq!(follow(&[begin, &eight, &batch, ": \n\n", &nine]), (2, 3, 0));
+        let (head, tail) = nine.split_at(9);
+        assert_eq!(follow(&[begin, &eight, head, tail]), (2, 2, 0));
+        assert_eq!(follow(&[begin, &nine, &eight]), (1, 2, 1), "out of order");
+        assert_eq!(follow(&[begin, &eight, &eight]), (1, 2, 1), "again");
+        assert_eq!(follow(&[begin, &event("7")]), (0, 1, 1), "from before");
+    }
+}

@@ -1,0 +1,111 @@
+//! A server for the run: started on fresh data, stopped and removed with this value.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::error::{Error, Result};
+use crate::options::Options;
+
+/// How long a start may take.
+const START_LIMIT: Duration = Duration::from_mins(1);
+/// Registering counts on the caller's address: all accounts of a run come from one.
+const ADDRESS_REQUESTS_PER_MINUTE: u32 = 1_000_000_000;
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) url: String,
+    /// With the data directory, its mark, and the log.
+    directory: TempDir,
+}
+
+impl Server {
+    /// Starts the program with rate limits on, but for those that count on the address; webhooks may
+    /// lead to this machine.
+    pub(crate) fn start(program: &Path, options: &Options) -> Result<Self> {
+        let directory = match &options.server_disk {
+            Some(disk) => TempDir::with_prefix_in("kedge-load-", disk),
+            None => TempDir::with_prefix("kedge-load-"),
+        };
+        let directory = directory.map_err(Error::io("a directory for the server"))?;
+        let log = std::fs::File::create(directory.path().join("log"))
+            .map_err(Error::io("the server's log"))?;
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("KEDGE_") {
+                command.env_remove(name);
+            }
+        }
+        let mut sets = vec![
+            "embedded_chain_listen=127.0.0.1:0".to_owned(),
+            "log_filter=warn".to_owned(),
+            format!("address_requests_per_minute={ADDRESS_REQUESTS_PER_MINUTE}"),
+            r#"webhook_allowed_networks=["127.0.0.0/8"]"#.to_owned(),
+        ];
+        sets.extend(options.server_set.iter().cloned());
+        let mut child = command
+            .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
+            .arg(directory.path().join("data"))
+            .args(sets.iter().flat_map(|set| ["--set", set.as_str()]))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .map_err(Error::io(program.display().to_string()))?;
+        let stdout = child.stdout.take();
+        let mut server = Self {
+            child,
+            url: String::new(),
+            directory,
+        };
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            let lines = stdout
+                .into_iter()
+                .flat_map(|out| BufReader::new(out).lines());
+            for line in lines.map_while(std::result::Result::ok) {
+                // Nobody listens after the first line; the pipe has to be emptied all the same.
+                let _ = sender.send(line);
+            }
+        });
+        while let Ok(line) = lines.recv_timeout(START_LIMIT) {
+            if let Some(url) = line.strip_prefix("listening on ") {
+                url.trim().clone_into(&mut server.url);
+                return Ok(server);
+            }
+        }
+        let log = std::fs::read_to_string(server.directory.path().join("log")).unwrap_or_default();
+        let said = log
+            .lines()
+            .next_back()
+            .unwrap_or("it says nothing")
+            .to_owned();
+        Err(Error::Broken(format!("the server does not start: {said}")))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    pub(crate) fn admin_socket(&self) -> PathBuf {
+        self.data().join("admin.sock")
+    }
+}
+
+impl Drop for Server {
+    /// Its data go with it, so there is nothing to end in order.
+    fn drop(&mut self) {
+        let _already_dead = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}

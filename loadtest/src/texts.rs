@@ -1,0 +1,113 @@
+//! The texts of requests: payloads, actions of the bus, and the parts of a head that stay.
+
+use kedge_protocol::Id;
+use kedge_protocol::action::Kind;
+
+use crate::fleet::Organization;
+use crate::options::Options;
+
+/// Payloads that take turns, so that every update changes something.
+pub(crate) const VARIANTS: usize = 2;
+/// `obj_` and 26 digits.
+const OBJECT_ID_BYTES: usize = 30;
+
+/// The parts of an organization's heads that do not change.
+pub(crate) struct Heads {
+    /// Of a signed request, up to the length of its body.
+    pub(crate) write: Vec<u8>,
+    /// Of a read, from behind its path.
+    pub(crate) read: Vec<u8>,
+}
+
+impl Heads {
+    /// Of an organization's requests.
+    pub(crate) fn new(
+        organization: &Organization,
+        authority: &str,
+        hot: Option<Id>,
+        options: &Options,
+    ) -> Self {
+        let credentials = organization.credentials();
+        let address = organization.key.address();
+        let line = match hot.filter(|_| options.if_match) {
+            Some(object) => format!("PATCH /objects/{object}"),
+            None if options.is_batch() => "POST /ebus/actions/batch".to_owned(),
+            None => "POST /ebus/actions".to_owned(),
+        };
+        let prefer = if options.minimal {
+            "prefer: return=minimal\r\n"
+        } else {
+            ""
+        };
+        let write = format!(
+            "{line} HTTP/1.1\r\nhost: {authority}\r\n{credentials}content-type: application/json\r\n{prefer}x-signature-address: {address}\r\n"
+        );
+        let read = format!(" HTTP/1.1\r\nhost: {authority}\r\n{credentials}\r\n");
+        Self {
+            write: write.into_bytes(),
+            read: read.into_bytes(),
+        }
+    }
+}
+
+/// Bytes as they stand in a head.
+pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"0x");
+    for byte in bytes {
+        let digits = [
+            DIGITS[usize::from(byte >> 4)],
+            DIGITS[usize::from(byte & 15)],
+        ];
+        out.extend_from_slice(&digits);
+    }
+}
+
+/// A payload that makes target and payload `action_bytes` long.
+pub(crate) fn payload(variant: usize, action_bytes: usize) -> String {
+    let [state, place] = [["in transit", "8.5417"], ["at a depot", "7.4474"]][variant % VARIANTS];
+    let text = |note: &str| {
+        format!(
+            r#"{{"properties":{{"state":"{state}","step":{variant},"place":{place},"note":"{note}"}}}}"#
+        )
+    };
+    let filled = OBJECT_ID_BYTES + text("").len();
+    text(&"n".repeat(action_bytes.saturating_sub(filled)))
+}
+
+/// Two for each organization.
+pub(crate) fn transfers(organizations: &[Organization]) -> Vec<String> {
+    let recipients = organizations.iter().flat_map(|o| o.recipients.iter());
+    recipients
+        .map(|address| format!(r#"{{"to":"{address}"}}"#))
+        .collect()
+}
+
+/// An action as it stands in a body of the bus.
+pub(crate) fn bus_action(kind: &Kind, (target, payload): &(Id, &str)) -> String {
+    let (text, member) = (
+        kind.text(),
+        if *kind == Kind::Mint {
+            "template_id"
+        } else {
+            "object_id"
+        },
+    );
+    format!(r#"{{"action_type":"{text}","{member}":"{target}","payload":{payload}}}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_have_the_asked_length_and_differ() {
+        let target = "obj_7h8rh8fgrh07gkqn56z16p8nc6";
+        let texts: Vec<String> = (0..VARIANTS).map(|variant| payload(variant, 286)).collect();
+        for text in &texts {
+            assert_eq!(target.len() + text.len(), 286);
+            assert!(serde_json::from_str::<serde_json::Value>(text).is_ok());
+        }
+        assert_ne!(texts[0], texts[1]);
+    }
+}

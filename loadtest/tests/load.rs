@@ -1,0 +1,312 @@
+//! The real program against the real server, for short runs: what it reports must be so.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Of one organization with one object: wallet, API key, template, the object, and finding it.
+const SETUP_ACTIONS: u64 = 5;
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// `KEDGE_BIN`, or the server that was built beside this program.
+fn server_program() -> PathBuf {
+    let beside = || Path::new(env!("CARGO_BIN_EXE_kedge-load")).with_file_name("kedge");
+    let program = std::env::var_os("KEDGE_BIN").map_or_else(beside, PathBuf::from);
+    assert!(
+        program.exists(),
+        "{} is missing: cargo build --package kedge, or set KEDGE_BIN",
+        program.display()
+    );
+    program
+}
+
+/// A server of the test's own; it is killed with this value.
+struct Server {
+    child: Child,
+    authority: String,
+    directory: TempDir,
+}
+
+impl Server {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Command::new(server_program())
+            .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
+            .arg(directory.path().join("data"))
+            .args(["--set", "rate_limits=off", "--set", "log_filter=warn"])
+            .args(["--set", "embedded_chain_listen=127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let authority = lines
+            .find_map(|line| {
+                Some(
+                    line.unwrap()
+                        .strip_prefix("listening on http://")?
+                        .to_owned(),
+                )
+            })
+            .unwrap();
+        // The pipe has to be emptied.
+        std::thread::spawn(move || lines.count());
+        Self {
+            child,
+            authority,
+            directory,
+        }
+    }
+
+    /// The log's last sequence.
+    fn sequence(&self) -> u64 {
+        let mut stream = TcpStream::connect(&self.authority).unwrap();
+        let request = "GET /checkpoint HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        let value: Value = serde_json::from_str(body).unwrap();
+        let sequence = &value["checkpoint"]["sequence"];
+        let sequence = sequence.as_u64().or_else(|| value["sequence"].as_u64());
+        sequence.unwrap_or_else(|| panic!("{body}"))
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+
+    fn load(&self, arguments: &str) -> Command {
+        let mut command = load(arguments);
+        command.args(["--url", &format!("http://{}", self.authority)]);
+        command
+            .arg("--json")
+            .arg(self.directory.path().join("report.json"));
+        command
+    }
+
+    fn report(&self) -> Value {
+        read_json(&self.directory.path().join("report.json"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _already_dead = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+fn load(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kedge-load"));
+    command.args(arguments.split(' ')).stdin(Stdio::null());
+    command
+}
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn text(output: &Output) -> String {
+    let (out, error) = (&output.stdout, &output.stderr);
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(out),
+        String::from_utf8_lossy(error)
+    )
+}
+
+#[test]
+fn two_processes_give_one_report_and_it_is_true() {
+    let server = Server::start();
+    let page = server.directory.path().join("report.html");
+    let output = server
+        .load("batch-updates --organizations 2 --objects 2 --batch 10 --processes 2 --connections 2 --threads 1 --warm-up-s 1 --duration-s 2 --prepared 20 --verify all")
+        .arg("--html")
+        .arg(&page)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(
+        output.stderr.is_empty(),
+        "quiet where there is no terminal: {}",
+        text(&output)
+    );
+    let report = server.report();
+    let run = &report["runs"][0];
+    let acknowledged = run["acknowledged"].as_u64().unwrap();
+    // The server's own word for it.
+    assert_eq!(server.sequence(), 2 * SETUP_ACTIONS + acknowledged);
+    assert_eq!(run["log"]["log_grew_by"], acknowledged);
+    assert_eq!(
+        run["receipts_verified"].as_u64().unwrap() * 10,
+        acknowledged
+    );
+    assert!(run["log"]["headers_found"].as_u64().unwrap() > 0);
+    assert_eq!(run["problems"], Value::Array(Vec::new()));
+    // What was counted each second is what was counted in all, but for the answers that came last.
+    let requests = run["requests"].as_u64().unwrap();
+    assert!(requests > 0 && run["actions"] == requests * 10);
+    let seconds = run["seconds"].as_array().unwrap();
+    let counted: u64 = seconds
+        .iter()
+        .map(|second| second["requests"].as_u64().unwrap())
+        .sum();
+    assert!(
+        counted > 0 && counted <= requests,
+        "{counted} of {requests}"
+    );
+    let signed = |name: &str| run[name].as_u64().unwrap();
+    assert_eq!(signed("signed_beforehand"), 20);
+    assert_eq!(signed("signed_on_the_fly"), acknowledged / 10 - 20);
+
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.matches("<svg").count() >= 4);
+    let own = format!("http://{}", server.authority);
+    let outside = page
+        .replace("http://www.w3.org/2000/svg", "")
+        .replace(&own, "");
+    for bad in ["http", "<script", "src=", "@import", "url("] {
+        assert!(!outside.contains(bad), "the page holds {bad}");
+    }
+}
+
+#[test]
+fn a_missed_target_is_named_and_the_exit_status_tells() {
+    let server = Server::start();
+    let run = "single-updates --organizations 1 --objects 1 --connections 2 --threads 1 --warm-up-s 0 --duration-s 1 --prepared 10";
+    let output = server
+        .load(run)
+        .args([
+            "--target",
+            "requests_per_s>=1000000000",
+            "--target",
+            "errors<=0",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(
+        said.contains("requests_per_s>=1000000000") && !said.contains("errors"),
+        "{said}"
+    );
+    let report = server.report();
+    assert_eq!(report["passed"], false);
+    let met: Vec<&Value> = report["targets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| &t["met"])
+        .collect();
+    assert_eq!(met, [false, true]);
+
+    let output = server
+        .load(run)
+        .args(["--target", "requests_per_s>=1"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+/// A closed loop sees a server that stands still once for each connection; an open loop in every
+/// request that was due meanwhile.
+#[test]
+fn an_open_loop_counts_the_time_that_a_server_stands_still() {
+    const STILL: Duration = Duration::from_millis(1_500);
+    let server = Server::start();
+    let mut load = server
+        .load("single-updates --organizations 1 --objects 1 --rate 50 --connections 4 --threads 1 --warm-up-s 0 --duration-s 4")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while server.sequence() <= SETUP_ACTIONS {
+        assert!(begun.elapsed() < PATIENCE, "the load does not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    server.signal("-STOP");
+    std::thread::sleep(STILL);
+    server.signal("-CONT");
+    assert!(load.wait().unwrap().success());
+    let report = server.report();
+    let run = &report["runs"][0];
+    let latency = |name: &str| run["latency_ms"][name].as_f64().unwrap();
+    assert!(latency("max") >= 1_400.0, "{run}");
+    // Of 200 requests 75 were due meanwhile; the twentieth of them waited 1.1 s.
+    assert!(latency("p90") >= 900.0, "{run}");
+    assert_eq!(run["log"]["log_grew_by"], 200);
+    assert_eq!(run["never_begun"], 0);
+}
+
+/// A free organization has 100 requests a minute; the setup has taken some of them.
+#[test]
+fn limits_are_honoured_where_they_stand() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("report.json");
+    let output = load("single-updates --organizations 1 --objects 1 --connections 4 --threads 1 --warm-up-s 0 --duration-s 3 --prepared 0 --limits honour")
+        .arg("--server")
+        .arg(server_program())
+        .arg("--json")
+        .arg(&json)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let run = &read_json(&json)["runs"][0];
+    assert!(run["limited"].as_u64().unwrap() > 0, "{run}");
+    // Two windows at the most.
+    assert!(run["acknowledged"].as_u64().unwrap() <= 200);
+    assert_eq!(run["refused"], Value::Object(serde_json::Map::new()));
+}
+
+#[test]
+fn an_operators_tier_holds_with_streams_and_webhooks_beside_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("report.json");
+    let output = load("single-updates --organizations 2 --objects 4 --rate 120 --connections 8 --threads 1 --warm-up-s 0 --duration-s 2 --readers 2 --webhooks 1 --limits operator --auth both")
+        .arg("--server")
+        .arg(server_program())
+        .arg("--json")
+        .arg(&json)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = read_json(&json);
+    let run = &report["runs"][0];
+    // A free organization has 100 requests a minute.
+    assert_eq!(
+        (&run["acknowledged"], &run["limited"]),
+        (&Value::from(240), &Value::from(0))
+    );
+    assert_eq!(run["refused"], Value::Object(serde_json::Map::new()));
+    let streams = &run["streams"];
+    assert_eq!(
+        (&streams["gaps"], &streams["duplicates"]),
+        (&Value::from(0), &Value::from(0))
+    );
+    assert!(streams["events"].as_u64().unwrap() >= 240);
+    let deliveries = &run["deliveries"];
+    assert_eq!(
+        (&deliveries["missing"], &deliveries["refused"]),
+        (&Value::from(0), &Value::from(0))
+    );
+    assert!(deliveries["delivered"].as_u64().unwrap() >= 120);
+    let last = run["seconds"].as_array().unwrap().last().unwrap();
+    assert!(last["server_resident_mib"].as_f64().unwrap() > 1.0);
+    assert!(last["data_mib"].as_f64().unwrap() > 0.0);
+}
