@@ -165,6 +165,8 @@ abstract contract BondCases is BondBase {
     function _open(bytes32 id, bytes32 salt) private returns (uint64 deadline) {
         // No bond without a contract that can be frozen, and no case without both.
         if (ANCHOR.bond() != address(this)) revert NotNamed();
+        // It takes the case's state for a time, because both are in one slot.
+        // slither-disable-next-line timestamp
         if (_cases[id].state != CaseState.None) revert CaseKnown(id);
         if (_openCases >= OPEN_CASES_MAX) revert TooManyCases();
         uint256 needed = caseDeposit();

@@ -49,7 +49,8 @@ contract KedgeBond is BondCases {
 
     /// @inheritdoc IKedgeBond
     function commit(bytes32 commitment) external override {
-        // A copied commitment neither renews the first one nor makes it fail.
+        // A copied commitment neither renews the first one nor makes it fail. Zero is no block's time.
+        // slither-disable-next-line incorrect-equality,timestamp
         if (_committedAt[commitment] == 0) _committedAt[commitment] = uint64(block.timestamp);
         emit Committed(commitment, msg.sender);
     }
@@ -59,7 +60,7 @@ contract KedgeBond is BondCases {
         bytes32 evidenceHash = keccak256(evidence);
         _useCommitment(evidenceHash, salt);
         bytes memory verdict = Address.functionStaticCall(address(JUDGE), evidence);
-        if (verdict.length != 32 || bytes32(verdict) != PROVEN) revert NotProven();
+        if (verdict.length != 32 || abi.decode(verdict, (bytes32)) != PROVEN) revert NotProven();
         emit FaultProven(msg.sender, bytes4(evidence[:4]), evidenceHash);
         _slash(msg.sender);
     }
