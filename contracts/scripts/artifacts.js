@@ -7,7 +7,7 @@ const path = require('node:path');
 const solc = require('solc');
 
 const ROOT = path.join(__dirname, '..');
-const CONTRACTS = ['KedgeAnchor', 'KedgeJudge', 'KedgeBond'];
+const CONTRACTS = ['KedgeAnchor', 'KedgeJudge', 'KedgeBond', 'KedgeClaims', 'Groth16Verifier'];
 
 /** The settings that forge builds and tests with: foundry.toml is the one place for them. */
 function compilerSettings() {
