@@ -8,6 +8,8 @@ import {IGroth16Verifier} from "./IGroth16Verifier.sol";
 /// @dev The key is the code of a contract of its own: reading it costs a twentieth of what storage would.
 contract Groth16Verifier is IGroth16Verifier {
     uint256 private constant BASE_FIELD = 0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47;
+    // A prime is what it is.
+    // slither-disable-next-line too-many-digits
     uint256 private constant SCALAR_FIELD = 0x30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001;
     uint256 private constant WORD = 32;
     /// @dev Where the parts of the key begin, in words.
@@ -111,6 +113,8 @@ contract Groth16Verifier is IGroth16Verifier {
     /// @dev A slip in the key's order or encoding gives no points, but for luck; the precompiles tell.
     function _requirePoints(uint256[] memory key) private view {
         // Each point of G2 paired with the zero of G1: one, if it is of the curve and of the right group.
+        // Zeros, the fourth pair with them.
+        // slither-disable-next-line uninitialized-local
         uint256[24] memory pairs;
         _setPair(pairs, 0, 0, 0, _pointOf(key, BETA));
         _setPair(pairs, 6, 0, 0, _pointOf(key, GAMMA));
