@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
+import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
 
 import {BondBase} from "./BondBase.sol";
 import {AnchoredAction, HeaderEvidence} from "./Evidence.sol";
@@ -170,16 +171,14 @@ abstract contract BondCases is BondBase {
         if (_cases[id].state != CaseState.None) revert CaseKnown(id);
         if (_openCases >= OPEN_CASES_MAX) revert TooManyCases();
         uint256 needed = caseDeposit();
-        if (msg.value < needed || msg.value > type(uint128).max) revert DepositTooSmall(msg.value, needed);
+        if (msg.value < needed) revert DepositTooSmall(msg.value, needed);
         _useCommitment(id, salt);
         deadline = _after(RESPONSE_TIME_S);
         _cases[id] = Case({
             opener: msg.sender,
             deadline: deadline,
             state: CaseState.Open,
-            // Checked above.
-            // forge-lint: disable-next-line(unsafe-typecast)
-            deposit: uint128(msg.value),
+            deposit: SafeCast.toUint128(msg.value),
             openedAt: uint64(block.timestamp)
         });
         ++_openCases;

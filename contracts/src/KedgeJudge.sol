@@ -91,12 +91,10 @@ contract KedgeJudge is IKedgeJudge {
     {
         _requireSignedCheckpoint(signed);
         Checkpoint calldata checkpoint = signed.checkpoint;
-        uint64 number = checkpoint.batches - 1;
         _requirePath(
-            last.number == number
-                && LogTree.verifyInclusion(
-                    checkpoint.history, LogTree.leaf(last.hash()), number, checkpoint.batches, path
-                )
+            LogTree.verifyInclusion(
+                checkpoint.history, LogTree.leaf(last.hash()), checkpoint.batches - 1, checkpoint.batches, path
+            )
         );
         return _provenIf(checkpoint.head != last.head || uint256(checkpoint.sequence) + 1 != _sequenceAfter(last));
     }

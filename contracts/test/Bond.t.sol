@@ -257,6 +257,7 @@ contract BondTest is BondFixture {
         VM.prank(REPORTER);
         bond.report(evidence, SALT);
         assertEq(bond.owed(REPORTER), BOND_WEI / 2, "rewarded");
+        assertEq(bond.committedAt(commitment), 0, "and used up");
     }
 
     /// @dev Who sees the report waiting has its evidence and salt, but no commitment of its own that is old enough; and
@@ -335,9 +336,13 @@ contract BondTest is BondFixture {
         reporter.commit(bond.commitmentOf(address(reporter), keccak256(evidence), SALT));
         VM.warp(START_S + REVEAL_S);
         reporter.report(evidence, SALT);
+        // Others' money is there to be taken.
+        VM.deal(address(bond), 100 ether);
         reporter.collect();
         assertEq(reporter.entered(), 1, "paid once");
         assertEq(address(reporter).balance, BOND_WEI / 2, "and what is owed");
+        VM.expectRevert(abi.encodeWithSelector(IKedgeBond.NotEnough.selector, 0, 0));
+        reporter.collect();
     }
 
     function test_nothingOwedIsNotPaid() public {

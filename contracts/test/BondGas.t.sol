@@ -224,6 +224,10 @@ contract BondGasTest is BondFixture, GasMeter {
         _anchorAll(forged);
     }
 
+    function _group() internal pure override returns (string memory) {
+        return "KedgeBond";
+    }
+
     function _history() private view returns (bytes32 root) {
         bytes32[] memory path = _path(0);
         (, root) = ReferenceTree.rootByPath(leaves[0], 0, SIZE, path);

@@ -73,6 +73,10 @@ contract ClaimGasTest is SpecLog, ClaimVectors, GasMeter {
         anchorContract.anchor(checkpoint, _sign(SEQUENCER_SECRET, checkpoint), new bytes32[](0));
     }
 
+    function _group() internal pure override returns (string memory) {
+        return "KedgeClaims";
+    }
+
     function _madeUp(uint256 length) private pure returns (bytes32[] memory hashes) {
         hashes = new bytes32[](length);
         for (uint256 i = 0; i < length; ++i) {

@@ -73,6 +73,19 @@ contract Groth16Test is ClaimVectors {
         assertTrue(!verifier.verify(proof, _inputs(0)), "refused");
     }
 
+    /// @dev Negating it wraps around to the right point.
+    function testFuzz_aCoordinateWhoseNegationWrapsIsRefused(uint256 which) public view {
+        which = which % CLAIMS;
+        IGroth16Verifier.Proof memory proof = _proof(which);
+        uint256 wrap = addmod(type(uint256).max % BASE_FIELD, 1, BASE_FIELD);
+        uint256 wrapped = BASE_FIELD + addmod(proof.a[1], wrap, BASE_FIELD);
+        unchecked {
+            assertEq((BASE_FIELD - wrapped) % BASE_FIELD, BASE_FIELD - proof.a[1], "the same point, negated");
+        }
+        proof.a[1] = wrapped;
+        assertTrue(!verifier.verify{gas: 2_000_000}(proof, _inputs(which)), "refused");
+    }
+
     function test_anotherNumberOfInputsIsRefused() public view {
         assertTrue(!verifier.verify(_proof(0), new uint256[](12)), "too few");
         assertTrue(!verifier.verify(_proof(0), new uint256[](14)), "too many");

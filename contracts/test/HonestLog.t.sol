@@ -117,6 +117,15 @@ contract HonestLogTest is BondFixture {
         assertTrue(!isProven, "no fault is proven");
     }
 
+    /// @dev As many leaves as the batch has, but not its own: they give another head, and another root.
+    function testFuzz_madeUpLeavesProveNothing(Pick memory pick, uint256 seed, uint256 place) public {
+        _prepare(pick, seed);
+        bytes32[] memory hashes = actionHashes[pick.first];
+        hashes[place % hashes.length] = keccak256(abi.encode(seed));
+        HeaderEvidence memory evidence = _either(pick.first, pick.anchored, pick.isFirstAnchored);
+        _mustRefuse(abi.encodeCall(judge.brokenChain, (evidence, hashes)), IKedgeJudge.PathLeadsElsewhere.selector);
+    }
+
     /// @dev The same operator, key and numbers, but another log's domain.
     function test_evidenceOfAnotherLogProvesNothing() public {
         _seal(2);

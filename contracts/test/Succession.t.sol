@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
 
-import {HeaderEvidence} from "../src/Evidence.sol";
+import {AnchoredAction, HeaderEvidence} from "../src/Evidence.sol";
 import {IKedgeAnchor} from "../src/IKedgeAnchor.sol";
 import {IKedgeBond} from "../src/IKedgeBond.sol";
 import {IKedgeJudge} from "../src/IKedgeJudge.sol";
@@ -107,7 +107,15 @@ contract SuccessionTest is BondFixture {
         (uint64 fromBatch, uint64 untilBatch) = next.coverage();
         assertEq(fromBatch, ANCHORED, "from where it took over");
         assertEq(untilBatch, SIZE - 1, "to where it handed over");
-        assertEq(third.sequencerKeyAt(0), VM.addr(SEQUENCER_SECRET), "old keys are asked of the old contracts");
+    }
+
+    /// @dev A successor has one key of its own at first; those of the batches before are the old contract's to tell.
+    function test_oldKeysAreAskedOfTheOldContract() public {
+        _rotate(ANCHORED);
+        next = new KedgeAnchor(OWNER, VM.addr(NEXT_SECRET), DOMAIN_CONTRACT);
+        _retire();
+        assertEq(next.sequencerKeyAt(ANCHORED - 1), VM.addr(SEQUENCER_SECRET), "the old key's last batch");
+        assertEq(next.sequencerKeyAt(ANCHORED), VM.addr(NEXT_SECRET), "the first batch here");
     }
 
     function test_aWrongSuccessorIsRefused() public {
@@ -151,6 +159,12 @@ contract SuccessionTest is BondFixture {
         nextBond.deposit{value: 1 ether}();
         (judge, bond) = (nextJudge, nextBond);
         _mustRefuse(_equivocation(ANCHORED - 1, SEQUENCER_SECRET, 0), IKedgeJudge.NotCovered.selector);
+        _anchorIn(next, SIZE);
+        AnchoredAction memory old = _anchoredAction(ANCHORED - 1, 0, SIZE);
+        VM.expectRevert(abi.encodeWithSelector(IKedgeBond.BatchOutOfReach.selector, ANCHORED - 1));
+        bond.challengeAction{value: DEPOSIT_WEI}(old, SALT);
+        VM.expectRevert(abi.encodeWithSelector(IKedgeBond.BatchOutOfReach.selector, ANCHORED - 1));
+        bond.demandLeaves{value: DEPOSIT_WEI}(SIZE, ANCHORED - 1, SALT);
         bytes memory evidence = _equivocation(ANCHORED, SEQUENCER_SECRET, 0);
         _commit(REPORTER, keccak256(evidence));
         VM.prank(REPORTER);

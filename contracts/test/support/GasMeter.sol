@@ -7,6 +7,9 @@ import {TestBase} from "./TestBase.sol";
 abstract contract GasMeter is TestBase {
     uint256 private constant TRANSACTION_GAS = 21_000;
 
+    /// @dev The file of the snapshot. A run writes a file as a whole, so each test contract has its own.
+    function _group() internal pure virtual returns (string memory);
+
     function _record(string memory name, address to, bytes memory data, uint256 value, uint256 gasMax) internal {
         _recordAs(address(this), name, to, data, value, gasMax);
     }
@@ -20,7 +23,7 @@ abstract contract GasMeter is TestBase {
         assertTrue(isDone, "the call goes through");
         uint256 floor = _floor(data);
         uint256 paid = used > floor ? used : floor;
-        VM.snapshotValue("KedgeBond", name, paid);
+        VM.snapshotValue(_group(), name, paid);
         assertTrue(paid <= gasMax, "within the bound, transaction and calldata included");
     }
 
