@@ -72,6 +72,7 @@ contract ClaimsTest is SpecLog, ClaimVectors {
     }
 
     /// @dev Who copies a claim from a transaction that waits gets nothing: the proof holds its claimant.
+    /// forge-config: default.fuzz.runs = 48
     function testFuzz_anothersClaimIsRefused(address thief) public {
         VM.assume(thief != _claimant());
         IKedgeClaims.Claim memory claim = _claim(1);
@@ -100,6 +101,7 @@ contract ClaimsTest is SpecLog, ClaimVectors {
         claims.resolveClaim(claim, action, proof);
     }
 
+    /// forge-config: default.fuzz.runs = 48
     function testFuzz_anotherDisclosureIsRefused(uint256 word, bytes32 value) public {
         IKedgeClaims.Claim memory claim = _claim(3);
         word = word % 4;
@@ -121,6 +123,7 @@ contract ClaimsTest is SpecLog, ClaimVectors {
         _mustRefuse(claim, 1, IKedgeClaims.UnknownMask.selector);
     }
 
+    /// forge-config: default.fuzz.runs = 48
     function testFuzz_hiddenWordsAreZero(uint8 mask, uint256 word, bytes32 value) public {
         mask = mask % 16;
         word = word % 4;

@@ -26,6 +26,7 @@ contract Groth16Test is ClaimVectors {
         }
     }
 
+    /// forge-config: default.fuzz.runs = 128
     function testFuzz_aChangedInputIsRefused(uint256 which, uint256 place, uint256 value) public view {
         which = which % CLAIMS;
         uint256[] memory inputs = _inputs(which);
@@ -37,6 +38,7 @@ contract Groth16Test is ClaimVectors {
     }
 
     /// @dev The field's order added to an input is the same number of the field, but another text.
+    /// forge-config: default.fuzz.runs = 128
     function testFuzz_anInputBeyondTheFieldIsRefused(uint256 which, uint256 place) public view {
         which = which % CLAIMS;
         uint256[] memory inputs = _inputs(which);
@@ -44,6 +46,7 @@ contract Groth16Test is ClaimVectors {
         assertTrue(!verifier.verify(_proof(which), inputs), "refused");
     }
 
+    /// forge-config: default.fuzz.runs = 128
     function testFuzz_aChangedProofIsRefused(uint256 which, uint256 place, uint256 change) public view {
         which = which % CLAIMS;
         IGroth16Verifier.Proof memory proof = _proof(which);
@@ -56,6 +59,7 @@ contract Groth16Test is ClaimVectors {
     }
 
     /// @dev A coordinate plus the base field's order is the same point in another text.
+    /// forge-config: default.fuzz.runs = 128
     function testFuzz_aCoordinateBeyondTheFieldIsRefused(uint256 which, uint256 place) public view {
         which = which % CLAIMS;
         IGroth16Verifier.Proof memory proof = _proof(which);
@@ -74,6 +78,7 @@ contract Groth16Test is ClaimVectors {
     }
 
     /// @dev Negating it wraps around to the right point.
+    /// forge-config: default.fuzz.runs = 128
     function testFuzz_aCoordinateWhoseNegationWrapsIsRefused(uint256 which) public view {
         which = which % CLAIMS;
         IGroth16Verifier.Proof memory proof = _proof(which);
@@ -97,6 +102,7 @@ contract Groth16Test is ClaimVectors {
         assertTrue(!verifier.verify(zeros, _inputs(0)), "refused");
     }
 
+    /// forge-config: default.fuzz.runs = 128
     function testFuzz_aSpoiltKeyIsRefused(uint256 place, uint256 change) public {
         uint256[] memory key = _key();
         key[place % KEY_WORDS] ^= within(change, 1, type(uint256).max - 1);

@@ -24,6 +24,7 @@ contract HonestLogTest is BondFixture {
         _deployBonded();
     }
 
+    /// forge-config: default.fuzz.runs = 192
     function testFuzz_honestHeadersProveNothing(Pick memory pick, uint256 seed) public {
         _prepare(pick, seed);
         HeaderEvidence memory first = _either(pick.first, pick.anchored, pick.isFirstAnchored);
@@ -35,6 +36,7 @@ contract HonestLogTest is BondFixture {
         _mustRefuse(abi.encodeCall(judge.brokenChain, (first, hashes)), IKedgeJudge.NoFault.selector);
     }
 
+    /// forge-config: default.fuzz.runs = 192
     function testFuzz_honestHistoriesProveNothing(Pick memory pick, uint256 seed) public {
         _prepare(pick, seed);
         uint64 anchored = pick.anchored;
@@ -56,6 +58,7 @@ contract HonestLogTest is BondFixture {
         );
     }
 
+    /// forge-config: default.fuzz.runs = 192
     function testFuzz_honestCheckpointsProveNothing(Pick memory pick, uint256 seed) public {
         _prepare(pick, seed);
         Checkpoint memory checkpoint = _trueCheckpoint(pick.first + 1);
@@ -81,6 +84,7 @@ contract HonestLogTest is BondFixture {
         );
     }
 
+    /// forge-config: default.fuzz.runs = 192
     function testFuzz_honestActionsProveNothing(Pick memory pick, uint256 seed) public {
         _prepare(pick, seed);
         LeafEvidence memory first = _leafOf(headers[pick.first], pick.firstIndex);
@@ -96,6 +100,7 @@ contract HonestLogTest is BondFixture {
     }
 
     /// @dev Evidence that anybody can make up: one word of it changed, and all that is the sequencer's left as it was.
+    /// forge-config: default.fuzz.runs = 192
     function testFuzz_spoiltEvidenceProvesNothing(Pick memory pick, uint256 seed, uint256 place, uint8 flip) public {
         _prepare(pick, seed);
         HeaderEvidence memory first = _either(pick.first, pick.anchored, pick.isFirstAnchored);
@@ -118,6 +123,7 @@ contract HonestLogTest is BondFixture {
     }
 
     /// @dev As many leaves as the batch has, but not its own: they give another head, and another root.
+    /// forge-config: default.fuzz.runs = 192
     function testFuzz_madeUpLeavesProveNothing(Pick memory pick, uint256 seed, uint256 place) public {
         _prepare(pick, seed);
         bytes32[] memory hashes = actionHashes[pick.first];
