@@ -19,4 +19,4 @@ echo "slither"
 timeout "$time_limit_s" .venv/bin/slither . --fail-pedantic
 echo "halmos"
 # 64 turns: as many as a loop over the levels of a tree can take.
-timeout "$time_limit_s" .venv/bin/halmos --match-contract ExtensionProof --loop 64
+timeout "$time_limit_s" .venv/bin/halmos --match-contract 'Proof$' --loop 64

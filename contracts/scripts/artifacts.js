@@ -1,4 +1,4 @@
-// Compiles the contract from its source alone and writes, or checks, the artifact that the server embeds.
+// Compiles the contracts from their source alone and writes, or checks, the artifacts that the server embeds.
 'use strict';
 
 const { execFileSync } = require('node:child_process');
@@ -7,9 +7,7 @@ const path = require('node:path');
 const solc = require('solc');
 
 const ROOT = path.join(__dirname, '..');
-const CONTRACT = 'KedgeAnchor';
-const SOURCE = `src/${CONTRACT}.sol`;
-const ARTIFACT = path.join(ROOT, 'artifacts', `${CONTRACT}.json`);
+const CONTRACTS = ['KedgeAnchor', 'KedgeJudge', 'KedgeBond', 'KedgeClaims', 'Groth16Verifier'];
 
 /** The settings that forge builds and tests with: foundry.toml is the one place for them. */
 function compilerSettings() {
@@ -46,47 +44,50 @@ function compile(settings) {
 }
 
 /** Byte ranges of the deployed code that the constructor fills in, by the immutable's name. */
-function immutables(output) {
+function immutables(output, deployed) {
   const names = new Map();
   for (const { ast } of Object.values(output.sources)) {
     for (const contract of ast.nodes.filter((node) => node.nodeType === 'ContractDefinition')) {
       for (const node of contract.nodes) names.set(String(node.id), node.name);
     }
   }
-  const references = output.contracts[SOURCE][CONTRACT].evm.deployedBytecode.immutableReferences;
   return Object.fromEntries(
-    Object.entries(references)
+    Object.entries(deployed.immutableReferences)
       .map(([id, ranges]) => [names.get(id), ranges])
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   );
 }
 
-function artifact() {
-  const settings = compilerSettings();
-  const output = compile(settings);
-  const { abi, evm } = output.contracts[SOURCE][CONTRACT];
+function artifact(output, settings, contractName) {
+  const sourceName = `src/${contractName}.sol`;
+  const { abi, evm } = output.contracts[sourceName][contractName];
   if (Object.keys(evm.bytecode.linkReferences).length > 0) throw new Error('the bytecode has unlinked libraries');
   return {
-    contractName: CONTRACT,
-    sourceName: SOURCE,
+    contractName,
+    sourceName,
     compiler: { version: solc.version(), settings },
     abi,
     bytecode: `0x${evm.bytecode.object}`,
     deployedBytecode: `0x${evm.deployedBytecode.object}`,
-    immutables: immutables(output),
+    immutables: immutables(output, evm.deployedBytecode),
   };
 }
 
-const text = `${JSON.stringify(artifact(), null, 2)}\n`;
-const shown = path.relative(ROOT, ARTIFACT);
-if (process.argv[2] === '--check') {
-  if (!existsSync(ARTIFACT) || readFileSync(ARTIFACT, 'utf8') !== text) {
-    console.error(`${shown} is not what the source compiles to: run scripts/artifacts.sh`);
-    process.exit(1);
+const settings = compilerSettings();
+const output = compile(settings);
+for (const contractName of CONTRACTS) {
+  const file = path.join(ROOT, 'artifacts', `${contractName}.json`);
+  const shown = path.relative(ROOT, file);
+  const text = `${JSON.stringify(artifact(output, settings, contractName), null, 2)}\n`;
+  if (process.argv[2] === '--check') {
+    if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
+      console.error(`${shown} is not what the source compiles to: run scripts/artifacts.sh`);
+      process.exit(1);
+    }
+    console.log(`${shown} is what the source compiles to`);
+  } else {
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    console.log(`wrote ${shown}`);
   }
-  console.log(`${shown} is what the source compiles to`);
-} else {
-  mkdirSync(path.dirname(ARTIFACT), { recursive: true });
-  writeFileSync(ARTIFACT, text);
-  console.log(`wrote ${shown}`);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes artifacts/KedgeAnchor.json from the source, or with --check fails unless it is what the source compiles to.
+# Writes artifacts/ from the source, or with --check fails unless they are what the source compiles to.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

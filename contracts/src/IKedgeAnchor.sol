@@ -21,6 +21,29 @@ interface IKedgeAnchor {
         bytes32 history;
     }
 
+    /// @notice Whether the contract takes checkpoints.
+    /// @dev Waiting: a later contract of the log, before it took over. Retired: it handed over. Frozen: a fault was proven.
+    enum Status {
+        Open,
+        Waiting,
+        Retired,
+        Frozen
+    }
+
+    /// @notice For which batches a key's signature counts, and until when.
+    /// @param key The key's address.
+    /// @param fromBatch The first batch that it signs.
+    /// @param untilBatch The first batch that the next key signs; the highest number while there is no next key.
+    /// @param replacedAt When the next key was named, in seconds of Unix time; zero while there is none.
+    /// @param closedAt When a checkpoint held all its batches, in seconds, as `closeKey` found it; zero before.
+    struct KeyTerm {
+        address key;
+        uint64 fromBatch;
+        uint64 untilBatch;
+        uint64 replacedAt;
+        uint64 closedAt;
+    }
+
     /// @notice A checkpoint was taken.
     event Anchored(
         uint64 indexed batches, uint64 sequence, bytes32 head, bytes32 history, bytes32 state, uint64 issuedAt
@@ -28,6 +51,39 @@ interface IKedgeAnchor {
 
     /// @notice From batch `fromBatch` on, `key` signs for the log.
     event SequencerKeyRotated(address indexed key, uint64 indexed fromBatch);
+
+    /// @notice All batches of key `index` were anchored by `closedAt`, in seconds of Unix time.
+    event SequencerKeyClosed(uint32 indexed index, uint64 closedAt);
+
+    /// @notice `bond` is the one contract that may freeze this one.
+    event BondNamed(address indexed bond);
+
+    /// @notice A fault was proven: nothing is anchored here any more.
+    event Frozen();
+
+    /// @notice `successor` goes on from the last checkpoint.
+    event Retired(address indexed successor, uint64 batches);
+
+    /// @notice This contract goes on from the last checkpoint of `predecessor`.
+    event TakenOver(address indexed predecessor, uint64 batches, uint64 sequence, bytes32 history);
+
+    /// @notice The contract takes no checkpoint and hands none over, for the reason that its status names.
+    error NotOpen(Status status);
+
+    /// @notice Only the bond freezes.
+    error NotTheBond(address caller);
+
+    /// @notice The bond is named once, and has to be one over this contract.
+    error WrongBond(address bond);
+
+    /// @notice A successor has this log's domain, waits, and begins with the key that is valid now.
+    error WrongSuccessor(address successor);
+
+    /// @notice Only the contract to which the log's first contract leads hands over.
+    error NotThePredecessor(address caller);
+
+    /// @notice The key has no next one, or the checkpoint does not hold all its batches.
+    error KeyStillInUse(uint32 index, uint64 batches);
 
     /// @notice The checkpoint does not go beyond the last one, in batches and in sequence.
     error NotNewer(uint64 lastBatches, uint64 lastSequence, uint64 batches, uint64 sequence);
@@ -75,6 +131,25 @@ interface IKedgeAnchor {
 
     /// @notice Takes checkpoints again.
     function unpause() external;
+
+    /// @notice Names the contract that holds the operator's bond. Once; the owner alone.
+    function nameBond(address bondContract) external;
+
+    /// @notice Stops anchoring for good, after a proven fault. Everything stays readable and verifiable.
+    function freeze() external;
+
+    /// @notice Hands the log over to a later contract, once. Everything stays readable and verifiable here.
+    /// @dev Anchor everything that was signed before: the bond's demands for it are answered from here alone.
+    /// @param nextContract A contract of the same domain that waits, its first key the one valid for the next batch.
+    function retire(address nextContract) external;
+
+    /// @notice Goes on from the caller's last checkpoint; only the predecessor calls it, when it retires.
+    function takeOver() external;
+
+    /// @notice Notes that a checkpoint holds all batches of a replaced key; evidence under that key ages from its time.
+    /// @param index The key's place in the list.
+    /// @param batches Names a checkpoint that reaches the next key's first batch.
+    function closeKey(uint32 index, uint64 batches) external;
 
     /// @notice Proves that a batch is in the log as anchored; reverts if it is not.
     /// @param anchoredBatches Names the checkpoint.
@@ -126,6 +201,24 @@ interface IKedgeAnchor {
 
     /// @notice The `index`-th key and the batch that it is valid from.
     function sequencerKey(uint32 index) external view returns (address key, uint64 fromBatch);
+
+    /// @notice For which batches the `index`-th key's signature counts.
+    function keyTerm(uint32 index) external view returns (KeyTerm memory);
+
+    /// @notice The batches that this contract answers for: those from `fromBatch` on and below `untilBatch`.
+    function coverage() external view returns (uint64 fromBatch, uint64 untilBatch);
+
+    /// @notice Whether checkpoints are taken; a pause comes on top.
+    function status() external view returns (Status);
+
+    /// @notice The contract that holds the operator's bond; zero while there is none.
+    function bond() external view returns (address);
+
+    /// @notice The contract that went before; zero if there is none.
+    function predecessor() external view returns (address);
+
+    /// @notice The contract that goes on from here; zero if there is none.
+    function successor() external view returns (address);
 
     /// @notice EIP-712 domain separator of everything that is signed for this log; also the hash chain's first head.
     function domainSeparator() external view returns (bytes32);

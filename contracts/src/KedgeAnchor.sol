@@ -10,11 +10,13 @@ import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
 import {Checkpoints} from "@openzeppelin/contracts/utils/structs/Checkpoints.sol";
 
 import {IKedgeAnchor} from "./IKedgeAnchor.sol";
+import {IKedgeBond} from "./IKedgeBond.sol";
 import {ActionLeaf, Batch, Checkpoint, LogRecords} from "./LogRecords.sol";
 import {LogTree} from "./LogTree.sol";
 
 /// @title The anchor of an ordered log of signed actions
-/// @notice See `IKedgeAnchor`. No proxy, no funds: what it took can't be changed by anyone.
+/// @notice See `IKedgeAnchor`. No proxy, no funds: what it took can't be changed by anyone. The operator's bond is in a
+/// contract of its own, which may do one thing here: freeze.
 contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
     using Checkpoints for Checkpoints.Trace160;
     using LogRecords for ActionLeaf;
@@ -25,6 +27,12 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
     struct Latest {
         uint64 batches;
         uint64 sequence;
+    }
+
+    /// @dev When a key was named, and when all its batches were anchored; both in seconds.
+    struct KeyTimes {
+        uint64 namedAt;
+        uint64 closedAt;
     }
 
     /// @notice How far a checkpoint's time may be ahead of its block's, in milliseconds: an anchoring period, far more
@@ -41,10 +49,18 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
     address private immutable DOMAIN_CONTRACT;
     bytes32 private immutable DOMAIN_SEPARATOR;
 
+    /// @dev First, so that it shares the slot that tells whether the contract is paused: anchoring reads both.
+    Status private _status;
     Latest private _latest;
     mapping(uint64 batches => Record record) private _records;
     /// @dev Keys by the batch that they are valid from.
     Checkpoints.Trace160 private _sequencerKeys;
+    mapping(uint256 index => KeyTimes times) private _keyTimes;
+    address private _bond;
+    address private _successor;
+    address private _predecessor;
+    /// @dev The batches that the predecessor holds.
+    uint64 private _start;
 
     /// @param initialOwner Who may rotate the sequencer's key and pause.
     /// @param initialSequencerKey The key that signs from batch 0 on.
@@ -61,6 +77,7 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
                 DOMAIN_CONTRACT
             )
         );
+        if (DOMAIN_CONTRACT != address(this)) _status = Status.Waiting;
         _store(0, 0, 0, LogTree.EMPTY_ROOT);
         _addSequencerKey(initialSequencerKey, 0);
     }
@@ -71,6 +88,7 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
         override
         whenNotPaused
     {
+        _requireOpen();
         // One copy, its numbers checked once: cheaper than reading calldata again and again.
         Checkpoint memory next = sent;
         Latest memory last = _latest;
@@ -112,6 +130,70 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
     /// @inheritdoc IKedgeAnchor
     function unpause() external override onlyOwner {
         _unpause();
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function nameBond(address bondContract) external override onlyOwner {
+        if (_bond != address(0) || IKedgeBond(bondContract).anchorContract() != address(this)) {
+            revert WrongBond(bondContract);
+        }
+        _bond = bondContract;
+        emit BondNamed(bondContract);
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function freeze() external override {
+        if (msg.sender != _bond) revert NotTheBond(msg.sender);
+        _status = Status.Frozen;
+        emit Frozen();
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function retire(address nextContract) external override onlyOwner {
+        _requireOpen();
+        uint64 batches = _latest.batches;
+        IKedgeAnchor next = IKedgeAnchor(nextContract);
+        if (
+            nextContract == address(this) || next.domainSeparator() != DOMAIN_SEPARATOR
+                || next.status() != Status.Waiting || next.sequencerKeyAt(batches) != sequencerKeyAt(batches)
+        ) revert WrongSuccessor(nextContract);
+        _status = Status.Retired;
+        _successor = nextContract;
+        emit Retired(nextContract, batches);
+        next.takeOver();
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function takeOver() external override {
+        if (_status != Status.Waiting) revert NotOpen(_status);
+        // Nothing that the caller says of itself counts: the log's first contract leads to it, or it is refused.
+        address last = DOMAIN_CONTRACT;
+        while (last != msg.sender && last != address(0)) {
+            // One contract a handing-over: an owner's doing, and rare.
+            // slither-disable-next-line calls-loop
+            last = IKedgeAnchor(last).successor();
+        }
+        if (last == address(0) || IKedgeAnchor(last).successor() != address(this)) {
+            revert NotThePredecessor(msg.sender);
+        }
+        _status = Status.Open;
+        _predecessor = last;
+        (uint64 batches, uint64 sequence, bytes32 history) = IKedgeAnchor(last).latest();
+        _start = batches;
+        _store(batches, sequence, IKedgeAnchor(last).checkpoint(batches).issuedAt, history);
+        emit TakenOver(last, batches, sequence, history);
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function closeKey(uint32 index, uint64 batches) external override {
+        uint64 anchoredAt = _recordOf(batches).anchoredAt;
+        KeyTerm memory term = keyTerm(index);
+        if (term.replacedAt == 0 || batches < term.untilBatch) revert KeyStillInUse(index, batches);
+        // The earliest such checkpoint counts, whoever names it.
+        if (term.closedAt == 0 || anchoredAt < term.closedAt) {
+            _keyTimes[index].closedAt = anchoredAt;
+            emit SequencerKeyClosed(index, anchoredAt);
+        }
     }
 
     /// @notice Always reverts: a log without an owner could never change a lost key.
@@ -175,7 +257,8 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
 
     /// @inheritdoc IKedgeAnchor
     function sequencerKeyAt(uint64 batch) public view override returns (address) {
-        return address(_sequencerKeys.upperLookupRecent(batch));
+        if (batch < _start) return IKedgeAnchor(_predecessor).sequencerKeyAt(batch);
+        return _ownKeyAt(batch);
     }
 
     /// @inheritdoc IKedgeAnchor
@@ -184,11 +267,50 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
     }
 
     /// @inheritdoc IKedgeAnchor
-    function sequencerKey(uint32 index) external view override returns (address key, uint64 fromBatch) {
+    function sequencerKey(uint32 index) public view override returns (address key, uint64 fromBatch) {
         Checkpoints.Checkpoint160 memory entry = _sequencerKeys.at(index);
         // Only `_addSequencerKey` writes entries, so casting to 'uint64' is safe.
         // forge-lint: disable-next-line(unsafe-typecast)
         return (address(entry._value), uint64(entry._key));
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function keyTerm(uint32 index) public view override returns (KeyTerm memory term) {
+        (term.key, term.fromBatch) = sequencerKey(index);
+        term.untilBatch = type(uint64).max;
+        term.closedAt = _keyTimes[index].closedAt;
+        uint256 next = uint256(index) + 1;
+        if (next < _sequencerKeys.length()) {
+            // Below the length, which is a uint32 where `at` takes it.
+            // forge-lint: disable-next-line(unsafe-typecast)
+            (, term.untilBatch) = sequencerKey(uint32(next));
+            term.replacedAt = _keyTimes[next].namedAt;
+        }
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function coverage() external view override returns (uint64 fromBatch, uint64 untilBatch) {
+        return (_start, _successor == address(0) ? type(uint64).max : _latest.batches);
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function status() external view override returns (Status) {
+        return _status;
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function bond() external view override returns (address) {
+        return _bond;
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function predecessor() external view override returns (address) {
+        return _predecessor;
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function successor() external view override returns (address) {
+        return _successor;
     }
 
     /// @inheritdoc IKedgeAnchor
@@ -216,10 +338,19 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
     }
 
     function _requireSequencer(Checkpoint memory next, bytes calldata signature) private view {
-        address expected = sequencerKeyAt(next.batches - 1);
+        address expected = _ownKeyAt(next.batches - 1);
         address recovered =
             ECDSA.recoverCalldata(MessageHashUtils.toTypedDataHash(DOMAIN_SEPARATOR, next.hash()), signature);
         if (recovered != expected) revert WrongSigner(recovered, expected);
+    }
+
+    function _requireOpen() private view {
+        Status current = _status;
+        if (current != Status.Open) revert NotOpen(current);
+    }
+
+    function _ownKeyAt(uint64 batch) private view returns (address) {
+        return address(_sequencerKeys.upperLookupRecent(batch));
     }
 
     function _recordOf(uint64 batches) private view returns (Record storage record) {
@@ -244,6 +375,7 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
         // It returns the old and new value, known here.
         // slither-disable-next-line unused-return
         _sequencerKeys.push(fromBatch, uint160(key));
+        _keyTimes[_sequencerKeys.length() - 1].namedAt = uint64(block.timestamp);
         emit SequencerKeyRotated(key, fromBatch);
     }
 }

@@ -36,6 +36,32 @@ library LogTree {
         }
     }
 
+    /// @notice The root of the tree over `leaves`, of which there is at least one.
+    function rootOf(bytes32[] calldata leaves) internal pure returns (bytes32 hash) {
+        // One layer after the other over the same words, behind the free memory pointer where nothing is kept: the
+        // node's preimage first, then the layer. A lone last node moves up unchanged.
+        // solhint-disable-next-line no-inline-assembly
+        assembly ("memory-safe") {
+            let preimage := mload(0x40)
+            let layer := add(preimage, 0x60)
+            let width := leaves.length
+            calldatacopy(layer, leaves.offset, shl(5, width))
+            mstore8(preimage, 0x01)
+            for {} gt(width, 1) {} {
+                let to := layer
+                let end := add(layer, shl(6, shr(1, width)))
+                for { let from := layer } lt(from, end) { from := add(from, 0x40) } {
+                    mcopy(add(preimage, 0x01), from, 0x40)
+                    mstore(to, keccak256(preimage, 0x41))
+                    to := add(to, 0x20)
+                }
+                if and(width, 1) { mstore(to, mload(end)) }
+                width := shr(1, add(width, 1))
+            }
+            hash := mload(layer)
+        }
+    }
+
     /// @notice Whether `leafHash` is leaf `index` of the tree of `size` leaves under `root` (RFC 9162, 2.1.3.2).
     function verifyInclusion(bytes32 root, bytes32 leafHash, uint64 index, uint64 size, bytes32[] calldata path)
         internal

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {ActionLeaf, Batch, Checkpoint} from "../src/LogRecords.sol";
+import {Batch, Checkpoint} from "../src/LogRecords.sol";
 import {IKedgeAnchor} from "../src/IKedgeAnchor.sol";
-import {AnchorFixture} from "./support/AnchorFixture.sol";
 import {LogTreeHarness} from "./support/LogTreeHarness.sol";
 import {ReferenceTree} from "./support/ReferenceTree.sol";
+import {SpecLog} from "./support/SpecLog.sol";
 
 /// @dev The protocol's own vectors, made by an independent implementation.
-contract VectorsTest is AnchorFixture {
-    uint256 private constant BATCHES = 4;
-
+contract VectorsTest is SpecLog {
     LogTreeHarness private harness;
-    string private json;
 
     function setUp() public {
-        json = VM.readFile("../protocol/vectors/spec.json");
+        _readSpec();
         harness = new LogTreeHarness();
-        _deploy();
-        VM.warp(_uint(".checkpoint.message.issuedAt") / 1000 + 1);
     }
 
     function test_domainIsTheVectors() public view {
@@ -77,10 +72,10 @@ contract VectorsTest is AnchorFixture {
     }
 
     function test_signedCheckpointIsAnchored() public {
-        Checkpoint memory message = _vectorCheckpoint();
+        Checkpoint memory message = _specCheckpoint();
         bytes32 digest = _digest(anchorContract.domainSeparator(), message);
         assertEq(digest, _word(".checkpoint.digest"), "digest");
-        _anchorVector();
+        _anchorSpec();
         IKedgeAnchor.Record memory record = anchorContract.checkpoint(message.batches);
         assertEq(record.history, message.history, "history");
         assertEq(record.sequence, message.sequence, "sequence");
@@ -88,22 +83,22 @@ contract VectorsTest is AnchorFixture {
     }
 
     function test_everyBatchIsVerifiedAgainstTheAnchor() public {
-        _anchorVector();
+        _anchorSpec();
         for (uint256 i = 0; i < BATCHES; ++i) {
-            bytes32 batchHash = anchorContract.verifyBatch(uint64(BATCHES), _batch(i), _batchPath(i));
+            bytes32 batchHash = anchorContract.verifyBatch(uint64(BATCHES), _specBatch(i), _specPath(i));
             assertEq(batchHash, _word(_join(_at(".batches", i), ".batch_hash")), "batch hash");
         }
     }
 
     function test_everyActionIsVerifiedAgainstTheAnchor() public {
-        _anchorVector();
+        _anchorSpec();
         uint256 record = 0;
         for (uint256 i = 0; i < BATCHES; ++i) {
-            Batch memory header = _batch(i);
+            Batch memory header = _specBatch(i);
             for (uint256 index = 0; index < header.count; ++index) {
                 bytes32[] memory path = _words(_at(_join(_at(".batches", i), ".paths"), index));
                 bytes32 leaf =
-                    anchorContract.verifyAction(uint64(BATCHES), header, _action(record), path, _batchPath(i));
+                    anchorContract.verifyAction(uint64(BATCHES), header, _specLeaf(record), path, _specPath(i));
                 assertEq(leaf, _word(_join(_at(".records", record), ".leaf")), "leaf");
                 ++record;
             }
@@ -167,50 +162,6 @@ contract VectorsTest is AnchorFixture {
         }
     }
 
-    function _anchorVector() private {
-        anchorContract.anchor(_vectorCheckpoint(), VM.parseJsonBytes(json, ".checkpoint.signature"), new bytes32[](0));
-    }
-
-    function _vectorCheckpoint() private view returns (Checkpoint memory) {
-        return Checkpoint({
-            batches: uint64(_uint(".checkpoint.message.batches")),
-            sequence: uint64(_uint(".checkpoint.message.sequence")),
-            head: _word(".checkpoint.message.head"),
-            history: _word(".checkpoint.message.history"),
-            state: _word(".checkpoint.message.state"),
-            issuedAt: uint64(_uint(".checkpoint.message.issuedAt"))
-        });
-    }
-
-    function _batch(uint256 i) private view returns (Batch memory) {
-        string memory message = _join(_at(".batches", i), ".message");
-        return Batch({
-            number: uint64(_uint(_join(message, ".number"))),
-            firstSequence: uint64(_uint(_join(message, ".firstSequence"))),
-            count: uint32(_uint(_join(message, ".count"))),
-            previousHead: _word(_join(message, ".previousHead")),
-            head: _word(_join(message, ".head")),
-            root: _word(_join(message, ".root")),
-            history: _word(_join(message, ".history")),
-            state: _word(_join(message, ".state")),
-            sealedAt: uint64(_uint(_join(message, ".sealedAt")))
-        });
-    }
-
-    function _action(uint256 i) private view returns (ActionLeaf memory) {
-        string memory record = _at(".records", i);
-        return ActionLeaf({
-            sequence: uint64(_uint(_join(record, ".sequence"))),
-            timestampMs: uint64(_uint(_join(record, ".timestamp_ms"))),
-            content: _word(_join(record, ".content")),
-            integrity: _word(_join(record, ".integrity"))
-        });
-    }
-
-    function _batchPath(uint256 i) private view returns (bytes32[] memory) {
-        return _words(_at(".checkpoint.batch_paths", i));
-    }
-
     /// @dev The root over the first `size` batches: the next header's history, or the checkpoint's.
     function _history(uint64 size) private view returns (bytes32) {
         if (size == BATCHES) return _word(".checkpoint.message.history");
@@ -231,33 +182,5 @@ contract VectorsTest is AnchorFixture {
 
     function _textHash(string memory key) private view returns (bytes32) {
         return keccak256(bytes(VM.parseJsonString(json, key)));
-    }
-
-    function _has(string memory key) private view returns (bool) {
-        return VM.keyExistsJson(json, key);
-    }
-
-    function _uint(string memory key) private view returns (uint256) {
-        return VM.parseJsonUint(json, key);
-    }
-
-    function _word(string memory key) private view returns (bytes32) {
-        return VM.parseJsonBytes32(json, key);
-    }
-
-    function _words(string memory key) private view returns (bytes32[] memory) {
-        return VM.parseJsonBytes32Array(json, key);
-    }
-
-    function _at(string memory key, uint256 index) private pure returns (string memory) {
-        return string.concat(key, "[", VM.toString(index), "]");
-    }
-
-    function _key(string memory key, string memory member) private pure returns (string memory) {
-        return string.concat(key, "['", member, "']");
-    }
-
-    function _join(string memory key, string memory rest) private pure returns (string memory) {
-        return string.concat(key, rest);
     }
 }

@@ -16,6 +16,10 @@ interface Vm {
     function warp(uint256 timestamp) external;
     function chainId(uint256 id) external;
     function prank(address sender) external;
+    function startPrank(address sender) external;
+    function stopPrank() external;
+    function deal(address account, uint256 balance) external;
+    function etch(address account, bytes calldata code) external;
     function setNonceUnsafe(address account, uint64 nonce) external;
     function assume(bool condition) external pure;
     function expectRevert(bytes4 selector) external;

@@ -6,13 +6,7 @@ import {KedgeAnchor} from "../../src/KedgeAnchor.sol";
 import {Checkpoint} from "../../src/LogRecords.sol";
 import {LogTreeHarness} from "../support/LogTreeHarness.sol";
 import {ReferenceTree} from "../support/ReferenceTree.sol";
-
-/// @dev The few cheats of halmos that these proofs use.
-interface Svm {
-    function createBytes(uint256 length, string calldata name) external pure returns (bytes memory);
-    function createBytes32(string calldata name) external pure returns (bytes32);
-    function createUint(uint256 bits, string calldata name) external pure returns (uint256);
-}
+import {Svm} from "./Svm.sol";
 
 /// @dev Proofs for halmos over all values, for logs of bounded size. keccak256 is taken as free of collisions.
 contract ExtensionProof {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {ActionLeaf, Batch, Checkpoint} from "./LogRecords.sol";
+
+/// @notice A header that the operator stands for: signed, or in the history that it anchored.
+/// @param header The header.
+/// @param signature 65 bytes r, s, v by a sequencer key over its EIP-712 digest; empty if it is shown by its path.
+/// @param keyIndex The signing key's place in the anchor contract's list; zero if it is shown by its path.
+/// @param anchoredBatches Names the checkpoint that holds it; zero if it is shown by its signature.
+/// @param path RFC 9162 inclusion path to that checkpoint's history; empty if it is shown by its signature.
+struct HeaderEvidence {
+    Batch header;
+    bytes signature;
+    uint32 keyIndex;
+    uint64 anchoredBatches;
+    bytes32[] path;
+}
+
+/// @notice A checkpoint that the sequencer signed, anchored or not.
+/// @param checkpoint The checkpoint.
+/// @param signature 65 bytes r, s, v by a sequencer key over its EIP-712 digest.
+/// @param keyIndex The signing key's place in the anchor contract's list.
+struct CheckpointEvidence {
+    Checkpoint checkpoint;
+    bytes signature;
+    uint32 keyIndex;
+}
+
+/// @notice A leaf of a batch that the operator stands for, opened.
+/// @param leaf What the leaf is made of.
+/// @param index Its place in the batch, from 0.
+/// @param path RFC 9162 inclusion path to the batch's root.
+/// @param batch The batch.
+struct LeafEvidence {
+    ActionLeaf leaf;
+    uint32 index;
+    bytes32[] path;
+    HeaderEvidence batch;
+}
+
+/// @notice An action that an anchored history holds.
+/// @param anchoredBatches Names the checkpoint.
+/// @param header The header of its batch.
+/// @param leaf Its leaf, opened.
+/// @param leafPath RFC 9162 inclusion path to the batch's root.
+/// @param batchPath RFC 9162 inclusion path to the checkpoint's history.
+struct AnchoredAction {
+    uint64 anchoredBatches;
+    Batch header;
+    ActionLeaf leaf;
+    bytes32[] leafPath;
+    bytes32[] batchPath;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {IGroth16Verifier} from "../../src/IGroth16Verifier.sol";
+import {IKedgeClaims} from "../../src/IKedgeClaims.sol";
+import {TestBase} from "./TestBase.sol";
+
+/// @dev The key and the claims that snarkjs made proofs for.
+abstract contract ClaimVectors is TestBase {
+    uint256 internal constant CLAIMS = 4;
+    /// @dev The first contract of this account is the vectors' resolver.
+    address internal constant CLAIMS_DEPLOYER = 0x70997970C51812dc3A010C7d01b50e0d17dc79C8;
+
+    string private json;
+
+    function _readVectors() internal {
+        json = VM.readFile("test/vectors/groth16.json");
+        assertTrue(VM.keyExistsJson(json, _at(CLAIMS - 1)) && !VM.keyExistsJson(json, _at(CLAIMS)), "all claims");
+    }
+
+    function _key() internal view returns (uint256[] memory) {
+        return _numbers(".key");
+    }
+
+    function _inputs(uint256 i) internal view returns (uint256[] memory) {
+        return _numbers(string.concat(_at(i), ".inputs"));
+    }
+
+    function _proof(uint256 i) internal view returns (IGroth16Verifier.Proof memory proof) {
+        uint256[] memory words = _numbers(string.concat(_at(i), ".proof"));
+        proof.a = [words[0], words[1]];
+        proof.b = [words[2], words[3], words[4], words[5]];
+        proof.c = [words[6], words[7]];
+    }
+
+    function _claim(uint256 i) internal view returns (IKedgeClaims.Claim memory claim) {
+        bytes32[] memory words = VM.parseJsonBytes32Array(json, string.concat(_at(i), ".words"));
+        claim.version = 1;
+        claim.mask = uint8(VM.parseJsonUint(json, string.concat(_at(i), ".mask")));
+        claim.words = [words[0], words[1], words[2], words[3]];
+        claim.purpose = VM.parseJsonBytes32(json, string.concat(_at(i), ".purpose"));
+    }
+
+    /// @dev Which of the protocol's records the claim is about.
+    function _recordOfClaim(uint256 i) internal view returns (uint256) {
+        return VM.parseJsonUint(json, string.concat(_at(i), ".record"));
+    }
+
+    function _contextOfClaim(uint256 i) internal view returns (bytes32) {
+        return VM.parseJsonBytes32(json, string.concat(_at(i), ".context"));
+    }
+
+    function _resolver() internal view returns (address) {
+        return VM.parseJsonAddress(json, ".resolver");
+    }
+
+    function _claimant() internal view returns (address) {
+        return VM.parseJsonAddress(json, ".claimant");
+    }
+
+    function _numbers(string memory key) private view returns (uint256[] memory numbers) {
+        bytes32[] memory words = VM.parseJsonBytes32Array(json, key);
+        numbers = new uint256[](words.length);
+        for (uint256 i = 0; i < words.length; ++i) {
+            numbers[i] = uint256(words[i]);
+        }
+    }
+
+    function _at(uint256 i) private pure returns (string memory) {
+        return string.concat(".claims[", VM.toString(i), "]");
+    }
+}
