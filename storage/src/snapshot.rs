@@ -81,6 +81,9 @@ impl ReadError {
 /// A key and its value.
 pub type RawRow = (Box<[u8]>, Box<[u8]>);
 
+/// A key and its value, where they lie.
+pub(crate) type RowRef<'a> = (&'a [u8], &'a [u8]);
+
 impl Snapshot {
     pub(crate) fn take(database: Arc<Database>) -> Self {
         Self(Arc::new(Held::new(database, |database| {
@@ -239,7 +242,7 @@ impl Cursor<'_> {
     }
 
     /// The row that it stands at; `None` behind the last one.
-    pub(crate) fn row(&self) -> Result<Option<(&[u8], &[u8])>, ReadError> {
+    pub(crate) fn row(&self) -> Result<Option<RowRef<'_>>, ReadError> {
         match self.rows.item() {
             Some(row) => Ok(Some(row)),
             None => self

@@ -107,8 +107,8 @@ impl Pipeline {
             })
             .collect();
         Ok(Entry {
-            texts,
             body,
+            texts,
             action_hashes,
             head,
             salt_seed,
