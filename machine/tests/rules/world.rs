@@ -8,6 +8,7 @@ use kedge_machine::TemplateRules;
 use kedge_machine::fold::State;
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::hash::keccak;
+use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::resource::{Object, Organization, Variation, Wallet};
@@ -109,12 +110,12 @@ pub(crate) fn failed(index: u16) -> FailedAction {
 /// Everything that the fold tells of itself.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Laid {
-    organizations: HashMap<Id, Organization>,
-    wallets: HashMap<Id, Wallet>,
-    templates: HashMap<Id, Arc<TemplateRules>>,
-    variations: HashMap<Id, Arc<Variation>>,
-    objects: HashMap<Id, Object>,
-    minted: HashMap<Id, u64>,
+    organizations: IdMap<Id, Organization>,
+    wallets: IdMap<Id, Wallet>,
+    templates: IdMap<Id, Arc<TemplateRules>>,
+    variations: IdMap<Id, Arc<Variation>>,
+    objects: IdMap<Id, Object>,
+    minted: IdMap<Id, u64>,
     nonces: HashMap<Address, NonceWindow>,
 }
 
