@@ -212,7 +212,8 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
 }
 
 fn has_test(text: &str, name: &str) -> bool {
-    let found = text.find(&format!("fn {name}("));
+    let named = |keyword: &str| text.find(&format!("{keyword} {name}("));
+    let found = named("fn").or_else(|| named("function"));
     // Rust tests have their attribute before them; those of the contract are named so.
     found.is_some_and(|at| {
         let before = &text[at.saturating_sub(300)..at];
