@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -41,12 +42,15 @@ type Waiting = (Entry, oneshot::Sender<Placed>);
 
 /// The way to the thread.
 pub(super) struct Log {
-    entries: mpsc::Sender<Waiting>,
+    /// `None` has the thread close the database and end: the process must not end meanwhile.
+    messages: mpsc::Sender<Option<Waiting>>,
 }
 
 impl Log {
     /// Opens an empty log and starts its thread.
-    pub(super) fn open(path: &Path, head: Hash) -> Result<Self> {
+    ///
+    /// The thread ends after [`Self::end`].
+    pub(super) fn open(path: &Path, head: Hash) -> Result<(Self, JoinHandle<()>)> {
         let mut options = Options::default();
         options.create_if_missing(true);
         options.set_error_if_exists(true);
@@ -55,24 +59,30 @@ impl Log {
         options.set_compression_type(DBCompressionType::None);
         options.set_bytes_per_sync(1024 * 1024);
         let db = DB::open(&options, path)?;
-        let (entries, waiting) = mpsc::channel(WAITING_MAX);
+        let (messages, waiting) = mpsc::channel(WAITING_MAX);
         let chain = Chain {
             db,
             head,
             sequence: 0,
         };
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("log".to_owned())
             .spawn(move || chain.write_all(waiting))?;
-        Ok(Self { entries })
+        Ok((Self { messages }, thread))
+    }
+
+    /// Has the thread end behind what waits for it.
+    pub(super) async fn end(&self) {
+        // A thread that has ended needs no telling.
+        let _ended = self.messages.send(None).await;
     }
 
     /// Comes back when the request is on the disk.
     pub(super) async fn append(&self, entry: Entry) -> Result<Placed> {
         let (reply, placed) = oneshot::channel();
         let ended = || "the log has ended: a write failed";
-        self.entries
-            .send((entry, reply))
+        self.messages
+            .send(Some((entry, reply)))
             .await
             .map_err(|_| ended())?;
         Ok(placed.await.map_err(|_| ended())?)
@@ -86,13 +96,21 @@ struct Chain {
 }
 
 impl Chain {
-    /// Ends with the channel, or with the first write that fails.
-    fn write_all(mut self, mut waiting: mpsc::Receiver<Waiting>) {
+    /// Until it is told to end, or to the first write that fails.
+    fn write_all(mut self, mut messages: mpsc::Receiver<Option<Waiting>>) {
         let mut durable = WriteOptions::default();
         durable.set_sync(true);
+        let mut told: Vec<Option<Waiting>> = Vec::with_capacity(WAITING_MAX);
         let mut group: Vec<Waiting> = Vec::with_capacity(WAITING_MAX);
         let mut placed: Vec<Placed> = Vec::with_capacity(WAITING_MAX);
-        while waiting.blocking_recv_many(&mut group, WAITING_MAX) > 0 {
+        let mut goes_on = true;
+        while goes_on && messages.blocking_recv_many(&mut told, WAITING_MAX) > 0 {
+            for message in told.drain(..) {
+                match message {
+                    Some(waiting) => group.push(waiting),
+                    None => goes_on = false,
+                }
+            }
             let mut batch = WriteBatch::default();
             placed.extend(group.iter().map(|(entry, _)| self.place(entry, &mut batch)));
             if let Err(error) = self.db.write_opt(batch, &durable) {

@@ -45,17 +45,22 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         verifying_contract: options.verifying_contract,
     };
     let listener = TcpListener::bind(options.listen).await?;
-    let log = log::Log::open(data, domain.separator())?;
+    let (log, thread) = log::Log::open(data, domain.separator())?;
     let pipeline = Arc::new(pipeline::Pipeline::new(domain.separator(), log));
     writeln!(
         std::io::stdout(),
         "listening on http://{}",
         listener.local_addr()?
     )?;
-    tokio::select! {
-        served = http::serve(listener, pipeline) => served,
+    let ended = tokio::select! {
+        served = http::serve(listener, Arc::clone(&pipeline)) => served,
         stopped = terminated() => stopped,
-    }
+    };
+    pipeline.end().await;
+    tokio::task::spawn_blocking(move || thread.join())
+        .await?
+        .map_err(|_| "the log's thread panicked")?;
+    ended
 }
 
 async fn terminated() -> Result<()> {

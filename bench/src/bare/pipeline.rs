@@ -56,6 +56,11 @@ impl Pipeline {
         }
     }
 
+    /// Has the log end.
+    pub(super) async fn end(&self) {
+        self.log.end().await;
+    }
+
     /// Checks a request and has it written down; gives the answer's text.
     pub(super) async fn take(
         &self,

@@ -52,7 +52,7 @@ fn body(count: usize) -> Bytes {
 #[tokio::test]
 async fn requests_follow_one_another_in_one_chain_on_the_disk() {
     let data = tempfile::tempdir().unwrap();
-    let log = Log::open(data.path(), SEPARATOR).unwrap();
+    let (log, thread) = Log::open(data.path(), SEPARATOR).unwrap();
     let pipeline = Pipeline::new(SEPARATOR, log);
     let mut firsts = Vec::new();
     let mut last_head = String::new();
@@ -65,7 +65,8 @@ async fn requests_follow_one_another_in_one_chain_on_the_disk() {
         answer["head"].as_str().unwrap().clone_into(&mut last_head);
     }
     assert_eq!(firsts, [1, 4]);
-    drop(pipeline);
+    pipeline.end().await;
+    thread.join().unwrap();
 
     // The rows alone lead to the head that was answered.
     let db = rocksdb::DB::open_for_read_only(&rocksdb::Options::default(), data.path(), false);
@@ -102,7 +103,7 @@ async fn requests_follow_one_another_in_one_chain_on_the_disk() {
 #[tokio::test]
 async fn what_was_not_signed_is_refused() {
     let data = tempfile::tempdir().unwrap();
-    let log = Log::open(data.path(), SEPARATOR).unwrap();
+    let (log, thread) = Log::open(data.path(), SEPARATOR).unwrap();
     let pipeline = Pipeline::new(SEPARATOR, log);
     let good = headers(&signed(2, 1));
     let change = |name: &'static str, value: String| {
@@ -126,4 +127,6 @@ async fn what_was_not_signed_is_refused() {
     }
     let taken = pipeline.take(Shape::Batch, &good, body(2)).await.unwrap();
     assert!(taken.starts_with(r#"{"first_sequence":1,"#), "{taken}");
+    pipeline.end().await;
+    thread.join().unwrap();
 }
