@@ -4,7 +4,6 @@
 mod bare;
 mod compare;
 mod connection;
-mod digest;
 mod disk;
 mod drive;
 mod figures;

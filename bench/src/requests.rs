@@ -8,14 +8,13 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
 use kedge_client::sign::deadline_in;
-use kedge_protocol::action::{ActionWords, Kind, RequestHead};
+use kedge_protocol::action::{ActionWords, Kind, RequestHead, action_hashes, salts};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 use serde::Serialize;
 
 use crate::Result;
-use crate::digest::action_hashes;
 use crate::fleet::{Fleet, Organization};
 
 /// Bytes of an action's target and payload.
@@ -138,7 +137,8 @@ impl Plan {
             deadline_s: self.deadline_s,
             atomic: false,
         };
-        let hashes = action_hashes(&self.bodies[body].words, &seed);
+        let words = &self.bodies[body].words;
+        let hashes = action_hashes(words, &salts(&seed, 0..words.len() as u16));
         let digest = head.digest(&self.domain_separator, &hashes);
         Ok(Signed {
             organization,

@@ -176,6 +176,29 @@ fn salt_preimage(seed: &Hash, index: u16) -> [u8; 34] {
     preimage
 }
 
+/// The salts of a request's actions at these places, hashed side by side.
+pub fn salts(seed: &Hash, indexes: impl IntoIterator<Item = u16>) -> Vec<Hash> {
+    let preimages: Vec<_> = indexes
+        .into_iter()
+        .map(|index| salt_preimage(seed, index))
+        .collect();
+    let mut salts = Vec::with_capacity(preimages.len());
+    keccak_each(&preimages, &mut salts);
+    salts
+}
+
+/// hashStruct(Action) of each action, all of them side by side.
+pub fn action_hashes(words: &[ActionWords], salts: &[Hash]) -> Vec<Hash> {
+    let preimages: Vec<_> = words
+        .iter()
+        .zip(salts)
+        .map(|(words, salt)| words.preimage(salt))
+        .collect();
+    let mut hashes = Vec::with_capacity(preimages.len());
+    keccak_each(&preimages, &mut hashes);
+    hashes
+}
+
 /// The texts of one action of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionTexts<'a> {
@@ -207,19 +230,14 @@ pub fn hash_actions(
     signature_hash: &Hash,
 ) -> Vec<ActionHashes> {
     let count = actions.len();
-    let mut hashes = Vec::with_capacity(count * 3);
-    let preimages: Vec<_> = actions
-        .iter()
-        .map(|action| salt_preimage(seed, action.index))
-        .collect();
-    keccak_each(&preimages, &mut hashes);
+    let salts = salts(seed, actions.iter().map(|action| action.index));
+    let mut hashes = Vec::with_capacity(count * 2);
     let mut texts: Vec<&str> = actions.iter().map(|action| action.target).collect();
     keccak_each(&texts, &mut hashes);
     texts.clear();
     texts.extend(actions.iter().map(|action| action.payload));
     keccak_each(&texts, &mut hashes);
-    let (salts, texts) = hashes.split_at(count);
-    let (targets, payloads) = texts.split_at(count);
+    let (targets, payloads) = hashes.split_at(count);
     let words: Vec<ActionWords> = actions
         .iter()
         .zip(targets.iter().zip(payloads))
@@ -230,13 +248,7 @@ pub fn hash_actions(
         })
         .collect();
 
-    let mut action_hashes = Vec::with_capacity(count);
-    let preimages: Vec<_> = words
-        .iter()
-        .zip(salts)
-        .map(|(words, salt)| words.preimage(salt))
-        .collect();
-    keccak_each(&preimages, &mut action_hashes);
+    let action_hashes = action_hashes(&words, &salts);
     let mut authorities = Vec::with_capacity(count);
     let preimages: Vec<_> = salts
         .iter()

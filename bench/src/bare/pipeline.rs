@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use bytes::Bytes;
 use hyper::HeaderMap;
-use kedge_protocol::action::{ActionWords, Kind, RequestHead};
+use kedge_protocol::action::{ActionWords, Kind, RequestHead, action_hashes, salts};
 use kedge_protocol::lanes::keccak_each;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::signature::Signature;
@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 
 use super::log::{Entry, Log};
 use crate::Result;
-use crate::digest::action_hashes;
 
 /// What a body holds.
 #[derive(Clone, Copy)]
@@ -141,7 +140,8 @@ fn hash(actions: &[Action<'_>], seed: &Hash) -> Result<Vec<Hash>> {
             })
         })
         .collect();
-    Ok(action_hashes(&words.ok_or("an unknown kind")?, seed))
+    let words = words.ok_or("an unknown kind")?;
+    Ok(action_hashes(&words, &salts(seed, 0..words.len() as u16)))
 }
 
 /// Where a slice of the body stands in it.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
-use kedge_protocol::action::Kind;
+use kedge_protocol::action::{ActionWords, Kind, action_hashes, salts};
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
@@ -75,9 +75,8 @@ async fn requests_follow_one_another_in_one_chain_on_the_disk() {
     let text = format!(r#"{OBJECT}","payload":{PAYLOAD}"#);
     let (first, second) = (signed(3, 1), signed(2, 2));
     let contents = |signed: &SignedRequest, count| {
-        let words =
-            kedge_protocol::action::ActionWords::of(&Kind::Update, OBJECT, PAYLOAD.as_bytes());
-        crate::digest::action_hashes(&vec![words; count], &signed.seed)
+        let words = ActionWords::of(&Kind::Update, OBJECT, PAYLOAD.as_bytes());
+        action_hashes(&vec![words; count], &salts(&signed.seed, 0..count as u16))
     };
     let contents: Vec<Hash> = contents(&first, 3)
         .into_iter()
