@@ -118,6 +118,21 @@ fn load(arguments: &str) -> Command {
     command
 }
 
+/// The report of a run, which must succeed, against a server that the harness starts itself.
+fn run_with_server(arguments: &str) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("report.json");
+    let output = load(arguments)
+        .arg("--server")
+        .arg(server_program())
+        .arg("--json")
+        .arg(&json)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    read_json(&json)
+}
+
 fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
@@ -257,17 +272,10 @@ fn an_open_loop_counts_the_time_that_a_server_stands_still() {
 /// A free organization has 100 requests a minute; the setup has taken some of them.
 #[test]
 fn limits_are_honoured_where_they_stand() {
-    let directory = tempfile::tempdir().unwrap();
-    let json = directory.path().join("report.json");
-    let output = load("single-updates --organizations 1 --objects 1 --connections 4 --threads 1 --warm-up-s 0 --duration-s 3 --prepared 0 --limits honour")
-        .arg("--server")
-        .arg(server_program())
-        .arg("--json")
-        .arg(&json)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output));
-    let run = &read_json(&json)["runs"][0];
+    let report = run_with_server(
+        "single-updates --organizations 1 --objects 1 --connections 4 --threads 1 --warm-up-s 0 --duration-s 3 --prepared 0 --limits honour",
+    );
+    let run = &report["runs"][0];
     assert!(run["limited"].as_u64().unwrap() > 0, "{run}");
     // Two windows at the most.
     assert!(run["acknowledged"].as_u64().unwrap() <= 200);
@@ -276,17 +284,9 @@ fn limits_are_honoured_where_they_stand() {
 
 #[test]
 fn an_operators_tier_holds_with_streams_and_webhooks_beside_it() {
-    let directory = tempfile::tempdir().unwrap();
-    let json = directory.path().join("report.json");
-    let output = load("single-updates --organizations 2 --objects 4 --rate 220 --connections 8 --threads 1 --warm-up-s 0 --duration-s 2 --readers 2 --webhooks 1 --limits operator --auth both")
-        .arg("--server")
-        .arg(server_program())
-        .arg("--json")
-        .arg(&json)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output));
-    let report = read_json(&json);
+    let report = run_with_server(
+        "single-updates --organizations 2 --objects 4 --rate 220 --connections 8 --threads 1 --warm-up-s 0 --duration-s 2 --readers 2 --webhooks 1 --limits operator --auth both",
+    );
     let run = &report["runs"][0];
     // A free organization has 100 requests a minute: 220 each do not fit into two of them.
     assert_eq!(
