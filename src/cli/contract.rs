@@ -39,7 +39,8 @@ pub(crate) enum Command {
         /// Who may rotate the sequencer's key and pause; otherwise who pays.
         #[arg(long, value_name = "ADDRESS")]
         owner: Option<Address>,
-        /// The first anchor contract of a log that exists already; otherwise this one begins a log.
+        /// The first anchor contract of a log that exists already: this one waits until the contract before it is
+        /// retired for it. Otherwise it begins a log.
         #[arg(long, value_name = "ADDRESS")]
         domain_contract: Option<Address>,
         #[command(flatten)]
