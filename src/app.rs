@@ -17,6 +17,7 @@ use crate::auth::keys::KeysError;
 use crate::auth::password::{PasswordError, Passwords};
 use crate::auth::session::Sessions;
 use crate::auth::{self, Session};
+use crate::batches::Batches;
 use crate::body;
 use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
@@ -57,6 +58,8 @@ pub struct App {
     pub limits: RateLimits,
     /// Cursors of lists.
     pub cursors: Cursors,
+    /// Sealed batches at hand.
+    pub batches: Batches,
     /// Reads bodies.
     pub bodies: body::Reader,
     /// Contents of files.
@@ -136,6 +139,7 @@ impl App {
             passwords: Passwords::new(config.password_hashes_max)?,
             limits: RateLimits::new(config, engine.clone()),
             cursors: Cursors::new(secrets::read_or_make_32(&keys_dir.join("cursor.key"))?),
+            batches: Batches::default(),
             bodies: body::Reader::new(
                 config.body_bytes_max,
                 config.body_bytes_total_max,

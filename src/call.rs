@@ -7,7 +7,6 @@ use hyper::{HeaderMap, Method, StatusCode};
 use kedge_actors::Published;
 use kedge_actors::api::Submission;
 use kedge_machine::Caller;
-use kedge_protocol::hash::keccak;
 use kedge_protocol::resource::{Role, Trace};
 use kedge_protocol::{Address, Id, Prefix};
 use kedge_storage::ReadError;
@@ -16,7 +15,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::auth::Session;
 use crate::body;
-use crate::conditional;
+use crate::conditional::{self, tag_of};
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Code};
 use crate::limits::ClientAddress;
@@ -184,7 +183,7 @@ impl Reply {
         let Body::Whole(body) = &self.body else {
             return self;
         };
-        let tag = format!("\"{}\"", hex::encode(keccak(body).first_16()));
+        let tag = format!("\"{}\"", tag_of(body));
         self.tagged(call, &tag, cache)
     }
 

@@ -7,7 +7,7 @@
 use hyper::HeaderMap;
 use hyper::header::IF_MATCH;
 use kedge_actors::api::Expected;
-use kedge_protocol::hash::keccak;
+use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::Trace;
 
 use crate::error::{ApiError, Code};
@@ -22,10 +22,12 @@ pub fn entity_tag(trace: &Trace) -> String {
 pub fn answer_tag(trace: &Trace, answer: &[u8]) -> String {
     let state = Expected::of(trace);
     let (version, integrity) = (state.version, hex::encode(state.integrity));
-    format!(
-        "\"{version}.{integrity}.{}\"",
-        hex::encode(keccak(answer).first_16())
-    )
+    format!("\"{version}.{integrity}.{}\"", tag_of(answer))
+}
+
+/// A tag's text for an answer's bytes. Of SHA-256, which most processors have instructions for.
+pub fn tag_of(answer: &[u8]) -> String {
+    hex::encode(sha256(answer).first_16())
 }
 
 fn state_of(tag: &str) -> Option<Expected> {

@@ -5,6 +5,7 @@
 pub mod admin;
 pub mod app;
 pub mod auth;
+pub mod batches;
 pub mod body;
 pub mod call;
 pub mod clock;

@@ -1,5 +1,5 @@
 //! Merkle trees in RFC 9162's shape with keccak: node = keccak(0x01 ‖ left ‖ right), and a lone
-//! node moves up unchanged. A batch's proofs are made by `rs_merkle`; proofs are checked by one
+//! node moves up unchanged. A batch's multiproofs are made by `rs_merkle`; proofs are checked by one
 //! strict function for trees of any size.
 
 use std::sync::OnceLock;
@@ -43,29 +43,31 @@ impl Hasher for NodeRule {
     }
 }
 
-/// The tree over one batch's leaves. The root is made a layer's nodes side by side; the inner nodes
-/// are made when a proof needs them.
+/// The tree over one batch's leaves. Its layers are made when the root or a path is asked for, the
+/// nodes of each side by side; multiproofs come from `rs_merkle`.
 pub struct BatchTree {
     leaves: Box<[Hash]>,
-    root: OnceLock<Hash>,
-    tree: OnceLock<MerkleTree<NodeRule>>,
+    above: OnceLock<Vec<Vec<Hash>>>,
+    multiproofs: OnceLock<MerkleTree<NodeRule>>,
 }
 
-/// The root over leaf hashes, of which there is at least one.
-fn root_of(leaves: &[Hash]) -> Hash {
-    let mut layer = leaves.to_vec();
-    let mut above = Vec::with_capacity(leaves.len().div_ceil(2));
+/// The layers above the leaves, of which there is at least one; the root is alone in the last.
+fn layers_above(leaves: &[Hash]) -> Vec<Vec<Hash>> {
+    let mut layers: Vec<Vec<Hash>> = Vec::new();
     let mut preimages = Vec::with_capacity(leaves.len() / 2);
-    while layer.len() > 1 {
-        let (pairs, lone) = layer.as_chunks::<2>();
+    loop {
+        let below = layers.last().map_or(leaves, Vec::as_slice);
+        if below.len() == 1 {
+            return layers;
+        }
+        let (pairs, lone) = below.as_chunks::<2>();
         preimages.clear();
         preimages.extend(pairs.iter().map(|[left, right]| node_preimage(left, right)));
-        above.clear();
-        keccak_each(&preimages, &mut above);
-        above.extend_from_slice(lone);
-        std::mem::swap(&mut layer, &mut above);
+        let mut layer = Vec::with_capacity(below.len().div_ceil(2));
+        keccak_each(&preimages, &mut layer);
+        layer.extend_from_slice(lone);
+        layers.push(layer);
     }
-    layer[0]
 }
 
 impl BatchTree {
@@ -74,19 +76,28 @@ impl BatchTree {
         assert!(!leaves.is_empty(), "a batch holds at least one action");
         Self {
             leaves: leaves.into(),
-            root: OnceLock::new(),
-            tree: OnceLock::new(),
+            above: OnceLock::new(),
+            multiproofs: OnceLock::new(),
         }
+    }
+
+    fn above(&self) -> &[Vec<Hash>] {
+        self.above.get_or_init(|| layers_above(&self.leaves))
     }
 
     /// The root.
     pub fn root(&self) -> Hash {
-        *self.root.get_or_init(|| root_of(&self.leaves))
+        self.above().last().map_or(self.leaves[0], |layer| layer[0])
     }
 
     /// How many leaves there are.
     pub fn count(&self) -> usize {
         self.leaves.len()
+    }
+
+    /// The leaves, in order.
+    pub fn leaves(&self) -> &[Hash] {
+        &self.leaves
     }
 
     /// The hashes that a verifier needs besides the leaves at `indices` (strictly rising, below the
@@ -95,10 +106,24 @@ impl BatchTree {
         if indices.len() == self.leaves.len() {
             return Vec::new();
         }
+        if let [index] = indices {
+            return self.path(*index);
+        }
         let tree = self
-            .tree
+            .multiproofs
             .get_or_init(|| MerkleTree::from_leaves(&self.leaves));
         tree.proof(indices).proof_hashes().to_vec()
+    }
+
+    /// The path of one leaf: its sibling in each layer that has one, bottom up.
+    fn path(&self, index: usize) -> Vec<Hash> {
+        let below = std::iter::once(&*self.leaves);
+        let layers = below.chain(self.above().iter().map(Vec::as_slice));
+        layers
+            .enumerate()
+            .filter_map(|(height, layer)| layer.get((index >> height) ^ 1))
+            .copied()
+            .collect()
     }
 }
 

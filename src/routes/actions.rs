@@ -1,21 +1,17 @@
 //! Reading actions, and their proofs.
 
-use std::collections::HashMap;
-
-use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::next_head;
+use kedge_protocol::Prefix;
 use kedge_protocol::log_tree;
-use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::proof::{
     AnchorProof, Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile,
 };
 use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
-use kedge_protocol::{Hash, Id, Prefix};
 use kedge_storage::{AnchorStatus, PlacedAction, Snapshot};
 
 use super::objects::sees;
 use super::{PRIVATE, page_reply};
 use crate::app::App;
+use crate::batches::Batch;
 use crate::call::{Call, Reply};
 use crate::endpoint::Parameter;
 use crate::error::{ApiError, Code};
@@ -45,64 +41,20 @@ pub(super) fn keep_all(placed: &PlacedAction) -> Result<Option<usize>, ApiError>
     Ok(Some(placed.action.payload.len()))
 }
 
-/// A batch with its leaves, for the actions in it.
-struct Loaded {
-    batch: SignedBatch,
-    id: Id,
-    leaves: Vec<Hash>,
-    /// The log's head with each leaf.
-    heads: Vec<Hash>,
+/// The action in full, with the log's head as it made it.
+pub(super) fn view(
+    call: &Call,
+    snapshot: &Snapshot,
+    placed: PlacedAction,
+) -> Result<ActionView<'static>, ApiError> {
+    let batch = call.app.batches.get(snapshot, placed.batch_number)?;
+    view_in(&batch, placed)
 }
 
-/// Batches that the actions of one answer are in.
-pub(super) struct Heads<'a> {
-    snapshot: &'a Snapshot,
-    batches: HashMap<u64, Loaded>,
-}
-
-impl<'a> Heads<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot) -> Self {
-        Self {
-            snapshot,
-            batches: HashMap::new(),
-        }
-    }
-
-    fn load(&mut self, number: u64) -> Result<&Loaded, ApiError> {
-        if !self.batches.contains_key(&number) {
-            let loaded = load(self.snapshot, number)?;
-            self.batches.insert(number, loaded);
-        }
-        self.batches
-            .get(&number)
-            .ok_or_else(|| ApiError::internal(&"a batch that was just read"))
-    }
-
-    /// The action in full, with the log's head as it made it.
-    pub(super) fn view(&mut self, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
-        let loaded = self.load(placed.batch_number)?;
-        let head = loaded.heads.get(placed.leaf_index as usize).copied();
-        let head = head.ok_or_else(|| ApiError::internal(&"an action past its batch's leaves"))?;
-        let id = loaded.id;
-        Ok(ActionView::of_log(placed, id, head))
-    }
-}
-
-fn load(snapshot: &Snapshot, number: u64) -> Result<Loaded, ApiError> {
-    let missing = || ApiError::internal(&format_args!("batch {number} is missing"));
-    let batch = snapshot.batch(number)?.ok_or_else(missing)?;
-    let leaves = snapshot.leaves(number)?.ok_or_else(missing)?;
-    let mut head = batch.header.previous_head;
-    let heads = leaves.iter().map(|leaf| {
-        head = next_head(&head, leaf);
-        head
-    });
-    Ok(Loaded {
-        id: batch.id(),
-        heads: heads.collect(),
-        batch,
-        leaves,
-    })
+fn view_in(batch: &Batch, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
+    let head = batch.head(placed.leaf_index);
+    let head = head.ok_or_else(|| ApiError::internal(&"an action past its batch's leaves"))?;
+    Ok(ActionView::of_log(placed, batch.id, head))
 }
 
 /// The action of the path, by id or sequence, if the caller may see it: his organization made it,
@@ -140,11 +92,10 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
             keep: keep_all,
         },
     )?;
-    let mut heads = Heads::new(snapshot);
     let items: Result<Vec<ActionView<'static>>, ApiError> = page
         .items
         .into_iter()
-        .map(|placed| heads.view(placed))
+        .map(|placed| view(&call, snapshot, placed))
         .collect();
     let page = Page {
         items: items?,
@@ -158,23 +109,23 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let placed = seen_action(&call, &published.snapshot)?;
-    let mut heads = Heads::new(&published.snapshot);
-    let loaded = heads.load(placed.batch_number)?;
-    let receipt = receipt(&call.app, &placed, loaded);
-    let mut view = heads.view(placed)?;
+    let batches = &call.app.batches;
+    let batch = batches.get(&published.snapshot, placed.batch_number)?;
+    let receipt = receipt(&call.app, &placed, &batch);
+    let mut view = view_in(&batch, placed)?;
     view.receipt = Some(receipt);
     Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call, PRIVATE))
 }
 
-fn receipt(app: &App, placed: &PlacedAction, loaded: &Loaded) -> Receipt {
+fn receipt(app: &App, placed: &PlacedAction, batch: &Batch) -> Receipt {
     let leaf_index = placed.leaf_index;
     Receipt {
         version: RECEIPT_VERSION,
         domain: *app.verifier.domain(),
         leaf: opened_leaf(placed),
         leaf_index,
-        path: BatchTree::new(&loaded.leaves).proof(&[leaf_index as usize]),
-        batch: loaded.batch,
+        path: batch.tree.proof(&[leaf_index as usize]),
+        batch: batch.signed,
     }
 }
 
@@ -185,8 +136,8 @@ pub fn receipt_of(app: &App, sequence: u64) -> Result<Option<Receipt>, ApiError>
     let Some(placed) = snapshot.action_at(sequence)? else {
         return Ok(None);
     };
-    let loaded = load(snapshot, placed.batch_number)?;
-    Ok(Some(receipt(app, &placed, &loaded)))
+    let batch = app.batches.get(snapshot, placed.batch_number)?;
+    Ok(Some(receipt(app, &placed, &batch)))
 }
 
 fn opened_leaf(placed: &PlacedAction) -> ReceiptLeaf {
@@ -219,7 +170,7 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
         let message = "authorship is shown to the organization that signed alone";
         return Err(ApiError::new(Code::Forbidden, message));
     }
-    let loaded = load(snapshot, placed.batch_number)?;
+    let batch = call.app.batches.get(snapshot, placed.batch_number)?;
     let file = ProofFile {
         version: PROOF_VERSION,
         domain: *call.app.verifier.domain(),
@@ -227,9 +178,9 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
         leaf: opened_leaf(&placed),
         inclusion: BatchPath {
             leaf_index: placed.leaf_index,
-            path: BatchTree::new(&loaded.leaves).proof(&[placed.leaf_index as usize]),
+            path: batch.tree.proof(&[placed.leaf_index as usize]),
         },
-        batch: loaded.batch,
+        batch: batch.signed,
         anchor: anchor_proof(snapshot, placed.batch_number)?,
         authorship: if with_authorship {
             Some(authorship(snapshot, &placed)?)

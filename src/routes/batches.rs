@@ -4,7 +4,7 @@ use kedge_protocol::Prefix;
 use kedge_protocol::batch::SignedBatch;
 use kedge_storage::{AnchorRow, PlacedAction, Snapshot};
 
-use super::actions::{Heads, keep_all, place};
+use super::actions::{keep_all, place, view};
 use super::{IMMUTABLE, PUBLIC, page_reply};
 use crate::call::{Call, Reply};
 use crate::error::ApiError;
@@ -115,11 +115,10 @@ pub async fn actions(call: Call) -> Result<Reply, ApiError> {
         },
     )?;
     let own = call.session()?.organization_id;
-    let mut heads = Heads::new(snapshot);
     let mut items = Vec::with_capacity(page.items.len());
     for placed in page.items {
         items.push(if placed.organization_id == own {
-            BatchAction::Own(Box::new(heads.view(placed)?))
+            BatchAction::Own(Box::new(view(&call, snapshot, placed)?))
         } else {
             BatchAction::Foreign(ForeignAction {
                 sequence: placed.sequence,

@@ -10,7 +10,7 @@ use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, Template};
 use kedge_storage::Snapshot;
 
-use super::actions::{self, Heads};
+use super::actions;
 use super::{PRIVATE, next_page, past, single};
 use crate::call::{Call, Reply};
 use crate::conditional;
@@ -119,11 +119,10 @@ pub async fn history(call: Call) -> Result<Reply, ApiError> {
             keep: actions::keep_all,
         },
     )?;
-    let mut heads = Heads::new(snapshot);
     let items: Result<Vec<ActionView<'static>>, ApiError> = page
         .items
         .into_iter()
-        .map(|placed| heads.view(placed))
+        .map(|placed| actions::view(&call, snapshot, placed))
         .collect();
     let answer = HistoryPage {
         items: items?,

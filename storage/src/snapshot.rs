@@ -155,6 +155,28 @@ impl Snapshot {
         self.rows(table, IteratorMode::From(from, direction))
     }
 
+    /// Reads the row at `key`, or the nearest below, where it lies.
+    pub(crate) fn row_at_or_below<T>(
+        &self,
+        table: Table,
+        key: &[u8],
+        read: impl FnOnce(RowRef<'_>) -> Result<T, ReadError>,
+    ) -> Result<Option<T>, ReadError> {
+        let mut options = ReadOptions::default();
+        options.set_total_order_seek(true);
+        let family = self.0.borrow_owner().table(table);
+        let snapshot = self.0.borrow_dependent();
+        let mut rows = snapshot.raw_iterator_cf_opt(family, options);
+        rows.seek_for_prev(key);
+        match rows.item() {
+            Some(row) => read(row).map(Some),
+            None => rows
+                .status()
+                .map(|()| None)
+                .map_err(ReadError::rocks(table)),
+        }
+    }
+
     fn rows<'a>(
         &'a self,
         table: Table,

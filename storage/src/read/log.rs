@@ -9,7 +9,7 @@ use rocksdb::Direction;
 
 use super::{Page, PlacedAction, place_of};
 use crate::codec::{self, CodecError};
-use crate::snapshot::{RawRow, ReadError, Snapshot};
+use crate::snapshot::{RawRow, ReadError, RowRef, Snapshot};
 use crate::tables::Table;
 use crate::tables::batches::{BatchRow, decode_leaves, node_key};
 use crate::tables::log::{PackedRequest, owned_record};
@@ -25,7 +25,7 @@ pub(crate) fn packed<'a>(key: &[u8], value: &'a [u8]) -> Result<PackedRequest<'a
     }
 }
 
-fn owned_request((key, value): &RawRow) -> Result<RequestRecord<'static>, ReadError> {
+fn owned_request((key, value): RowRef<'_>) -> Result<RequestRecord<'static>, ReadError> {
     packed(key, value)
         .and_then(PackedRequest::into_record)
         .map(owned_record)
@@ -43,7 +43,7 @@ fn batch(number: u64, bytes: &[u8]) -> Result<SignedBatch, CodecError> {
 
 /// The actions of a packed request whose sequences lie in a range, in order.
 fn actions_within(
-    (key, value): &RawRow,
+    (key, value): RowRef<'_>,
     first: u64,
     last: u64,
 ) -> Result<Vec<PlacedAction>, ReadError> {
@@ -69,13 +69,13 @@ impl LogReader<'_> {
     /// The action at `sequence`.
     pub fn action(&mut self, sequence: u64) -> Result<Option<PlacedAction>, ReadError> {
         if let Some(row) = &self.row
-            && let Some(action) = actions_within(row, sequence, sequence)?.pop()
+            && let Some(action) = actions_within((&row.0, &row.1), sequence, sequence)?.pop()
         {
             return Ok(Some(action));
         }
         self.row = self.snapshot.request_row(sequence)?;
         match &self.row {
-            Some(row) => Ok(actions_within(row, sequence, sequence)?.pop()),
+            Some(row) => Ok(actions_within((&row.0, &row.1), sequence, sequence)?.pop()),
             None => Ok(None),
         }
     }
@@ -112,50 +112,57 @@ impl Snapshot {
         }
     }
 
-    /// The packed request that `sequence` falls into.
-    pub(super) fn request_row(&self, sequence: u64) -> Result<Option<RawRow>, ReadError> {
-        let from = sequence.to_be_bytes();
-        let mut rows = self.rows_from(Table::Log, &from, Direction::Reverse);
-        let Some((key, value)) = rows.next().transpose()? else {
-            return Ok(None);
+    /// Reads the packed request that `sequence` falls into, where it lies.
+    fn request<T>(
+        &self,
+        sequence: u64,
+        read: impl FnOnce(RowRef<'_>) -> Result<T, ReadError>,
+    ) -> Result<Option<T>, ReadError> {
+        let read = |(key, value): RowRef<'_>| {
+            let count = packed(key, value)
+                .map_err(ReadError::row(Table::Log, key))?
+                .count() as u64;
+            let first = place_of(key).map_err(ReadError::row(Table::Log, key))?;
+            (sequence - first < count)
+                .then(|| read((key, value)))
+                .transpose()
         };
-        let count = packed(&key, &value)
-            .map_err(ReadError::row(Table::Log, &key))?
-            .count() as u64;
-        let first = place_of(&key).map_err(ReadError::row(Table::Log, &key))?;
-        Ok((sequence - first < count).then_some((key, value)))
+        let row = self.row_at_or_below(Table::Log, &sequence.to_be_bytes(), read)?;
+        Ok(row.flatten())
+    }
+
+    /// A copy of the packed request that `sequence` falls into.
+    pub(super) fn request_row(&self, sequence: u64) -> Result<Option<RawRow>, ReadError> {
+        self.request(sequence, |(key, value)| Ok((key.into(), value.into())))
     }
 
     /// Of the request that `sequence` falls into: its first sequence, how many actions of it were
     /// done, and when they were placed.
     pub(super) fn request_times(&self, sequence: u64) -> Result<(u64, u64, u64), ReadError> {
-        let row = self.request_row(sequence)?;
-        let (key, value) = row.ok_or_else(|| ReadError::Missing {
+        let times = self.request(sequence, |(key, value)| {
+            let request = packed(key, value).map_err(ReadError::row(Table::Log, key))?;
+            let head = request.head();
+            Ok((
+                head.first_sequence,
+                request.count() as u64,
+                head.timestamp_ms,
+            ))
+        })?;
+        times.ok_or_else(|| ReadError::Missing {
             table: Table::Log,
             what: format!("the request at sequence {sequence}"),
-        })?;
-        let request = packed(&key, &value).map_err(ReadError::row(Table::Log, &key))?;
-        let head = request.head();
-        Ok((
-            head.first_sequence,
-            request.count() as u64,
-            head.timestamp_ms,
-        ))
+        })
     }
 
     /// The request that the action at `sequence` belongs to.
     pub fn request_at(&self, sequence: u64) -> Result<Option<RequestRecord<'static>>, ReadError> {
-        self.request_row(sequence)?
-            .map(|row| owned_request(&row))
-            .transpose()
+        self.request(sequence, owned_request)
     }
 
     /// The action at `sequence`; the others of its request are not read.
     pub fn action_at(&self, sequence: u64) -> Result<Option<PlacedAction>, ReadError> {
-        let Some(row) = self.request_row(sequence)? else {
-            return Ok(None);
-        };
-        Ok(actions_within(&row, sequence, sequence)?.pop())
+        let actions = self.request(sequence, |row| actions_within(row, sequence, sequence))?;
+        Ok(actions.and_then(|mut actions| actions.pop()))
     }
 
     /// The actions from one sequence to another, both included, in order: those of a batch, say.
@@ -170,7 +177,7 @@ impl Snapshot {
             if place_of(&row.0).map_err(ReadError::row(Table::Log, &row.0))? > last {
                 break;
             }
-            actions.extend(actions_within(&row, first, last)?);
+            actions.extend(actions_within((&row.0, &row.1), first, last)?);
         }
         Ok(actions)
     }
@@ -208,7 +215,7 @@ impl Snapshot {
                 table: Table::Log,
                 what: format!("the request at sequence {first}"),
             })?;
-            let mut found = actions_within(&request, low, high)?;
+            let mut found = actions_within((&request.0, &request.1), low, high)?;
             if page.descending {
                 found.reverse();
             }
@@ -315,7 +322,7 @@ impl Snapshot {
             Ok(None) | Err(_) => sequence.to_be_bytes().to_vec(),
         };
         self.rows_from(Table::Log, &start, Direction::Forward)
-            .map(|row| owned_request(&row?))
+            .map(|row| row.and_then(|(key, value)| owned_request((&key, &value))))
     }
 
     /// Every batch from `number` on, in order.

@@ -1,0 +1,91 @@
+//! Sealed batches that reads ask for again and again: the proofs and receipts of the last ones, mostly.
+//! A sealed batch never changes, so what is kept of it holds for every snapshot that has it.
+
+use std::sync::{Arc, OnceLock};
+
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::chain::next_head;
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::{Hash, Id};
+use kedge_storage::Snapshot;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use crate::error::ApiError;
+
+/// Leaves of all batches that are kept: each takes about a hundred bytes with its tree and head.
+const LEAVES_KEPT_MAX: u64 = 1 << 20;
+/// What a batch counts besides its leaves.
+const BATCH_WEIGHT: u64 = 4;
+/// Batches that the room is laid out for.
+const BATCHES_EXPECTED: usize = 4_096;
+
+/// A batch with the tree over its leaves.
+pub struct Batch {
+    /// The signed header.
+    pub signed: SignedBatch,
+    /// Its identifier.
+    pub id: Id,
+    /// The tree.
+    pub tree: BatchTree,
+    heads: OnceLock<Vec<Hash>>,
+}
+
+impl Batch {
+    fn read(snapshot: &Snapshot, number: u64) -> Result<Self, ApiError> {
+        let missing = || ApiError::internal(&format_args!("batch {number} is missing"));
+        let signed = snapshot.batch(number)?.ok_or_else(missing)?;
+        let leaves = snapshot.leaves(number)?.ok_or_else(missing)?;
+        Ok(Self {
+            id: signed.id(),
+            tree: BatchTree::new(&leaves),
+            signed,
+            heads: OnceLock::new(),
+        })
+    }
+
+    /// The log's head with the leaf at `index`; `None` past the last leaf.
+    pub fn head(&self, index: u32) -> Option<Hash> {
+        let heads = self.heads.get_or_init(|| {
+            let mut head = self.signed.header.previous_head;
+            let leaves = self.tree.leaves().iter();
+            leaves
+                .map(|leaf| {
+                    head = next_head(&head, leaf);
+                    head
+                })
+                .collect()
+        });
+        heads.get(index as usize).copied()
+    }
+}
+
+#[derive(Clone)]
+struct Leaves;
+
+impl Weighter<u64, Arc<Batch>> for Leaves {
+    fn weight(&self, _: &u64, batch: &Arc<Batch>) -> u64 {
+        batch.tree.count() as u64 + BATCH_WEIGHT
+    }
+}
+
+/// The batches at hand, by number; bounded.
+pub struct Batches(Cache<u64, Arc<Batch>, Leaves>);
+
+impl Default for Batches {
+    fn default() -> Self {
+        Self(Cache::with_weighter(
+            BATCHES_EXPECTED,
+            LEAVES_KEPT_MAX,
+            Leaves,
+        ))
+    }
+}
+
+impl Batches {
+    /// A batch of the snapshot.
+    pub fn get(&self, snapshot: &Snapshot, number: u64) -> Result<Arc<Batch>, ApiError> {
+        self.0
+            .get_or_insert_with(&number, || Batch::read(snapshot, number).map(Arc::new))
+    }
+}
