@@ -7,7 +7,7 @@ mod sample;
 use std::time::Duration;
 
 use divan::counter::ItemsCount;
-use divan::{Bencher, black_box};
+use divan::{AllocProfiler, Bencher, black_box};
 use kedge::signing::bus;
 use kedge_machine::object;
 use kedge_machine::sequencer::{Sequencer, Tip, ToPlace};
@@ -16,12 +16,13 @@ use kedge_protocol::action::hash_actions;
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::merkle::{BatchTree, root_of_proof};
 use kedge_storage::{Group, Store};
+use mimalloc::MiMalloc;
 
 use crate::sample::{START_MS, Sample};
 
-/// The server's.
+/// The server's, with its calls counted: the table tells how much memory each stage asks for.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: AllocProfiler<MiMalloc> = AllocProfiler::new(MiMalloc);
 
 /// Actions of a request.
 const SIZES: [usize; 2] = [500, 1];
