@@ -60,6 +60,8 @@ pub(crate) struct Committer {
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) beside: Beside,
     pub(crate) head: LogHead,
+    /// The sequence of the last change of an API key, or one behind it.
+    pub(crate) keys_changed_at: u64,
     pub(crate) frontier: Frontier,
     pub(crate) nonces: HashMap<Address, NonceWindow>,
     pub(crate) minted: HashMap<Id, u64>,
@@ -216,6 +218,7 @@ impl Committer {
         self.writing.hand_over(Formed {
             group,
             head: self.head,
+            keys_changed_at: self.keys_changed_at,
             afterwards,
         })
     }
@@ -377,6 +380,9 @@ impl Committer {
                 let mut images = Vec::clone(next);
                 Image::place_all(&mut images, sequence, timestamp_ms);
                 for image in &images {
+                    if let Image::ApiKey(_) = image {
+                        self.keys_changed_at = sequence;
+                    }
                     put_image(group, image, before);
                 }
             }

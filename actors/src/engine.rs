@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use kedge_machine::World;
-use kedge_machine::sequencer::{self as machine, Tip};
+use kedge_machine::sequencer::Tip;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
@@ -17,19 +17,18 @@ use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Id};
 use kedge_storage::{EventRow, Mode, SideWrite, Store};
-use ractor::{Actor, ActorRef};
+use ractor::ActorRef;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
+use crate::admission::{Admission, Bounds};
 use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
 use crate::committer::{Committer, GONE};
-use crate::directory::{Directory, DirectoryMessage, DirectoryOptions};
+use crate::directory::DirectoryMessage;
 use crate::events::{Beside, Listener, Listeners};
 use crate::metric_definitions as metric;
-use crate::organization::OrganizationOptions;
-use crate::sequencer::{Sequencer, SequencerMessage, SequencerOptions};
-use crate::shard::{Shard, ShardOptions, parts};
-use crate::supervisor::{Supervisor, SupervisorOptions};
+use crate::pipeline::{ActorThreads, Pipeline};
+use crate::shard::parts;
 use crate::unit::Unit;
 use crate::webhooks::WebhooksMessage;
 use crate::work::Work;
@@ -56,6 +55,8 @@ pub struct Options {
     pub key: Arc<SigningKey>,
     /// Gives the time.
     pub clock: Clock,
+    /// Threads that the actors share, at least one.
+    pub actor_threads: usize,
     /// Shards that host object actors.
     pub shards: usize,
     /// Object actors that may be live, over all shards.
@@ -64,6 +65,10 @@ pub struct Options {
     pub organizations_live_max: usize,
     /// Requests that may be under way.
     pub requests_max: usize,
+    /// Requests that may be under way however long they take.
+    pub requests_min: usize,
+    /// Where more than a tenth of all requests takes longer for half a second, fewer may be under way.
+    pub wait_target: Duration,
     /// Actions that may be under way.
     pub actions_max: usize,
     /// Keys whose versions the sequencer remembers.
@@ -99,8 +104,10 @@ pub(crate) struct Inner {
     reader: Reader,
     directory: ActorRef<DirectoryMessage>,
     pub(crate) supervisor: ActorRef<()>,
+    threads: ActorThreads,
     work: Mutex<Option<mpsc::Sender<Work>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
+    admission: Admission,
     requests: Arc<Semaphore>,
     actions: Arc<Semaphore>,
     closing: AtomicBool,
@@ -145,7 +152,11 @@ impl Engine {
         let frontier = Frontier::load(head.batches, &snapshot)?;
         let listeners = Arc::new(Listeners::default());
         let beside = Beside::load(&snapshot)?;
-        let published = Arc::new(ArcSwap::from_pointee(Published { head, snapshot }));
+        let published = Arc::new(ArcSwap::from_pointee(Published {
+            head,
+            keys_changed_at: head.sequence,
+            snapshot,
+        }));
         let (visible, progress) = watch::channel(head.sequence);
         let progress = Progress::new(progress);
         let (failed_sender, failed) = watch::channel(None);
@@ -169,6 +180,7 @@ impl Engine {
             published: Arc::clone(&published),
             beside,
             head,
+            keys_changed_at: head.sequence,
             frontier,
             nonces: std::collections::HashMap::new(),
             minted: std::collections::HashMap::new(),
@@ -194,65 +206,35 @@ impl Engine {
                 committer_failed.send_replace(Some(why));
             })?;
 
-        let supervisor_options = SupervisorOptions {
+        let threads = ActorThreads::start(options.actor_threads)?;
+        let reader = {
+            let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
+            Reader::new(Arc::clone(&published), catalog)
+        };
+        let actors = Pipeline {
+            tip: Tip {
+                sequence: head.sequence,
+                head: head.head,
+                timestamp_ms: head.last_sealed_at_ms,
+            },
+            options: options.clone(),
+            reader: reader.clone(),
+            committer: work.clone(),
+            committed_ticket,
+            progress: progress.clone(),
             failed: failed_sender,
         };
-        let (supervisor, _) = Actor::spawn(None, Supervisor, supervisor_options).await?;
-        let tip = Tip {
-            sequence: head.sequence,
-            head: head.head,
-            timestamp_ms: head.last_sealed_at_ms,
-        };
-        let sequencer_options = SequencerOptions {
-            machine: machine::Sequencer::new(tip, options.recent_keys_max),
-            committer: work.clone(),
-            progress: progress.clone(),
-            clock: Arc::clone(&options.clock),
-        };
-        let cell = supervisor.get_cell();
-        let (sequencer, _) =
-            Actor::spawn_linked(None, Sequencer, sequencer_options, cell.clone()).await?;
-
-        let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
-        let reader = Reader::new(Arc::clone(&published), Arc::clone(&catalog));
-        let edge_reader = reader.clone();
-        let mut shards = Vec::with_capacity(options.shards);
-        for index in 0..options.shards.max(1) {
-            let shard_options = ShardOptions {
-                index,
-                reader: reader.clone(),
-                committed_ticket: Arc::clone(&committed_ticket),
-                live_max: (options.objects_live_max / options.shards.max(1)).max(1),
-            };
-            let (shard, _) = Actor::spawn_linked(None, Shard, shard_options, cell.clone()).await?;
-            shards.push(shard);
-        }
-        let directory_options = DirectoryOptions {
-            shards: shards.clone(),
-            sequencer: sequencer.clone(),
-            organization: Box::new(move |id, directory| OrganizationOptions {
-                id,
-                reader: reader.clone(),
-                committed_ticket: Arc::clone(&committed_ticket),
-                directory,
-            }),
-            organizations_live_max: options.organizations_live_max,
-            catalog,
-        };
-        let (directory, _) = Actor::spawn_linked(None, Directory, directory_options, cell).await?;
-        let wire = SequencerMessage::Wire {
-            directory: directory.clone(),
-            shards: shards.clone(),
-        };
-        // The sequencer was spawned a moment ago; without it nothing is ever proposed.
-        let _ = sequencer.send_message(wire);
+        let actors = threads.run(actors.spawn()).await?;
 
         crate::disk::watch(&options, &disk_full);
         let requests = Arc::new(Semaphore::new(options.requests_max));
-        metrics::gauge!(metric::REQUESTS_UNDER_WAY_MAX).set(options.requests_max as f64);
+        let bounds = Bounds {
+            requests_min: options.requests_min.min(options.requests_max),
+            requests_max: options.requests_max,
+            wait_target: options.wait_target,
+        };
         let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
         let actions = Arc::new(Semaphore::new(actions_max));
-        let shards = shards.len();
         Ok(Self {
             inner: Arc::new(Inner {
                 options,
@@ -260,11 +242,13 @@ impl Engine {
                 published,
                 progress,
                 listeners,
-                reader: edge_reader,
-                directory,
-                supervisor,
+                reader,
+                directory: actors.directory,
+                supervisor: actors.supervisor,
+                threads,
                 work: Mutex::new(Some(work)),
                 committer: Mutex::new(Some(committer)),
+                admission: Admission::new(bounds, Instant::now()),
                 requests,
                 actions,
                 closing: AtomicBool::new(false),
@@ -273,7 +257,7 @@ impl Engine {
                 checkpoint: Mutex::new(None),
                 webhooks: OnceLock::new(),
                 anchor: OnceLock::new(),
-                shards,
+                shards: actors.shards,
             }),
         })
     }
@@ -290,10 +274,9 @@ impl Engine {
         self.check_writable()?;
         let count = submission.actions.len() as u32;
         let expires_at = submission.expires_at;
-        let overloaded = |_| {
-            metrics::counter!(metric::OVERLOADED).increment(1);
-            SubmitError::Overloaded
-        };
+        let begun = Instant::now();
+        self.check_room()?;
+        let overloaded = |_| Self::overloaded();
         let permits = [
             Arc::clone(&inner.requests)
                 .try_acquire_owned()
@@ -312,7 +295,24 @@ impl Engine {
         let _under_way = UnderWay::begin();
         // A commit that waits for room on the disk may take any time; the caller need not.
         let answer = tokio::time::timeout_at(expires_at.into(), answer).await;
+        let now = Instant::now();
+        inner.admission.answered(now, now - begun);
         answer.map_or(Err(GONE), |answer| answer.unwrap_or(Err(GONE)))
+    }
+
+    /// Refuses where as many requests are under way as may be: before anything else is done for one
+    /// more, so that refusing costs as little as it can.
+    pub fn check_room(&self) -> Result<(), SubmitError> {
+        if self.requests_under_way() < self.inner.admission.limit() {
+            Ok(())
+        } else {
+            Err(Self::overloaded())
+        }
+    }
+
+    fn overloaded() -> SubmitError {
+        metrics::counter!(metric::OVERLOADED).increment(1);
+        SubmitError::Overloaded
     }
 
     fn check_writable(&self) -> Result<(), SubmitError> {
@@ -447,6 +447,7 @@ impl Engine {
         }
         inner.supervisor.stop_children(None);
         inner.supervisor.stop(None);
+        inner.threads.stop();
         drop(locked(&inner.work).take());
         let committer = locked(&inner.committer).take();
         if let Some(committer) = committer {

@@ -3,6 +3,7 @@
 //! decide its actions, the Sequencer places them, the committer makes them durable, and only then
 //! is anything answered.
 
+mod admission;
 mod anchor;
 mod anchoring;
 pub mod api;
@@ -15,6 +16,7 @@ pub mod metric_definitions;
 mod object;
 mod organization;
 pub mod overlay;
+mod pipeline;
 mod preview;
 mod record;
 mod refused;

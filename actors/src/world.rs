@@ -16,6 +16,8 @@ use tokio::sync::watch;
 pub struct Published {
     /// Where the log stands.
     pub head: LogHead,
+    /// No API key has changed behind this sequence: what was found about one there still holds.
+    pub keys_changed_at: u64,
     /// The store at that moment.
     pub snapshot: Snapshot,
 }
@@ -77,6 +79,11 @@ pub(crate) fn unavailable(error: &ReadError) -> Unavailable {
 impl Reader {
     pub(crate) fn new(published: Arc<ArcSwap<Published>>, catalog: Arc<Catalog>) -> Self {
         Self { published, catalog }
+    }
+
+    /// What is kept at hand of the committed state.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog)
     }
 
     /// A reader that stays at what is published now.

@@ -61,12 +61,15 @@ pub(crate) struct Formed {
     pub(crate) group: Group,
     /// Where the log ends with it.
     pub(crate) head: LogHead,
+    /// No API key has changed behind this sequence.
+    pub(crate) keys_changed_at: u64,
     pub(crate) afterwards: Afterwards,
 }
 
 /// A group that is written and not yet durable.
 struct Written {
     head: LogHead,
+    keys_changed_at: u64,
     action_ids: Vec<([u8; 16], u64)>,
     snapshot: Snapshot,
     afterwards: Afterwards,
@@ -185,6 +188,7 @@ impl Writer {
                 snapshot: self.write(&formed.group)?,
                 action_ids: formed.group.take_action_ids(),
                 head: formed.head,
+                keys_changed_at: formed.keys_changed_at,
                 afterwards: formed.afterwards,
             };
             let given = self.written.send(written);
@@ -227,13 +231,19 @@ impl Releaser {
             for written in groups {
                 let Written {
                     head,
+                    keys_changed_at,
                     action_ids,
                     snapshot,
                     afterwards,
                 } = written;
                 store.index(&action_ids);
                 store.release(&head)?;
-                self.outlet.publish(head, snapshot, &afterwards.answers);
+                let published = Published {
+                    head,
+                    keys_changed_at,
+                    snapshot,
+                };
+                self.outlet.publish(published, &afterwards.answers);
                 self.outlet.wake(&afterwards);
                 // Before the answers: the next group is handed over while they are given.
                 self.count.send_modify(|count| *count += 1);
@@ -252,8 +262,9 @@ impl Releaser {
 }
 
 impl Outlet {
-    fn publish(&self, head: LogHead, snapshot: Snapshot, answers: &[Answer]) {
-        self.published.store(Arc::new(Published { head, snapshot }));
+    fn publish(&self, published: Published, answers: &[Answer]) {
+        let head = published.head;
+        self.published.store(Arc::new(published));
         if let Some(last) = answers.last() {
             self.committed_ticket
                 .store(last.unit.ticket, Ordering::Release);

@@ -107,7 +107,7 @@ impl ApiKeys {
         let known = self.checked.get(&hash);
         let sequence = published.head.sequence;
         let checked = match known {
-            Some(known) if known.sequence == sequence => known,
+            Some(known) if known.sequence >= published.keys_changed_at => known,
             known => {
                 let id = code::key_id(text).ok_or_else(|| {
                     unauthenticated(

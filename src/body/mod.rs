@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderName};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -92,6 +92,16 @@ impl Reader {
                 None => return,
             };
         }
+    }
+
+    /// Passes over the body of a request that is refused without reading it: a caller who is still sending
+    /// when the connection closes never sees the answer. Who asked first whether to send is not made to.
+    pub async fn pass_over(&self, headers: &HeaderMap, mut body: Incoming) {
+        if headers.contains_key(EXPECT) {
+            return;
+        }
+        // However it ends, the answer is the same.
+        let _ = tokio::time::timeout(self.timeout, self.discard(&mut body)).await;
     }
 
     async fn collect(&self, body: &mut Incoming, announced: usize) -> Result<Text, ApiError> {

@@ -144,9 +144,11 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 29] = [
+    let ranges: [(&'static str, u64, u64, u64); 32] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
+        ("requests_min", config.requests_min as u64, 1, 1 << 20),
+        ("wait_target_ms", config.wait_target_ms, 1, 60_000),
         ("streams_max", config.streams_max as u64, 0, 1 << 20),
         ("stream_heartbeat_s", config.stream_heartbeat_s, 1, 3_600),
         (
@@ -213,6 +215,7 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
             u32::MAX.into(),
         ),
         ("actions_max", config.actions_max as u64, 500, 1 << 24),
+        ("actor_threads", config.actor_threads as u64, 0, 1_024),
         ("shards", config.shards as u64, 0, 1_024),
         (
             "objects_live_max",

@@ -128,6 +128,11 @@ options! {
         idempotency_key_s: u64 = 24 * 60 * 60;
         /// Requests under way at one time; more are answered 503.
         requests_max: usize = 2_048;
+        /// Milliseconds that a signed request should take. Where more than a tenth of them takes longer
+        /// for half a second, fewer may be under way, and the others are answered 503 at once.
+        wait_target_ms: u64 = 30;
+        /// Signed requests that may be under way however long they take.
+        requests_min: usize = 512;
         /// Bytes of request bodies in memory at one time; what would pass it is answered 503.
         body_bytes_total_max: usize = 256 * 1024 * 1024;
         /// Bytes of one request body, at most 16 MiB.
@@ -192,6 +197,9 @@ options! {
     "Engine" {
         /// Actions under way at one time; more are answered 503.
         actions_max: usize = 65_536;
+        /// Threads that the actors share, apart from those that serve connections; 0 takes one for
+        /// every two cores.
+        actor_threads: usize = 0;
         /// Shards of the directory of live objects; 0 takes one for each core.
         shards: usize = 0;
         /// Objects that are kept alive in memory.

@@ -14,8 +14,12 @@ use hyper::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
 };
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use kedge_actors::metric_definitions::OVERLOADED;
+use tokio::sync::SemaphorePermit;
 use tracing::Instrument as _;
 
+use super::refusals::Refusals;
+use super::shedding::Shedding;
 use crate::app::App;
 use crate::auth::Session;
 use crate::auth::api_key::API_KEY;
@@ -49,6 +53,8 @@ pub(super) struct Dispatch {
     router: Router,
     metrics: HttpMetrics,
     ids: RequestIds,
+    refusals: Refusals,
+    shedding: Arc<Shedding>,
     tls: bool,
 }
 
@@ -78,7 +84,11 @@ fn sane_request_id(value: &HeaderValue) -> Option<Arc<str>> {
 
 impl Dispatch {
     /// Answers with `app`; `tls` tells that callers come by TLS.
-    pub(super) fn new(app: Arc<App>, tls: bool) -> Result<Self, secrets::SecretError> {
+    pub(super) fn new(
+        app: Arc<App>,
+        shedding: Arc<Shedding>,
+        tls: bool,
+    ) -> Result<Self, secrets::SecretError> {
         Ok(Self {
             app,
             router: Router::default(),
@@ -87,6 +97,8 @@ impl Dispatch {
                 process: hex::encode(secrets::random::<6>()?),
                 next: AtomicU64::new(1),
             },
+            refusals: Refusals::new(),
+            shedding,
             tls,
         })
     }
@@ -175,15 +187,15 @@ impl Dispatch {
         tally: &mut Tally,
     ) -> Result<Reply, ApiError> {
         let app = &self.app;
-        let permit = match endpoint.limit {
-            LimitClass::Free => None,
-            _ => Some(
-                app.requests
-                    .try_acquire()
-                    .map_err(|_| ApiError::overloaded())?,
-            ),
-        };
         let (parts, incoming) = request.into_parts();
+        let permit = match self.room_for(endpoint) {
+            Ok(permit) => permit,
+            Err(error) => {
+                app.bodies.pass_over(&parts.headers, incoming).await;
+                self.refusals.turn().await;
+                return Err(error);
+            }
+        };
         let now_s = now_s();
         let session = self.identify(endpoint, &parts.headers, now_s, tally)?;
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
@@ -246,6 +258,22 @@ impl Dispatch {
         let reply = answer.await;
         drop(permit);
         reply
+    }
+
+    /// A permit for one more request, where one is needed. Asked for before anything else costs anything.
+    fn room_for(&self, endpoint: &Endpoint) -> Result<Option<SemaphorePermit<'_>>, ApiError> {
+        if endpoint.limit == LimitClass::Free {
+            return Ok(None);
+        }
+        if endpoint.signs != Signs::Nothing {
+            self.app.engine.check_room()?;
+            if self.shedding.refuses() {
+                metrics::counter!(OVERLOADED).increment(1);
+                return Err(ApiError::overloaded());
+            }
+        }
+        let permit = self.app.requests.try_acquire();
+        permit.map(Some).map_err(|_| ApiError::overloaded())
     }
 
     /// Finds out who calls, and counts the request: before it is refused for want of a token, too.

@@ -3,6 +3,8 @@
 
 mod dispatch;
 mod io;
+mod refusals;
+mod shedding;
 pub mod tls;
 
 use std::convert::Infallible;
@@ -25,6 +27,7 @@ use crate::config::Config;
 use crate::metrics::CONNECTIONS;
 use dispatch::Dispatch;
 use io::Timed;
+use shedding::Shedding;
 use tls::Tls;
 
 /// Requests of one HTTP/2 connection under way at one time.
@@ -55,6 +58,9 @@ pub enum ServerError {
     /// TLS.
     #[error(transparent)]
     Tls(#[from] tls::TlsError),
+    /// No thread.
+    #[error("the thread that measures how long requests wait does not start: {0}")]
+    Probe(std::io::Error),
     /// No randomness.
     #[error(transparent)]
     Secret(#[from] crate::config::secrets::SecretError),
@@ -106,8 +112,15 @@ impl Bound {
         S: Future<Output = ()>,
     {
         let streams = Arc::clone(&app.streams);
+        let wait_target = Duration::from_millis(config.wait_target_ms);
+        let shedding =
+            Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
         let connections = Connections {
-            dispatch: Arc::new(Dispatch::new(app, self.tls.is_some())?),
+            dispatch: Arc::new(Dispatch::new(
+                app,
+                Arc::clone(&shedding),
+                self.tls.is_some(),
+            )?),
             protocol: protocol(config),
             header_timeout: Duration::from_secs(config.header_timeout_s),
             write_timeout: Duration::from_secs(config.write_timeout_s),
@@ -137,8 +150,9 @@ impl Bound {
             let connections = Arc::clone(&connections);
             let tls = self.tls.clone();
             let watcher = graceful.watcher();
+            let connected = shedding.connected();
             tokio::spawn(async move {
-                let _permit = permit;
+                let _counted = (permit, connected);
                 metrics::gauge!(CONNECTIONS).increment(1);
                 connections.accept(stream, peer, tls, watcher).await;
                 metrics::gauge!(CONNECTIONS).decrement(1);

@@ -202,6 +202,11 @@ async fn start_engine(
         domain: chain.domain(),
         key: Arc::new(key),
         clock: kedge_actors::system_clock(),
+        actor_threads: if config.actor_threads == 0 {
+            (cores / 2).max(1)
+        } else {
+            config.actor_threads
+        },
         shards: if config.shards == 0 {
             cores
         } else {
@@ -210,6 +215,8 @@ async fn start_engine(
         objects_live_max: config.objects_live_max,
         organizations_live_max: ORGANIZATIONS_LIVE_MAX,
         requests_max: config.requests_max,
+        requests_min: config.requests_min,
+        wait_target: Duration::from_millis(config.wait_target_ms),
         actions_max: config.actions_max,
         recent_keys_max: RECENT_KEYS_MAX,
         catalog_entries_max: CATALOG_ENTRIES_MAX,

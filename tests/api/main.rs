@@ -19,6 +19,7 @@ mod limits;
 mod lists;
 mod members;
 mod objects;
+mod overload;
 mod preview;
 mod public_log;
 mod search;

@@ -1,0 +1,144 @@
+//! The actors that decide and place requests, wired together, and the threads that they run on.
+//!
+//! These threads are their own: a message from actor to actor would otherwise wait behind every
+//! connection that has something to read, and a request takes five such messages. So what is under way
+//! gets on however many callers knock.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use kedge_machine::sequencer::{self as machine, Tip};
+use ractor::{Actor, ActorRef, SpawnErr};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, watch};
+
+use crate::directory::{Directory, DirectoryMessage, DirectoryOptions};
+use crate::engine::{Options, StartError, locked};
+use crate::organization::OrganizationOptions;
+use crate::sequencer::{Sequencer, SequencerMessage, SequencerOptions};
+use crate::shard::{Shard, ShardOptions};
+use crate::supervisor::{Supervisor, SupervisorOptions};
+use crate::work::Work;
+use crate::world::{Progress, Reader};
+
+/// The threads that the engine's actors share.
+pub(crate) struct ActorThreads(Mutex<Option<Runtime>>);
+
+impl ActorThreads {
+    pub(crate) fn start(threads: usize) -> std::io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads.max(1))
+            .thread_name("actors")
+            .enable_time()
+            .build()?;
+        Ok(Self(Mutex::new(Some(runtime))))
+    }
+
+    /// Runs a task on them.
+    pub(crate) async fn run<T, F>(&self, task: F) -> Result<T, StartError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, SpawnErr>> + Send + 'static,
+    {
+        let running = locked(&self.0).as_ref().map(|runtime| runtime.spawn(task));
+        match running {
+            Some(running) => Ok(running.await.map_err(std::io::Error::other)??),
+            None => Err(StartError::Thread(std::io::Error::other("they have ended"))),
+        }
+    }
+
+    /// Ends them; does not wait for it.
+    pub(crate) fn stop(&self) {
+        if let Some(runtime) = locked(&self.0).take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for ActorThreads {
+    /// A runtime that is dropped waits for its threads, which no asynchronous caller may do.
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What the actors between the edge and the committer are made of.
+pub(crate) struct Pipeline {
+    pub(crate) tip: Tip,
+    pub(crate) options: Options,
+    pub(crate) reader: Reader,
+    pub(crate) committer: mpsc::Sender<Work>,
+    pub(crate) committed_ticket: Arc<AtomicU64>,
+    pub(crate) progress: Progress,
+    pub(crate) failed: watch::Sender<Option<String>>,
+}
+
+/// The actors that the engine speaks to.
+pub(crate) struct Actors {
+    pub(crate) supervisor: ActorRef<()>,
+    pub(crate) directory: ActorRef<DirectoryMessage>,
+    /// How many shards there are.
+    pub(crate) shards: usize,
+}
+
+impl Pipeline {
+    /// Spawns them where it is called.
+    pub(crate) async fn spawn(self) -> Result<Actors, SpawnErr> {
+        let Self {
+            tip,
+            options,
+            reader,
+            committer,
+            committed_ticket,
+            progress,
+            failed,
+        } = self;
+        let (supervisor, _) = Actor::spawn(None, Supervisor, SupervisorOptions { failed }).await?;
+        let sequencer_options = SequencerOptions {
+            machine: machine::Sequencer::new(tip, options.recent_keys_max),
+            committer,
+            progress,
+            clock: Arc::clone(&options.clock),
+        };
+        let cell = supervisor.get_cell();
+        let (sequencer, _) =
+            Actor::spawn_linked(None, Sequencer, sequencer_options, cell.clone()).await?;
+
+        let mut shards = Vec::with_capacity(options.shards);
+        for index in 0..options.shards.max(1) {
+            let shard_options = ShardOptions {
+                index,
+                reader: reader.clone(),
+                committed_ticket: Arc::clone(&committed_ticket),
+                live_max: (options.objects_live_max / options.shards.max(1)).max(1),
+            };
+            let (shard, _) = Actor::spawn_linked(None, Shard, shard_options, cell.clone()).await?;
+            shards.push(shard);
+        }
+        let directory_options = DirectoryOptions {
+            shards: shards.clone(),
+            sequencer: sequencer.clone(),
+            catalog: reader.catalog(),
+            organization: Box::new(move |id, directory| OrganizationOptions {
+                id,
+                reader: reader.clone(),
+                committed_ticket: Arc::clone(&committed_ticket),
+                directory,
+            }),
+            organizations_live_max: options.organizations_live_max,
+        };
+        let (directory, _) = Actor::spawn_linked(None, Directory, directory_options, cell).await?;
+        let count = shards.len();
+        let wire = SequencerMessage::Wire {
+            directory: directory.clone(),
+            shards,
+        };
+        // The sequencer was spawned a moment ago; without it nothing is ever proposed.
+        let _ = sequencer.send_message(wire);
+        Ok(Actors {
+            supervisor,
+            directory,
+            shards: count,
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! More than the server does in the time that it is given: some are told to come again, nothing is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::{Caller, Server};
+
+const CALLERS: usize = 32;
+/// By when somebody must have been refused.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lasting_overload_refuses_some_and_what_was_let_in_is_done() {
+    let options = ["wait_target_ms=1", "requests_min=2"];
+    let server = Arc::new(Server::start_with(&options).await);
+    let ann = Arc::new(Caller::register(&server, "ann@example.com").await);
+    let template = ann.new_template(&server, "ticket").await;
+    let sequence = server.sequence().await;
+    let refused = Arc::new(AtomicBool::new(false));
+    let begun = Instant::now();
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..CALLERS {
+        let (server, ann, refused) = (Arc::clone(&server), Arc::clone(&ann), Arc::clone(&refused));
+        let body = json!({ "template_id": template });
+        callers.spawn(async move {
+            let mut done = 0;
+            while !refused.load(Ordering::Relaxed) && begun.elapsed() < PATIENCE {
+                let answer = ann.mint(&server, &body).await;
+                if answer.status == 201 {
+                    done += 1;
+                } else {
+                    answer.refused(503, "UNAVAILABLE");
+                    assert_ne!(answer.header("retry-after"), "");
+                    refused.store(true, Ordering::Relaxed);
+                }
+            }
+            done
+        });
+    }
+    let done: u64 = callers.join_all().await.into_iter().sum();
+    assert!(refused.load(Ordering::Relaxed), "all {done} were let in");
+    assert_eq!(server.sequence().await, sequence + done);
+
+    // Who comes alone is never refused, however long it took before.
+    ann.new_object(&server, &template).await;
+}
