@@ -23,6 +23,7 @@ use crate::api::{NewSecret, SealedBatch, SubmitError};
 use crate::engine::Clock;
 use crate::events::Beside;
 use crate::metric_definitions as metric;
+use crate::pace::Pace;
 use crate::record::{put_image, record};
 use crate::unit::{Decided, outcomes};
 use crate::work::{PlacedUnit, Work};
@@ -69,6 +70,7 @@ pub(crate) struct Committer {
     pub(crate) secrets: HashMap<Id, SecretRow>,
     pub(crate) runtime: Runtime,
     pub(crate) writing: Writing,
+    pub(crate) pace: Pace,
     /// Bytes of the last group: the next one is likely to need as much room.
     pub(crate) group_bytes: usize,
 }
@@ -81,6 +83,7 @@ struct Forming {
     /// Units of the batch that is open.
     open: Vec<PlacedUnit>,
     open_count: usize,
+    requests: usize,
     actions: usize,
     bytes: usize,
     form_time: Duration,
@@ -116,10 +119,15 @@ impl Committer {
                 {
                     self.add(&mut forming, next)?;
                 }
-                if self.writing.is_ready() {
+                let held_until = if forming.is_full() {
+                    None
+                } else {
+                    self.pace.held_until(forming.requests, Instant::now())
+                };
+                if self.writing.is_ready() && held_until.is_none() {
                     break;
                 }
-                let Some(next) = self.wait(!forming.is_full())? else {
+                let Some(next) = self.wait(!forming.is_full(), held_until)? else {
                     break;
                 };
                 self.add(&mut forming, next)?;
@@ -130,23 +138,35 @@ impl Committer {
     }
 
     /// Waits for more work, where it is `wanted`, or until the group may be handed over (`None`).
-    fn wait(&mut self, wanted: bool) -> Result<Option<Work>, CommitterError> {
+    fn wait(
+        &mut self,
+        wanted: bool,
+        held_until: Option<Instant>,
+    ) -> Result<Option<Work>, CommitterError> {
         let (work, writing) = (&mut self.work, &mut self.writing);
         self.runtime.block_on(async {
+            let released = async {
+                if let Some(until) = held_until {
+                    tokio::time::sleep_until(until.into()).await;
+                }
+                writing.ready().await.map(|()| None)
+            };
+            tokio::pin!(released);
             if wanted {
                 tokio::select! {
                     biased;
-                    ready = writing.ready() => return ready.map(|()| None),
+                    released = &mut released => return released,
                     Some(next) = work.recv() => return Ok(Some(next)),
                     else => {}
                 }
             }
-            writing.ready().await.map(|()| None)
+            released.await
         })
     }
 
     fn add(&mut self, forming: &mut Forming, work: Work) -> Result<(), CommitterError> {
         let started = Instant::now();
+        forming.requests += usize::from(!matches!(work, Work::Side { .. }));
         forming.actions += work.actions();
         forming.bytes += work.bytes();
         match work {
@@ -215,6 +235,7 @@ impl Committer {
         group.put_head(&self.head);
         self.group_bytes = group.len_bytes();
         metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + started.elapsed());
+        self.pace.handed_over(Instant::now());
         self.writing.hand_over(Formed {
             group,
             head: self.head,

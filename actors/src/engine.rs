@@ -27,6 +27,7 @@ use crate::committer::{Committer, GONE};
 use crate::directory::DirectoryMessage;
 use crate::events::{Beside, Listener, Listeners};
 use crate::metric_definitions as metric;
+use crate::pace::Pace;
 use crate::pipeline::{ActorThreads, Pipeline};
 use crate::shard::parts;
 use crate::unit::Unit;
@@ -172,6 +173,7 @@ impl Engine {
             committed_ticket: Arc::clone(&committed_ticket),
             listeners: Arc::clone(&listeners),
         })?;
+        let requests = Arc::new(Semaphore::new(options.requests_max));
         let committer = Committer {
             domain_separator: options.domain.separator(),
             key: Arc::clone(&options.key),
@@ -185,8 +187,11 @@ impl Engine {
             nonces: std::collections::HashMap::new(),
             minted: std::collections::HashMap::new(),
             secrets: std::collections::HashMap::new(),
-            runtime: tokio::runtime::Builder::new_current_thread().build()?,
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()?,
             writing,
+            pace: Pace::new(Arc::clone(&requests), options.requests_max),
             group_bytes: 0,
         };
         let committer_failed = failed_sender.clone();
@@ -227,7 +232,6 @@ impl Engine {
         let actors = threads.run(actors.spawn()).await?;
 
         crate::disk::watch(&options, &disk_full);
-        let requests = Arc::new(Semaphore::new(options.requests_max));
         let bounds = Bounds {
             requests_min: options.requests_min.min(options.requests_max),
             requests_max: options.requests_max,

@@ -16,6 +16,7 @@ pub mod metric_definitions;
 mod object;
 mod organization;
 pub mod overlay;
+mod pace;
 mod pipeline;
 mod preview;
 mod record;

@@ -1,0 +1,61 @@
+//! When a group may be handed over. Each costs a signature, a write and a sync, whatever it holds: where
+//! many requests are under way, a little patience makes fewer groups that hold more.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+/// The least time between two groups where many requests are under way.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// Requests under way outside the group that make it worth to wait: with fewer nobody may be about to come.
+const OTHERS_MIN: usize = 5;
+
+/// The pace of groups.
+pub(crate) struct Pace {
+    permits: Arc<Semaphore>,
+    permits_max: usize,
+    handed_over_at: Instant,
+}
+
+impl Pace {
+    /// Of requests that hold one of `permits_max` permits each while they are under way.
+    pub(crate) fn new(permits: Arc<Semaphore>, permits_max: usize) -> Self {
+        Self {
+            permits,
+            permits_max,
+            handed_over_at: Instant::now(),
+        }
+    }
+
+    /// A group is handed over.
+    pub(crate) fn handed_over(&mut self, now: Instant) {
+        self.handed_over_at = now;
+    }
+
+    /// Until when a group with so many requests waits for more, where others are likely to come.
+    pub(crate) fn held_until(&self, requests: usize, now: Instant) -> Option<Instant> {
+        let under_way = self
+            .permits_max
+            .saturating_sub(self.permits.available_permits());
+        let until = self.handed_over_at + INTERVAL;
+        (under_way >= requests + OTHERS_MIN && until > now).then_some(until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_waits_for_others_alone_and_never_long() {
+        let permits = Arc::new(Semaphore::new(100));
+        let mut pace = Pace::new(Arc::clone(&permits), 100);
+        let now = Instant::now();
+        pace.handed_over(now);
+        let _under_way = permits.try_acquire_many(10).unwrap();
+        assert_eq!(pace.held_until(5, now), Some(now + INTERVAL));
+        assert_eq!(pace.held_until(6, now), None, "too few others");
+        assert_eq!(pace.held_until(5, now + INTERVAL), None, "long enough");
+    }
+}
