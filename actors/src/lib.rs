@@ -5,6 +5,7 @@
 
 mod anchor;
 mod anchoring;
+mod answering;
 pub mod api;
 mod committer;
 mod directory;

@@ -115,6 +115,13 @@ pub enum SideWrite {
     Operators(Vec<Address>),
     /// Stores an anchor as it stands.
     Anchor(AnchorRow),
+    /// Stores what was sent to answer a case of the bond, or forgets it.
+    BondAnswer {
+        /// The case.
+        case: Hash,
+        /// The responder's own format; `None` forgets it.
+        sent: Option<Vec<u8>>,
+    },
     /// Sets how many requests an organization has sent today.
     Usage {
         /// The organization.
@@ -456,6 +463,11 @@ impl Group {
                 let covered = anchors::batches_key(row.checkpoint.checkpoint.batches, row.number);
                 self.put(Table::Anchors, &covered, &number);
             }
+            SideWrite::BondAnswer {
+                case,
+                sent: Some(sent),
+            } => self.put(Table::BondAnswers, &case.0, &sent),
+            SideWrite::BondAnswer { case, sent: None } => self.delete(Table::BondAnswers, &case.0),
             SideWrite::Usage {
                 organization,
                 usage,

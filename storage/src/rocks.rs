@@ -123,7 +123,8 @@ fn shape(table: Table) -> Shape {
         | Table::Files
         | Table::Invitations
         | Table::Deliveries
-        | Table::Anchors => (true, true, 4),
+        | Table::Anchors
+        | Table::BondAnswers => (true, true, 4),
         Table::Actions
         | Table::BatchIds
         | Table::Lookup

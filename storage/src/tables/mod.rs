@@ -88,6 +88,8 @@ tables! {
     Events = "events",
     /// Anchor number → row.
     Anchors = "anchors",
+    /// Case of the operator's bond → what was sent to answer it.
+    BondAnswers = "bond_answers",
     /// Digest of a request that failed whole → its deadline, Unix seconds.
     Refused = "refused",
     /// Wallet id → password hash.

@@ -2,7 +2,7 @@
 
 use ethers_core::abi::Token;
 use ethers_core::types::U256;
-use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::{Address, Hash};
 
@@ -39,6 +39,46 @@ pub fn commit_calldata(commitment: Hash) -> Vec<u8> {
 /// Calldata of `report`: `evidence` is the data of a call of the judge, `salt` the commitment's.
 pub fn report_calldata(evidence: &[u8], salt: Hash) -> Vec<u8> {
     BOND.encode("report", &[Token::Bytes(evidence.to_vec()), word(salt)])
+}
+
+/// An action that an anchored history holds, for a challenge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnchoredAction<'a> {
+    /// Names the checkpoint.
+    pub anchored_batches: u64,
+    /// The header of its batch.
+    pub header: &'a BatchHeader,
+    /// Its leaf.
+    pub leaf: &'a Leaf,
+    /// From the leaf to the batch's root.
+    pub leaf_path: &'a [Hash],
+    /// From the batch to the checkpoint's history.
+    pub batch_path: &'a [Hash],
+}
+
+/// Calldata of `challengeAction`: the operator has to show that the signer signed it.
+pub fn challenge_action_calldata(action: &AnchoredAction<'_>, salt: Hash) -> Vec<u8> {
+    let action = Token::Tuple(vec![
+        number(action.anchored_batches),
+        tokens::batch(action.header),
+        tokens::action_leaf(action.leaf),
+        tokens::words(action.leaf_path),
+        tokens::words(action.batch_path),
+    ]);
+    BOND.encode("challengeAction", &[action, word(salt)])
+}
+
+/// Calldata of `demandInclusion`: the operator has to anchor a header that it signed with the key
+/// at `key_index` of the contract's list.
+pub fn demand_inclusion_calldata(batch: &SignedBatch, key_index: u32, salt: Hash) -> Vec<u8> {
+    let evidence = Token::Tuple(vec![
+        tokens::batch(&batch.header),
+        Token::Bytes(batch.signature.0.to_vec()),
+        number(u64::from(key_index)),
+        number(0),
+        tokens::words(&[]),
+    ]);
+    BOND.encode("demandInclusion", &[evidence, word(salt)])
 }
 
 /// Calldata of `demandLeaves`: the checkpoint of `anchored_batches` holds batch `batch`.
@@ -157,6 +197,30 @@ mod tests {
             ("commit", commit_calldata(path[0])),
             ("report", report_calldata(&[1, 2], path[0])),
             ("demandLeaves", demand_leaves_calldata(3, 1, path[0])),
+            (
+                "challengeAction",
+                challenge_action_calldata(
+                    &AnchoredAction {
+                        anchored_batches: 3,
+                        header: &header,
+                        leaf: &leaf,
+                        leaf_path: &path,
+                        batch_path: &path,
+                    },
+                    path[0],
+                ),
+            ),
+            (
+                "demandInclusion",
+                demand_inclusion_calldata(
+                    &SignedBatch {
+                        header,
+                        signature: Signature([9; 65]),
+                    },
+                    0,
+                    path[0],
+                ),
+            ),
             ("settle", settle_calldata(path[0])),
             (
                 "answerAction",

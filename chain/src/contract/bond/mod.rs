@@ -14,10 +14,10 @@ use kedge_protocol::{Address, Hash};
 use serde::{Deserialize, Serialize};
 
 pub use calldata::{
-    answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
-    answer_stale_calldata, collect_calldata, commit_calldata, demand_leaves_calldata,
-    deposit_calldata, report_calldata, request_withdrawal_calldata, settle_calldata,
-    withdraw_calldata,
+    AnchoredAction, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
+    answer_stale_calldata, challenge_action_calldata, collect_calldata, commit_calldata,
+    demand_inclusion_calldata, demand_leaves_calldata, deposit_calldata, report_calldata,
+    request_withdrawal_calldata, settle_calldata, withdraw_calldata,
 };
 pub use deploy::{BondDeployment, deploy_bond};
 pub use events::{BondEvent, CaseOpened};
