@@ -14,13 +14,13 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 
-pub const START_MS: u64 = 1_790_000_000_000;
+pub(crate) const START_MS: u64 = 1_790_000_000_000;
 
-pub fn key(number: u8) -> SigningKey {
+pub(crate) fn key(number: u8) -> SigningKey {
     SigningKey::from_bytes(&[number; 32]).unwrap()
 }
 
-pub fn domain() -> Domain {
+pub(crate) fn domain() -> Domain {
     Domain {
         chain_id: 31_337,
         verifying_contract: "0x5FbDB2315678afecb367f032d93F642f64180aa3"
@@ -31,18 +31,18 @@ pub fn domain() -> Domain {
 
 /// A batch before it is signed.
 #[derive(Clone)]
-pub struct Draft {
-    pub header: BatchHeader,
-    pub leaves: Vec<Leaf>,
+pub(crate) struct Draft {
+    pub(crate) header: BatchHeader,
+    pub(crate) leaves: Vec<Leaf>,
 }
 
 impl Draft {
-    pub fn leaf_hashes(&self) -> Vec<Hash> {
+    pub(crate) fn leaf_hashes(&self) -> Vec<Hash> {
         Leaf::hash_each(&self.leaves)
     }
 
     /// Root and head of the leaves as they are now.
-    pub fn reseal(mut self) -> Self {
+    pub(crate) fn reseal(mut self) -> Self {
         let hashes = self.leaf_hashes();
         self.header.root = BatchTree::new(&hashes).root();
         self.header.head = hashes.iter().fold(self.header.previous_head, |head, leaf| {
@@ -51,26 +51,26 @@ impl Draft {
         self
     }
 
-    pub fn with(mut self, bend: impl FnOnce(&mut BatchHeader)) -> Self {
+    pub(crate) fn with(mut self, bend: impl FnOnce(&mut BatchHeader)) -> Self {
         bend(&mut self.header);
         self
     }
 
-    pub fn with_leaf(mut self, index: usize, bend: impl FnOnce(&mut Leaf)) -> Self {
+    pub(crate) fn with_leaf(mut self, index: usize, bend: impl FnOnce(&mut Leaf)) -> Self {
         bend(&mut self.leaves[index]);
         self.reseal()
     }
 
-    pub fn signed(&self, key: &SigningKey) -> SignedBatch {
+    pub(crate) fn signed(&self, key: &SigningKey) -> SignedBatch {
         self.header.sign(&domain().separator(), key)
     }
 
     /// The header, signed by the log's first key.
-    pub fn evidence(&self, key: &SigningKey) -> HeaderEvidence {
+    pub(crate) fn evidence(&self, key: &SigningKey) -> HeaderEvidence {
         HeaderEvidence::signed(&self.signed(key), 0)
     }
 
-    pub fn leaf(&self, index: u32, batch: HeaderEvidence) -> LeafEvidence {
+    pub(crate) fn leaf(&self, index: u32, batch: HeaderEvidence) -> LeafEvidence {
         let place = index as usize;
         LeafEvidence {
             leaf: self.leaves[place],
@@ -83,8 +83,8 @@ impl Draft {
 
 /// The batches of a log, and its tree.
 #[derive(Clone, Default)]
-pub struct SignedLog {
-    pub batches: Vec<Draft>,
+pub(crate) struct SignedLog {
+    pub(crate) batches: Vec<Draft>,
     nodes: HashMap<(u32, u64), Hash>,
     frontier: Frontier,
     integrities: BTreeMap<u64, Hash>,
@@ -100,7 +100,7 @@ impl Nodes for SignedLog {
 
 impl SignedLog {
     /// The next batch as an honest sequencer makes it: actions on three resources in turn.
-    pub fn next(&self, count: u32) -> Draft {
+    pub(crate) fn next(&self, count: u32) -> Draft {
         let number = self.batches.len() as u64;
         let last = self.batches.last().map(|batch| batch.header);
         let first_sequence = last.map_or(1, |last| last.last_sequence() + 1);
@@ -134,7 +134,7 @@ impl SignedLog {
     }
 
     /// Takes a batch into the log, as it is.
-    pub fn append(&mut self, draft: Draft) {
+    pub(crate) fn append(&mut self, draft: Draft) {
         for leaf in &draft.leaves {
             self.integrities.insert(leaf.sequence % 3, leaf.integrity);
         }
@@ -145,17 +145,17 @@ impl SignedLog {
         self.batches.push(draft);
     }
 
-    pub fn root(&self, batches: u64) -> Hash {
+    pub(crate) fn root(&self, batches: u64) -> Hash {
         let Ok(root) = log_tree::root(self, batches);
         root
     }
 
-    pub fn path(&self, number: u64, batches: u64) -> Vec<Hash> {
+    pub(crate) fn path(&self, number: u64, batches: u64) -> Vec<Hash> {
         let Ok(path) = log_tree::inclusion_path(self, number, batches);
         path
     }
 
-    pub fn consistency(&self, from: u64, to: u64) -> Vec<Hash> {
+    pub(crate) fn consistency(&self, from: u64, to: u64) -> Vec<Hash> {
         if from == 0 {
             return Vec::new();
         }
@@ -163,17 +163,17 @@ impl SignedLog {
         path
     }
 
-    pub fn anchored(&self, number: u64, batches: u64) -> HeaderEvidence {
+    pub(crate) fn anchored(&self, number: u64, batches: u64) -> HeaderEvidence {
         let header = self.batch(number).header;
         HeaderEvidence::anchored(header, batches, self.path(number, batches))
     }
 
-    pub fn batch(&self, number: u64) -> &Draft {
+    pub(crate) fn batch(&self, number: u64) -> &Draft {
         &self.batches[usize::try_from(number).unwrap()]
     }
 
     /// The true checkpoint over the first batches.
-    pub fn checkpoint(&self, batches: u64) -> Checkpoint {
+    pub(crate) fn checkpoint(&self, batches: u64) -> Checkpoint {
         let last = &self.batch(batches - 1).header;
         Checkpoint {
             batches,
@@ -187,7 +187,7 @@ impl SignedLog {
 }
 
 /// A checkpoint, signed by a key at a place of the contract's list.
-pub fn signed_checkpoint(
+pub(crate) fn signed_checkpoint(
     checkpoint: Checkpoint,
     key: &SigningKey,
     key_index: u32,
