@@ -3,6 +3,7 @@
 //! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in.
 
 mod deploy;
+mod evidence;
 mod reader;
 mod revert;
 mod transact;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 use crate::convert::{h160, h256};
 
 pub use deploy::{DeployOptions, Deployment, Ensured, deploy, ensure_deployed, is_deployed};
+pub use evidence::{evidence_calldata, judge_function, proven_word};
 pub use reader::{AnchorContract, AnchoredRecord, LatestCheckpoint, ReadError};
 pub use revert::decode_revert;
 pub use transact::{MinedTransaction, TransactError, transact};
