@@ -10,19 +10,21 @@ use std::time::Duration;
 
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::contract::bond::{
-    AnchoredAction, CaseState, Opening, action_case_id, answer_action_calldata, answer_stale_calldata,
+    AnchoredAction, CaseState, action_case_id, answer_action_calldata, answer_stale_calldata,
     challenge_action_calldata, demand_inclusion_calldata, demand_leaves_calldata,
     inclusion_case_id, leaves_case_id,
 };
 use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
 use kedge_client::{Account, ListQuery, NewObject, ProofForm};
+use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::Leaf;
+use kedge_protocol::evidence::Opening;
 use kedge_protocol::hash::to_hex;
+use kedge_protocol::log_tree::{self, Frontier, Nodes};
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
 use kedge_protocol::{Hash, Id};
 use serde_json::json;
 
@@ -45,8 +47,9 @@ struct Operated {
 
 impl Operated {
     async fn mint(&self) -> Id {
-        let minted = self.account.mint(self.template, &NewObject::default());
-        minted.await.unwrap().action_id
+        let object = NewObject::default();
+        let minted = self.account.mint(self.template, &object).await;
+        minted.unwrap().action_id
     }
 
     async fn proof(&self, action: Id) -> ProofFile {
@@ -57,9 +60,8 @@ impl Operated {
     }
 
     async fn answered(&self, case: Hash) {
-        let is_answered = || async {
-            (self.bonded.state(case).await == CaseState::Answered).then_some(())
-        };
+        let is_answered =
+            || async { (self.bonded.state(case).await == CaseState::Answered).then_some(()) };
         eventually("the case is answered", ANSWER_LIMIT, is_answered).await;
     }
 
@@ -204,14 +206,18 @@ async fn the_server_answers_what_its_bond_asks() {
     let header = log.proof(first).await.batch.header;
     let opened = log.challenge(first).await;
     let opening = Opening {
-        kind_hash: Hash::ZERO,
-        target_hash: Hash::ZERO,
-        payload_hash: Hash::ZERO,
+        words: ActionWords {
+            kind: Hash::ZERO,
+            target: Hash::ZERO,
+            payload: Hash::ZERO,
+        },
         salt: Hash::ZERO,
-        signer: log.account.address(),
-        nonce: 0,
-        deadline_s: 0,
-        atomic: false,
+        head: RequestHead {
+            signer: log.account.address(),
+            nonce: 0,
+            deadline_s: 0,
+            atomic: false,
+        },
         index: 0,
         action_hashes: Vec::new(),
         signature: log.sequencer.sign(&Hash::ZERO),
@@ -246,7 +252,8 @@ async fn the_server_answers_what_its_bond_asks() {
     log.bonded.block_time(1).await;
     log.answered(case).await;
     assert_eq!(log.transactions("latest").await, sent + 1);
-    log.metric_is("kedge_bond_cases_open", |open| open < 0.5).await;
+    log.metric_is("kedge_bond_cases_open", |open| open < 0.5)
+        .await;
 
     // Down until the deadline is near: the metric says how near, and the answer still comes.
     server.stop();
@@ -256,9 +263,12 @@ async fn the_server_answers_what_its_bond_asks() {
     log.bonded.pass(TERMS.response_time_s - 200).await;
     log.bonded.block_time(0).await;
     let server = log.setup.start();
-    log.metric_is("kedge_bond_cases_open", |open| open > 0.5).await;
-    log.metric_is("kedge_bond_deadline_seconds", |left| left > 1.0 && left < 200.0)
+    log.metric_is("kedge_bond_cases_open", |open| open > 0.5)
         .await;
+    log.metric_is("kedge_bond_deadline_seconds", |left| {
+        left > 1.0 && left < 200.0
+    })
+    .await;
     log.bonded.block_time(1).await;
     log.answered(case).await;
 

@@ -3,7 +3,7 @@
 
 use kedge_chain::contract::LatestCheckpoint;
 use kedge_chain::contract::bond::{
-    CaseKind, Opening, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
+    CaseKind, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
     answer_stale_calldata,
 };
 use kedge_chain::responder::{
@@ -12,6 +12,7 @@ use kedge_chain::responder::{
 use kedge_chain::rpc::{At, RpcClient};
 use kedge_chain::sender::StoreError;
 use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::evidence::Opening;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{PlacedAction, SideWrite};
@@ -212,18 +213,5 @@ fn opening(engine: &Engine, placed: &PlacedAction) -> Result<Opening, StoreError
     let request = request
         .map_err(store_error)?
         .ok_or_else(|| StoreError("an action without its request".into()))?;
-    let words = placed.words();
-    Ok(Opening {
-        kind_hash: words.kind,
-        target_hash: words.target,
-        payload_hash: words.payload,
-        salt: placed.salt(),
-        signer: placed.head.signer,
-        nonce: placed.head.nonce,
-        deadline_s: placed.head.deadline_s,
-        atomic: placed.head.atomic,
-        index: u32::from(placed.action.index),
-        action_hashes: request.action_hashes().map_err(store_error)?,
-        signature: placed.signature,
-    })
+    Opening::of_record(&request, &placed.action).map_err(store_error)
 }

@@ -6,6 +6,7 @@
 mod artifact;
 pub mod bond;
 mod deploy;
+mod evidence;
 mod reader;
 mod revert;
 mod transact;
@@ -19,9 +20,8 @@ use crate::convert::{h160, h256};
 use artifact::ANCHOR;
 
 pub use deploy::{DeployOptions, Deployment, Ensured, deploy, ensure_deployed, is_deployed};
-pub use reader::{
-    AnchorContract, AnchorState, AnchoredRecord, KeyTerm, LatestCheckpoint, ReadError,
-};
+pub use evidence::{evidence_calldata, judge_function, proven_word};
+pub use reader::{AnchorContract, AnchorState, AnchoredRecord, LatestCheckpoint, ReadError};
 pub use revert::decode_revert;
 pub use transact::{MinedTransaction, TransactError, transact, transact_paying};
 

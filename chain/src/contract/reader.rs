@@ -3,6 +3,7 @@
 use ethers_core::abi::Token;
 use ethers_core::types::Bytes;
 use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::evidence::KeyTerm;
 use kedge_protocol::{Address, Hash};
 use thiserror::Error;
 
@@ -48,21 +49,6 @@ pub enum AnchorState {
     Retired,
     /// Not any more: a fault was proven.
     Frozen,
-}
-
-/// For which batches a sequencer key's signature counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyTerm {
-    /// The key's address.
-    pub key: Address,
-    /// The first batch that it signs.
-    pub from_batch: u64,
-    /// The first batch of the next key; the largest number while there is none.
-    pub until_batch: u64,
-    /// When the next key was named, Unix seconds; zero while there is none.
-    pub replaced_at_s: u64,
-    /// When a checkpoint held all its batches, Unix seconds; zero before.
-    pub closed_at_s: u64,
 }
 
 /// The last checkpoint that the contract took; before the first one, the empty log's start.

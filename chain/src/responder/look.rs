@@ -13,23 +13,19 @@ impl<S: AnswerStore> Responder<S> {
             return Ok(Vec::new());
         }
         let looked = self.read_chain().await;
-        match &looked {
-            Ok(()) => {
-                self.failures = 0;
-                let pause_ms = if self.is_busy() {
-                    0
-                } else {
-                    self.options.look_ms
-                };
-                self.next_look_at_ms = now_ms + pause_ms;
+        let pause_ms = if looked.is_err() {
+            let doubled_ms = 1_000_u64 << self.failures.min(16);
+            self.failures = self.failures.saturating_add(1);
+            doubled_ms.min(self.options.backoff_ms_max)
+        } else {
+            self.failures = 0;
+            if self.is_busy() {
+                0
+            } else {
+                self.options.look_ms
             }
-            Err(_) => {
-                let pause_ms =
-                    (1_000_u64 << self.failures.min(16)).min(self.options.backoff_ms_max);
-                self.failures = self.failures.saturating_add(1);
-                self.next_look_at_ms = now_ms + pause_ms;
-            }
-        }
+        };
+        self.next_look_at_ms = now_ms + pause_ms;
         self.record_gauges();
         looked?;
         Ok(self.without_answer())

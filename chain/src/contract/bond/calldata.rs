@@ -4,9 +4,9 @@ use ethers_core::abi::Token;
 use ethers_core::types::U256;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::chain::Leaf;
+use kedge_protocol::evidence::Opening;
 use kedge_protocol::{Address, Hash};
 
-use super::Opening;
 use super::tokens;
 use crate::contract::artifact::BOND;
 use crate::contract::{account, number, word};
@@ -151,6 +151,7 @@ pub fn answer_leaves_calldata(
 
 #[cfg(test)]
 mod tests {
+    use kedge_protocol::action::{ActionWords, RequestHead};
     use kedge_protocol::signature::Signature;
 
     use super::*;
@@ -175,14 +176,18 @@ mod tests {
             integrity: Hash([2; 32]),
         };
         let opening = Opening {
-            kind_hash: Hash([1; 32]),
-            target_hash: Hash([2; 32]),
-            payload_hash: Hash([3; 32]),
+            words: ActionWords {
+                kind: Hash([1; 32]),
+                target: Hash([2; 32]),
+                payload: Hash([3; 32]),
+            },
             salt: Hash([4; 32]),
-            signer: Address([5; 20]),
-            nonce: 6,
-            deadline_s: 7,
-            atomic: true,
+            head: RequestHead {
+                signer: Address([5; 20]),
+                nonce: 6,
+                deadline_s: 7,
+                atomic: true,
+            },
             index: 0,
             action_hashes: vec![Hash([8; 32])],
             signature: Signature([9; 65]),

@@ -9,7 +9,6 @@ mod events;
 mod reader;
 pub(crate) mod tokens;
 
-use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash};
 use serde::{Deserialize, Serialize};
 
@@ -78,33 +77,6 @@ pub enum CaseState {
     Answered,
     /// It was settled.
     Closed,
-}
-
-/// An action's words and the request that it came in, as the judge wants to see them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opening {
-    /// keccak256 of the kind.
-    pub kind_hash: Hash,
-    /// keccak256 of the target.
-    pub target_hash: Hash,
-    /// keccak256 of the payload's exact text.
-    pub payload_hash: Hash,
-    /// The action's salt.
-    pub salt: Hash,
-    /// Who signed.
-    pub signer: Address,
-    /// The request's nonce.
-    pub nonce: u64,
-    /// The request's deadline, Unix seconds.
-    pub deadline_s: u64,
-    /// Whether the request was all or nothing.
-    pub atomic: bool,
-    /// The action's index in the request; failed actions count.
-    pub index: u32,
-    /// The hashes of all the request's actions.
-    pub action_hashes: Vec<Hash>,
-    /// The signer's signature.
-    pub signature: Signature,
 }
 
 /// What `reporter` commits to before evidence is shown: `commitmentOf` of the contract.

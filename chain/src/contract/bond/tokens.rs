@@ -5,8 +5,8 @@ use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::Leaf;
 
-use super::Opening;
 use crate::contract::{account, number, word};
+use kedge_protocol::evidence::Opening;
 
 /// `Batch`.
 pub(crate) fn batch(header: &BatchHeader) -> Token {
@@ -36,14 +36,14 @@ pub(crate) fn action_leaf(leaf: &Leaf) -> Token {
 /// `Opening`.
 pub(crate) fn opening(opening: &Opening) -> Token {
     Token::Tuple(vec![
-        word(opening.kind_hash),
-        word(opening.target_hash),
-        word(opening.payload_hash),
+        word(opening.words.kind),
+        word(opening.words.target),
+        word(opening.words.payload),
         word(opening.salt),
-        account(opening.signer),
-        number(opening.nonce),
-        number(opening.deadline_s),
-        Token::Bool(opening.atomic),
+        account(opening.head.signer),
+        number(opening.head.nonce),
+        number(opening.head.deadline_s),
+        Token::Bool(opening.head.atomic),
         number(u64::from(opening.index)),
         words(&opening.action_hashes),
         Token::Bytes(opening.signature.0.to_vec()),
