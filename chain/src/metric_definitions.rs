@@ -1,6 +1,6 @@
 //! Names and meanings of this crate's metrics, in one place.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Requests to the Ethereum node, by `method` and `outcome`.
 pub const RPC_REQUESTS_TOTAL: &str = "kedge_chain_rpc_requests_total";
@@ -112,6 +112,16 @@ pub fn describe() {
     // A counter that appears with its first event has no rate for that event.
     for outcome in ANCHOR_OUTCOMES {
         counter!(ANCHOR_TRANSACTIONS_TOTAL, "outcome" => outcome).increment(0);
+    }
+    // A log without a bond has no cases.
+    for name in [
+        BOND_CASES_OPEN,
+        BOND_CASES_UNANSWERABLE,
+        BOND_DEADLINE_SECONDS,
+        BOND_FROZEN,
+        BOND_LOOK_FAILURES,
+    ] {
+        gauge!(name).set(0.0);
     }
     for outcome in BOND_OUTCOMES {
         counter!(BOND_ANSWERS_TOTAL, "outcome" => outcome).increment(0);

@@ -4,6 +4,7 @@
 //! or invalid, 2 wrong usage.
 
 mod admin;
+mod bond;
 mod contract;
 mod demo;
 mod init;
@@ -59,7 +60,7 @@ enum Command {
     /// Make and look at signing keys.
     #[command(subcommand)]
     Keys(key::Command),
-    /// Deploy the anchor contract, or hand it over.
+    /// Deploy the anchor contract and its bond, or hand it over.
     #[command(subcommand)]
     Contract(contract::Command),
     /// Tell a running server what to do, over its admin socket.
