@@ -12,10 +12,11 @@ use kedge_chain::sender::{
     StoreError, StoredIntent, Update,
 };
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Hash, Id, log_tree};
+use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
+use crate::anchoring::AnchorReport;
 use crate::answering::{self, AnswerRows};
 use crate::engine::Engine;
 use crate::events::anchor_events;
@@ -38,17 +39,6 @@ pub struct AnchorOptions {
     pub poll_ms: u64,
     /// The bond whose cases are answered, if the log has one.
     pub responder: Option<ResponderOptions>,
-}
-
-/// What came of being asked to anchor now.
-#[derive(Clone, Debug)]
-pub struct AnchorReport {
-    /// The anchor's number; `None` where nothing is new since the last one.
-    pub number: Option<u64>,
-    /// Its identifier.
-    pub id: Option<Id>,
-    /// How many batches it covers.
-    pub batches: u64,
 }
 
 /// What the anchor actor is told.

@@ -31,7 +31,8 @@ mod work;
 mod world;
 mod writer;
 
-pub use anchor::{AnchorOptions, AnchorReport};
+pub use anchor::AnchorOptions;
+pub use anchoring::AnchorReport;
 pub use api::{
     ActionOutcome, Asker, Done, Expected, Keep, Made, NewSecret, Outcome, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::support::*;
 
-const TERMS: BondTerms = BondTerms {
+pub(crate) const TERMS: BondTerms = BondTerms {
     withdrawal_delay_s: 10_000,
     challenge_window_s: 3_000,
     response_time_s: 2_000,
@@ -30,15 +30,15 @@ const TERMS: BondTerms = BondTerms {
 };
 
 /// An anchor contract with its bond on a node of its own.
-struct Bonded {
-    anvil: Anvil,
-    rpc: RpcClient,
-    anchor: AnchorContract,
-    bond: BondContract,
+pub(crate) struct Bonded {
+    pub(crate) anvil: Anvil,
+    pub(crate) rpc: RpcClient,
+    pub(crate) anchor: AnchorContract,
+    pub(crate) bond: BondContract,
 }
 
 impl Bonded {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let anvil = Anvil::start(&[]).await;
         let rpc = anvil.rpc();
         let anchor = deploy_anchor(&rpc).await.address;
@@ -56,7 +56,12 @@ impl Bonded {
         }
     }
 
-    async fn send(&self, key: &SigningKey, data: Vec<u8>, value_wei: u128) -> Result<(), String> {
+    pub(crate) async fn send(
+        &self,
+        key: &SigningKey,
+        data: Vec<u8>,
+        value_wei: u128,
+    ) -> Result<(), String> {
         let to = Some(self.bond.address());
         let fees = FeePolicy::default();
         transact_paying(&self.rpc, key, to, data, value_wei, &fees, 10_000)
@@ -66,14 +71,14 @@ impl Bonded {
     }
 
     /// Commits to a subject and lets the reveal delay pass.
-    async fn commit(&self, key: &SigningKey, subject: Hash, salt: Hash) {
+    pub(crate) async fn commit(&self, key: &SigningKey, subject: Hash, salt: Hash) {
         let word = commitment(CHAIN_ID, self.bond.address(), key.address(), subject, salt);
         self.send(key, commit_calldata(word), 0).await.unwrap();
         assert!(self.bond.committed_at_s(word).await.unwrap() > 0);
         self.pass(TERMS.reveal_delay_s).await;
     }
 
-    async fn pass(&self, seconds: u64) {
+    pub(crate) async fn pass(&self, seconds: u64) {
         self.anvil
             .raw("evm_increaseTime", json!([seconds + 1]))
             .await;
@@ -81,7 +86,7 @@ impl Bonded {
     }
 
     /// Anchors a log of one batch of one leaf.
-    async fn anchor_one(&self, leaf: Hash) -> BatchHeader {
+    pub(crate) async fn anchor_one(&self, leaf: Hash) -> BatchHeader {
         let separator = separator(self.anchor.address());
         let header = BatchHeader {
             number: 0,
@@ -116,7 +121,7 @@ impl Bonded {
         self.bond.events(0, head.number.as_u64()).await.unwrap()
     }
 
-    async fn case(&self, id: Hash) -> BondCase {
+    pub(crate) async fn case(&self, id: Hash) -> BondCase {
         self.bond.case(id, At::Latest).await.unwrap()
     }
 }

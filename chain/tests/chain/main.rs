@@ -8,6 +8,7 @@ mod bond;
 mod embedded;
 mod journal;
 mod parity;
+mod responder;
 mod rpc_client;
 mod sender_life;
 mod sender_trouble;
