@@ -11,11 +11,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Hash;
 use crate::batch::BatchHeader;
 use crate::eip712::Domain;
+use crate::hash::sha256;
 use crate::json::{Object, object};
 use crate::limits::{EVIDENCE_BYTES_MAX, EVIDENCE_PATH_MAX};
+use crate::{Hash, Id, Prefix};
 
 pub use check::{NoFault, Verdict, check};
 pub use opening::{NotAuthorised, Opening, check_authorised};
@@ -295,6 +296,37 @@ impl Evidence {
         named
     }
 
+    /// What it is about: the batch of the first header that it names, or the anchor of its first signed
+    /// checkpoint.
+    pub fn subject(&self) -> Id {
+        match self {
+            Self::ConflictingCheckpoints { first: signed, .. }
+            | Self::FalseCheckpoint { signed, .. }
+            | Self::FalseCheckpointHistory { signed, .. } => signed.checkpoint.anchor_id(),
+            Self::ConflictingBatches { first: batch, .. }
+            | Self::OmittedBatch { left: batch, .. }
+            | Self::FalseHistory { batch, .. }
+            | Self::BrokenLink { before: batch, .. }
+            | Self::BrokenHeader { batch }
+            | Self::BrokenLeaf {
+                action: LeafEvidence { batch, .. },
+            }
+            | Self::FallingTime {
+                earlier: LeafEvidence { batch, .. },
+                ..
+            }
+            | Self::BrokenChain { batch, .. }
+            | Self::ReplayedContent {
+                first: LeafEvidence { batch, .. },
+                ..
+            }
+            | Self::ForkedIntegrity {
+                first: LeafEvidence { batch, .. },
+                ..
+            } => Id::of_hash(Prefix::Batch, &batch.header.hash()),
+        }
+    }
+
     fn headers(&self) -> Vec<&HeaderEvidence> {
         match self {
             Self::ConflictingBatches { first, second } => vec![first, second],
@@ -380,6 +412,19 @@ impl EvidenceFile {
             return Err(EvidenceFileError::Version(file.version));
         }
         Ok(file)
+    }
+
+    /// The file in its normal form: compact JSON, members in their order.
+    ///
+    /// # Errors
+    /// Never for a file that was read or made here.
+    pub fn normal_form(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// SHA-256 of a normal form: what tells evidence apart.
+    pub fn digest_of(normal_form: &str) -> Hash {
+        sha256(normal_form.as_bytes())
     }
 
     /// Checks the evidence for the log that the caller trusts.
