@@ -1,21 +1,17 @@
 //! Disputes: evidence is checked against what this server knows of its log, and a fault that it shows
 //! is recorded in the log, by the operator.
 
-use std::collections::BTreeMap;
-
 use kedge_actors::Published;
 use kedge_machine::dispute::{DisputeKind, FaultVerdict};
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
-use kedge_protocol::evidence::{Evidence, EvidenceFile, KeyTerm, Trust, Verdict};
-use kedge_protocol::limits::SEQUENCER_KEYS_MAX;
+use kedge_protocol::evidence::{Evidence, EvidenceFile, Trust, Verdict};
 use kedge_protocol::resource::Dispute;
 use kedge_storage::AnchorStatus;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
 use crate::app::App;
-use crate::clock::now_s;
 use crate::error::{ApiError, Code};
 
 /// How long a caller waits where this server has no key to record a verdict with, seconds.
@@ -44,15 +40,11 @@ pub fn check(app: &App, published: &Published, file: &EvidenceFile) -> Result<Ve
     })
 }
 
-/// What this server knows of its log. Of the contract's list it knows one key, its own, and not which
-/// place that has: it stands at every place. Coverage and age are the contract's to judge.
+/// What this server knows of its log: its own key and its own anchors. Coverage and age are the
+/// contract's to judge.
 fn trust(app: &App, published: &Published, evidence: &Evidence) -> Result<Trust, ApiError> {
     let engine = &app.engine;
-    let key = engine.sequencer();
-    let mut trust = Trust::new(*engine.domain(), key);
-    trust.keys = vec![KeyTerm::only(key); SEQUENCER_KEYS_MAX];
-    trust.now_s = now_s();
-    let mut anchored = BTreeMap::new();
+    let mut trust = Trust::of_known_key(*engine.domain(), engine.sequencer());
     for batches in evidence.anchored_batches() {
         let Some(last) = batches.checked_sub(1) else {
             continue;
@@ -66,10 +58,9 @@ fn trust(app: &App, published: &Published, evidence: &Evidence) -> Result<Trust,
                 )
         });
         if let Some(anchor) = held {
-            anchored.insert(batches, anchor.checkpoint.checkpoint.history);
+            trust.anchored.insert(batches, anchor.checkpoint.checkpoint.history);
         }
     }
-    trust.anchored.extend(anchored);
     Ok(trust)
 }
 

@@ -12,6 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::BatchHeader;
+use crate::checkpoint::Checkpoint;
 use crate::eip712::Domain;
 use crate::hash::sha256;
 use crate::json::{Object, object};
@@ -299,34 +300,31 @@ impl Evidence {
     /// What it is about: the batch of the first header that it names, or the anchor of its first signed
     /// checkpoint.
     pub fn subject(&self) -> Id {
-        match self {
-            Self::ConflictingCheckpoints { first: signed, .. }
-            | Self::FalseCheckpoint { signed, .. }
-            | Self::FalseCheckpointHistory { signed, .. } => signed.checkpoint.anchor_id(),
-            Self::ConflictingBatches { first: batch, .. }
-            | Self::OmittedBatch { left: batch, .. }
-            | Self::FalseHistory { batch, .. }
-            | Self::BrokenLink { before: batch, .. }
-            | Self::BrokenHeader { batch }
-            | Self::BrokenLeaf {
-                action: LeafEvidence { batch, .. },
-            }
-            | Self::FallingTime {
-                earlier: LeafEvidence { batch, .. },
-                ..
-            }
-            | Self::BrokenChain { batch, .. }
-            | Self::ReplayedContent {
-                first: LeafEvidence { batch, .. },
-                ..
-            }
-            | Self::ForkedIntegrity {
-                first: LeafEvidence { batch, .. },
-                ..
-            } => Id::of_hash(Prefix::Batch, &batch.header.hash()),
+        match self.first_checkpoint() {
+            Some(checkpoint) => checkpoint.anchor_id(),
+            None => Id::of_hash(Prefix::Batch, &self.headers()[0].header.hash()),
         }
     }
 
+    /// The number of the batch that it is about: of the first header that it names, or of the last batch
+    /// of its first signed checkpoint.
+    pub fn batch(&self) -> u64 {
+        match self.first_checkpoint() {
+            Some(checkpoint) => checkpoint.batches.saturating_sub(1),
+            None => self.headers()[0].header.number,
+        }
+    }
+
+    fn first_checkpoint(&self) -> Option<&Checkpoint> {
+        match self {
+            Self::ConflictingCheckpoints { first: signed, .. }
+            | Self::FalseCheckpoint { signed, .. }
+            | Self::FalseCheckpointHistory { signed, .. } => Some(&signed.checkpoint),
+            _ => None,
+        }
+    }
+
+    /// The headers that it stands on; none where it begins with a checkpoint.
     fn headers(&self) -> Vec<&HeaderEvidence> {
         match self {
             Self::ConflictingBatches { first, second } => vec![first, second],
