@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use kedge::clock::now_s;
 use kedge_chain::rpc::At;
 use kedge_protocol::Hash;
 use kedge_protocol::evidence::{self, EvidenceFile};
@@ -60,15 +61,12 @@ async fn trust_of(
     checkpoints: &[(u64, Hash)],
 ) -> Result<evidence::Trust, Failure> {
     let (domain, sequencer) = trust.of(file.domain, file.evidence.batch()).await?;
+    if let Some(contract) = trust.contract() {
+        let told = contract.trust_for(&file.evidence, domain, At::Finalized, now_s());
+        return told.await.map_err(read_failure);
+    }
     let mut known = evidence::Trust::of_known_key(domain, sequencer);
     known.anchored.extend(checkpoints.iter().copied());
-    if let Some(contract) = trust.contract() {
-        for batches in file.evidence.anchored_batches() {
-            let record = contract.checkpoint(batches, At::Finalized).await;
-            let record = record.map_err(read_failure)?;
-            known.anchored.insert(batches, record.history);
-        }
-    }
     Ok(known)
 }
 
