@@ -58,7 +58,9 @@ fn trust(app: &App, published: &Published, evidence: &Evidence) -> Result<Trust,
                 )
         });
         if let Some(anchor) = held {
-            trust.anchored.insert(batches, anchor.checkpoint.checkpoint.history);
+            trust
+                .anchored
+                .insert(batches, anchor.checkpoint.checkpoint.history);
         }
     }
     Ok(trust)

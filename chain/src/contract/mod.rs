@@ -21,9 +21,7 @@ use artifact::ANCHOR;
 
 pub use deploy::{DeployOptions, Deployment, Ensured, deploy, ensure_deployed, is_deployed};
 pub use evidence::{evidence_calldata, judge_function, proven_word};
-pub use reader::{
-    AnchorContract, AnchorState, AnchoredRecord, LatestCheckpoint, ReadError,
-};
+pub use reader::{AnchorContract, AnchorState, AnchoredRecord, LatestCheckpoint, ReadError};
 pub use revert::decode_revert;
 pub use transact::{MinedTransaction, TransactError, transact, transact_paying};
 

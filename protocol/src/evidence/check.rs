@@ -216,11 +216,7 @@ impl Judge<'_> {
             || u128::from(checkpoint.sequence) + 1 != sequence_after(last))
     }
 
-    fn broken_link(
-        &self,
-        before: &HeaderEvidence,
-        next: &HeaderEvidence,
-    ) -> Result<bool, NoFault> {
+    fn broken_link(&self, before: &HeaderEvidence, next: &HeaderEvidence) -> Result<bool, NoFault> {
         self.standing(before)?;
         self.standing(next)?;
         let (one, two) = (&before.header, &next.header);
@@ -241,11 +237,7 @@ impl Judge<'_> {
         Ok(is_false_start || is_miscounted)
     }
 
-    fn broken_chain(
-        &self,
-        evidence: &HeaderEvidence,
-        leaves: &[Hash],
-    ) -> Result<bool, NoFault> {
+    fn broken_chain(&self, evidence: &HeaderEvidence, leaves: &[Hash]) -> Result<bool, NoFault> {
         self.standing(evidence)?;
         let header = &evidence.header;
         if leaves.is_empty()

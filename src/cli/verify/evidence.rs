@@ -31,7 +31,9 @@ fn parse_checkpoint(text: &str) -> Result<(u64, Hash), String> {
     let (batches, history) = text
         .split_once(':')
         .ok_or("must be a number of batches, a colon and a history, such as 3:0x…")?;
-    let batches = batches.parse().map_err(|_| "the batches must be a number")?;
+    let batches = batches
+        .parse()
+        .map_err(|_| "the batches must be a number")?;
     let history = history.parse().map_err(|error| format!("{error}"))?;
     Ok((batches, history))
 }
