@@ -121,6 +121,8 @@ pub const SEARCH_TEMPLATES_MAX: usize = 32;
 pub const TREE_LEVELS_MAX: usize = 64;
 /// Hashes of a path or a consistency proof in evidence: one a level, and one that both trees share.
 pub const EVIDENCE_PATH_MAX: usize = TREE_LEVELS_MAX + 1;
+/// Sequencer keys of one log: a place in the contract's list beyond these is no key's.
+pub const SEQUENCER_KEYS_MAX: usize = 1_024;
 /// Bytes of an evidence file: two opened leaves with their headers, or all leaves of a batch.
 pub const EVIDENCE_BYTES_MAX: usize = 128 * 1024;
 

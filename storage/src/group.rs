@@ -9,7 +9,7 @@ use kedge_protocol::log_tree::NewNode;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{
-    ApiKey, File, Invitation, Organization, Template, Variation, Wallet, Webhook,
+    ApiKey, Dispute, File, Invitation, Organization, Template, Variation, Wallet, Webhook,
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -25,10 +25,11 @@ use crate::tables::deliveries::{
 use crate::tables::events::{EventRow, StoredEvent, event_key, position_bytes};
 use crate::tables::meta::{self, HeadRow, LogHead};
 use crate::tables::records::{
-    ApiKeyRow, FileRow, IdempotencyRow, InvitationRow, SecretRow, WebhookRow, secret_key,
+    ApiKeyRow, DisputeRow, FileRow, IdempotencyRow, InvitationRow, SecretRow, WebhookRow,
+    secret_key,
 };
 use crate::tables::templates::{TemplateRow, VariationRow};
-use crate::tables::{self, Table, list_key, log, lookup, name_key};
+use crate::tables::{self, Table, evidence_key, list_key, log, lookup, name_key};
 
 use writes::Writes;
 
@@ -331,6 +332,20 @@ impl Group {
         });
         let (kind, created) = (lookup::FILES_OF_ORGANIZATION, file.trace.created_sequence);
         self.put_listed(kind, &file.organization_id, created, &file.id);
+    }
+
+    /// A dispute, its place in its organization's list, and by which evidence it is found again.
+    pub fn put_dispute(&mut self, dispute: &Dispute) {
+        let subject_id = dispute.subject_id.to_string();
+        self.put_with(Table::Disputes, &dispute.id.bytes, |out| {
+            encode_into(out, &DisputeRow::of(dispute, &subject_id));
+        });
+        let organization = &dispute.organization_id;
+        let created = dispute.trace.created_sequence;
+        let kind = lookup::DISPUTES_OF_ORGANIZATION;
+        self.put_listed(kind, organization, created, &dispute.id);
+        let key = evidence_key(organization, &dispute.evidence_digest);
+        self.put(Table::Lookup, &key, &dispute.id.bytes);
     }
 
     /// An invitation, and its place in its organization's list.

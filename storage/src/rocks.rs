@@ -121,6 +121,7 @@ fn shape(table: Table) -> Shape {
         | Table::ApiKeys
         | Table::Webhooks
         | Table::Files
+        | Table::Disputes
         | Table::Invitations
         | Table::Deliveries
         | Table::Anchors

@@ -2,17 +2,19 @@
 //! judge tells about beforehand.
 
 use ethers_core::abi::Token;
-use kedge_protocol::Hash;
-use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::Leaf;
 use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{
-    CheckpointEvidence, Evidence, Fault, HeaderEvidence, LeafEvidence, Standing,
+    CheckpointEvidence, Evidence, Fault, HeaderEvidence, LeafEvidence, Standing, Trust,
 };
 use kedge_protocol::hash::keccak;
+use kedge_protocol::{Address, Hash};
 
 use super::artifact::JUDGE;
-use super::{number, word};
+use super::bond::BondContract;
+use super::bond::tokens::{action_leaf, batch, words};
+use super::{AnchorContract, ReadError, number, word};
+use crate::rpc::{At, RpcError};
 
 /// What the judge returns where evidence shows its fault: keccak256 of `Kedge fault proven`.
 pub fn proven_word() -> Hash {
@@ -41,10 +43,7 @@ pub fn judge_function(fault: Fault) -> &'static str {
 /// Calldata of the judge's function for this evidence; its keccak256 is the subject of the
 /// reporter's commitment.
 pub fn evidence_calldata(evidence: &Evidence) -> Vec<u8> {
-    JUDGE
-        .function(judge_function(evidence.fault()))
-        .encode_input(&arguments(evidence))
-        .expect("the arguments have the artifact's types; a test encodes each call")
+    JUDGE.encode(judge_function(evidence.fault()), &arguments(evidence))
 }
 
 fn arguments(evidence: &Evidence) -> Vec<Token> {
@@ -65,7 +64,7 @@ fn arguments(evidence: &Evidence) -> Vec<Token> {
             words(path),
         ],
         Evidence::FalseCheckpoint { signed, last, path } => {
-            vec![checkpoint(signed), batch_token(last), words(path)]
+            vec![checkpoint(signed), batch(last), words(path)]
         }
         Evidence::FalseHistory {
             batch,
@@ -110,7 +109,7 @@ pub(crate) fn header(evidence: &HeaderEvidence) -> Token {
         Standing::Anchored(anchored) => (Vec::new(), 0, anchored.batches, anchored.path.clone()),
     };
     Token::Tuple(vec![
-        batch_token(&evidence.header),
+        batch(&evidence.header),
         Token::Bytes(signature),
         number(u64::from(key_index)),
         number(anchored_batches),
@@ -128,37 +127,10 @@ fn checkpoint(evidence: &CheckpointEvidence) -> Token {
 
 fn leaf(evidence: &LeafEvidence) -> Token {
     Token::Tuple(vec![
-        leaf_token(&evidence.leaf),
+        action_leaf(&evidence.leaf),
         number(u64::from(evidence.index)),
         words(&evidence.path),
         header(&evidence.batch),
-    ])
-}
-
-fn words(hashes: &[Hash]) -> Token {
-    Token::Array(hashes.iter().copied().map(word).collect())
-}
-
-fn batch_token(header: &BatchHeader) -> Token {
-    Token::Tuple(vec![
-        number(header.number),
-        number(header.first_sequence),
-        number(u64::from(header.count)),
-        word(header.previous_head),
-        word(header.head),
-        word(header.root),
-        word(header.history),
-        word(header.state),
-        number(header.sealed_at_ms),
-    ])
-}
-
-fn leaf_token(leaf: &Leaf) -> Token {
-    Token::Tuple(vec![
-        number(leaf.sequence),
-        number(leaf.timestamp_ms),
-        word(leaf.content),
-        word(leaf.integrity),
     ])
 }
 
@@ -171,4 +143,43 @@ fn checkpoint_token(checkpoint: &Checkpoint) -> Token {
         word(checkpoint.state),
         number(checkpoint.issued_at_ms),
     ])
+}
+
+impl AnchorContract {
+    /// What the contract tells a checker of this evidence: its keys, the batches that it answers for,
+    /// and the checkpoints that the evidence names, as of block `at`; and of its bond, how long evidence
+    /// counts. Without a bond it always does.
+    pub async fn trust_for(
+        &self,
+        evidence: &Evidence,
+        domain: Domain,
+        at: At,
+        now_s: u64,
+    ) -> Result<Trust, ReadError> {
+        let bond = self.bond().await?;
+        let evidence_age_s = if bond == Address::ZERO {
+            u64::MAX
+        } else {
+            let bond = BondContract::new(self.rpc().clone(), bond);
+            bond.terms().await?.withdrawal_delay_s
+        };
+        let mut trust = Trust {
+            keys: self.key_terms().await?,
+            coverage: self.coverage().await?,
+            evidence_age_s,
+            now_s,
+            ..Trust::new(domain, Address::ZERO)
+        };
+        for batches in evidence.anchored_batches() {
+            match self.checkpoint(batches, at).await {
+                Ok(record) => {
+                    trust.anchored.insert(batches, record.history);
+                }
+                // There is no such checkpoint: the check says so.
+                Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(trust)
+    }
 }

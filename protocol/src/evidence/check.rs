@@ -18,7 +18,7 @@ use crate::{Address, Hash};
 pub struct Verdict {
     /// The fault.
     pub fault: Fault,
-    /// The batch that it is about: the first one that the evidence names, or its checkpoint's last.
+    /// The batch that it is about ([`Evidence::batch`]).
     pub batch: u64,
 }
 
@@ -93,13 +93,12 @@ pub fn check(evidence: &Evidence, trust: &Trust) -> Result<Verdict, NoFault> {
         trust,
         separator: trust.domain.separator(),
     };
-    let (is_fault, batch) = judge.weigh(evidence)?;
-    if !is_fault {
+    if !judge.contradicts(evidence)? {
         return Err(NoFault::NoContradiction);
     }
     Ok(Verdict {
         fault: evidence.fault(),
-        batch,
+        batch: evidence.batch(),
     })
 }
 
@@ -109,13 +108,12 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Whether the records contradict, and the batch that the evidence is about.
-    fn weigh(&self, evidence: &Evidence) -> Result<(bool, u64), NoFault> {
+    /// Whether the records contradict each other or the protocol.
+    fn contradicts(&self, evidence: &Evidence) -> Result<bool, NoFault> {
         match evidence {
             Evidence::ConflictingBatches { first, second } => {
                 let (one, other) = (self.standing(first)?, self.standing(second)?);
-                let number = first.header.number;
-                Ok((one != other && number == second.header.number, number))
+                Ok(one != other && first.header.number == second.header.number)
             }
             Evidence::ConflictingCheckpoints { first, second } => {
                 self.conflicting_checkpoints(first, second)
@@ -131,7 +129,7 @@ impl Judge<'_> {
                 let number = left.header.number;
                 let leaf = log_tree::leaf(held);
                 require_inclusion(&history, &leaf, number, *anchored_batches, path)?;
-                Ok((*held != batch_hash, number))
+                Ok(*held != batch_hash)
             }
             Evidence::FalseCheckpoint { signed, last, path } => {
                 self.false_checkpoint(signed, last, path)
@@ -145,7 +143,7 @@ impl Judge<'_> {
                 self.standing(batch)?;
                 let number = batch.header.number;
                 self.require_beginning(number, *anchored_batches, beginning, proof)?;
-                Ok((batch.header.history != *beginning, number))
+                Ok(batch.header.history != *beginning)
             }
             Evidence::FalseCheckpointHistory {
                 signed,
@@ -153,10 +151,10 @@ impl Judge<'_> {
                 beginning,
                 proof,
             } => {
-                let last = self.signed_checkpoint(signed)?;
+                self.signed_checkpoint(signed)?;
                 let checkpoint = &signed.checkpoint;
                 self.require_beginning(checkpoint.batches, *anchored_batches, beginning, proof)?;
-                Ok((checkpoint.history != *beginning, last))
+                Ok(checkpoint.history != *beginning)
             }
             Evidence::BrokenLink { before, next } => self.broken_link(before, next),
             Evidence::BrokenHeader { batch } => self.broken_header(batch),
@@ -164,9 +162,8 @@ impl Judge<'_> {
                 self.leaf(action)?;
                 let header = &action.batch.header;
                 let expected = u128::from(header.first_sequence) + u128::from(action.index);
-                let is_fault = u128::from(action.leaf.sequence) != expected
-                    || action.leaf.timestamp_ms > header.sealed_at_ms;
-                Ok((is_fault, header.number))
+                Ok(u128::from(action.leaf.sequence) != expected
+                    || action.leaf.timestamp_ms > header.sealed_at_ms)
             }
             Evidence::FallingTime { earlier, later } => self.leaves(earlier, later, |one, two| {
                 one.sequence < two.sequence && one.timestamp_ms > two.timestamp_ms
@@ -194,15 +191,15 @@ impl Judge<'_> {
         &self,
         first: &CheckpointEvidence,
         second: &CheckpointEvidence,
-    ) -> Result<(bool, u64), NoFault> {
-        let last = self.signed_checkpoint(first)?;
+    ) -> Result<bool, NoFault> {
+        self.signed_checkpoint(first)?;
         self.signed_checkpoint(second)?;
         let (one, other) = (&first.checkpoint, &second.checkpoint);
         let is_other = one.sequence != other.sequence
             || one.head != other.head
             || one.history != other.history
             || one.state != other.state;
-        Ok((one.batches == other.batches && is_other, last))
+        Ok(one.batches == other.batches && is_other)
     }
 
     fn false_checkpoint(
@@ -210,32 +207,26 @@ impl Judge<'_> {
         signed: &CheckpointEvidence,
         last: &BatchHeader,
         path: &[Hash],
-    ) -> Result<(bool, u64), NoFault> {
+    ) -> Result<bool, NoFault> {
         let number = self.signed_checkpoint(signed)?;
         let checkpoint = &signed.checkpoint;
         let leaf = log_tree::leaf(&last.hash());
         require_inclusion(&checkpoint.history, &leaf, number, checkpoint.batches, path)?;
-        let is_fault = checkpoint.head != last.head
-            || u128::from(checkpoint.sequence) + 1 != sequence_after(last);
-        Ok((is_fault, number))
+        Ok(checkpoint.head != last.head
+            || u128::from(checkpoint.sequence) + 1 != sequence_after(last))
     }
 
-    fn broken_link(
-        &self,
-        before: &HeaderEvidence,
-        next: &HeaderEvidence,
-    ) -> Result<(bool, u64), NoFault> {
+    fn broken_link(&self, before: &HeaderEvidence, next: &HeaderEvidence) -> Result<bool, NoFault> {
         self.standing(before)?;
         self.standing(next)?;
         let (one, two) = (&before.header, &next.header);
-        let is_fault = one.number.checked_add(1) == Some(two.number)
+        Ok(one.number.checked_add(1) == Some(two.number)
             && (u128::from(two.first_sequence) != sequence_after(one)
                 || two.previous_head != one.head
-                || two.sealed_at_ms < one.sealed_at_ms);
-        Ok((is_fault, one.number))
+                || two.sealed_at_ms < one.sealed_at_ms))
     }
 
-    fn broken_header(&self, evidence: &HeaderEvidence) -> Result<(bool, u64), NoFault> {
+    fn broken_header(&self, evidence: &HeaderEvidence) -> Result<bool, NoFault> {
         self.standing(evidence)?;
         let header = &evidence.header;
         let is_false_start = header.number == 0
@@ -243,14 +234,10 @@ impl Judge<'_> {
                 || header.previous_head != self.separator
                 || header.history != empty_root());
         let is_miscounted = header.count == 0 || header.count as usize > BATCH_ACTIONS_MAX;
-        Ok((is_false_start || is_miscounted, header.number))
+        Ok(is_false_start || is_miscounted)
     }
 
-    fn broken_chain(
-        &self,
-        evidence: &HeaderEvidence,
-        leaves: &[Hash],
-    ) -> Result<(bool, u64), NoFault> {
+    fn broken_chain(&self, evidence: &HeaderEvidence, leaves: &[Hash]) -> Result<bool, NoFault> {
         self.standing(evidence)?;
         let header = &evidence.header;
         if leaves.is_empty()
@@ -262,7 +249,7 @@ impl Judge<'_> {
         let head = leaves.iter().fold(header.previous_head, |head, leaf| {
             chain::next_head(&head, leaf)
         });
-        Ok((head != header.head, header.number))
+        Ok(head != header.head)
     }
 
     fn leaves(
@@ -270,11 +257,10 @@ impl Judge<'_> {
         first: &LeafEvidence,
         second: &LeafEvidence,
         contradict: impl Fn(&Leaf, &Leaf) -> bool,
-    ) -> Result<(bool, u64), NoFault> {
+    ) -> Result<bool, NoFault> {
         self.leaf(first)?;
         self.leaf(second)?;
-        let is_fault = contradict(&first.leaf, &second.leaf);
-        Ok((is_fault, first.batch.header.number))
+        Ok(contradict(&first.leaf, &second.leaf))
     }
 
     fn leaf(&self, evidence: &LeafEvidence) -> Result<(), NoFault> {

@@ -11,11 +11,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Hash;
 use crate::batch::BatchHeader;
+use crate::checkpoint::Checkpoint;
 use crate::eip712::Domain;
+use crate::hash::sha256;
 use crate::json::{Object, object};
 use crate::limits::{EVIDENCE_BYTES_MAX, EVIDENCE_PATH_MAX};
+use crate::{Hash, Id, Prefix};
 
 pub use check::{NoFault, Verdict, check};
 pub use opening::{NotAuthorised, Opening, check_authorised};
@@ -295,6 +297,34 @@ impl Evidence {
         named
     }
 
+    /// What it is about: the batch of the first header that it names, or the anchor of its first signed
+    /// checkpoint.
+    pub fn subject(&self) -> Id {
+        match self.first_checkpoint() {
+            Some(checkpoint) => checkpoint.anchor_id(),
+            None => Id::of_hash(Prefix::Batch, &self.headers()[0].header.hash()),
+        }
+    }
+
+    /// The number of the batch that it is about: of the first header that it names, or of the last batch
+    /// of its first signed checkpoint.
+    pub fn batch(&self) -> u64 {
+        match self.first_checkpoint() {
+            Some(checkpoint) => checkpoint.batches.saturating_sub(1),
+            None => self.headers()[0].header.number,
+        }
+    }
+
+    fn first_checkpoint(&self) -> Option<&Checkpoint> {
+        match self {
+            Self::ConflictingCheckpoints { first: signed, .. }
+            | Self::FalseCheckpoint { signed, .. }
+            | Self::FalseCheckpointHistory { signed, .. } => Some(&signed.checkpoint),
+            _ => None,
+        }
+    }
+
+    /// The headers that it stands on; none where it begins with a checkpoint.
     fn headers(&self) -> Vec<&HeaderEvidence> {
         match self {
             Self::ConflictingBatches { first, second } => vec![first, second],
@@ -380,6 +410,19 @@ impl EvidenceFile {
             return Err(EvidenceFileError::Version(file.version));
         }
         Ok(file)
+    }
+
+    /// The file in its normal form: compact JSON, members in their order.
+    ///
+    /// # Errors
+    /// Never for a file that was read or made here.
+    pub fn normal_form(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// SHA-256 of a normal form: what tells evidence apart.
+    pub fn digest_of(normal_form: &str) -> Hash {
+        sha256(normal_form.as_bytes())
     }
 
     /// Checks the evidence for the log that the caller trusts.

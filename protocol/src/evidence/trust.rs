@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::eip712::Domain;
+use crate::limits::SEQUENCER_KEYS_MAX;
 use crate::merkle::empty_root;
 use crate::{Address, Hash};
 
@@ -64,6 +65,15 @@ impl Trust {
             anchored: BTreeMap::from([(0, empty_root())]),
             evidence_age_s: 0,
             now_s: 0,
+        }
+    }
+
+    /// A log of whose keys one is known, but not its place in the contract's list: it stands at every
+    /// place.
+    pub fn of_known_key(domain: Domain, key: Address) -> Self {
+        Self {
+            keys: vec![KeyTerm::only(key); SEQUENCER_KEYS_MAX],
+            ..Self::new(domain, key)
         }
     }
 }
