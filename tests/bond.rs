@@ -34,7 +34,7 @@ use support::server::Setup;
 use support::{Rng, connect, eventually, free_port, http, register, template};
 
 /// How long the server may take for an answer, its pauses between looks included.
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 
 /// A server with a bond behind its log.
 struct Operated {

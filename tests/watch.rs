@@ -13,7 +13,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use kedge_chain::contract::bond::{CaseState, inclusion_case_id};
+use kedge_chain::contract::bond::{CaseState, action_case_id, inclusion_case_id};
 use kedge_chain::contract::{AnchorContract, AnchorState, anchor_calldata, transact};
 use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::transaction::FeePolicy;
@@ -229,6 +229,12 @@ async fn every_fault_is_found_and_costs_the_bond() {
     assert_eq!(bonded.anchor, domain().verifying_contract);
     bonded.block_time(0).await;
     bonded.raw("evm_setAutomine", json!([true])).await;
+    // The test logs have times of their own, which must not lie ahead of the chain's.
+    let time_s = START_MS / 1_000 + 200 * 24 * 60 * 60;
+    bonded
+        .raw("evm_setNextBlockTimestamp", json!([time_s]))
+        .await;
+    bonded.raw("evm_mine", json!([])).await;
     let mut tower = Tower {
         bonded,
         rpc_url: anvil.url(),
@@ -279,12 +285,23 @@ async fn every_fault_is_found_and_costs_the_bond() {
     }
     assert_eq!(tower.evidence(), Vec::<String>::new());
 
-    // A header that was signed and is served to nobody else: its anchoring is demanded, and the
-    // deadline costs the bond.
+    demands_cost_the_bond(&mut tower, &server, start, directory.path()).await;
+}
+
+/// What can't be proven is demanded, and a deadline without an answer costs the bond.
+async fn demands_cost_the_bond(
+    tower: &mut Tower,
+    server: &FaultyServer,
+    start: Value,
+    directory: &Path,
+) {
+    // A header that was signed and is served to nobody else: its anchoring is demanded.
+    tower.directory = directory.join("dropped");
     let mut show = Show::honest();
     let dropped = show.log.next(2);
     show.give_header(&dropped);
     tower.give(&show);
+    server.show(show);
     let case = inclusion_case_id(dropped.header.hash());
     let said = text(&tower.watch(&server.url).await);
     assert!(said.contains("demanded that batch 4 is anchored"), "{said}");
@@ -292,6 +309,23 @@ async fn every_fault_is_found_and_costs_the_bond() {
     assert!(!tower.is_frozen().await);
     tower.bonded.pass(TERMS.response_time_s).await;
     let said = text(&tower.watch(&server.url).await);
-    assert!(said.contains("not anchored in time"), "{said}");
+    assert!(said.contains("no answer in time"), "{said}");
+    assert!(tower.is_frozen().await);
+    tower.bonded.raw("evm_revert", json!([start])).await;
+
+    // An action that its signer never asked for: the request behind it is demanded.
+    tower.directory = directory.join("forged");
+    let show = Show::with_forged_action();
+    tower.anchor(&show).await;
+    let header = show.log.batch(0).header;
+    let case = action_case_id(header.hash(), show.log.batch(0).leaves[0].hash());
+    server.show(show);
+    let said = text(&tower.watch(&server.url).await);
+    assert!(said.contains("found unauthorised_action: "), "{said}");
+    assert!(said.contains("demanded the request of action 1"), "{said}");
+    assert_eq!(tower.bonded.state(case).await, CaseState::Open);
+    tower.bonded.pass(TERMS.response_time_s).await;
+    let said = text(&tower.watch(&server.url).await);
+    assert!(said.contains("no answer in time"), "{said}");
     assert!(tower.is_frozen().await);
 }

@@ -5,8 +5,10 @@
 //! rules of [`kedge_protocol::evidence::check()`]; only what these prove is reported. So a source
 //! that lies can make it look twice, and never accuse.
 
+mod finding;
+mod tree;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::convert::Infallible;
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
@@ -15,50 +17,11 @@ use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::evidence::{
     CheckpointEvidence, Evidence, HeaderEvidence, LeafEvidence, Trust, check,
 };
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
 use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::record::RequestRecord;
 
-/// The log tree over the batches that were followed.
-#[derive(Default)]
-struct Tree {
-    frontier: Frontier,
-    nodes: HashMap<(u32, u64), Hash>,
-}
-
-impl Nodes for Tree {
-    type Error = Infallible;
-
-    fn node(&self, level: u32, index: u64) -> Result<Hash, Infallible> {
-        Ok(self.nodes[&(level, index)])
-    }
-}
-
-impl Tree {
-    fn size(&self) -> u64 {
-        self.frontier.size()
-    }
-
-    fn append(&mut self, batch_hash: &Hash) {
-        for node in self.frontier.append(log_tree::leaf(batch_hash)) {
-            self.nodes.insert((node.level, node.index), node.hash);
-        }
-    }
-
-    fn root(&self, size: u64) -> Hash {
-        let Ok(root) = log_tree::root(self, size);
-        root
-    }
-
-    fn inclusion(&self, index: u64, size: u64) -> Vec<Hash> {
-        let Ok(path) = log_tree::inclusion_path(self, index, size);
-        path
-    }
-
-    fn consistency(&self, from: u64, to: u64) -> Vec<Hash> {
-        let Ok(path) = log_tree::consistency_path(self, from, to);
-        path
-    }
-}
+pub use finding::{Challenge, Finding, NotSigned};
+use tree::Tree;
 
 /// A header that the sequencer signed.
 #[derive(Clone, Copy)]
@@ -75,20 +38,6 @@ impl Known {
     fn header(&self) -> &BatchHeader {
         &self.batch.header
     }
-}
-
-/// Why something that was shown is no statement of this log's sequencer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is not signed by a key of this log's contract")]
-pub struct NotSigned;
-
-/// A fault that can be proven, or a header that the log should hold and does not.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Finding {
-    /// A fault.
-    Fault(Box<Evidence>),
-    /// A signed header that neither the served nor the anchored log holds: its anchoring can be demanded.
-    Missing(Box<SignedBatch>),
 }
 
 /// The watchtower's memory. It grows with the log: a few hundred bytes a batch, and as many an
@@ -109,6 +58,8 @@ pub struct Watchtower {
     actions: BTreeMap<u64, Vec<LeafEvidence>>,
     by_content: HashMap<Hash, LeafEvidence>,
     by_previous: HashMap<Hash, LeafEvidence>,
+    /// Actions that nobody asked for, until their batch is anchored.
+    unauthorised: Vec<LeafEvidence>,
     found: Vec<Finding>,
     reported: BTreeSet<Hash>,
 }
@@ -128,6 +79,7 @@ impl Watchtower {
             actions: BTreeMap::new(),
             by_content: HashMap::new(),
             by_previous: HashMap::new(),
+            unauthorised: Vec::new(),
             found: Vec::new(),
             reported: BTreeSet::new(),
         }
@@ -295,24 +247,39 @@ impl Watchtower {
         Ok(())
     }
 
-    /// Takes all actions of a batch whose leaves are known.
-    pub fn actions(
+    /// Takes a request as the operator serves it, with its batch and all the batch's leaves. What
+    /// does not lead to these leaves shows nothing.
+    pub fn request(
         &mut self,
         batch: &SignedBatch,
         leaves: &[Hash],
-        first_index: u32,
-        opened: &[(Leaf, Hash)],
+        record: &RequestRecord<'_>,
     ) -> Result<(), NotSigned> {
-        let fits = leaves.len() == batch.header.count as usize && !leaves.is_empty();
-        if !fits {
+        if leaves.len() != batch.header.count as usize || leaves.is_empty() {
             return Ok(());
         }
+        let hashes = record.hashes();
+        let is_authorised = record
+            .verify_signature_over(&self.separator, &hashes)
+            .is_ok()
+            && record.timestamp_ms <= record.head.deadline_s.saturating_mul(1_000);
         let tree = BatchTree::new(leaves);
-        for (index, (leaf, previous)) in (first_index..).zip(opened) {
+        let placed = record.placed(&hashes).into_iter().zip(&record.actions);
+        for (index, (leaf, action)) in (record.first_leaf_index..).zip(placed) {
             let place = index as usize;
-            if leaves.get(place) == Some(&leaf.hash()) {
-                self.action(batch, *leaf, index, tree.proof(&[place]), *previous)?;
+            if leaves.get(place) != Some(&leaf.hash()) {
+                continue;
             }
+            let path = tree.proof(&[place]);
+            if !is_authorised {
+                self.unauthorised.push(LeafEvidence {
+                    leaf,
+                    index,
+                    path: path.clone(),
+                    batch: self.see(batch, true)?.evidence(),
+                });
+            }
+            self.action(batch, leaf, index, path, action.previous_integrity)?;
         }
         Ok(())
     }
@@ -340,7 +307,9 @@ impl Watchtower {
     }
 
     /// Holds everything that was seen against the followed log and against what is anchored.
-    pub fn review(&mut self) {
+    /// `is_current` says that the log was followed to its end after everything else was given: only
+    /// then is a header missing that it does not hold.
+    pub fn review(&mut self, is_current: bool) {
         let anchored = self.anchored_reach();
         if let Some(anchored) = anchored {
             let reach = usize::try_from(anchored).unwrap_or(usize::MAX);
@@ -358,11 +327,12 @@ impl Watchtower {
             let number = known.header().number;
             let served = self.served(number);
             let is_served = served.is_some_and(|served| served.header() == known.header());
-            if !is_served && anchored.is_none_or(|batches| number >= batches) {
+            if is_current && !is_served && anchored.is_none_or(|batches| number >= batches) {
                 self.report_missing(&known);
             }
         }
         self.review_anchored();
+        self.review_unauthorised(anchored);
         let checkpoints: Vec<_> = self.checkpoints.values().flatten().copied().collect();
         for (signed, key_index) in checkpoints {
             self.review_checkpoint(&signed, key_index, anchored);
@@ -383,6 +353,27 @@ impl Watchtower {
             if let Some(known) = self.served(batches - 1) {
                 self.report_missing(&known);
             }
+        }
+    }
+
+    fn review_unauthorised(&mut self, anchored: Option<u64>) {
+        let reach = anchored.unwrap_or(0);
+        let is_held = |action: &LeafEvidence| {
+            let header = &action.batch.header;
+            let served = self.served(header.number);
+            header.number < reach && served.is_some_and(|served| served.header() == header)
+        };
+        let (held, waiting) = self.unauthorised.iter().cloned().partition(is_held);
+        self.unauthorised = waiting;
+        let held: Vec<LeafEvidence> = held;
+        for action in held {
+            let challenge = Challenge {
+                batch_path: self.tree.inclusion(action.batch.header.number, reach),
+                anchored_batches: reach,
+                action,
+            };
+            let id = challenge.action.leaf.hash();
+            self.report(id, Finding::Unauthorised(Box::new(challenge)));
         }
     }
 

@@ -10,12 +10,14 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use kedge_protocol::Hash;
+use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine};
 use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
+use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Hash, Id, Prefix};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -38,6 +40,8 @@ pub(crate) struct Show {
     pub(crate) checkpoint: SignedCheckpoint,
     /// What it gave to others: receipts, headers and checkpoints as they hold them.
     pub(crate) given: Vec<Value>,
+    /// The requests that it serves, behind their batches.
+    requests: Vec<RequestRecord<'static>>,
 }
 
 impl Show {
@@ -70,6 +74,59 @@ impl Show {
             served: 4,
             checkpoint,
             given: Vec::new(),
+            requests: Vec::new(),
+        }
+    }
+
+    /// A log of one anchored batch: a mint in somebody's name, which another key signed.
+    pub(crate) fn with_forged_action() -> Self {
+        let id = |prefix| Id {
+            prefix,
+            bytes: [3; 16],
+        };
+        let honest = SignedLog::default().next(1);
+        let mut record = RequestRecord {
+            batch_number: 0,
+            first_sequence: 1,
+            first_leaf_index: 0,
+            timestamp_ms: honest.leaves[0].timestamp_ms,
+            organization_id: id(Prefix::Organization),
+            wallet_id: id(Prefix::Wallet),
+            head: RequestHead {
+                signer: key(21).address(),
+                nonce: 1,
+                deadline_s: honest.header.sealed_at_ms,
+                atomic: false,
+            },
+            signature: key(22).sign(&Hash::ZERO),
+            salt_seed: Hash([4; 32]),
+            actions: vec![ActionRecord {
+                index: 0,
+                kind: Kind::of_text("mint").unwrap(),
+                target: id(Prefix::Template).to_string().into(),
+                payload: "{}".into(),
+                disclosed: None,
+                resource: id(Prefix::Object),
+                version: 1,
+                previous_integrity: Hash::ZERO,
+                previous_sequence: 0,
+            }],
+            failed: Vec::new(),
+        };
+        let hashes = record.action_hashes().unwrap();
+        let digest = record.head.digest(&domain().separator(), &hashes);
+        record.signature = key(22).sign(&digest);
+        let placed = record.placed(&record.hashes());
+        let mut log = SignedLog::default();
+        log.append(honest.with_leaf(0, |leaf| *leaf = placed[0]));
+        let checkpoint = log.checkpoint(1).sign(&domain().separator(), &sequencer());
+        Self {
+            log,
+            anchored: 1,
+            served: 1,
+            checkpoint,
+            given: Vec::new(),
+            requests: vec![record],
         }
     }
 
@@ -116,11 +173,15 @@ impl Show {
             organization_id: None,
             operators: Vec::new(),
         };
-        let batches = (from..self.served).map(|number| {
-            Line::Batch(BatchLine {
+        let batches = (from..self.served).flat_map(|number| {
+            let batch = Line::Batch(BatchLine {
                 batch: self.signed(number),
                 leaves: self.log.batch(number).leaf_hashes(),
-            })
+            });
+            let of_batch = |record: &&RequestRecord<'_>| record.batch_number == number;
+            let requests = self.requests.iter().filter(of_batch).cloned();
+            let requests = requests.map(|record| Line::Request(Box::new(record.into())));
+            std::iter::once(batch).chain(requests)
         });
         let lines = std::iter::once(Line::Log(first))
             .chain(batches)
@@ -148,7 +209,7 @@ impl FaultyServer {
                 let shown = Arc::clone(&serving);
                 let answer = service_fn(move |request| {
                     let answer: Bytes = answer(&shown.lock().unwrap(), &request);
-                    async move { Ok::<_, Infallible>(Response::new(Full::from(answer))) }
+                    async move { Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(answer))) }
                 });
                 let connection = hyper::server::conn::http1::Builder::new();
                 let served = connection.serve_connection(TokioIo::new(stream), answer);

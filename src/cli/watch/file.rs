@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kedge_chain::contract::bond::{
-    BondContract, BondTerms, CaseState, commit_calldata, commitment, demand_inclusion_calldata,
-    inclusion_case_id, report_calldata, settle_calldata,
+    AnchoredAction, BondContract, BondTerms, CaseState, action_case_id, challenge_action_calldata,
+    commit_calldata, commitment, demand_inclusion_calldata, inclusion_case_id, report_calldata,
+    settle_calldata,
 };
-use kedge_chain::contract::{AnchorState, evidence_calldata, transact_paying};
+use kedge_chain::contract::{AnchorState, TransactError, evidence_calldata, transact_paying};
 use kedge_chain::rpc::At;
 use kedge_chain::transaction::FeePolicy;
-use kedge_client::watchtower::Finding;
+use kedge_client::watchtower::{Challenge, Finding};
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::evidence::Evidence;
@@ -38,6 +39,8 @@ enum Subject {
     Report(Box<Evidence>),
     /// A signed header whose anchoring is demanded.
     Demand(Box<SignedBatch>),
+    /// An action that is challenged.
+    Challenge(Box<Challenge>),
 }
 
 /// A dispute, as it is stored.
@@ -53,6 +56,7 @@ impl Dispute {
             subject: match finding {
                 Finding::Fault(evidence) => Subject::Report(evidence.clone()),
                 Finding::Missing(batch) => Subject::Demand(batch.clone()),
+                Finding::Unauthorised(challenge) => Subject::Challenge(challenge.clone()),
             },
             salt: Hash(kedge_client::random::bytes()?),
         })
@@ -63,6 +67,44 @@ impl Dispute {
         match &self.subject {
             Subject::Report(evidence) => keccak(&evidence_calldata(evidence)),
             Subject::Demand(batch) => inclusion_case_id(batch.header.hash()),
+            Subject::Challenge(challenge) => {
+                let action = &challenge.action;
+                action_case_id(action.batch.header.hash(), action.leaf.hash())
+            }
+        }
+    }
+
+    /// What opens its case.
+    async fn opening(&self, contracts: &Contracts) -> Result<Vec<u8>, Failure> {
+        match &self.subject {
+            Subject::Report(evidence) => {
+                Ok(report_calldata(&evidence_calldata(evidence), self.salt))
+            }
+            Subject::Demand(batch) => {
+                let key_index = key_index(contracts, batch).await?;
+                Ok(demand_inclusion_calldata(batch, key_index, self.salt))
+            }
+            Subject::Challenge(challenge) => {
+                let action = AnchoredAction {
+                    anchored_batches: challenge.anchored_batches,
+                    header: &challenge.action.batch.header,
+                    leaf: &challenge.action.leaf,
+                    leaf_path: &challenge.action.path,
+                    batch_path: &challenge.batch_path,
+                };
+                Ok(challenge_action_calldata(&action, self.salt))
+            }
+        }
+    }
+
+    /// What is asked for, for people.
+    fn asked(&self) -> String {
+        match &self.subject {
+            Subject::Report(evidence) => evidence.fault().to_string(),
+            Subject::Demand(batch) => format!("that batch {} is anchored", batch.header.number),
+            Subject::Challenge(challenge) => {
+                format!("the request of action {}", challenge.action.leaf.sequence)
+            }
         }
     }
 }
@@ -73,6 +115,17 @@ pub(super) struct Filer {
     /// The first one is under way; all are stored.
     disputes: VecDeque<Dispute>,
     is_done: bool,
+}
+
+/// How far a dispute has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// Its commitment is too young.
+    Waits,
+    /// The bond took it.
+    Taken,
+    /// The bond refused it: somebody was faster, or it is too old.
+    Refused,
 }
 
 impl Filer {
@@ -152,22 +205,17 @@ impl Filer {
                 self.is_done = true;
                 return Ok(());
             }
-            let is_over = match &dispute.subject {
-                Subject::Report(evidence) => {
-                    let reveal = report_calldata(&evidence_calldata(evidence), dispute.salt);
-                    let shown = self.show(contracts, bond, terms, &dispute, reveal, 0, waits);
-                    let is_shown = shown.await?;
-                    if is_shown {
-                        let fault = evidence.fault();
-                        print_line(format_args!("proven {fault}: the bond is taken"))?;
-                        self.is_done = true;
-                    }
-                    is_shown
+            let is_over = if let Subject::Report(evidence) = &dispute.subject {
+                let shown = self.show(contracts, bond, terms, &dispute, 0, waits);
+                let shown = shown.await?;
+                if shown == Shown::Taken {
+                    let fault = evidence.fault();
+                    print_line(format_args!("proven {fault}: the bond is taken"))?;
+                    self.is_done = true;
                 }
-                Subject::Demand(batch) => {
-                    self.demand(contracts, bond, terms, &dispute, batch, waits)
-                        .await?
-                }
+                shown != Shown::Waits
+            } else {
+                self.demand(contracts, bond, terms, &dispute, waits).await?
             };
             if !is_over {
                 return Ok(());
@@ -178,65 +226,54 @@ impl Filer {
         Ok(())
     }
 
-    /// Demands a header's anchoring, and settles the case once its deadline is over; true at its end.
+    /// Opens a case, and settles it once its deadline is over; true at its end.
     async fn demand(
         &self,
         contracts: &Contracts,
         bond: &BondContract,
         terms: &BondTerms,
         dispute: &Dispute,
-        batch: &SignedBatch,
         waits: bool,
     ) -> Result<bool, Failure> {
-        let number = batch.header.number;
-        let id = inclusion_case_id(batch.header.hash());
+        let id = dispute.subject_hash();
+        let asked = dispute.asked();
         let mut case = bond.case(id, At::Latest).await.map_err(read_failure)?;
         if case.state == CaseState::None {
-            let key_index = self.key_index(contracts, batch).await?;
-            let reveal = demand_inclusion_calldata(batch, key_index, dispute.salt);
             let deposit_wei = bond.case_deposit_wei().await.map_err(read_failure)?;
-            let shown = self.show(contracts, bond, terms, dispute, reveal, deposit_wei, waits);
-            if !shown.await? {
-                return Ok(false);
+            let shown = self.show(contracts, bond, terms, dispute, deposit_wei, waits);
+            match shown.await? {
+                Shown::Waits => return Ok(false),
+                Shown::Refused => return Ok(true),
+                Shown::Taken => {}
             }
-            print_line(format_args!("demanded that batch {number} is anchored"))?;
+            print_line(format_args!("demanded {asked}"))?;
             case = bond.case(id, At::Latest).await.map_err(read_failure)?;
         }
         if case.state != CaseState::Open {
-            print_line(format_args!("the demand for batch {number} is over"))?;
+            print_line(format_args!("answered, or settled: {asked}"))?;
             return Ok(true);
         }
         if contracts.now_s().await? <= case.deadline_s {
             return Ok(false);
         }
-        self.send(bond, settle_calldata(id), 0).await?;
+        let settled = self.send(bond, settle_calldata(id), 0).await;
+        settled.map_err(Failure::refused)?;
         print_line(format_args!(
-            "batch {number} was not anchored in time: the bond is taken"
+            "no answer in time ({asked}): the bond is taken"
         ))?;
         Ok(true)
     }
 
-    async fn key_index(&self, contracts: &Contracts, batch: &SignedBatch) -> Result<u32, Failure> {
-        let digest = batch.header.digest(&contracts.domain.separator());
-        let signer = batch.signature.recover(&digest).map_err(Failure::refused)?;
-        let keys = contracts.anchor.key_terms().await.map_err(read_failure)?;
-        let place = keys.iter().position(|term| term.key == signer);
-        let place = place.and_then(|place| u32::try_from(place).ok());
-        place.ok_or_else(|| Failure::refused("the header is signed by no key of the contract"))
-    }
-
-    /// Commits, waits until the commitment is old enough, and shows; true once it is shown.
-    #[expect(clippy::too_many_arguments, reason = "one step of one dispute")]
+    /// Commits, waits until the commitment is old enough, and shows.
     async fn show(
         &self,
         contracts: &Contracts,
         bond: &BondContract,
         terms: &BondTerms,
         dispute: &Dispute,
-        reveal: Vec<u8>,
         value_wei: u128,
         waits: bool,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Shown, Failure> {
         let word = commitment(
             contracts.domain.chain_id,
             bond.address(),
@@ -246,17 +283,25 @@ impl Filer {
         );
         let mut since_s = bond.committed_at_s(word).await.map_err(read_failure)?;
         if since_s == 0 {
-            self.send(bond, commit_calldata(word), 0).await?;
+            let sent = self.send(bond, commit_calldata(word), 0).await;
+            sent.map_err(Failure::refused)?;
             since_s = bond.committed_at_s(word).await.map_err(read_failure)?;
         }
         while contracts.now_s().await? < since_s + terms.reveal_delay_s {
             if !waits {
-                return Ok(false);
+                return Ok(Shown::Waits);
             }
             tokio::time::sleep(POLL).await;
         }
-        self.send(bond, reveal, value_wei).await?;
-        Ok(true)
+        let opening = dispute.opening(contracts).await?;
+        match self.send(bond, opening, value_wei).await {
+            Ok(()) => Ok(Shown::Taken),
+            Err(TransactError::Reverted(why)) => {
+                print_line(format_args!("refused ({}): {why}", dispute.asked()))?;
+                Ok(Shown::Refused)
+            }
+            Err(error) => Err(Failure::refused(error)),
+        }
     }
 
     async fn send(
@@ -264,7 +309,7 @@ impl Filer {
         bond: &BondContract,
         data: Vec<u8>,
         value_wei: u128,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactError> {
         let fees = FeePolicy::default();
         let to = Some(bond.address());
         transact_paying(
@@ -278,6 +323,15 @@ impl Filer {
         )
         .await
         .map(|_| ())
-        .map_err(Failure::refused)
     }
+}
+
+/// The place in the contract's list of the key that signed a header.
+async fn key_index(contracts: &Contracts, batch: &SignedBatch) -> Result<u32, Failure> {
+    let digest = batch.header.digest(&contracts.domain.separator());
+    let signer = batch.signature.recover(&digest).map_err(Failure::refused)?;
+    let keys = contracts.anchor.key_terms().await.map_err(read_failure)?;
+    let place = keys.iter().position(|term| term.key == signer);
+    let place = place.and_then(|place| u32::try_from(place).ok());
+    place.ok_or_else(|| Failure::refused("the header is signed by no key of the contract"))
 }

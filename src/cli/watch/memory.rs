@@ -1,5 +1,5 @@
 //! What a watchtower keeps on disk: every header and checkpoint that it saw, what it was given, and
-//! the evidence that it found. Files are appended to and synced before anything is made of them.
+//! the evidence that it found. Files are appended to, and synced before anything is filed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -13,10 +13,8 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::evidence::EvidenceFile;
-use kedge_protocol::export::BatchLine;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptLeaf};
-use kedge_protocol::record::RequestRecord;
 use serde::{Deserialize, Serialize};
 
 use super::super::output::Failure;
@@ -141,6 +139,11 @@ impl Memory {
             write_line(&mut self.checkpoints, signed)?;
             self.kept_checkpoint = Some(*signed);
         }
+        Ok(())
+    }
+
+    /// Waits until what was kept is on disk.
+    pub(super) fn sync(&self) -> Result<(), Failure> {
         for file in [&self.batches, &self.checkpoints] {
             file.sync_data().map_err(Failure::refused)?;
         }
@@ -190,6 +193,10 @@ impl Memory {
             Finding::Missing(batch) => {
                 let json = serde_json::to_string_pretty(batch).map_err(Failure::refused)?;
                 ("missing_batch".to_owned(), json)
+            }
+            Finding::Unauthorised(challenge) => {
+                let json = serde_json::to_string_pretty(challenge).map_err(Failure::refused)?;
+                ("unauthorised_action".to_owned(), json)
             }
         };
         let id = kedge_protocol::hash::keccak(json.as_bytes()).to_string();
@@ -247,24 +254,5 @@ fn take(tower: &mut Watchtower, given: &Given) -> Result<(), NotSigned> {
         Given::Batch(receipt) => tower.header(&receipt.batch),
         Given::Header(batch) => tower.header(batch),
         Given::Checkpoint(signed) => tower.checkpoint(signed),
-    }
-}
-
-/// Takes the actions of a request, opened, with the leaves of their batch.
-pub(super) fn take_request(tower: &mut Watchtower, batch: &BatchLine, record: &RequestRecord<'_>) {
-    let placed = record.placed(&record.hashes());
-    let previous = record
-        .actions
-        .iter()
-        .map(|action| action.previous_integrity);
-    let opened: Vec<(Leaf, Hash)> = placed.into_iter().zip(previous).collect();
-    let taken = tower.actions(
-        &batch.batch,
-        &batch.leaves,
-        record.first_leaf_index,
-        &opened,
-    );
-    if let Err(error) = taken {
-        tracing::warn!(%error, "a request of another batch");
     }
 }

@@ -64,6 +64,8 @@ struct Watch {
     memory: Memory,
     filer: Option<Filer>,
     findings: usize,
+    /// Whether the log was read once by this process: what its requests show is not kept on disk.
+    has_read: bool,
 }
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
@@ -82,6 +84,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         memory,
         filer,
         findings: 0,
+        has_read: false,
     };
     loop {
         let looked = watch.round().await;
@@ -109,16 +112,17 @@ impl Watch {
         self.memory.take_given(&mut self.tower)?;
         // A server that does not answer must not keep what was found from being filed.
         let followed = self.follow().await;
-        self.tower.review();
+        self.memory.sync()?;
+        self.tower.review(followed.is_ok());
         for finding in self.tower.take_findings() {
             self.findings += 1;
             let file = self.memory.keep_finding(&self.contracts, &finding)?;
-            let (what, batch) = match &finding {
-                Finding::Fault(evidence) => (evidence.fault().text(), None),
-                Finding::Missing(batch) => ("missing_batch", Some(batch.header.number)),
+            let what = match &finding {
+                Finding::Fault(evidence) => evidence.fault().text(),
+                Finding::Missing(_) => "missing_batch",
+                Finding::Unauthorised(_) => "unauthorised_action",
             };
-            let batch = batch.map_or(String::new(), |number| format!(" {number}"));
-            print_line(format_args!("found {what}{batch}: {}", file.display()))?;
+            print_line(format_args!("found {what}: {}", file.display()))?;
             if let Some(filer) = &mut self.filer {
                 filer.queue(&finding)?;
             }
@@ -136,10 +140,16 @@ impl Watch {
             None => None,
         };
         let client = Client::builder(&self.args.url).connect().await?;
-        let from = self.tower.batches().saturating_sub(1);
+        let from = if token.is_some() && !self.has_read {
+            0
+        } else {
+            self.tower.batches().saturating_sub(1)
+        };
         let token = token.as_deref().map(str::trim);
         let mut export = client.export(from, token).await?;
-        self.read(&mut export).await
+        self.read(&mut export).await?;
+        self.has_read = true;
+        Ok(())
     }
 
     async fn read(&mut self, export: &mut Export) -> Result<(), Failure> {
@@ -160,7 +170,10 @@ impl Watch {
                 }
                 Line::Request(line) => {
                     if let (Some(batch), Some(record)) = (&last, line.into_record()) {
-                        memory::take_request(&mut self.tower, batch, &record);
+                        let (leaves, batch) = (&batch.leaves, &batch.batch);
+                        self.tower
+                            .request(batch, leaves, &record)
+                            .map_err(Failure::refused)?;
                     }
                 }
                 Line::Checkpoint(signed) => {
