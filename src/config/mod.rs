@@ -304,6 +304,11 @@ mod tests {
         assert!(validate(&dev()).is_ok());
         assert_eq!(option_of(&Config::default()), "chain_rpc_url");
         let config = Config {
+            bond_contract: Some(kedge_protocol::Address::ZERO),
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "bond_contract");
+        let config = Config {
             dev: false,
             ..dev()
         };
