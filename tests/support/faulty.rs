@@ -178,8 +178,8 @@ impl Show {
                 batch: self.signed(number),
                 leaves: self.log.batch(number).leaf_hashes(),
             });
-            let of_batch = |record: &&RequestRecord<'_>| record.batch_number == number;
-            let requests = self.requests.iter().filter(of_batch).cloned();
+            let requests = self.requests.iter().cloned();
+            let requests = requests.filter(move |record| record.batch_number == number);
             let requests = requests.map(|record| Line::Request(Box::new(record.into())));
             std::iter::once(batch).chain(requests)
         });

@@ -17,7 +17,7 @@ use kedge_protocol::proof::ProofFile;
 use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptLeaf};
 use serde::{Deserialize, Serialize};
 
-use super::super::output::Failure;
+use super::super::output::{Failure, print_error};
 use super::chain::Contracts;
 
 /// A file that a watchtower may be given.
@@ -161,17 +161,13 @@ impl Memory {
             }
             let path = entry.path();
             let text = fs::read_to_string(&path).map_err(|error| failed(&path, error))?;
-            match serde_json::from_str::<Given>(&text) {
-                Ok(given) => {
-                    if let Err(error) = take(tower, &given) {
-                        tracing::warn!(file = %path.display(), %error, "a given file says nothing");
-                    }
-                }
+            let Ok(given) = serde_json::from_str::<Given>(&text) else {
                 // It may be written just now: it is read again.
-                Err(_) => {
-                    tracing::warn!(file = %path.display(), "a given file is nothing that is known");
-                    continue;
-                }
+                print_error(&format!("{}: nothing that is known", path.display()));
+                continue;
+            };
+            if let Err(error) = take(tower, &given) {
+                print_error(&format!("{}: {error}", path.display()));
             }
             self.taken.insert(entry.file_name());
         }

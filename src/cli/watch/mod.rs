@@ -16,7 +16,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::export::Line;
 
 use super::key::KeyArgs;
-use super::output::{Failure, print_line};
+use super::output::{Failure, print_error, print_line};
 use super::trust::parse_domain;
 use chain::Contracts;
 use file::Filer;
@@ -93,10 +93,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             return watch.end();
         }
         if let Err(failure) = looked {
-            tracing::warn!(
-                why = failure.message(),
-                "a look failed; the next one is tried"
-            );
+            print_error(failure.message());
         }
         if watch.filer.as_ref().is_some_and(Filer::is_done) {
             return watch.end();
