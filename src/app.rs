@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::cors::Cors;
 use crate::cursor::Cursors;
+use crate::disputes::Recorder;
 use crate::error::{ApiError, NONCE_HIGHEST};
 use crate::events::Streams;
 use crate::files::Files;
@@ -74,6 +75,8 @@ pub struct App {
     pub requests: Arc<Semaphore>,
     /// Idempotency keys of requests under way.
     pub idempotency: InProgress,
+    /// Records verdicts.
+    pub disputes: Recorder,
     /// Seconds that a key is remembered.
     pub idempotency_key_s: u64,
     /// Signs the operator's actions, where there is a key for that.
@@ -154,6 +157,7 @@ impl App {
             long_reads: Arc::new(Semaphore::new(cores)),
             request_timeout: Duration::from_secs(config.request_timeout_s),
             idempotency: InProgress::default(),
+            disputes: Recorder::default(),
             idempotency_key_s: config.idempotency_key_s,
             webhooks: Sender::new(config)?,
             operator,

@@ -13,6 +13,7 @@ pub mod conditional;
 pub mod config;
 pub mod cors;
 pub mod cursor;
+pub mod disputes;
 pub mod endpoint;
 pub mod envelope;
 pub mod error;

@@ -5,16 +5,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_chain::responder::{Options as ResponderOptions, Responder};
 use kedge_chain::rpc::RpcClient;
 use kedge_chain::sender::{
     AnchorIntent, AnchorStatus as Status, IntentStore, OpenError, Options as SenderOptions, Sender,
     StoreError, StoredIntent, Update,
 };
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Hash, Id, log_tree};
+use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
+use crate::anchoring::AnchorReport;
+use crate::answering::{self, AnswerRows};
 use crate::engine::Engine;
 use crate::events::anchor_events;
 use crate::metric_definitions as metric;
@@ -34,17 +37,8 @@ pub struct AnchorOptions {
     pub interval_ms: u64,
     /// How often the chain is looked at while something is under way, milliseconds.
     pub poll_ms: u64,
-}
-
-/// What came of being asked to anchor now.
-#[derive(Clone, Debug)]
-pub struct AnchorReport {
-    /// The anchor's number; `None` where nothing is new since the last one.
-    pub number: Option<u64>,
-    /// Its identifier.
-    pub id: Option<Id>,
-    /// How many batches it covers.
-    pub batches: u64,
+    /// The bond whose cases are answered, if the log has one.
+    pub responder: Option<ResponderOptions>,
 }
 
 /// What the anchor actor is told.
@@ -61,8 +55,9 @@ pub(crate) enum AnchorMessage {
 pub(crate) struct AnchorActor;
 
 pub(crate) struct AnchorState {
-    engine: Engine,
-    sender: Sender<Rows>,
+    pub(crate) engine: Engine,
+    pub(crate) sender: Sender<Rows>,
+    pub(crate) responder: Option<Responder<AnswerRows>>,
     sequencer_key: Arc<SigningKey>,
     interval_ms: u64,
     last_begun_ms: u64,
@@ -72,12 +67,12 @@ pub(crate) struct AnchorState {
 }
 
 /// The sender's intents, kept in the rows of their anchors.
-struct Rows {
+pub(crate) struct Rows {
     engine: Engine,
     contract: kedge_protocol::Address,
 }
 
-fn store_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+pub(crate) fn store_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
     StoreError(Box::new(error))
 }
 
@@ -185,10 +180,18 @@ pub(crate) async fn start(
         engine: engine.clone(),
         contract: options.sender.contract,
     };
+    let responder = match options.responder {
+        Some(responding) => {
+            let (key, rpc) = (options.key.clone(), options.rpc.clone());
+            Some(answering::open(engine, responding, key, rpc).await?)
+        }
+        None => None,
+    };
     let sender = Sender::open(options.sender, options.key, options.rpc, rows).await?;
     let state = AnchorState {
         engine: engine.clone(),
         sender,
+        responder,
         sequencer_key,
         interval_ms: options.interval_ms,
         last_begun_ms: engine.now_ms(),
@@ -253,6 +256,10 @@ impl Actor for AnchorActor {
 impl AnchorState {
     async fn tick(&mut self) -> Result<(), StoreError> {
         let now_ms = self.engine.now_ms();
+        if self.respond(now_ms).await {
+            // An answer has a deadline and an anchor has none: the nonce is the answer's.
+            return self.record_lag(now_ms);
+        }
         let due = now_ms >= self.last_begun_ms + self.interval_ms || !self.asked.is_empty();
         if (due || !self.chain_compared) && self.sender.is_ready() {
             self.begin(now_ms, due).await?;
@@ -331,8 +338,17 @@ impl AnchorState {
         })
     }
 
+    /// Anchors at the next tick.
+    pub(crate) fn anchor_soon(&mut self) {
+        self.last_begun_ms = 0;
+    }
+
     /// Why this store does not lead to a checkpoint that the chain holds, if it does not.
-    fn contradiction(&self, batches: u64, history: Hash) -> Result<Option<String>, StoreError> {
+    pub(crate) fn contradiction(
+        &self,
+        batches: u64,
+        history: Hash,
+    ) -> Result<Option<String>, StoreError> {
         let published = self.engine.published();
         let leads = batches <= published.head.batches
             && log_tree::root(&published.snapshot, batches).map_err(store_error)? == history;
@@ -354,7 +370,7 @@ impl AnchorState {
             return Err(why);
         }
         self.engine.resume();
-        self.last_begun_ms = 0;
+        self.anchor_soon();
         Ok(latest.batches)
     }
 
@@ -452,7 +468,7 @@ impl AnchorState {
         if matches!(update.status, Status::Finalized | Status::Failed) {
             tracing::info!(batches = update.batches, status = ?row.status, "anchor ended");
             if update.status == Status::Failed {
-                self.last_begun_ms = 0;
+                self.anchor_soon();
             }
         }
         self.store(before, row).await?;

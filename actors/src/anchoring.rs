@@ -4,15 +4,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_protocol::Hash;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::{Hash, Id};
 use ractor::{Actor, ActorRef};
 
-use crate::anchor::{self, AnchorMessage, AnchorOptions, AnchorReport};
+use crate::anchor::{self, AnchorMessage, AnchorOptions};
 use crate::engine::{Engine, locked};
 
 /// How long a caller waits for an anchor to be on its way.
 const ANCHOR_NOW_MAX: Duration = Duration::from_secs(30);
+
+/// What came of being asked to anchor now.
+#[derive(Clone, Debug)]
+pub struct AnchorReport {
+    /// The anchor's number; `None` where nothing is new since the last one.
+    pub number: Option<u64>,
+    /// Its identifier.
+    pub id: Option<Id>,
+    /// How many batches it covers.
+    pub batches: u64,
+}
 
 impl Engine {
     /// The signed checkpoint of the newest head.

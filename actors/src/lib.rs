@@ -6,6 +6,7 @@
 mod admission;
 mod anchor;
 mod anchoring;
+mod answering;
 pub mod api;
 mod committer;
 mod directory;
@@ -33,7 +34,8 @@ mod work;
 mod world;
 mod writer;
 
-pub use anchor::{AnchorOptions, AnchorReport};
+pub use anchor::AnchorOptions;
+pub use anchoring::AnchorReport;
 pub use api::{
     ActionOutcome, Asker, Done, Expected, Keep, Made, NewSecret, Outcome, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,

@@ -105,6 +105,7 @@ pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
         Image::ApiKey(key) => group.put_api_key(key),
         Image::Webhook(webhook) => group.put_webhook(webhook),
         Image::File(file) => group.put_file(file),
+        Image::Dispute(dispute) => group.put_dispute(dispute),
         Image::Invitation(invitation) => group.put_invitation(invitation),
     }
 }

@@ -9,6 +9,7 @@ pub mod contract;
 mod convert;
 pub mod embedded;
 pub mod metric_definitions;
+pub mod responder;
 pub mod rpc;
 pub mod sender;
 pub mod transaction;

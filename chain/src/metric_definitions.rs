@@ -1,6 +1,6 @@
 //! Names and meanings of this crate's metrics, in one place.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Requests to the Ethereum node, by `method` and `outcome`.
 pub const RPC_REQUESTS_TOTAL: &str = "kedge_chain_rpc_requests_total";
@@ -18,6 +18,18 @@ pub const ANCHOR_INTENTS_OPEN: &str = "kedge_anchor_intents_open";
 pub const ANCHOR_HELD: &str = "kedge_anchor_held";
 /// Failed steps of the sender since the last good one; above 0 the node is in trouble.
 pub const ANCHOR_STEP_FAILURES: &str = "kedge_anchor_step_failures";
+/// Cases of the bond that wait for an answer of this operator.
+pub const BOND_CASES_OPEN: &str = "kedge_bond_cases_open";
+/// Open cases that the log has no answer to.
+pub const BOND_CASES_UNANSWERABLE: &str = "kedge_bond_cases_unanswerable";
+/// Seconds until the nearest deadline of an open case; the whole time for an answer while there is none.
+pub const BOND_DEADLINE_SECONDS: &str = "kedge_bond_deadline_seconds";
+/// Answers to cases, by `outcome`: one of `BOND_OUTCOMES`.
+pub const BOND_ANSWERS_TOTAL: &str = "kedge_bond_answers_total";
+/// 1 once a fault was proven and the anchor contract is frozen.
+pub const BOND_FROZEN: &str = "kedge_bond_frozen";
+/// Looks at the bond that failed since the last good one.
+pub const BOND_LOOK_FAILURES: &str = "kedge_bond_look_failures";
 /// Height of the embedded chain.
 pub const EMBEDDED_BLOCK_NUMBER: &str = "kedge_embedded_chain_block_number";
 /// Requests that the embedded chain answered, by `outcome`.
@@ -32,6 +44,16 @@ const ANCHOR_OUTCOMES: [&str; 7] = [
     "finalized",
     "reorged",
     "failed",
+];
+
+/// What may become of an answer.
+const BOND_OUTCOMES: [&str; 6] = [
+    "sent",
+    "bumped",
+    "refused",
+    "answered",
+    "finalized",
+    "missed",
 ];
 
 /// Describes every metric to the recorder; call it once, after the recorder is installed.
@@ -60,6 +82,28 @@ pub fn describe() {
         ANCHOR_STEP_FAILURES,
         "Failed steps of the anchor sender since the last good one"
     );
+    describe_gauge!(
+        BOND_CASES_OPEN,
+        "Cases of the bond that wait for an answer of this operator"
+    );
+    describe_gauge!(
+        BOND_CASES_UNANSWERABLE,
+        "Open cases of the bond that the log has no answer to"
+    );
+    describe_gauge!(
+        BOND_DEADLINE_SECONDS,
+        Unit::Seconds,
+        "Time until the nearest deadline of an open case"
+    );
+    describe_counter!(BOND_ANSWERS_TOTAL, "What became of answers to cases");
+    describe_gauge!(
+        BOND_FROZEN,
+        "1 once a fault was proven and the anchor contract is frozen"
+    );
+    describe_gauge!(
+        BOND_LOOK_FAILURES,
+        "Looks at the bond that failed since the last good one"
+    );
     describe_gauge!(EMBEDDED_BLOCK_NUMBER, "Height of the embedded chain");
     describe_counter!(
         EMBEDDED_REQUESTS_TOTAL,
@@ -68,5 +112,18 @@ pub fn describe() {
     // A counter that appears with its first event has no rate for that event.
     for outcome in ANCHOR_OUTCOMES {
         counter!(ANCHOR_TRANSACTIONS_TOTAL, "outcome" => outcome).increment(0);
+    }
+    // A log without a bond has no cases.
+    for name in [
+        BOND_CASES_OPEN,
+        BOND_CASES_UNANSWERABLE,
+        BOND_DEADLINE_SECONDS,
+        BOND_FROZEN,
+        BOND_LOOK_FAILURES,
+    ] {
+        gauge!(name).set(0.0);
+    }
+    for outcome in BOND_OUTCOMES {
+        counter!(BOND_ANSWERS_TOTAL, "outcome" => outcome).increment(0);
     }
 }

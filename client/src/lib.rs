@@ -45,6 +45,7 @@ mod template;
 mod transport;
 mod verify;
 mod watch;
+pub mod watchtower;
 mod webhooks;
 
 pub use account::{Account, Registration};

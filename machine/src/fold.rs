@@ -10,7 +10,7 @@ use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{
-    ApiKey, File, Invitation, Object, Organization, Trace, Variation, Wallet, Webhook,
+    ApiKey, Dispute, File, Invitation, Object, Organization, Trace, Variation, Wallet, Webhook,
 };
 use kedge_protocol::{Address, Id, Prefix};
 
@@ -80,6 +80,8 @@ pub struct State {
     pub webhooks: IdMap<Id, Webhook>,
     /// Files by identifier.
     pub files: IdMap<Id, File>,
+    /// Disputes by identifier.
+    pub disputes: IdMap<Id, Dispute>,
     /// Invitations by identifier.
     pub invitations: IdMap<Id, Invitation>,
     /// The keys that the operator signs with.
@@ -378,6 +380,9 @@ impl State {
             }
             Image::File(file) => {
                 self.files.insert(file.id, file);
+            }
+            Image::Dispute(dispute) => {
+                self.disputes.insert(dispute.id, dispute);
             }
             Image::Invitation(invitation) => {
                 self.invitations.insert(invitation.id, invitation);

@@ -2,7 +2,8 @@
 
 use kedge_protocol::Id;
 use kedge_protocol::resource::{
-    ApiKey, File, Invitation, Object, Organization, Template, Trace, Variation, Wallet, Webhook,
+    ApiKey, Dispute, File, Invitation, Object, Organization, Template, Trace, Variation, Wallet,
+    Webhook,
 };
 
 /// A resource after an action.
@@ -26,6 +27,8 @@ pub enum Image {
     File(File),
     /// An invitation.
     Invitation(Invitation),
+    /// A dispute.
+    Dispute(Dispute),
 }
 
 impl Image {
@@ -41,6 +44,7 @@ impl Image {
             Self::Webhook(webhook) => webhook.id,
             Self::File(file) => file.id,
             Self::Invitation(invitation) => invitation.id,
+            Self::Dispute(dispute) => dispute.id,
         }
     }
 
@@ -55,6 +59,7 @@ impl Image {
             Self::ApiKey(key) => Some(&key.trace),
             Self::Webhook(webhook) => Some(&webhook.trace),
             Self::File(file) => Some(&file.trace),
+            Self::Dispute(dispute) => Some(&dispute.trace),
             Self::Variation(_) | Self::Invitation(_) => None,
         }
     }
@@ -70,6 +75,7 @@ impl Image {
             Self::ApiKey(key) => key.trace.place(sequence, timestamp_ms),
             Self::Webhook(webhook) => webhook.trace.place(sequence, timestamp_ms),
             Self::File(file) => file.trace.place(sequence, timestamp_ms),
+            Self::Dispute(dispute) => dispute.trace.place(sequence, timestamp_ms),
             Self::Variation(variation) => {
                 variation.created_sequence = sequence;
                 variation.created_at_ms = timestamp_ms;

@@ -4,6 +4,7 @@
 
 pub mod api_key;
 pub mod compiled;
+pub mod dispute;
 pub mod event;
 pub mod file;
 pub mod fold;

@@ -8,7 +8,7 @@ use crate::image::Image;
 use crate::refusal::Refusal;
 use crate::sequencer::Key;
 use crate::world::{Caller, Input, OPERATOR, World};
-use crate::{api_key, file, organization, template, wallet, webhook};
+use crate::{api_key, dispute, file, organization, template, wallet, webhook};
 
 /// What an action would do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -199,7 +199,7 @@ fn place<W: World>(
     Ok(Key::place(caller.organization_id, of, held.made))
 }
 
-/// Keys, webhooks and files: what needs nothing but itself.
+/// Keys, webhooks, files and disputes: what needs nothing but itself.
 fn decide_record(
     kind: &Kind,
     base: Option<&Image>,
@@ -225,6 +225,7 @@ fn decide_record(
         (Kind::SystemWebhookOff, Some(Image::Webhook(before))) => {
             Image::Webhook(webhook::switch_off(before, input)?)
         }
+        (Kind::SystemVerdict, None) => Image::Dispute(dispute::decided(caller, input)?),
         (Kind::FileCreate, None) => Image::File(file::create(caller, input)?),
         _ => {
             return Err(Refusal::Forbidden(

@@ -126,6 +126,8 @@ kinds! {
     OrgRole = 51, "org.role";
     /// The operator sets an organization's tier.
     SystemTier = 60, "system.tier";
+    /// The operator's server records the verdict of a dispute.
+    SystemVerdict = 61, "system.verdict";
     /// The operator's server switches a webhook off.
     SystemWebhookOff = 62, "system.webhook_off";
 }
@@ -143,7 +145,10 @@ fn is_custom(text: &str) -> bool {
 impl Kind {
     /// True for the operator's own kinds, which the operator's key signs.
     pub fn is_system(&self) -> bool {
-        matches!(self, Self::SystemTier | Self::SystemWebhookOff)
+        matches!(
+            self,
+            Self::SystemTier | Self::SystemVerdict | Self::SystemWebhookOff
+        )
     }
 
     /// True for the kinds that the action bus takes.

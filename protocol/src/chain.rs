@@ -1,5 +1,7 @@
 //! The hash chain (layer 2): what an action hashes to, and how each extends the last.
 
+use serde::{Deserialize, Serialize};
+
 use crate::action::ActionWords;
 use crate::address::Address;
 use crate::hash::{Hash, keccak, sha256};
@@ -60,7 +62,8 @@ pub fn next_integrities<'a>(links: impl Iterator<Item = (&'a Hash, &'a Hash)>) -
 }
 
 /// What a leaf is made of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Leaf {
     /// The action's place in the log, from 1, dense.
     pub sequence: u64,

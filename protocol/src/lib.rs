@@ -1,5 +1,5 @@
-//! The Kedge protocol, layers 1 to 3: everything that a client, the server and a verifier must
-//! agree on to the last bit. `docs/PROTOCOL.md` is the prose; this crate is the code of it.
+//! The Kedge protocol, layers 1 to 3, and the evidence of faults of layer 5: everything that a client,
+//! the server and a verifier must agree on to the last bit. `docs/PROTOCOL.md` is the prose; this crate is the code of it.
 //!
 //! Pure: no I/O, no clock, no randomness, no threads. A verifier can be built from it anywhere.
 
@@ -10,6 +10,7 @@ pub mod chain;
 pub mod checkpoint;
 pub mod eip712;
 pub mod event;
+pub mod evidence;
 pub mod export;
 pub mod hash;
 pub mod ids;

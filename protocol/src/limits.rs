@@ -119,6 +119,12 @@ pub const SEARCH_PATH_KEYS_MAX: usize = 16;
 pub const SEARCH_TEMPLATES_MAX: usize = 32;
 /// Levels of a Merkle tree over u64-many leaves.
 pub const TREE_LEVELS_MAX: usize = 64;
+/// Hashes of a path or a consistency proof in evidence: one a level, and one that both trees share.
+pub const EVIDENCE_PATH_MAX: usize = TREE_LEVELS_MAX + 1;
+/// Sequencer keys of one log: a place in the contract's list beyond these is no key's.
+pub const SEQUENCER_KEYS_MAX: usize = 1_024;
+/// Bytes of an evidence file: two opened leaves with their headers, or all leaves of a batch.
+pub const EVIDENCE_BYTES_MAX: usize = 128 * 1024;
 
 const _: () = {
     assert!(
@@ -146,6 +152,7 @@ const _: () = {
         INDEXED_NUMBER_DIGITS_MAX.is_multiple_of(2),
         "digits are kept in pairs"
     );
+    assert!(EVIDENCE_BYTES_MAX < BODY_BYTES_MAX);
     assert!(SEARCH_DEPTH_MAX < JSON_DEPTH_MAX);
     assert!(SEARCH_ROWS_MAX >= 10 * PAGE_ITEMS_MAX);
     assert!(SEARCH_BYTES_MAX >= 16 * OBJECT_PROPERTIES_BYTES_MAX);

@@ -407,6 +407,23 @@ pub struct File {
     pub trace: Trace,
 }
 
+/// A dispute that was decided: evidence of a fault, and what it shows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Dispute {
+    /// Its identifier.
+    pub id: Id,
+    /// The organization that brought it.
+    pub organization_id: Id,
+    /// What it is about: the batch that the evidence names first, or its checkpoint's anchor.
+    pub subject_id: Id,
+    /// SHA-256 of the evidence in its normal form.
+    pub evidence_digest: Hash,
+    /// The verdict as the log holds it: compact JSON, the evidence included.
+    pub verdict: String,
+    /// Its place in its history and the log.
+    pub trace: Trace,
+}
+
 /// An invitation to an organization. Its identifier is that of the action that made it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Invitation {

@@ -8,14 +8,16 @@ use kedge_chain::contract::{
 use kedge_chain::rpc::{Endpoint, Options, RpcClient};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
+use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 
+use super::bond;
 use super::key::KeyArgs;
 use super::output::{Failure, columns, print, print_json};
 use super::trust::read_failure;
 
 /// How long a transaction may take to be mined, in milliseconds.
-const PATIENCE_MS: u64 = 10 * 60 * 1000;
+pub(crate) const PATIENCE_MS: u64 = 10 * 60 * 1000;
 
 #[derive(Args)]
 pub(crate) struct ChainArgs {
@@ -27,6 +29,20 @@ pub(crate) struct ChainArgs {
     json: bool,
     #[command(flatten)]
     key: KeyArgs,
+}
+
+impl ChainArgs {
+    pub(crate) fn key(&self) -> Result<SigningKey, Failure> {
+        self.key.read()
+    }
+
+    pub(crate) fn client(&self) -> RpcClient {
+        RpcClient::new(self.rpc.clone(), Options::default())
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
 }
 
 #[derive(Subcommand)]
@@ -46,6 +62,13 @@ pub(crate) enum Command {
         #[command(flatten)]
         chain: ChainArgs,
     },
+    /// Deploy a judge and a bond beside an anchor contract, and name the bond there.
+    ///
+    /// The terms are fixed for the bond's life: its withdrawal delay has to be longer than the times to
+    /// challenge, to answer and to reveal together.
+    Bond(bond::DeployArgs),
+    /// Say how an anchor contract's bond stands.
+    BondStatus(bond::StatusArgs),
     /// Give the contract to another owner, in two steps.
     ///
     /// First the owner names the next one with --to, then that one takes it with --accept. Between the
@@ -73,6 +96,8 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
             domain_contract,
             chain,
         } => run_deploy(chain, sequencer, owner, domain_contract).await,
+        Command::Bond(args) => bond::run_deploy(args).await,
+        Command::BondStatus(args) => bond::run_status(args).await,
         Command::Handover {
             contract,
             to,

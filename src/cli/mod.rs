@@ -4,6 +4,7 @@
 //! or invalid, 2 wrong usage.
 
 mod admin;
+mod bond;
 mod contract;
 mod demo;
 mod init;
@@ -13,6 +14,7 @@ mod serve;
 mod sign;
 mod trust;
 mod verify;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -49,10 +51,16 @@ enum Command {
     /// Verify a receipt, a proof file or a data directory.
     #[command(subcommand)]
     Verify(verify::Command),
+    /// Watch a log: keep what its sequencer signs, prove the faults, and file them on the chain.
+    ///
+    /// Follows the server's export and the contracts. Every header and checkpoint that is signed is
+    /// kept and held against all others, and so is what is given to it. A fault that can be proven
+    /// is written to a file of evidence; with --report it is shown to the operator's bond.
+    Watch(watch::Args),
     /// Make and look at signing keys.
     #[command(subcommand)]
     Keys(key::Command),
-    /// Deploy the anchor contract, or hand it over.
+    /// Deploy the anchor contract and its bond, or hand it over.
     #[command(subcommand)]
     Contract(contract::Command),
     /// Tell a running server what to do, over its admin socket.
@@ -82,6 +90,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Demo(args) => in_runtime(demo::run(args)),
         Command::Sign(args) => in_runtime(sign::run(args)),
         Command::Verify(command) => in_runtime(verify::run(command)),
+        Command::Watch(args) => in_runtime(watch::run(args)),
         Command::Keys(command) => key::run(command),
         Command::Contract(command) => in_runtime(contract::run(command)),
         Command::Admin(command) => in_runtime(admin::run(command)),

@@ -144,7 +144,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 32] = [
+    let ranges: [(&'static str, u64, u64, u64); 34] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
         ("requests_min", config.requests_min as u64, 1, 1 << 20),
@@ -231,6 +231,8 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
             1 << 16,
         ),
         ("wal_bytes_max", config.wal_bytes_max, 1 << 20, 1 << 40),
+        ("bond_poll_s", config.bond_poll_s, 1, 60 * 60),
+        ("bond_max_fee_gwei", config.bond_max_fee_gwei, 1, 1_000_000),
         (
             "anchor_interval_s",
             config.anchor_interval_s,
@@ -258,6 +260,10 @@ fn chain(config: &Config) -> Result<(), ConfigError> {
         ChainMode::Embedded if !config.embedded_chain_listen.ip().is_loopback() => Err(wrong(
             "embedded_chain_listen",
             "must be a loopback address: the embedded chain's keys are public",
+        )),
+        ChainMode::Embedded if config.bond_contract.is_some() => Err(wrong(
+            "bond_contract",
+            "the embedded chain has no bond; set chain = \"rpc\"",
         )),
         ChainMode::Embedded => Ok(()),
         ChainMode::Rpc => {
@@ -300,6 +306,11 @@ mod tests {
     fn errors_name_the_option() {
         assert!(validate(&dev()).is_ok());
         assert_eq!(option_of(&Config::default()), "chain_rpc_url");
+        let config = Config {
+            bond_contract: Some(kedge_protocol::Address::ZERO),
+            ..dev()
+        };
+        assert_eq!(option_of(&config), "bond_contract");
         let config = Config {
             dev: false,
             ..dev()

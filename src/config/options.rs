@@ -252,6 +252,14 @@ options! {
         /// File with the key that pays for anchoring: `0x` and 64 hex digits.
         /// `KEDGE_ANCHOR_KEY` may hold the key itself instead.
         anchor_key_file: Option<PathBuf> = None;
+        /// The operator's bond behind `chain_contract`. Set: what it asks of the operator is
+        /// answered before the deadline, paid for by the anchors' key.
+        bond_contract: Option<Address> = None;
+        /// Seconds between looks at the bond while nothing is open.
+        bond_poll_s: u64 = 60;
+        /// The most that an answer offers for a unit of gas, in gwei. An answer that comes too late
+        /// costs the bond, so this is far above an anchor's ceiling.
+        bond_max_fee_gwei: u64 = 2_000;
         /// Seconds between anchors.
         anchor_interval_s: u64 = 900;
         /// Blocks on top of a transaction's own until it counts as confirmed.

@@ -5,6 +5,7 @@ mod accounts;
 mod bodies;
 mod bus;
 mod codes;
+mod disputes;
 mod docs;
 mod log;
 mod objects;
@@ -340,6 +341,7 @@ mod tests {
             "/webhooks/{id}/deliveries/{delivery_id}/redeliver",
             "/objects/search",
             "/objects/count",
+            "/disputes",
         ];
         for endpoint in TABLE.iter() {
             let changes = endpoint.method != Method::GET && !unsigned.contains(&endpoint.path);
@@ -378,6 +380,8 @@ mod tests {
             "GET /ebus/events events.read",
             "DELETE /webhooks/{id} webhooks.delete",
             "POST /webhooks/{id}/test webhooks.update",
+            "POST /disputes batches.create",
+            "GET /disputes/{id} batches.read",
         ] {
             assert!(
                 names.iter().any(|name| name == expected),

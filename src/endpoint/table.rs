@@ -8,8 +8,8 @@ use super::Auth::Bearer;
 use super::LimitClass::Tier;
 use super::docs::Doc;
 use super::{
-    Endpoint, Parameter, Signs, accounts, bus, log, objects, organization, schema, service,
-    templates, transfers, webhooks,
+    Endpoint, Parameter, Signs, accounts, bus, disputes, log, objects, organization, schema,
+    service, templates, transfers, webhooks,
 };
 use crate::routes;
 
@@ -66,6 +66,7 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     table.extend(transfers::rows());
     table.extend(webhooks::rows());
     table.extend(log::rows());
+    table.extend(disputes::rows());
     table.extend(service::rows());
     table
 });

@@ -12,6 +12,7 @@ use crate::views::scalars::id_pattern;
 const PATH_IDS: &[(&str, Named)] = &[
     ("/templates/", Named::Id(Prefix::Template)),
     ("/objects/", Named::Id(Prefix::Object)),
+    ("/disputes/", Named::Id(Prefix::Dispute)),
     ("/files/", Named::Id(Prefix::File)),
     ("/api-keys/", Named::Id(Prefix::Key)),
     ("/webhooks/{id}/deliveries/", Named::Id(Prefix::Delivery)),

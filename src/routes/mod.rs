@@ -4,6 +4,7 @@ pub mod actions;
 pub mod anchors;
 pub mod batches;
 pub mod bus;
+pub mod disputes;
 pub mod events;
 pub mod export;
 pub mod files;

@@ -1,7 +1,9 @@
 //! Anchoring, as the server starts and asks it.
 
 use kedge_actors::{AnchorOptions, Engine};
+use kedge_chain::responder::Options as ResponderOptions;
 use kedge_chain::sender::Options as SenderOptions;
+use kedge_chain::transaction::FeePolicy;
 use kedge_storage::AnchorRow;
 use serde_json::{Map, Value, json};
 
@@ -13,6 +15,31 @@ use crate::views::log::AnchorView;
 const POLL_MS: u64 = 4_000;
 /// How often the embedded chain is looked at, milliseconds.
 const EMBEDDED_POLL_MS: u64 = 250;
+
+/// The longest pause after looks at the bond that failed, milliseconds.
+const LOOK_BACKOFF_MS_MAX: u64 = 60_000;
+
+/// How the bond's cases are answered, if the log has a bond.
+fn responder(config: &Config, chain: &Chain) -> Option<ResponderOptions> {
+    let anchor = SenderOptions::new(
+        chain.domain().chain_id,
+        chain.contract(),
+        chain.domain().separator(),
+    );
+    Some(ResponderOptions {
+        chain_id: anchor.chain_id,
+        bond: config.bond_contract?,
+        anchor: anchor.contract,
+        fee_policy: FeePolicy {
+            max_fee_ceiling_wei: u128::from(config.bond_max_fee_gwei) * 1_000_000_000,
+            ..anchor.fee_policy
+        },
+        bump_after_ms: anchor.bump_after_ms,
+        finality_fallback_depth: anchor.finality_fallback_depth,
+        look_ms: config.bond_poll_s * 1_000,
+        backoff_ms_max: LOOK_BACKOFF_MS_MAX,
+    })
+}
 
 /// The anchors of a running server.
 #[derive(Clone)]
@@ -43,6 +70,7 @@ impl Anchoring {
             rpc: chain.rpc().clone(),
             interval_ms: config.anchor_interval_s * 1_000,
             poll_ms,
+            responder: responder(config, chain),
         };
         engine.start_anchoring(options).await?;
         Ok(Self {

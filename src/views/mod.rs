@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod action;
+pub mod dispute;
 pub mod event;
 pub mod log;
 pub mod preview;

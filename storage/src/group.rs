@@ -9,7 +9,7 @@ use kedge_protocol::log_tree::NewNode;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{
-    ApiKey, File, Invitation, Organization, Template, Variation, Wallet, Webhook,
+    ApiKey, Dispute, File, Invitation, Organization, Template, Variation, Wallet, Webhook,
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -25,10 +25,11 @@ use crate::tables::deliveries::{
 use crate::tables::events::{EventRow, StoredEvent, event_key, position_bytes};
 use crate::tables::meta::{self, HeadRow, LogHead};
 use crate::tables::records::{
-    ApiKeyRow, FileRow, IdempotencyRow, InvitationRow, SecretRow, WebhookRow, secret_key,
+    ApiKeyRow, DisputeRow, FileRow, IdempotencyRow, InvitationRow, SecretRow, WebhookRow,
+    secret_key,
 };
 use crate::tables::templates::{TemplateRow, VariationRow};
-use crate::tables::{self, Table, list_key, log, lookup, name_key};
+use crate::tables::{self, Table, evidence_key, list_key, log, lookup, name_key};
 
 use writes::Writes;
 
@@ -115,6 +116,13 @@ pub enum SideWrite {
     Operators(Vec<Address>),
     /// Stores an anchor as it stands.
     Anchor(AnchorRow),
+    /// Stores what was sent to answer a case of the bond, or forgets it.
+    BondAnswer {
+        /// The case.
+        case: Hash,
+        /// The responder's own format; `None` forgets it.
+        sent: Option<Vec<u8>>,
+    },
     /// Sets how many requests an organization has sent today.
     Usage {
         /// The organization.
@@ -326,6 +334,20 @@ impl Group {
         self.put_listed(kind, &file.organization_id, created, &file.id);
     }
 
+    /// A dispute, its place in its organization's list, and by which evidence it is found again.
+    pub fn put_dispute(&mut self, dispute: &Dispute) {
+        let subject_id = dispute.subject_id.to_string();
+        self.put_with(Table::Disputes, &dispute.id.bytes, |out| {
+            encode_into(out, &DisputeRow::of(dispute, &subject_id));
+        });
+        let organization = &dispute.organization_id;
+        let created = dispute.trace.created_sequence;
+        let kind = lookup::DISPUTES_OF_ORGANIZATION;
+        self.put_listed(kind, organization, created, &dispute.id);
+        let key = evidence_key(organization, &dispute.evidence_digest);
+        self.put(Table::Lookup, &key, &dispute.id.bytes);
+    }
+
     /// An invitation, and its place in its organization's list.
     pub fn put_invitation(&mut self, invitation: &Invitation) {
         self.put_with(Table::Invitations, &invitation.id.bytes, |out| {
@@ -456,6 +478,11 @@ impl Group {
                 let covered = anchors::batches_key(row.checkpoint.checkpoint.batches, row.number);
                 self.put(Table::Anchors, &covered, &number);
             }
+            SideWrite::BondAnswer {
+                case,
+                sent: Some(sent),
+            } => self.put(Table::BondAnswers, &case.0, &sent),
+            SideWrite::BondAnswer { case, sent: None } => self.delete(Table::BondAnswers, &case.0),
             SideWrite::Usage {
                 organization,
                 usage,

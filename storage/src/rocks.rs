@@ -121,9 +121,11 @@ fn shape(table: Table) -> Shape {
         | Table::ApiKeys
         | Table::Webhooks
         | Table::Files
+        | Table::Disputes
         | Table::Invitations
         | Table::Deliveries
-        | Table::Anchors => (true, true, 4),
+        | Table::Anchors
+        | Table::BondAnswers => (true, true, 4),
         Table::Actions
         | Table::BatchIds
         | Table::Lookup

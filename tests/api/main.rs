@@ -6,10 +6,13 @@ mod accounts;
 mod bad_input;
 mod caller;
 mod client;
+mod disputes;
 mod event_stream;
 mod events;
 mod export;
 mod files;
+#[path = "../support/forgery.rs"]
+mod forgery;
 mod harness;
 mod history;
 mod idempotency;

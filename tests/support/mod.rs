@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 pub(crate) mod anvil;
+pub(crate) mod bonded;
 pub(crate) mod http;
 pub(crate) mod ledger;
 mod ports;

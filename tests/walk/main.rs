@@ -7,6 +7,8 @@
 #[path = "../api/caller.rs"]
 #[allow(dead_code, reason = "this binary takes the parts that it needs")]
 mod caller;
+#[path = "../support/forgery.rs"]
+mod forgery;
 #[path = "../api/harness.rs"]
 #[allow(
     dead_code,

@@ -109,6 +109,7 @@ impl Row {
             ("/ebus/actions", "act"),
             ("/batches", "bat"),
             ("/anchors", "anc"),
+            ("/disputes", "dsp"),
             ("/files", "fil"),
             ("/webhooks", "whk"),
         ];

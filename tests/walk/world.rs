@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::ask::{Ask, Got, send};
+use crate::forgery;
 use crate::harness::{Caller, Server};
 use crate::row::Row;
 
@@ -50,6 +51,7 @@ pub(crate) struct World {
     pub(crate) key: String,
     pub(crate) bobs_key: String,
     pub(crate) file: String,
+    pub(crate) dispute: String,
     pub(crate) webhook: String,
     pub(crate) delivery: String,
     pub(crate) batch: String,
@@ -159,6 +161,10 @@ impl World {
         headers.push(ann.bearer());
         let file = send(&server, "POST", &file, &headers).await;
         let file = text(&file.json(), "id");
+        let evidence = forgery::json(&forgery::equivocation(&server).await).to_string();
+        let (path, credentials) = ("/disputes", [ann.bearer()]);
+        let dispute = server.call("POST", path, &credentials, &evidence).await;
+        let dispute = text(&dispute.expect(201).body, "id");
         let path = format!("/webhooks/{webhook}/deliveries");
         let delivery = text(&first_of(&server, &ann, &path).await, "id");
         let batch = text(&first_of(&server, &ann, "/batches").await, "id");
@@ -177,6 +183,7 @@ impl World {
             key,
             bobs_key,
             file,
+            dispute,
             webhook,
             delivery,
             batch,

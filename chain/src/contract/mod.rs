@@ -1,53 +1,32 @@
 //! The binding of the anchor contract: its ABI, encoding and decoding.
 //!
-//! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in.
+//! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in. The bond beside it is in
+//! [`bond`].
 
+mod artifact;
+pub mod bond;
 mod deploy;
+mod evidence;
 mod reader;
 mod revert;
 mod transact;
 
-use std::sync::LazyLock;
-
-use ethers_core::abi::{Abi, Function, RawLog, Token};
+use ethers_core::abi::Token;
 use ethers_core::types::{Log, U256};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::{Address, Hash};
-use serde::Deserialize;
 
 use crate::convert::{h160, h256};
+use artifact::ANCHOR;
 
 pub use deploy::{DeployOptions, Deployment, Ensured, deploy, ensure_deployed, is_deployed};
-pub use reader::{AnchorContract, AnchoredRecord, LatestCheckpoint, ReadError};
+pub use evidence::{evidence_calldata, judge_function, proven_word};
+pub use reader::{AnchorContract, AnchorState, AnchoredRecord, LatestCheckpoint, ReadError};
 pub use revert::decode_revert;
-pub use transact::{MinedTransaction, TransactError, transact};
-
-const ARTIFACT: &str = include_str!("../../../contracts/artifacts/KedgeAnchor.json");
-
-#[derive(Deserialize)]
-struct Artifact {
-    abi: Abi,
-    bytecode: ethers_core::types::Bytes,
-}
-
-static CONTRACT: LazyLock<Artifact> = LazyLock::new(|| {
-    serde_json::from_str(ARTIFACT).expect("the artifact is valid; a test reads it")
-});
-
-fn abi() -> &'static Abi {
-    &CONTRACT.abi
-}
-
-fn function(name: &str) -> &'static Function {
-    abi()
-        .function(name)
-        .expect("the artifact has the function; a test encodes each one")
-}
+pub use transact::{MinedTransaction, TransactError, transact, transact_paying};
 
 fn encode(name: &str, arguments: &[Token]) -> Vec<u8> {
-    function(name)
-        .encode_input(arguments)
-        .expect("the arguments have the artifact's types; a test encodes each call")
+    ANCHOR.encode(name, arguments)
 }
 
 fn number(value: u64) -> Token {
@@ -74,11 +53,7 @@ pub fn deployment_data(
         account(sequencer_key),
         account(domain_contract.unwrap_or(Address::ZERO)),
     ];
-    abi()
-        .constructor()
-        .expect("the artifact has a constructor; a test deploys it")
-        .encode_input(CONTRACT.bytecode.to_vec(), &arguments)
-        .expect("the arguments have the constructor's types; a test deploys it")
+    ANCHOR.deployment(&arguments)
 }
 
 /// Calldata of `anchor`: the checkpoint, the sequencer's signature, and the RFC 9162 proof that it
@@ -113,6 +88,16 @@ pub fn accept_ownership_calldata() -> Vec<u8> {
     encode("acceptOwnership", &[])
 }
 
+/// Calldata of `nameBond`: `bond` becomes the contract that may freeze this one. Once.
+pub fn name_bond_calldata(bond: Address) -> Vec<u8> {
+    encode("nameBond", &[account(bond)])
+}
+
+/// Calldata of `retire`: the log is handed over to `successor`.
+pub fn retire_calldata(successor: Address) -> Vec<u8> {
+    encode("retire", &[account(successor)])
+}
+
 /// Calldata of `pause`: anchoring stops.
 pub fn pause_calldata() -> Vec<u8> {
     encode("pause", &[])
@@ -138,34 +123,20 @@ pub struct AnchoredEvent {
 
 /// The first topic of an `Anchored` event.
 pub fn anchored_topic() -> Hash {
-    Hash(anchored().signature().0)
-}
-
-fn anchored() -> &'static ethers_core::abi::Event {
-    abi()
-        .event("Anchored")
-        .expect("the artifact has the event; a test decodes it")
+    Hash(ANCHOR.event("Anchored").signature().0)
 }
 
 /// Reads an `Anchored` event; `None` if the log is another event, or is not in a block yet.
 pub fn decode_anchored(log: &Log) -> Option<AnchoredEvent> {
-    let raw = RawLog {
-        topics: log.topics.clone(),
-        data: log.data.to_vec(),
-    };
-    let parsed = anchored().parse_log(raw).ok()?;
-    let param = |name: &str| {
-        let found = parsed.params.iter().find(|param| param.name == name);
-        found.map(|param| param.value.clone())
-    };
+    let values = ANCHOR.read_event("Anchored", log)?;
     Some(AnchoredEvent {
         checkpoint: Checkpoint {
-            batches: to_number(param("batches")?)?,
-            sequence: to_number(param("sequence")?)?,
-            head: to_hash(param("head")?)?,
-            history: to_hash(param("history")?)?,
-            state: to_hash(param("state")?)?,
-            issued_at_ms: to_number(param("issuedAt")?)?,
+            batches: values.get("batches", to_number)?,
+            sequence: values.get("sequence", to_number)?,
+            head: values.get("head", to_hash)?,
+            history: values.get("history", to_hash)?,
+            state: values.get("state", to_hash)?,
+            issued_at_ms: values.get("issuedAt", to_number)?,
         },
         tx_hash: Hash(log.transaction_hash?.0),
         block_number: log.block_number?.as_u64(),
@@ -178,6 +149,10 @@ fn anchored_topics(batches: u64) -> Vec<Option<ethers_core::types::H256>> {
     let mut word = [0; 32];
     word[24..].copy_from_slice(&batches.to_be_bytes());
     vec![Some(h256(anchored_topic())), Some(h256(Hash(word)))]
+}
+
+fn to_wei(token: Token) -> Option<u128> {
+    u128::try_from(token.into_uint()?).ok()
 }
 
 fn to_number(token: Token) -> Option<u64> {
@@ -219,15 +194,20 @@ mod tests {
                 transfer_ownership_calldata(Address([1; 20])),
             ),
             ("acceptOwnership", accept_ownership_calldata()),
+            ("nameBond", name_bond_calldata(Address([1; 20]))),
+            ("retire", retire_calldata(Address([1; 20]))),
             ("pause", pause_calldata()),
             ("unpause", unpause_calldata()),
         ];
         for (name, data) in calls {
-            assert_eq!(data[..4], function(name).short_signature(), "{name}");
+            assert_eq!(data[..4], ANCHOR.function(name).short_signature(), "{name}");
         }
         let data = deployment_data(Address([1; 20]), Address([2; 20]), None);
-        assert_eq!(data.len(), CONTRACT.bytecode.len() + 96);
-        assert!(data.starts_with(&CONTRACT.bytecode));
+        let longer = deployment_data(Address([1; 20]), Address([2; 20]), Some(Address([3; 20])));
+        assert_eq!(data.len(), longer.len());
+        let arguments = data.len() - 96;
+        assert_eq!(data[..arguments], longer[..arguments]);
+        assert_eq!(longer[longer.len() - 20..], [3; 20]);
     }
 
     #[test]

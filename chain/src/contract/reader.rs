@@ -3,12 +3,13 @@
 use ethers_core::abi::Token;
 use ethers_core::types::Bytes;
 use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::evidence::KeyTerm;
 use kedge_protocol::{Address, Hash};
 use thiserror::Error;
 
 use super::{
-    AnchoredEvent, anchored_topics, decode_anchored, encode, function, number, to_address, to_hash,
-    to_number,
+    AnchoredEvent, anchored_topics, artifact::ANCHOR, decode_anchored, encode, number, to_address,
+    to_hash, to_number,
 };
 use crate::convert::h160;
 use crate::rpc::{At, CallRequest, LogFilter, RpcClient, RpcError};
@@ -27,6 +28,27 @@ pub enum ReadError {
         /// What was called.
         function: &'static str,
     },
+    /// What came is no answer of a bond.
+    #[error("{address} did not answer `{function}` as a bond does")]
+    NotABond {
+        /// Where it was looked for.
+        address: Address,
+        /// What was called.
+        function: &'static str,
+    },
+}
+
+/// Whether the contract takes checkpoints; a pause comes on top.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnchorState {
+    /// It does.
+    Open,
+    /// Not yet: the contract before it is not retired.
+    Waiting,
+    /// Not any more: a later contract goes on.
+    Retired,
+    /// Not any more: a fault was proven.
+    Frozen,
 }
 
 /// The last checkpoint that the contract took; before the first one, the empty log's start.
@@ -90,7 +112,8 @@ impl AnchorContract {
             ..CallRequest::default()
         };
         let output = self.rpc.call(&call, at).await?;
-        function(name)
+        ANCHOR
+            .function(name)
             .decode_output(&output)
             .map_err(|_| self.not_an_anchor(name))
     }
@@ -171,6 +194,59 @@ impl AnchorContract {
     pub async fn paused(&self) -> Result<bool, ReadError> {
         self.read_one("paused", &[], At::Latest, Token::into_bool)
             .await
+    }
+
+    /// Whether checkpoints are taken.
+    pub async fn state(&self) -> Result<AnchorState, ReadError> {
+        let convert = |token| match to_number(token)? {
+            0 => Some(AnchorState::Open),
+            1 => Some(AnchorState::Waiting),
+            2 => Some(AnchorState::Retired),
+            3 => Some(AnchorState::Frozen),
+            _ => None,
+        };
+        self.read_one("status", &[], At::Latest, convert).await
+    }
+
+    /// The contract that holds the operator's bond; the zero address while there is none.
+    pub async fn bond(&self) -> Result<Address, ReadError> {
+        self.read_one("bond", &[], At::Latest, to_address).await
+    }
+
+    /// The keys that there have been, those of planned rotations included, in order.
+    pub async fn key_terms(&self) -> Result<Vec<KeyTerm>, ReadError> {
+        let count = self
+            .read_one("sequencerKeyCount", &[], At::Latest, to_number)
+            .await?;
+        let convert = |token: Token| {
+            let [key, from, until, replaced, closed] =
+                <[Token; 5]>::try_from(token.into_tuple()?).ok()?;
+            Some(KeyTerm {
+                key: to_address(key)?,
+                from_batch: to_number(from)?,
+                until_batch: to_number(until)?,
+                replaced_at_s: to_number(replaced)?,
+                closed_at_s: to_number(closed)?,
+            })
+        };
+        let mut terms = Vec::new();
+        for index in 0..count {
+            let arguments = [number(index)];
+            terms.push(
+                self.read_one("keyTerm", &arguments, At::Latest, convert)
+                    .await?,
+            );
+        }
+        Ok(terms)
+    }
+
+    /// The batches that this contract answers for: from the first number and below the second.
+    pub async fn coverage(&self) -> Result<(u64, u64), ReadError> {
+        let tokens = self.read("coverage", &[], At::Latest).await?;
+        let decoded = <[Token; 2]>::try_from(tokens)
+            .ok()
+            .and_then(|[from, until]| Some((to_number(from)?, to_number(until)?)));
+        decoded.ok_or_else(|| self.not_an_anchor("coverage"))
     }
 
     /// The key that signs batch `batch`.

@@ -2,9 +2,9 @@
 
 use ethers_core::abi::{ParamType, Token, decode};
 
-use super::abi;
+use super::artifact::{ANCHOR, BOND, JUDGE};
 
-/// What the contract said when it reverted: its custom errors with their arguments, Solidity's
+/// What a contract said when it reverted: the anchor's, the bond's or the judge's custom errors with their arguments, Solidity's
 /// `Error(string)` and `Panic(uint256)`, or the bytes themselves.
 pub fn decode_revert(data: &[u8]) -> String {
     if data.is_empty() {
@@ -17,8 +17,9 @@ pub fn decode_revert(data: &[u8]) -> String {
 
 fn custom_error(data: &[u8]) -> Option<String> {
     let (selector, arguments) = data.split_first_chunk::<4>()?;
-    let error = abi()
-        .errors()
+    let error = [&ANCHOR, &BOND, &JUDGE]
+        .into_iter()
+        .flat_map(|artifact| artifact.abi().errors())
         .find(|error| error.signature().0[..4] == selector[..])?;
     let values = error.decode(arguments).ok()?;
     let arguments: Vec<String> = error
@@ -63,7 +64,10 @@ mod tests {
     use super::*;
 
     fn with_selector(name: &str, arguments: &[Token]) -> Vec<u8> {
-        let error = abi().errors().find(|error| error.name == name).unwrap();
+        let mut errors = [&ANCHOR, &BOND]
+            .into_iter()
+            .flat_map(|artifact| artifact.abi().errors());
+        let error = errors.find(|error| error.name == name).unwrap();
         let mut data = error.signature().0[..4].to_vec();
         data.extend(encode(arguments));
         data
@@ -79,6 +83,10 @@ mod tests {
         assert_eq!(
             decode_revert(&with_selector("EnforcedPause", &[])),
             "EnforcedPause()"
+        );
+        assert_eq!(
+            decode_revert(&with_selector("WindowOpen", &[Token::Uint(7.into())])),
+            "WindowOpen(closedAt: 7)"
         );
     }
 

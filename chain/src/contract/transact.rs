@@ -55,10 +55,24 @@ pub async fn transact(
     fee_policy: &FeePolicy,
     patience_ms: u64,
 ) -> Result<MinedTransaction, TransactError> {
+    transact_paying(rpc, key, to, data, 0, fee_policy, patience_ms).await
+}
+
+/// As [`transact`], with `value_wei` going along.
+pub async fn transact_paying(
+    rpc: &RpcClient,
+    key: &SigningKey,
+    to: Option<Address>,
+    data: Vec<u8>,
+    value_wei: u128,
+    fee_policy: &FeePolicy,
+    patience_ms: u64,
+) -> Result<MinedTransaction, TransactError> {
     let call = CallRequest {
         from: Some(h160(key.address())),
         to: to.map(h160),
         data: Some(Bytes::from(data.clone())),
+        value: (value_wei > 0).then(|| value_wei.into()),
         gas: None,
     };
     let gas = rpc.estimate_gas(&call).await.map_err(refusal)?;
@@ -70,6 +84,7 @@ pub async fn transact(
         fees: fee_policy.first_offer(&history),
         gas_limit: gas + gas / 5,
         to,
+        value_wei,
         data,
     }
     .sign(key);

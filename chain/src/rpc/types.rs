@@ -67,6 +67,9 @@ pub struct CallRequest {
     /// The calldata.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Bytes>,
+    /// What goes along, in wei; nothing if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<U256>,
     /// The gas limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gas: Option<U256>,

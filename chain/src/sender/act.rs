@@ -401,7 +401,7 @@ impl<S: IntentStore> Sender<S> {
             from: Some(h160(self.key.address())),
             to: Some(h160(self.options.contract)),
             data: Some(Bytes::from(self.calldata(index))),
-            gas: None,
+            ..CallRequest::default()
         }
     }
 
@@ -412,6 +412,7 @@ impl<S: IntentStore> Sender<S> {
             fees: own.fees,
             gas_limit: own.gas_limit,
             to: Some(self.options.contract),
+            value_wei: 0,
             data: self.calldata(index),
         }
         .sign(&self.key)

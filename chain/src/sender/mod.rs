@@ -26,7 +26,7 @@ use thiserror::Error;
 use crate::contract::{AnchorContract, LatestCheckpoint, ReadError};
 use crate::metric_definitions::{ANCHOR_HELD, ANCHOR_INTENTS_OPEN, ANCHOR_STEP_FAILURES};
 use crate::rpc::{At, RpcClient, RpcError};
-use crate::transaction::{FeePolicy, FeePolicyError};
+use crate::transaction::{FeePolicy, FeePolicyError, Fees};
 use decide::{Memory, Rules};
 
 pub use intent::{AnchorIntent, Attempt, Inclusion, Outcome, OwnAttempt, StoredIntent};
@@ -216,6 +216,14 @@ impl<S: IntentStore> Sender<S> {
     /// Whether [`Sender::submit`] would take a larger intent now.
     pub fn is_ready(&self) -> bool {
         self.under_way().is_none()
+    }
+
+    /// What the transaction offers that is out without being in a block.
+    pub fn offer_under_way(&self) -> Option<Fees> {
+        let batches = self.under_way()?;
+        let mut open = self.open.iter();
+        let tracked = open.find(|tracked| tracked.stored.intent.batches() == batches)?;
+        tracked.stored.last_own().map(|(_, own)| own.fees)
     }
 
     /// The intent whose transaction is out without being in a block.

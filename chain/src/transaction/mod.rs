@@ -30,6 +30,8 @@ pub struct TransactionRequest {
     pub gas_limit: u64,
     /// The contract that is called; `None` deploys `data`.
     pub to: Option<Address>,
+    /// What goes along, in wei.
+    pub value_wei: u128,
     /// Calldata, or the deployment code with its arguments.
     pub data: Vec<u8>,
 }
@@ -67,7 +69,7 @@ impl TransactionRequest {
             .max_fee_per_gas(self.fees.max_fee_per_gas_wei)
             .max_priority_fee_per_gas(self.fees.max_priority_fee_per_gas_wei)
             .gas(self.gas_limit)
-            .value(0)
+            .value(self.value_wei)
             .data(self.data.clone());
         if let Some(to) = self.to {
             request = request.to(h160(to));
@@ -97,6 +99,7 @@ mod tests {
             },
             gas_limit: 120_000,
             to: Some(Address([0x11; 20])),
+            value_wei: 5,
             data: vec![1, 2, 3],
         }
     }
@@ -114,6 +117,7 @@ mod tests {
         let expected = request().to_ethers();
         assert_eq!(decoded.nonce, expected.nonce);
         assert_eq!(decoded.data, expected.data);
+        assert_eq!(decoded.value, Some(5.into()));
         assert_eq!(decoded.max_fee_per_gas, expected.max_fee_per_gas);
         assert_eq!(request().sign(&key), signed);
     }

@@ -54,6 +54,7 @@ fn transfer(nonce: u64) -> TransactionRequest {
         },
         gas_limit: 21_000,
         to: Some(owner().address()),
+        value_wei: 0,
         data: Vec::new(),
     }
 }

@@ -31,6 +31,7 @@ async fn chain_with_history(directory: &TempDir) -> (Vec<Value>, u64) {
             },
             gas_limit: 300_000,
             to: Some(contract),
+            value_wei: 0,
             data: anchor_calldata(&intent.signed, &intent.proof),
         }
         .sign(&payer());

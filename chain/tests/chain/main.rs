@@ -4,9 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod bond;
 mod embedded;
 mod journal;
 mod parity;
+mod responder;
 mod rpc_client;
 mod sender_life;
 mod sender_trouble;

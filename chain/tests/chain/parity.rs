@@ -139,6 +139,7 @@ fn request(nonce: u64, to: Option<Address>, data: Vec<u8>) -> TransactionRequest
         },
         gas_limit: 5_000_000,
         to,
+        value_wei: 0,
         data,
     }
 }

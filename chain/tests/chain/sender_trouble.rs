@@ -57,6 +57,7 @@ async fn send(rpc: &RpcClient, key: &SigningKey, nonce: u64, to: Address, data: 
         },
         gas_limit: 400_000,
         to: Some(to),
+        value_wei: 0,
         data,
     }
     .sign(key);

@@ -2,6 +2,7 @@
 //! caller trusts, and whole data directories.
 
 mod data;
+mod evidence;
 mod export;
 
 use std::io::Read;
@@ -49,6 +50,11 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Verify evidence of a fault: whether the sequencer signed or anchored what contradicts itself.
+    ///
+    /// With --rpc the contract tells its keys and its checkpoints; without, --checkpoint gives the
+    /// checkpoints that the evidence names.
+    Evidence(evidence::Args),
     /// Verify a data directory: recompute every hash and signature, and replay the log.
     ///
     /// Names the first sequence that does not hold, and says what was checked. --checks leaves out what
@@ -79,6 +85,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
             let rows = check_proof(&proof, &trust.resolve().await?).await?;
             report(&rows, json)
         }
+        Command::Evidence(args) => evidence::run(args).await,
         Command::Data(args) => data::run(args).await,
         Command::Export(args) => export::run(args).await,
     }

@@ -3,6 +3,7 @@
 
 pub(super) mod accounts;
 pub(super) mod bus;
+pub(super) mod disputes;
 pub(super) mod events;
 pub(super) mod files;
 pub(super) mod keys;

@@ -1,4 +1,4 @@
-//! Anchors.
+//! Anchors, and answers to cases of the bond.
 
 use kedge_protocol::{Id, Prefix};
 use rocksdb::Direction;
@@ -67,5 +67,11 @@ impl Snapshot {
             }
         }
         Ok(None)
+    }
+
+    /// What was sent to answer cases of the bond, in the responder's own format; in no order.
+    pub fn bond_answers(&self) -> Result<Vec<Vec<u8>>, ReadError> {
+        let rows = self.raw_rows(Table::BondAnswers);
+        rows.map(|row| Ok(row?.1.to_vec())).collect()
     }
 }

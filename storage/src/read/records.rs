@@ -1,15 +1,15 @@
-//! API keys, webhooks, files, invitations, secrets, the operator's addresses.
+//! API keys, webhooks, files, disputes, invitations, secrets, the operator's addresses.
 
-use kedge_protocol::resource::{ApiKey, File, Invitation, Webhook};
-use kedge_protocol::{Address, Id, Prefix};
+use kedge_protocol::resource::{ApiKey, Dispute, File, Invitation, Webhook};
+use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use super::Page;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::records::{
-    ApiKeyRow, FileRow, InvitationRow, SecretRow, WebhookRow, secret_key,
+    ApiKeyRow, DisputeRow, FileRow, InvitationRow, SecretRow, WebhookRow, secret_key,
 };
-use crate::tables::{Table, lookup, meta};
+use crate::tables::{Table, evidence_key, id, lookup, meta};
 
 fn api_key(id: [u8; 16], bytes: &[u8]) -> Result<ApiKey, CodecError> {
     codec::decode::<ApiKeyRow<'_>>(bytes)?.into_key(id)
@@ -21,6 +21,10 @@ pub(super) fn webhook(id: [u8; 16], bytes: &[u8]) -> Result<Webhook, CodecError>
 
 fn file(id: [u8; 16], bytes: &[u8]) -> Result<File, CodecError> {
     Ok(codec::decode::<FileRow<'_>>(bytes)?.into_file(id))
+}
+
+fn dispute(id: [u8; 16], bytes: &[u8]) -> Result<Dispute, CodecError> {
+    codec::decode::<DisputeRow<'_>>(bytes)?.into_dispute(id)
 }
 
 fn invitation(id: [u8; 16], bytes: &[u8]) -> Result<Invitation, CodecError> {
@@ -72,6 +76,30 @@ impl Snapshot {
                 .and_then(|id| file(id, &value))
                 .map_err(ReadError::row(Table::Files, &key))
         })
+    }
+
+    /// A dispute.
+    pub fn dispute(&self, id: Id) -> Result<Option<Dispute>, ReadError> {
+        self.by_id(Table::Disputes, Prefix::Dispute, id, dispute)
+    }
+
+    /// A page of an organization's disputes; the cursor is the creation sequence.
+    pub fn disputes(&self, organization: Id, page: Page) -> Result<Vec<Dispute>, ReadError> {
+        let kind = lookup::DISPUTES_OF_ORGANIZATION;
+        let ids = self.list_ids(Table::Lookup, kind, &organization, page)?;
+        self.listed(Table::Disputes, &ids, dispute)
+    }
+
+    /// The newest dispute that an organization brought with this evidence.
+    pub fn dispute_of_evidence(
+        &self,
+        organization: Id,
+        digest: &Hash,
+    ) -> Result<Option<Dispute>, ReadError> {
+        match self.lookup(&evidence_key(&organization, digest))? {
+            None => Ok(None),
+            Some(key) => self.dispute(id(Prefix::Dispute, key)),
+        }
     }
 
     /// An invitation; used ones are there too.

@@ -16,7 +16,7 @@ pub(crate) mod templates;
 #[cfg(test)]
 mod tests;
 
-use kedge_protocol::{Id, Prefix};
+use kedge_protocol::{Hash, Id, Prefix};
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
@@ -73,6 +73,8 @@ tables! {
     Webhooks = "webhooks",
     /// File id → row.
     Files = "files",
+    /// Dispute id → row.
+    Disputes = "disputes",
     /// Action id → invitation.
     Invitations = "invitations",
     /// Kind ‖ key → id.
@@ -88,6 +90,8 @@ tables! {
     Events = "events",
     /// Anchor number → row.
     Anchors = "anchors",
+    /// Case of the operator's bond → what was sent to answer it.
+    BondAnswers = "bond_answers",
     /// Digest of a request that failed whole → its deadline, Unix seconds.
     Refused = "refused",
     /// Wallet id → password hash.
@@ -123,6 +127,7 @@ impl Table {
         Self::ApiKeys,
         Self::Webhooks,
         Self::Files,
+        Self::Disputes,
         Self::Invitations,
         Self::Lookup,
         Self::Counters,
@@ -152,6 +157,8 @@ pub(crate) mod lookup {
     pub(crate) const WEBHOOKS_OF_ORGANIZATION: u8 = 9;
     pub(crate) const FILES_OF_ORGANIZATION: u8 = 10;
     pub(crate) const INVITATIONS_OF_ORGANIZATION: u8 = 11;
+    pub(crate) const DISPUTES_OF_ORGANIZATION: u8 = 12;
+    pub(crate) const DISPUTE_OF_EVIDENCE: u8 = 13;
 }
 
 /// Kind ‖ text.
@@ -177,6 +184,15 @@ pub(crate) fn list_key(kind: u8, of: &Id, number: u64) -> [u8; 25] {
     key[0] = kind;
     key[1..17].copy_from_slice(&of.bytes);
     key[17..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Kind ‖ organization ‖ digest of evidence.
+pub(crate) fn evidence_key(organization: &Id, digest: &Hash) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + 16 + 32);
+    key.push(lookup::DISPUTE_OF_EVIDENCE);
+    key.extend_from_slice(&organization.bytes);
+    key.extend_from_slice(&digest.0);
     key
 }
 

@@ -1,7 +1,9 @@
-//! API keys, webhooks, files and invitations, and the secrets that are kept beside the log.
+//! API keys, webhooks, files, disputes and invitations, and the secrets that are kept beside the log.
 
 use bincode::{BorrowDecode, Encode};
-use kedge_protocol::resource::{ApiKey, Area, Crud, File, Invitation, Permission, Webhook};
+use kedge_protocol::resource::{
+    ApiKey, Area, Crud, Dispute, File, Invitation, Permission, Webhook,
+};
 use kedge_protocol::{Hash, Id, Prefix};
 
 use super::accounts::{role_number, role_of_number};
@@ -201,6 +203,45 @@ impl FileRow<'_> {
             media_type: self.media_type.to_owned(),
             trace: self.trace.into(),
         }
+    }
+}
+
+fn subject(text: &str) -> Result<Id, CodecError> {
+    text.parse()
+        .map_err(|_| CodecError::bytes("the subject of a dispute is no id"))
+}
+
+/// [`Dispute`] as stored, under its id.
+#[derive(Encode, BorrowDecode)]
+pub(crate) struct DisputeRow<'a> {
+    organization_id: [u8; 16],
+    subject_id: &'a str,
+    evidence_digest: [u8; 32],
+    verdict: &'a str,
+    trace: TraceRow,
+}
+
+impl<'a> DisputeRow<'a> {
+    /// `subject_id` is the text of the dispute's subject.
+    pub(crate) fn of(dispute: &'a Dispute, subject_id: &'a str) -> Self {
+        Self {
+            organization_id: dispute.organization_id.bytes,
+            subject_id,
+            evidence_digest: dispute.evidence_digest.0,
+            verdict: &dispute.verdict,
+            trace: TraceRow::from(&dispute.trace),
+        }
+    }
+
+    pub(crate) fn into_dispute(self, key: [u8; 16]) -> Result<Dispute, CodecError> {
+        Ok(Dispute {
+            id: id(Prefix::Dispute, key),
+            organization_id: id(Prefix::Organization, self.organization_id),
+            subject_id: subject(self.subject_id)?,
+            evidence_digest: Hash(self.evidence_digest),
+            verdict: self.verdict.to_owned(),
+            trace: self.trace.into(),
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod bus;
+pub(crate) mod disputes;
 pub(crate) mod files;
 pub(crate) mod keys;
 pub(crate) mod log;

@@ -1,0 +1,60 @@
+//! Deploying judge and bond beside an anchor contract, and naming the bond there.
+
+use ethers_core::abi::Token;
+use ethers_core::types::U256;
+use kedge_protocol::Address;
+use kedge_protocol::signature::SigningKey;
+
+use super::BondTerms;
+use crate::contract::artifact::{BOND, JUDGE};
+use crate::contract::{TransactError, account, name_bond_calldata, number, transact};
+use crate::rpc::RpcClient;
+use crate::transaction::{FeePolicy, deployed_address};
+
+/// Where judge and bond are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BondDeployment {
+    /// The judge.
+    pub judge: Address,
+    /// The bond.
+    pub bond: Address,
+}
+
+/// The data of the judge's deployment: evidence counts for `evidence_age_s` after its key was
+/// replaced.
+fn judge_deployment_data(anchor: Address, evidence_age_s: u64) -> Vec<u8> {
+    JUDGE.deployment(&[account(anchor), number(evidence_age_s)])
+}
+
+fn bond_deployment_data(anchor: Address, judge: Address, terms: &BondTerms) -> Vec<u8> {
+    let terms = Token::Tuple(vec![
+        number(terms.withdrawal_delay_s),
+        number(terms.challenge_window_s),
+        number(terms.response_time_s),
+        number(terms.reveal_delay_s),
+        Token::Uint(U256::from(terms.case_deposit_wei)),
+        number(u64::from(terms.open_cases_max)),
+    ]);
+    BOND.deployment(&[account(anchor), account(judge), terms])
+}
+
+/// Deploys a judge and a bond over `anchor` and names the bond there, with the key of the anchor
+/// contract's owner, who pays. Three transactions; each is waited for at most `patience_ms`.
+pub async fn deploy_bond(
+    rpc: &RpcClient,
+    key: &SigningKey,
+    anchor: Address,
+    terms: &BondTerms,
+    fee_policy: &FeePolicy,
+    patience_ms: u64,
+) -> Result<BondDeployment, TransactError> {
+    let make = async |data| {
+        let mined = transact(rpc, key, None, data, fee_policy, patience_ms).await?;
+        Ok::<_, TransactError>(deployed_address(key.address(), mined.nonce))
+    };
+    let judge = make(judge_deployment_data(anchor, terms.withdrawal_delay_s)).await?;
+    let bond = make(bond_deployment_data(anchor, judge, terms)).await?;
+    let name = name_bond_calldata(bond);
+    transact(rpc, key, Some(anchor), name, fee_policy, patience_ms).await?;
+    Ok(BondDeployment { judge, bond })
+}

@@ -1,0 +1,103 @@
+//! What the bond tells.
+
+use ethers_core::types::Log;
+use kedge_protocol::{Address, Hash};
+
+use super::CaseKind;
+use crate::contract::artifact::BOND;
+use crate::contract::{to_address, to_hash, to_number, to_wei};
+
+/// The operator was asked for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CaseOpened {
+    /// The case.
+    pub id: Hash,
+    /// What is asked for.
+    pub kind: CaseKind,
+    /// Who asked.
+    pub opener: Address,
+    /// The batch's number.
+    pub number: u64,
+    /// The batch's hash; zero where the opener need not know it.
+    pub batch_hash: Hash,
+    /// The challenged action's leaf; zero for a demand.
+    pub leaf: Hash,
+    /// The challenged action's sequence; zero for a demand.
+    pub sequence: u64,
+    /// Until when it can be answered, Unix seconds.
+    pub deadline_s: u64,
+}
+
+/// An event of the bond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BondEvent {
+    /// The operator was asked for something.
+    CaseOpened(CaseOpened),
+    /// A case was answered.
+    CaseAnswered(Hash),
+    /// A case was settled.
+    CaseClosed(Hash),
+    /// A fault was proven, and the bond is gone.
+    FaultProven {
+        /// Who showed it.
+        reporter: Address,
+        /// keccak256 of the evidence.
+        evidence: Hash,
+    },
+    /// The bond was taken.
+    Slashed {
+        /// Who gets the reward.
+        reporter: Address,
+        /// What is burnt, in wei.
+        burnt_wei: u128,
+        /// What the reporter is owed, in wei.
+        reward_wei: u128,
+    },
+}
+
+/// Reads an event; `None` if it is one that nobody here follows.
+pub(super) fn read(log: &Log) -> Option<BondEvent> {
+    let case_id = |name| BOND.read_event(name, log)?.get("id", to_hash);
+    opened(log)
+        .map(BondEvent::CaseOpened)
+        .or_else(|| case_id("CaseAnswered").map(BondEvent::CaseAnswered))
+        .or_else(|| case_id("CaseClosed").map(BondEvent::CaseClosed))
+        .or_else(|| proven(log))
+        .or_else(|| slashed(log))
+}
+
+fn opened(log: &Log) -> Option<CaseOpened> {
+    let values = BOND.read_event("CaseOpened", log)?;
+    Some(CaseOpened {
+        id: values.get("id", to_hash)?,
+        kind: match values.get("kind", to_number)? {
+            0 => CaseKind::Action,
+            1 => CaseKind::Inclusion,
+            2 => CaseKind::Leaves,
+            _ => return None,
+        },
+        opener: values.get("opener", to_address)?,
+        number: values.get("number", to_number)?,
+        batch_hash: values.get("batchHash", to_hash)?,
+        leaf: values.get("leafHash", to_hash)?,
+        sequence: values.get("sequence", to_number)?,
+        deadline_s: values.get("deadline", to_number)?,
+    })
+}
+
+fn proven(log: &Log) -> Option<BondEvent> {
+    let values = BOND.read_event("FaultProven", log)?;
+    Some(BondEvent::FaultProven {
+        reporter: values.get("reporter", to_address)?,
+        evidence: values.get("evidence", to_hash)?,
+    })
+}
+
+fn slashed(log: &Log) -> Option<BondEvent> {
+    let values = BOND.read_event("Slashed", log)?;
+    Some(BondEvent::Slashed {
+        reporter: values.get("reporter", to_address)?,
+        burnt_wei: values.get("burnt", to_wei)?,
+        reward_wei: values.get("reward", to_wei)?,
+    })
+}

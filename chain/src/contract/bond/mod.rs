@@ -1,0 +1,124 @@
+//! The binding of the bond (`KedgeBond`) and of the judge beside it (`KedgeJudge`).
+//!
+//! What is asked of the operator, what it answers, and how evidence is shown. What the evidence of
+//! a fault is made of is not known here: a report takes the data of a call of the judge.
+
+mod calldata;
+mod deploy;
+mod events;
+mod reader;
+pub(crate) mod tokens;
+
+use kedge_protocol::{Address, Hash};
+use serde::{Deserialize, Serialize};
+
+pub use calldata::{
+    AnchoredAction, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
+    answer_stale_calldata, challenge_action_calldata, collect_calldata, commit_calldata,
+    demand_inclusion_calldata, demand_leaves_calldata, deposit_calldata, report_calldata,
+    request_withdrawal_calldata, settle_calldata, withdraw_calldata,
+};
+pub use deploy::{BondDeployment, deploy_bond};
+pub use events::{BondEvent, CaseOpened};
+pub use reader::{BondCase, BondContract, BondState, Withdrawal};
+
+/// The bond's terms, fixed when it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BondTerms {
+    /// Seconds from the request to the withdrawal; more than the next three together.
+    pub withdrawal_delay_s: u64,
+    /// Seconds after its anchoring that an action can be challenged.
+    pub challenge_window_s: u64,
+    /// Seconds that the operator has for an answer.
+    pub response_time_s: u64,
+    /// Seconds that a commitment waits before it can be opened.
+    pub reveal_delay_s: u64,
+    /// The deposit of the first open case, in wei; each further one takes as much more.
+    pub case_deposit_wei: u128,
+    /// How many cases may be open at a time.
+    pub open_cases_max: u32,
+}
+
+impl Default for BondTerms {
+    /// Terms for a public chain: a week to challenge, three days to answer.
+    fn default() -> Self {
+        const DAY_S: u64 = 24 * 60 * 60;
+        Self {
+            withdrawal_delay_s: 14 * DAY_S,
+            challenge_window_s: 7 * DAY_S,
+            response_time_s: 3 * DAY_S,
+            reveal_delay_s: 10 * 60,
+            case_deposit_wei: 50_000_000_000_000_000,
+            open_cases_max: 32,
+        }
+    }
+}
+
+/// What an operator is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaseKind {
+    /// The request of an anchored action.
+    Action,
+    /// The anchoring of a signed header.
+    Inclusion,
+    /// The leaves of an anchored batch.
+    Leaves,
+}
+
+/// Where a case is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaseState {
+    /// There is no such case.
+    None,
+    /// It waits for an answer, or, past its deadline, for its settling.
+    Open,
+    /// It was answered.
+    Answered,
+    /// It was settled.
+    Closed,
+}
+
+/// What `reporter` commits to before evidence is shown: `commitmentOf` of the contract.
+pub fn commitment(
+    chain_id: u64,
+    bond: Address,
+    reporter: Address,
+    subject: Hash,
+    salt: Hash,
+) -> Hash {
+    let mut preimage = [0; 160];
+    preimage[24..32].copy_from_slice(&chain_id.to_be_bytes());
+    preimage[44..64].copy_from_slice(&bond.0);
+    preimage[76..96].copy_from_slice(&reporter.0);
+    preimage[96..128].copy_from_slice(&subject.0);
+    preimage[128..].copy_from_slice(&salt.0);
+    kedge_protocol::hash::keccak(&preimage)
+}
+
+/// The id of a case, as the contract makes it.
+pub fn case_id(kind: CaseKind, words: &[Hash]) -> Hash {
+    let mut preimage = vec![0; 32];
+    preimage[31] = kind as u8;
+    for word in words {
+        preimage.extend_from_slice(&word.0);
+    }
+    kedge_protocol::hash::keccak(&preimage)
+}
+
+/// The id of a challenge.
+pub fn action_case_id(batch_hash: Hash, leaf: Hash) -> Hash {
+    case_id(CaseKind::Action, &[batch_hash, leaf])
+}
+
+/// The id of a demand to anchor a header.
+pub fn inclusion_case_id(batch_hash: Hash) -> Hash {
+    case_id(CaseKind::Inclusion, &[batch_hash])
+}
+
+/// The id of a demand to publish a batch's leaves.
+pub fn leaves_case_id(number: u64) -> Hash {
+    let mut word = [0; 32];
+    word[24..].copy_from_slice(&number.to_be_bytes());
+    case_id(CaseKind::Leaves, &[Hash(word)])
+}

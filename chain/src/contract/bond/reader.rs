@@ -1,0 +1,214 @@
+//! Reading the bond.
+
+use ethers_core::abi::Token;
+use ethers_core::types::Bytes;
+use kedge_protocol::{Address, Hash};
+
+use super::events::{self, BondEvent};
+use super::{BondTerms, CaseState};
+use crate::contract::artifact::BOND;
+use crate::contract::{ReadError, account, to_address, to_number, to_wei, word};
+use crate::convert::h160;
+use crate::rpc::{At, CallRequest, LogFilter, RpcClient};
+
+/// Blocks that are asked for events at one time: below what public nodes refuse.
+const EVENT_BLOCKS_MAX: u64 = 2_000;
+
+/// A case as the contract keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BondCase {
+    /// Who opened it.
+    pub opener: Address,
+    /// Until when it can be answered, Unix seconds.
+    pub deadline_s: u64,
+    /// Where it is.
+    pub state: CaseState,
+    /// What the opener put down, in wei.
+    pub deposit_wei: u128,
+    /// When it was opened, Unix seconds.
+    pub opened_at_s: u64,
+}
+
+/// A withdrawal under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Withdrawal {
+    /// How much, in wei; zero if there is none.
+    pub amount_wei: u128,
+    /// When it was asked for, Unix seconds.
+    pub requested_at_s: u64,
+    /// From when it can be done, Unix seconds.
+    pub ready_at_s: u64,
+}
+
+/// How a bond stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BondState {
+    /// The bond, what is being withdrawn included, in wei.
+    pub bond_wei: u128,
+    /// What stands behind the log's future too, in wei.
+    pub secured_wei: u128,
+    /// The withdrawal under way.
+    pub withdrawal: Withdrawal,
+    /// How many cases are open.
+    pub open_cases: u32,
+    /// What the next case takes as its deposit, in wei.
+    pub case_deposit_wei: u128,
+}
+
+/// A bond at an address of a node's chain.
+#[derive(Debug, Clone)]
+pub struct BondContract {
+    rpc: RpcClient,
+    address: Address,
+}
+
+impl BondContract {
+    /// The bond at `address`; nothing is checked yet.
+    pub fn new(rpc: RpcClient, address: Address) -> Self {
+        Self { rpc, address }
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The node's client.
+    pub fn rpc(&self) -> &RpcClient {
+        &self.rpc
+    }
+
+    async fn read<T>(
+        &self,
+        name: &'static str,
+        arguments: &[Token],
+        at: At,
+        convert: impl FnOnce(Token) -> Option<T>,
+    ) -> Result<T, ReadError> {
+        let call = CallRequest {
+            to: Some(h160(self.address)),
+            data: Some(Bytes::from(BOND.encode(name, arguments))),
+            ..CallRequest::default()
+        };
+        let output = self.rpc.call(&call, at).await?;
+        let tokens = BOND.function(name).decode_output(&output).ok();
+        tokens
+            .and_then(|mut tokens| tokens.pop())
+            .and_then(convert)
+            .ok_or(ReadError::NotABond {
+                address: self.address,
+                function: name,
+            })
+    }
+
+    /// The anchor contract that is frozen with a proven fault.
+    pub async fn anchor_contract(&self) -> Result<Address, ReadError> {
+        self.read("anchorContract", &[], At::Latest, to_address)
+            .await
+    }
+
+    /// The contract that tells faults.
+    pub async fn judge(&self) -> Result<Address, ReadError> {
+        self.read("judge", &[], At::Latest, to_address).await
+    }
+
+    /// The terms.
+    pub async fn terms(&self) -> Result<BondTerms, ReadError> {
+        let convert = |token: Token| {
+            let [withdrawal, window, response, reveal, deposit, cases] =
+                <[Token; 6]>::try_from(token.into_tuple()?).ok()?;
+            Some(BondTerms {
+                withdrawal_delay_s: to_number(withdrawal)?,
+                challenge_window_s: to_number(window)?,
+                response_time_s: to_number(response)?,
+                reveal_delay_s: to_number(reveal)?,
+                case_deposit_wei: to_wei(deposit)?,
+                open_cases_max: u32::try_from(to_number(cases)?).ok()?,
+            })
+        };
+        self.read("terms", &[], At::Latest, convert).await
+    }
+
+    /// How the bond stands by the newest block.
+    pub async fn state(&self) -> Result<BondState, ReadError> {
+        let withdrawal = |token: Token| {
+            let [amount, requested, ready] = <[Token; 3]>::try_from(token.into_tuple()?).ok()?;
+            Some(Withdrawal {
+                amount_wei: to_wei(amount)?,
+                requested_at_s: to_number(requested)?,
+                ready_at_s: to_number(ready)?,
+            })
+        };
+        let at = At::Latest;
+        Ok(BondState {
+            bond_wei: self.read("bond", &[], at, to_wei).await?,
+            secured_wei: self.read("secured", &[], at, to_wei).await?,
+            withdrawal: self.read("withdrawal", &[], at, withdrawal).await?,
+            open_cases: self.open_cases().await?,
+            case_deposit_wei: self.case_deposit_wei().await?,
+        })
+    }
+
+    /// How many cases are open.
+    pub async fn open_cases(&self) -> Result<u32, ReadError> {
+        let convert = |token| u32::try_from(to_number(token)?).ok();
+        self.read("openCases", &[], At::Latest, convert).await
+    }
+
+    /// What the next case takes as its deposit, in wei.
+    pub async fn case_deposit_wei(&self) -> Result<u128, ReadError> {
+        self.read("caseDeposit", &[], At::Latest, to_wei).await
+    }
+
+    /// What is owed to an account, in wei.
+    pub async fn owed_wei(&self, to: Address) -> Result<u128, ReadError> {
+        self.read("owed", &[account(to)], At::Latest, to_wei).await
+    }
+
+    /// When a commitment was made, Unix seconds; zero if it was not, or is used up.
+    pub async fn committed_at_s(&self, commitment: Hash) -> Result<u64, ReadError> {
+        self.read("committedAt", &[word(commitment)], At::Latest, to_number)
+            .await
+    }
+
+    /// A case as of block `at`.
+    pub async fn case(&self, id: Hash, at: At) -> Result<BondCase, ReadError> {
+        let convert = |token: Token| {
+            let [opener, deadline, state, deposit, opened_at] =
+                <[Token; 5]>::try_from(token.into_tuple()?).ok()?;
+            Some(BondCase {
+                opener: to_address(opener)?,
+                deadline_s: to_number(deadline)?,
+                state: match to_number(state)? {
+                    0 => CaseState::None,
+                    1 => CaseState::Open,
+                    2 => CaseState::Answered,
+                    3 => CaseState::Closed,
+                    _ => return None,
+                },
+                deposit_wei: to_wei(deposit)?,
+                opened_at_s: to_number(opened_at)?,
+            })
+        };
+        self.read("caseOf", &[word(id)], at, convert).await
+    }
+
+    /// The events of the blocks from `from` to `to`, in order; asked for in parts.
+    pub async fn events(&self, from: u64, to: u64) -> Result<Vec<BondEvent>, ReadError> {
+        let mut found = Vec::new();
+        let mut next = from;
+        while next <= to {
+            let last = to.min(next + (EVENT_BLOCKS_MAX - 1));
+            let filter = LogFilter {
+                address: h160(self.address),
+                topics: Vec::new(),
+                from_block: At::Block(next),
+                to_block: At::Block(last),
+            };
+            let logs = self.rpc.logs(&filter).await?;
+            found.extend(logs.iter().filter_map(events::read));
+            next = last + 1;
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,185 @@
+//! Evidence as calldata of the judge: what the bond's `report` takes, and what an `eth_call` of the
+//! judge tells about beforehand.
+
+use ethers_core::abi::Token;
+use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::evidence::{
+    CheckpointEvidence, Evidence, Fault, HeaderEvidence, LeafEvidence, Standing, Trust,
+};
+use kedge_protocol::hash::keccak;
+use kedge_protocol::{Address, Hash};
+
+use super::artifact::JUDGE;
+use super::bond::BondContract;
+use super::bond::tokens::{action_leaf, batch, words};
+use super::{AnchorContract, ReadError, number, word};
+use crate::rpc::{At, RpcError};
+
+/// What the judge returns where evidence shows its fault: keccak256 of `Kedge fault proven`.
+pub fn proven_word() -> Hash {
+    keccak(b"Kedge fault proven")
+}
+
+/// The name of the judge's function for a fault.
+pub fn judge_function(fault: Fault) -> &'static str {
+    match fault {
+        Fault::ConflictingBatches => "conflictingBatches",
+        Fault::ConflictingCheckpoints => "conflictingCheckpoints",
+        Fault::OmittedBatch => "omittedBatch",
+        Fault::FalseCheckpoint => "falseCheckpoint",
+        Fault::FalseHistory => "falseHistory",
+        Fault::FalseCheckpointHistory => "falseCheckpointHistory",
+        Fault::BrokenLink => "brokenLink",
+        Fault::BrokenHeader => "brokenHeader",
+        Fault::BrokenLeaf => "brokenLeaf",
+        Fault::FallingTime => "fallingTime",
+        Fault::BrokenChain => "brokenChain",
+        Fault::ReplayedContent => "replayedContent",
+        Fault::ForkedIntegrity => "forkedIntegrity",
+    }
+}
+
+/// Calldata of the judge's function for this evidence; its keccak256 is the subject of the
+/// reporter's commitment.
+pub fn evidence_calldata(evidence: &Evidence) -> Vec<u8> {
+    JUDGE.encode(judge_function(evidence.fault()), &arguments(evidence))
+}
+
+fn arguments(evidence: &Evidence) -> Vec<Token> {
+    match evidence {
+        Evidence::ConflictingBatches { first, second } => vec![header(first), header(second)],
+        Evidence::ConflictingCheckpoints { first, second } => {
+            vec![checkpoint(first), checkpoint(second)]
+        }
+        Evidence::OmittedBatch {
+            left,
+            anchored_batches,
+            held,
+            path,
+        } => vec![
+            header(left),
+            number(*anchored_batches),
+            word(*held),
+            words(path),
+        ],
+        Evidence::FalseCheckpoint { signed, last, path } => {
+            vec![checkpoint(signed), batch(last), words(path)]
+        }
+        Evidence::FalseHistory {
+            batch,
+            anchored_batches,
+            beginning,
+            proof,
+        } => vec![
+            header(batch),
+            number(*anchored_batches),
+            word(*beginning),
+            words(proof),
+        ],
+        Evidence::FalseCheckpointHistory {
+            signed,
+            anchored_batches,
+            beginning,
+            proof,
+        } => vec![
+            checkpoint(signed),
+            number(*anchored_batches),
+            word(*beginning),
+            words(proof),
+        ],
+        Evidence::BrokenLink { before, next } => vec![header(before), header(next)],
+        Evidence::BrokenHeader { batch } => vec![header(batch)],
+        Evidence::BrokenLeaf { action } => vec![leaf(action)],
+        Evidence::FallingTime { earlier, later } => vec![leaf(earlier), leaf(later)],
+        Evidence::BrokenChain { batch, leaves } => vec![header(batch), words(leaves)],
+        Evidence::ReplayedContent { first, second } => vec![leaf(first), leaf(second)],
+        Evidence::ForkedIntegrity {
+            first,
+            second,
+            previous,
+        } => vec![leaf(first), leaf(second), word(*previous)],
+    }
+}
+
+/// The contracts' `HeaderEvidence`.
+pub(crate) fn header(evidence: &HeaderEvidence) -> Token {
+    let (signature, key_index, anchored_batches, path) = match &evidence.standing {
+        Standing::Signed(signed) => (signed.signature.0.to_vec(), signed.key_index, 0, Vec::new()),
+        Standing::Anchored(anchored) => (Vec::new(), 0, anchored.batches, anchored.path.clone()),
+    };
+    Token::Tuple(vec![
+        batch(&evidence.header),
+        Token::Bytes(signature),
+        number(u64::from(key_index)),
+        number(anchored_batches),
+        words(&path),
+    ])
+}
+
+fn checkpoint(evidence: &CheckpointEvidence) -> Token {
+    Token::Tuple(vec![
+        checkpoint_token(&evidence.checkpoint),
+        Token::Bytes(evidence.signature.0.to_vec()),
+        number(u64::from(evidence.key_index)),
+    ])
+}
+
+fn leaf(evidence: &LeafEvidence) -> Token {
+    Token::Tuple(vec![
+        action_leaf(&evidence.leaf),
+        number(u64::from(evidence.index)),
+        words(&evidence.path),
+        header(&evidence.batch),
+    ])
+}
+
+fn checkpoint_token(checkpoint: &Checkpoint) -> Token {
+    Token::Tuple(vec![
+        number(checkpoint.batches),
+        number(checkpoint.sequence),
+        word(checkpoint.head),
+        word(checkpoint.history),
+        word(checkpoint.state),
+        number(checkpoint.issued_at_ms),
+    ])
+}
+
+impl AnchorContract {
+    /// What the contract tells a checker of this evidence: its keys, the batches that it answers for,
+    /// and the checkpoints that the evidence names, as of block `at`; and of its bond, how long evidence
+    /// counts. Without a bond it always does.
+    pub async fn trust_for(
+        &self,
+        evidence: &Evidence,
+        domain: Domain,
+        at: At,
+        now_s: u64,
+    ) -> Result<Trust, ReadError> {
+        let bond = self.bond().await?;
+        let evidence_age_s = if bond == Address::ZERO {
+            u64::MAX
+        } else {
+            let bond = BondContract::new(self.rpc().clone(), bond);
+            bond.terms().await?.withdrawal_delay_s
+        };
+        let mut trust = Trust {
+            keys: self.key_terms().await?,
+            coverage: self.coverage().await?,
+            evidence_age_s,
+            now_s,
+            ..Trust::new(domain, Address::ZERO)
+        };
+        for batches in evidence.anchored_batches() {
+            match self.checkpoint(batches, at).await {
+                Ok(record) => {
+                    trust.anchored.insert(batches, record.history);
+                }
+                // There is no such checkpoint: the check says so.
+                Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(trust)
+    }
+}

@@ -1,0 +1,66 @@
+//! What is stored about an answer before anything is sent.
+
+use std::future::Future;
+
+use kedge_protocol::Hash;
+use serde::{Deserialize, Serialize};
+
+use crate::sender::{Attempt, OwnAttempt, StoreError};
+
+/// An answer under way: what a restart goes on from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredAnswer {
+    /// The case that it answers.
+    pub case: Hash,
+    /// What is sent to the bond, in hex.
+    #[serde(with = "hex_bytes")]
+    pub calldata: Vec<u8>,
+    /// Every transaction, oldest first; stored before it is sent.
+    pub attempts: Vec<Attempt>,
+}
+
+impl StoredAnswer {
+    pub(super) fn new(case: Hash, calldata: Vec<u8>) -> Self {
+        Self {
+            case,
+            calldata,
+            attempts: Vec::new(),
+        }
+    }
+
+    /// The last transaction that was made for it.
+    pub(super) fn last(&self) -> Option<(&Attempt, OwnAttempt)> {
+        let attempt = self.attempts.last()?;
+        Some((attempt, attempt.own?))
+    }
+}
+
+/// A durable place for answers, named by their cases.
+///
+/// **Law:** when `save` or `remove` returns, the change survives a crash. Nothing is sent before the
+/// transaction's hash is saved.
+pub trait AnswerStore: Send + Sync {
+    /// Keeps the answer in place of one to the same case.
+    fn save(&self, answer: &StoredAnswer) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Forgets the answer to a case; no error if there is none.
+    fn remove(&self, case: Hash) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// All that is kept, in any order.
+    fn load(&self) -> impl Future<Output = Result<Vec<StoredAnswer>, StoreError>> + Send;
+}
+
+mod hex_bytes {
+    use ethers_core::types::Bytes;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        Bytes::from(bytes.to_vec()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        Bytes::deserialize(deserializer).map(|bytes| bytes.to_vec())
+    }
+}

@@ -1,0 +1,188 @@
+//! Looking at the bond: which cases are open, and which are over.
+
+use super::{AnswerStore, OpenCase, RespondError, Responder, Tracked, count};
+use crate::contract::AnchorState;
+use crate::contract::bond::{BondEvent, CaseState};
+use crate::rpc::{At, BlockHeader, RpcError};
+
+impl<S: AnswerStore> Responder<S> {
+    /// Looks at the chain, if it is time to, and gives the open cases without an answer, the
+    /// nearest deadline first.
+    pub async fn look(&mut self, now_ms: u64) -> Result<Vec<OpenCase>, RespondError> {
+        if now_ms < self.next_look_at_ms {
+            return Ok(Vec::new());
+        }
+        let looked = self.read_chain().await;
+        let pause_ms = if looked.is_err() {
+            let doubled_ms = 1_000_u64 << self.failures.min(16);
+            self.failures = self.failures.saturating_add(1);
+            doubled_ms.min(self.options.backoff_ms_max)
+        } else {
+            self.failures = 0;
+            if self.is_busy() {
+                0
+            } else {
+                self.options.look_ms
+            }
+        };
+        self.next_look_at_ms = now_ms + pause_ms;
+        self.record_gauges();
+        looked?;
+        Ok(self.without_answer())
+    }
+
+    /// Looks again at once.
+    pub fn look_again(&mut self) {
+        self.next_look_at_ms = 0;
+    }
+
+    fn without_answer(&self) -> Vec<OpenCase> {
+        if self.is_frozen {
+            return Vec::new();
+        }
+        let in_time = |case: &OpenCase| {
+            case.case.state == CaseState::Open && case.case.deadline_s >= self.chain_time_s
+        };
+        let cases = self.cases.values();
+        let mut found: Vec<OpenCase> = cases
+            .filter(|tracked| tracked.answer.is_none())
+            .filter_map(|tracked| {
+                Some(OpenCase {
+                    asked: tracked.asked?,
+                    case: tracked.case?,
+                })
+            })
+            .filter(in_time)
+            .collect();
+        found.sort_by_key(|case| case.case.deadline_s);
+        found
+    }
+
+    async fn read_chain(&mut self) -> Result<(), RespondError> {
+        let terms = match self.terms {
+            Some(terms) => terms,
+            None => self.check_bond().await?,
+        };
+        let rpc = self.bond.rpc().clone();
+        let Some(head) = rpc.block(At::Latest).await? else {
+            return Ok(());
+        };
+        let final_number = match rpc.block(At::Finalized).await {
+            Ok(Some(block)) => block.number.as_u64(),
+            // Some nodes know no such tag.
+            Ok(None) | Err(RpcError::Node(_)) => {
+                let depth = self.options.finality_fallback_depth;
+                head.number.as_u64().saturating_sub(depth)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.chain_time_s = head.timestamp.low_u64();
+        self.is_frozen = self.anchor.state().await? == AnchorState::Frozen;
+        let from = match self.next_block {
+            Some(next) => next,
+            None => self.first_block(&head, terms.response_time_s).await?,
+        };
+        for event in self.bond.events(from, head.number.as_u64()).await? {
+            // What nobody can answer any more is followed only if it was before.
+            if let BondEvent::CaseOpened(asked) = event
+                && (asked.deadline_s >= self.chain_time_s || self.cases.contains_key(&asked.id))
+            {
+                self.cases.entry(asked.id).or_default().asked = Some(asked);
+            }
+        }
+        // What is final is read once; what is not may come again in another block.
+        self.next_block = Some(from.max(final_number + 1));
+        self.read_cases(final_number).await
+    }
+
+    async fn check_bond(&mut self) -> Result<crate::contract::bond::BondTerms, RespondError> {
+        let found = self.bond.anchor_contract().await?;
+        if found != self.options.anchor {
+            return Err(RespondError::OtherAnchor {
+                bond: self.options.bond,
+                found,
+                expected: self.options.anchor,
+            });
+        }
+        let terms = self.bond.terms().await?;
+        self.terms = Some(terms);
+        Ok(terms)
+    }
+
+    /// The first block that may hold a case which can still be answered: found by bisection on the
+    /// blocks' times.
+    async fn first_block(
+        &self,
+        head: &BlockHeader,
+        response_time_s: u64,
+    ) -> Result<u64, RespondError> {
+        let since_s = head.timestamp.low_u64().saturating_sub(response_time_s);
+        let (mut low, mut high) = (0, head.number.as_u64());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let block = self.bond.rpc().block(At::Block(middle)).await?;
+            if block.is_some_and(|block| block.timestamp.low_u64() >= since_s) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        Ok(low)
+    }
+
+    async fn read_cases(&mut self, final_number: u64) -> Result<(), RespondError> {
+        let ids: Vec<_> = self.cases.keys().copied().collect();
+        for id in ids {
+            let case = self.bond.case(id, At::Latest).await?;
+            let is_over = match case.state {
+                CaseState::Open => case.deadline_s < self.chain_time_s || self.is_frozen,
+                // A reorganisation took it away.
+                CaseState::None => true,
+                CaseState::Answered | CaseState::Closed => {
+                    let then = self.bond.case(id, At::Block(final_number)).await?;
+                    then.state == case.state
+                }
+            };
+            let Some(tracked) = self.cases.get_mut(&id) else {
+                continue;
+            };
+            tracked.follow(id, case, self.chain_time_s);
+            if is_over {
+                if case.state == CaseState::Answered && tracked.answer.is_some() {
+                    count("finalized");
+                }
+                // First the row: a case without one is found again on the chain, a row without a
+                // case would be answered twice.
+                self.store.remove(id).await?;
+                self.cases.remove(&id);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Tracked {
+    /// Takes what the chain says now, and tells what is new.
+    fn follow(
+        &mut self,
+        id: kedge_protocol::Hash,
+        case: crate::contract::bond::BondCase,
+        chain_time_s: u64,
+    ) {
+        let before = self.case.replace(case).map(|case| case.state);
+        let kind = self.kind();
+        if before.is_none() && case.state == CaseState::Open {
+            let left_s = case.deadline_s.saturating_sub(chain_time_s);
+            tracing::warn!(case = %id, kind, left_s, "a case was opened against the bond");
+        }
+        if before != Some(case.state) && case.state == CaseState::Answered {
+            tracing::info!(case = %id, kind, "a case against the bond is answered");
+            count("answered");
+        }
+        if case.state == CaseState::Open && case.deadline_s < chain_time_s && !self.is_counted {
+            tracing::error!(case = %id, kind, "a case was not answered in time: the bond can be taken");
+            count("missed");
+            self.is_counted = true;
+        }
+    }
+}

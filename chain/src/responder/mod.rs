@@ -1,0 +1,254 @@
+//! Answering what the bond asks of the operator, before the deadline.
+//!
+//! The owner calls [`Responder::look`] now and then: it reads which cases are open and gives those
+//! that no answer is known for. The owner makes the answers from its log ([`Responder::prepare`]),
+//! and calls [`Responder::step`], which sends them, one at a time, the nearest deadline first, until
+//! the bond says that they are answered and its block is final. There is no hidden task and no clock.
+//!
+//! What holds, whatever the node does:
+//! - which cases are open is read from the chain, after a restart too; what is stored are the
+//!   transactions, before they are sent;
+//! - one nonce is in flight. The account is the anchors' too, so an answer waits for an anchor
+//!   that is on its way, unless half of the time has passed: then it takes the anchor's nonce, and
+//!   the anchor's sender takes another one;
+//! - a case is forgotten only when a final block holds its answer.
+
+mod intent;
+mod look;
+mod send;
+
+use std::collections::BTreeMap;
+
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash};
+use thiserror::Error;
+
+use crate::contract::bond::{BondCase, BondContract, BondTerms, CaseKind, CaseOpened};
+use crate::contract::{AnchorContract, ReadError};
+use crate::metric_definitions as metric;
+use crate::rpc::{RpcClient, RpcError};
+use crate::sender::StoreError;
+use crate::transaction::{FeePolicy, Fees};
+
+pub use intent::{AnswerStore, StoredAnswer};
+
+/// How the responder behaves.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The chain that the node is on.
+    pub chain_id: u64,
+    /// The bond.
+    pub bond: Address,
+    /// The anchor contract that it has to be over.
+    pub anchor: Address,
+    /// What is offered for gas. The ceiling should be far above an anchor's: an answer that comes
+    /// too late costs the bond.
+    pub fee_policy: FeePolicy,
+    /// How long a transaction waits in the pool before more is offered, in milliseconds.
+    pub bump_after_ms: u64,
+    /// Blocks until an answer counts as final on a node without the `finalized` tag.
+    pub finality_fallback_depth: u64,
+    /// How often the bond is looked at while nothing is open, in milliseconds.
+    pub look_ms: u64,
+    /// The longest pause after looks that failed, in milliseconds.
+    pub backoff_ms_max: u64,
+}
+
+/// Why the responder did not get on. All but the store's failure pass with time.
+#[derive(Debug, Error)]
+pub enum RespondError {
+    /// The node.
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
+    /// The contract.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The bond stands behind another contract.
+    #[error("the bond {bond} is over the anchor contract {found}, not {expected}")]
+    OtherAnchor {
+        /// The bond.
+        bond: Address,
+        /// What it is over.
+        found: Address,
+        /// What it should be over.
+        expected: Address,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Whose turn it is to use the account's next nonce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing else is in flight.
+    Free,
+    /// An anchor is in flight with this offer.
+    Anchor(Fees),
+}
+
+/// A case that waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenCase {
+    /// What was asked.
+    pub asked: CaseOpened,
+    /// How the contract keeps it.
+    pub case: BondCase,
+}
+
+/// A case that is followed.
+#[derive(Debug, Default)]
+struct Tracked {
+    /// What was asked; not known for a stored answer whose event was not read again yet.
+    asked: Option<CaseOpened>,
+    /// The case by the newest block.
+    case: Option<BondCase>,
+    /// The answer, once there is one.
+    answer: Option<StoredAnswer>,
+    /// Why there is none.
+    unanswerable: Option<String>,
+    nonce_strikes: u8,
+    is_counted: bool,
+}
+
+/// The responder. See the module's text.
+pub struct Responder<S> {
+    options: Options,
+    key: SigningKey,
+    bond: BondContract,
+    anchor: AnchorContract,
+    store: S,
+    cases: BTreeMap<Hash, Tracked>,
+    terms: Option<BondTerms>,
+    /// The first block whose events may still be new; `None` before the first look.
+    next_block: Option<u64>,
+    /// The newest block's time at the last look, Unix seconds.
+    chain_time_s: u64,
+    is_frozen: bool,
+    failures: u32,
+    next_look_at_ms: u64,
+}
+
+impl<S: AnswerStore> Responder<S> {
+    /// Goes on with what the store has. Does not need the node to be up.
+    pub async fn open(
+        options: Options,
+        key: SigningKey,
+        rpc: RpcClient,
+        store: S,
+    ) -> Result<Self, StoreError> {
+        let mut cases = BTreeMap::new();
+        for answer in store.load().await? {
+            let tracked = Tracked {
+                answer: Some(answer.clone()),
+                ..Tracked::default()
+            };
+            cases.insert(answer.case, tracked);
+        }
+        metrics::gauge!(metric::BOND_LOOK_FAILURES).set(0.0);
+        Ok(Self {
+            bond: BondContract::new(rpc.clone(), options.bond),
+            anchor: AnchorContract::new(rpc, options.anchor),
+            options,
+            key,
+            store,
+            cases,
+            terms: None,
+            next_block: None,
+            chain_time_s: 0,
+            is_frozen: false,
+            failures: 0,
+            next_look_at_ms: 0,
+        })
+    }
+
+    /// The anchor contract, for reading.
+    pub fn anchor(&self) -> &AnchorContract {
+        &self.anchor
+    }
+
+    /// The terms, once they were read.
+    pub fn terms(&self) -> Option<BondTerms> {
+        self.terms
+    }
+
+    /// Whether a transaction of the responder waits for the account's next nonce. While it does,
+    /// nothing else should be sent from the account.
+    pub fn holds_nonce(&self, next_nonce: u64) -> bool {
+        self.waiting().any(|(_, answer)| {
+            answer
+                .last()
+                .is_some_and(|(_, own)| own.nonce == next_nonce)
+        })
+    }
+
+    /// Whether anything is open or not final yet.
+    pub fn is_busy(&self) -> bool {
+        !self.cases.is_empty()
+    }
+
+    /// Takes the answer to a case.
+    pub fn prepare(&mut self, case: Hash, calldata: Vec<u8>) {
+        if let Some(tracked) = self.cases.get_mut(&case) {
+            tracked.answer = Some(StoredAnswer::new(case, calldata));
+            tracked.unanswerable = None;
+        }
+    }
+
+    /// Notes that there is no answer, or none yet; it is asked for again with the next look.
+    pub fn cannot_answer(&mut self, case: Hash, why: String) {
+        let Some(tracked) = self.cases.get_mut(&case) else {
+            return;
+        };
+        if tracked.unanswerable.as_ref() != Some(&why) {
+            tracing::error!(%case, why, "a case against the bond has no answer");
+        }
+        tracked.unanswerable = Some(why);
+    }
+
+    /// Cases that are open and answered by no block yet, with their answers.
+    fn waiting(&self) -> impl Iterator<Item = (&Tracked, &StoredAnswer)> {
+        self.cases
+            .values()
+            .filter(|tracked| tracked.is_open())
+            .filter_map(|tracked| Some((tracked, tracked.answer.as_ref()?)))
+    }
+
+    fn record_gauges(&self) {
+        let open = || self.cases.values().filter(|tracked| tracked.is_open());
+        let unanswerable = open().filter(|tracked| tracked.unanswerable.is_some());
+        let nearest = open()
+            .filter_map(|tracked| tracked.case.map(|case| case.deadline_s))
+            .min();
+        let left_s = nearest.map_or_else(
+            || self.terms.map_or(0, |terms| terms.response_time_s),
+            |deadline_s| deadline_s.saturating_sub(self.chain_time_s),
+        );
+        metrics::gauge!(metric::BOND_CASES_OPEN).set(open().count() as f64);
+        metrics::gauge!(metric::BOND_CASES_UNANSWERABLE).set(unanswerable.count() as f64);
+        metrics::gauge!(metric::BOND_DEADLINE_SECONDS).set(left_s as f64);
+        metrics::gauge!(metric::BOND_FROZEN).set(f64::from(u8::from(self.is_frozen)));
+        metrics::gauge!(metric::BOND_LOOK_FAILURES).set(f64::from(self.failures));
+    }
+}
+
+impl Tracked {
+    fn is_open(&self) -> bool {
+        use crate::contract::bond::CaseState;
+        // A stored answer counts as open until the chain says otherwise.
+        self.case.is_none_or(|case| case.state == CaseState::Open)
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.asked.map(|asked| asked.kind) {
+            Some(CaseKind::Action) => "action",
+            Some(CaseKind::Inclusion) => "inclusion",
+            Some(CaseKind::Leaves) => "leaves",
+            None => "stored",
+        }
+    }
+}
+
+fn count(outcome: &'static str) {
+    metrics::counter!(metric::BOND_ANSWERS_TOTAL, "outcome" => outcome).increment(1);
+}

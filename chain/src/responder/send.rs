@@ -1,0 +1,259 @@
+//! Sending answers.
+
+use ethers_core::types::Bytes;
+use kedge_protocol::Hash;
+
+use super::{AnswerStore, RespondError, Responder, Turn, count};
+use crate::contract::bond::CaseState;
+use crate::contract::decode_revert;
+use crate::convert::{h160, h256};
+use crate::rpc::{At, CallRequest, RpcError};
+use crate::sender::{Attempt, OwnAttempt};
+use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
+
+/// A used nonce without a receipt this many times means that another transaction took it.
+const NONCE_STRIKES_MAX: u8 = 3;
+/// How many blocks the market's tip is read from, and at which percentile.
+const FEE_HISTORY_BLOCKS: u64 = 10;
+const TIP_PERCENTILE: f64 = 50.0;
+
+impl<S: AnswerStore> Responder<S> {
+    /// Sends the answer whose deadline is nearest, or follows the one that is out.
+    pub async fn step(&mut self, now_ms: u64, turn: Turn) -> Result<(), RespondError> {
+        if self.is_frozen {
+            return Ok(());
+        }
+        let Some(id) = self.next() else {
+            return Ok(());
+        };
+        let next_nonce = self.next_nonce().await?;
+        let answer = self.answer(id);
+        let Some((attempt, own)) = answer.and_then(|answer| answer.last()) else {
+            return self.send_first(id, next_nonce, now_ms, turn).await;
+        };
+        let (own, age_ms) = (own, now_ms.saturating_sub(attempt.at_ms));
+        if let Some(has_succeeded) = self.receipt(id).await? {
+            return if has_succeeded {
+                // The next look sees the case answered.
+                self.look_again();
+                Ok(())
+            } else {
+                self.drop_answer(id, "its transaction was refused in its block")
+                    .await
+            };
+        }
+        if next_nonce > own.nonce {
+            return self.strike(id, next_nonce, now_ms, turn).await;
+        }
+        if age_ms >= self.options.bump_after_ms {
+            return self.bump(id, own, now_ms).await;
+        }
+        self.send_again(id, own).await
+    }
+
+    /// How many transactions the account has sent.
+    pub async fn next_nonce(&self) -> Result<u64, RpcError> {
+        let rpc = self.bond.rpc();
+        rpc.transaction_count(self.key.address(), At::Latest).await
+    }
+
+    /// The one that is out, else the one whose deadline is nearest.
+    fn next(&self) -> Option<Hash> {
+        let order = |id: &Hash| {
+            let tracked = &self.cases[id];
+            let is_out = self
+                .answer(*id)
+                .is_some_and(|answer| answer.last().is_some());
+            let deadline_s = tracked.case.map_or(0, |case| case.deadline_s);
+            (!is_out, deadline_s)
+        };
+        let can_be_sent = |id: &Hash| {
+            let tracked = &self.cases[id];
+            tracked.answer.is_some()
+                && tracked
+                    .case
+                    .is_some_and(|case| case.state == CaseState::Open)
+        };
+        self.cases
+            .keys()
+            .copied()
+            .filter(can_be_sent)
+            .min_by_key(order)
+    }
+
+    fn answer(&self, id: Hash) -> Option<&super::StoredAnswer> {
+        self.cases.get(&id)?.answer.as_ref()
+    }
+
+    /// Whether half of the time for an answer has passed.
+    fn is_urgent(&self, id: Hash) -> bool {
+        let case = self.cases.get(&id).and_then(|tracked| tracked.case);
+        let half_s = self.terms.map_or(0, |terms| terms.response_time_s) / 2;
+        case.is_some_and(|case| case.deadline_s < self.chain_time_s + half_s)
+    }
+
+    async fn market(&self) -> Result<Fees, RpcError> {
+        let rpc = self.bond.rpc();
+        let history = rpc
+            .fee_history(FEE_HISTORY_BLOCKS, &[TIP_PERCENTILE])
+            .await?;
+        Ok(self.options.fee_policy.first_offer(&history))
+    }
+
+    async fn send_first(
+        &mut self,
+        id: Hash,
+        nonce: u64,
+        now_ms: u64,
+        turn: Turn,
+    ) -> Result<(), RespondError> {
+        let market = self.market().await?;
+        let fees = match turn {
+            Turn::Free => market,
+            Turn::Anchor(_) if !self.is_urgent(id) => return Ok(()),
+            // The anchor's nonce is taken: that needs an offer above the anchor's.
+            Turn::Anchor(offered) => self
+                .options
+                .fee_policy
+                .bump(offered, market)
+                .unwrap_or(market),
+        };
+        let Some(answer) = self.answer(id) else {
+            return Ok(());
+        };
+        let call = CallRequest {
+            from: Some(h160(self.key.address())),
+            to: Some(h160(self.options.bond)),
+            data: Some(Bytes::from(answer.calldata.clone())),
+            ..CallRequest::default()
+        };
+        let gas = match self.bond.rpc().estimate_gas(&call).await {
+            Ok(gas) => gas,
+            Err(RpcError::Node(error)) => {
+                let Some(data) = error.revert_data() else {
+                    return Err(RpcError::Node(error).into());
+                };
+                let why = format!("the bond would refuse the answer: {}", decode_revert(&data));
+                return self.drop_answer(id, &why).await;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let own = OwnAttempt {
+            nonce,
+            gas_limit: gas + gas / 4,
+            fees,
+        };
+        count("sent");
+        self.attempt(id, own, now_ms).await
+    }
+
+    /// The answer did not hold: it is made anew with the next look.
+    async fn drop_answer(&mut self, id: Hash, why: &str) -> Result<(), RespondError> {
+        count("refused");
+        self.store.remove(id).await?;
+        if let Some(tracked) = self.cases.get_mut(&id) {
+            tracked.answer = None;
+        }
+        self.cannot_answer(id, why.to_owned());
+        self.look_again();
+        Ok(())
+    }
+
+    /// Whether one of the answer's transactions is in a block, and did what it should.
+    async fn receipt(&self, id: Hash) -> Result<Option<bool>, RespondError> {
+        let Some(answer) = self.answer(id) else {
+            return Ok(None);
+        };
+        let mut found = None;
+        for attempt in &answer.attempts {
+            let rpc = self.bond.rpc();
+            if let Some(receipt) = rpc.transaction_receipt(h256(attempt.tx_hash)).await? {
+                let has_succeeded = receipt.status == Some(1.into());
+                found = Some(found.unwrap_or(false) || has_succeeded);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Another transaction seems to have used the nonce: a node that lags behind is given time.
+    async fn strike(
+        &mut self,
+        id: Hash,
+        next_nonce: u64,
+        now_ms: u64,
+        turn: Turn,
+    ) -> Result<(), RespondError> {
+        let Some(tracked) = self.cases.get_mut(&id) else {
+            return Ok(());
+        };
+        tracked.nonce_strikes += 1;
+        if tracked.nonce_strikes < NONCE_STRIKES_MAX {
+            return Ok(());
+        }
+        tracked.nonce_strikes = 0;
+        self.send_first(id, next_nonce, now_ms, turn).await
+    }
+
+    async fn bump(&mut self, id: Hash, own: OwnAttempt, now_ms: u64) -> Result<(), RespondError> {
+        let market = self.market().await?;
+        let Some(fees) = self.options.fee_policy.bump(own.fees, market) else {
+            tracing::error!(case = %id, "an answer waits at the fee ceiling");
+            return self.send_again(id, own).await;
+        };
+        count("bumped");
+        self.attempt(id, OwnAttempt { fees, ..own }, now_ms).await
+    }
+
+    async fn send_again(&self, id: Hash, own: OwnAttempt) -> Result<(), RespondError> {
+        match self.signed(id, own) {
+            Some(signed) => self.broadcast(id, &signed).await,
+            None => Ok(()),
+        }
+    }
+
+    fn signed(&self, id: Hash, own: OwnAttempt) -> Option<SignedTransaction> {
+        let request = TransactionRequest {
+            chain_id: self.options.chain_id,
+            nonce: own.nonce,
+            fees: own.fees,
+            gas_limit: own.gas_limit,
+            to: Some(self.options.bond),
+            value_wei: 0,
+            data: self.answer(id)?.calldata.clone(),
+        };
+        Some(request.sign(&self.key))
+    }
+
+    /// Stores the attempt, then sends it.
+    async fn attempt(&mut self, id: Hash, own: OwnAttempt, at_ms: u64) -> Result<(), RespondError> {
+        let Some(signed) = self.signed(id, own) else {
+            return Ok(());
+        };
+        let answer = self
+            .cases
+            .get_mut(&id)
+            .and_then(|tracked| tracked.answer.as_mut());
+        let Some(answer) = answer else {
+            return Ok(());
+        };
+        answer.attempts.push(Attempt {
+            tx_hash: signed.hash,
+            own: Some(own),
+            at_ms,
+        });
+        self.store.save(answer).await?;
+        self.broadcast(id, &signed).await
+    }
+
+    async fn broadcast(&self, id: Hash, signed: &SignedTransaction) -> Result<(), RespondError> {
+        match self.bond.rpc().send_raw_transaction(&signed.raw).await {
+            Ok(_) => Ok(()),
+            // Known already, or used up: a receipt or the nonce will tell.
+            Err(RpcError::Node(error)) => {
+                tracing::debug!(case = %id, message = error.message, "the node about an answer");
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

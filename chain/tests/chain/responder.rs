@@ -1,0 +1,239 @@
+//! Answers to cases of the bond on a real node: sent once, across restarts, stuck anchors and
+//! reorganisations.
+
+use std::path::PathBuf;
+
+use kedge_chain::contract::bond::{
+    CaseState, answer_leaves_calldata, demand_leaves_calldata, deposit_calldata, leaves_case_id,
+};
+use kedge_chain::responder::{AnswerStore, Options, Responder, StoredAnswer, Turn};
+use kedge_chain::rpc::At;
+use kedge_chain::sender::StoreError;
+use kedge_chain::transaction::{FeePolicy, Fees};
+use kedge_protocol::Hash;
+use kedge_protocol::batch::BatchHeader;
+use serde_json::json;
+
+use super::bond::{Bonded, TERMS};
+use super::support::*;
+
+const LEAF: Hash = Hash([5; 32]);
+
+/// Answers in files, as durable as a test needs.
+#[derive(Clone)]
+struct Files(PathBuf);
+
+impl Files {
+    fn path(&self, case: Hash) -> PathBuf {
+        self.0.join(format!("{case}.json"))
+    }
+
+    fn read(&self, case: Hash) -> Option<StoredAnswer> {
+        let bytes = std::fs::read(self.path(case)).ok()?;
+        Some(serde_json::from_slice(&bytes).unwrap())
+    }
+}
+
+impl AnswerStore for Files {
+    async fn save(&self, answer: &StoredAnswer) -> Result<(), StoreError> {
+        let bytes = serde_json::to_vec(answer).unwrap();
+        std::fs::write(self.path(answer.case), bytes).unwrap();
+        Ok(())
+    }
+
+    async fn remove(&self, case: Hash) -> Result<(), StoreError> {
+        let _was_not_there = std::fs::remove_file(self.path(case));
+        Ok(())
+    }
+
+    async fn load(&self) -> Result<Vec<StoredAnswer>, StoreError> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let read = |entry: std::io::Result<std::fs::DirEntry>| {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            serde_json::from_slice(&bytes).unwrap()
+        };
+        Ok(entries.map(read).collect())
+    }
+}
+
+/// A bonded log of one batch, and a demand for its leaves.
+struct Asked {
+    bonded: Bonded,
+    header: BatchHeader,
+    files: Files,
+    case: Hash,
+    _directory: tempfile::TempDir,
+}
+
+impl Asked {
+    async fn new() -> Self {
+        let bonded = Bonded::new().await;
+        bonded
+            .send(&owner(), deposit_calldata(), 900)
+            .await
+            .unwrap();
+        let header = bonded.anchor_one(LEAF).await;
+        let salt = Hash([9; 32]);
+        let case = leaves_case_id(0);
+        bonded.commit(&owner(), case, salt).await;
+        let demand = demand_leaves_calldata(1, 0, salt);
+        bonded.send(&owner(), demand, 1_000).await.unwrap();
+        // Blocks are made by hand from here on.
+        bonded.anvil.raw("evm_setAutomine", json!([false])).await;
+        let directory = tempfile::tempdir().unwrap();
+        Self {
+            bonded,
+            header,
+            files: Files(directory.path().to_owned()),
+            case,
+            _directory: directory,
+        }
+    }
+
+    async fn responder(&self) -> Responder<Files> {
+        let options = Options {
+            chain_id: CHAIN_ID,
+            bond: self.bonded.bond.address(),
+            anchor: self.bonded.anchor.address(),
+            fee_policy: FeePolicy::default(),
+            bump_after_ms: 10_000,
+            finality_fallback_depth: 10,
+            look_ms: 0,
+            backoff_ms_max: 1_000,
+        };
+        let rpc = self.bonded.rpc.clone();
+        Responder::open(options, payer(), rpc, self.files.clone())
+            .await
+            .unwrap()
+    }
+
+    /// Looks, and gives the answer where one is missing; says how many were.
+    async fn look(&self, responder: &mut Responder<Files>) -> usize {
+        responder.look_again();
+        let missing = responder.look(now_ms()).await.unwrap();
+        for open in &missing {
+            assert_eq!(open.asked.id, self.case);
+            let answer = answer_leaves_calldata(1, &self.header, &[], &[LEAF]);
+            responder.prepare(self.case, answer);
+        }
+        missing.len()
+    }
+
+    async fn state(&self) -> CaseState {
+        let case = self.bonded.bond.case(self.case, At::Latest).await;
+        case.unwrap().state
+    }
+
+    fn attempts(&self) -> Vec<(u64, Fees)> {
+        let stored = self.files.read(self.case);
+        let attempts = stored.map_or_else(Vec::new, |stored| stored.attempts);
+        let own = attempts.iter().map(|attempt| attempt.own.unwrap());
+        own.map(|own| (own.nonce, own.fees)).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_restart_goes_on_with_the_answer_that_was_sent() {
+    let asked = Asked::new().await;
+    let mut responder = asked.responder().await;
+    assert_eq!(asked.look(&mut responder).await, 1);
+    responder.step(now_ms(), Turn::Free).await.unwrap();
+    let sent = asked.attempts();
+    assert_eq!(sent.len(), 1);
+    assert!(responder.holds_nonce(sent[0].0) && !responder.holds_nonce(sent[0].0 + 1));
+
+    let mut responder = asked.responder().await;
+    assert_eq!(asked.look(&mut responder).await, 0, "the answer is known");
+    responder.step(now_ms(), Turn::Free).await.unwrap();
+    assert_eq!(asked.attempts(), sent);
+    asked.bonded.anvil.mine(1).await;
+    assert_eq!(asked.state().await, CaseState::Answered);
+    // Not final yet: the answer is kept.
+    asked.look(&mut responder).await;
+    assert!(responder.is_busy() && asked.files.read(asked.case).is_some());
+    asked.bonded.anvil.mine(5).await;
+    asked.look(&mut responder).await;
+    assert!(!responder.is_busy() && asked.files.read(asked.case).is_none());
+    let mut responder = asked.responder().await;
+    assert_eq!(asked.look(&mut responder).await, 0, "nothing is open");
+    assert!(!responder.is_busy());
+}
+
+#[tokio::test]
+async fn an_answer_takes_the_nonce_of_an_anchor_that_is_stuck() {
+    let asked = Asked::new().await;
+    let mut responder = asked.responder().await;
+    asked.look(&mut responder).await;
+    let offered = Fees {
+        max_fee_per_gas_wei: 30_000_000_000,
+        max_priority_fee_per_gas_wei: 2_000_000_000,
+    };
+    responder
+        .step(now_ms(), Turn::Anchor(offered))
+        .await
+        .unwrap();
+    assert_eq!(asked.attempts(), [], "the anchor goes first");
+
+    asked.bonded.pass(TERMS.response_time_s / 2 + 60).await;
+    asked.look(&mut responder).await;
+    responder
+        .step(now_ms(), Turn::Anchor(offered))
+        .await
+        .unwrap();
+    let next = asked
+        .bonded
+        .rpc
+        .transaction_count(payer().address(), At::Latest)
+        .await
+        .unwrap();
+    let [(nonce, fees)] = asked.attempts()[..] else {
+        panic!("{:?}", asked.attempts());
+    };
+    assert_eq!(nonce, next);
+    // Nodes take a replacement for a tenth more of both.
+    assert!(fees.max_fee_per_gas_wei >= offered.max_fee_per_gas_wei * 11 / 10);
+    assert!(fees.max_priority_fee_per_gas_wei >= offered.max_priority_fee_per_gas_wei * 11 / 10);
+    asked.bonded.anvil.mine(1).await;
+    assert_eq!(asked.state().await, CaseState::Answered);
+}
+
+#[tokio::test]
+async fn a_reorganisation_brings_a_case_back() {
+    let asked = Asked::new().await;
+    let mut responder = asked.responder().await;
+    asked.look(&mut responder).await;
+    let before = asked.bonded.anvil.raw("evm_snapshot", json!([])).await;
+    responder.step(now_ms(), Turn::Free).await.unwrap();
+    asked.bonded.anvil.mine(1).await;
+    asked.look(&mut responder).await;
+    assert_eq!(asked.state().await, CaseState::Answered);
+    assert!(responder.is_busy());
+
+    asked.bonded.anvil.raw("evm_revert", json!([before])).await;
+    asked.bonded.anvil.mine(1).await;
+    assert_eq!(asked.state().await, CaseState::Open);
+    assert_eq!(asked.look(&mut responder).await, 0, "the answer is kept");
+    responder.step(now_ms(), Turn::Free).await.unwrap();
+    asked.bonded.anvil.mine(6).await;
+    assert_eq!(asked.state().await, CaseState::Answered);
+    asked.look(&mut responder).await;
+    assert!(!responder.is_busy());
+    assert_eq!(asked.files.read(asked.case), None);
+}
+
+#[tokio::test]
+async fn what_the_bond_would_refuse_is_not_sent() {
+    let asked = Asked::new().await;
+    let mut responder = asked.responder().await;
+    responder.look(now_ms()).await.unwrap();
+    let wrong = answer_leaves_calldata(1, &asked.header, &[], &[Hash([6; 32])]);
+    responder.prepare(asked.case, wrong);
+    responder.step(now_ms(), Turn::Free).await.unwrap();
+    assert_eq!(asked.attempts(), []);
+    // It is asked for again; past its deadline it is not.
+    assert_eq!(asked.look(&mut responder).await, 1);
+    asked.bonded.pass(TERMS.response_time_s).await;
+    asked.look(&mut responder).await;
+    assert!(!responder.is_busy());
+    assert_eq!(asked.state().await, CaseState::Open);
+}

@@ -1,0 +1,497 @@
+//! What a watchtower knows of a log, and the faults that it can prove with it.
+//!
+//! It is given everything that the operator signed or serves, in any order, and what the contract
+//! holds. Wherever two things should contradict, it makes the evidence and holds it against the
+//! rules of [`kedge_protocol::evidence::check()`]; only what these prove is reported. So a source
+//! that lies can make it look twice, and never accuse.
+
+mod finding;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use kedge_protocol::Hash;
+use kedge_protocol::batch::{BatchHeader, SignedBatch};
+use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::evidence::{
+    CheckpointEvidence, Evidence, HeaderEvidence, LeafEvidence, Trust, check,
+};
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::record::RequestRecord;
+
+pub use finding::{Challenge, Finding, NotSigned};
+use tree::Tree;
+
+/// A header that the sequencer signed.
+#[derive(Clone, Copy)]
+struct Known {
+    batch: SignedBatch,
+    key_index: u32,
+}
+
+impl Known {
+    fn evidence(&self) -> HeaderEvidence {
+        HeaderEvidence::signed(&self.batch, self.key_index)
+    }
+
+    fn header(&self) -> &BatchHeader {
+        &self.batch.header
+    }
+}
+
+/// The watchtower's memory. It grows with the log: a few hundred bytes a batch, and as many an
+/// action that it was shown opened.
+pub struct Watchtower {
+    trust: Trust,
+    separator: Hash,
+    /// Every header that was seen, by number.
+    headers: BTreeMap<u64, Vec<Known>>,
+    /// Those that were seen elsewhere before the operator served them, or that it never served.
+    aside: Vec<Known>,
+    /// The followed batches below this number were held against what is anchored.
+    reviewed: u64,
+    /// The batches that the operator serves, as they were first served.
+    followed: Vec<Known>,
+    tree: Tree,
+    checkpoints: BTreeMap<u64, Vec<(SignedCheckpoint, u32)>>,
+    actions: BTreeMap<u64, Vec<LeafEvidence>>,
+    by_content: HashMap<Hash, LeafEvidence>,
+    by_previous: HashMap<Hash, LeafEvidence>,
+    /// Actions that nobody asked for, until their batch is anchored.
+    unauthorised: Vec<LeafEvidence>,
+    found: Vec<Finding>,
+    reported: BTreeSet<Hash>,
+}
+
+impl Watchtower {
+    /// A watchtower that has seen nothing.
+    pub fn new(trust: Trust) -> Self {
+        Self {
+            separator: trust.domain.separator(),
+            trust,
+            headers: BTreeMap::new(),
+            aside: Vec::new(),
+            reviewed: 0,
+            followed: Vec::new(),
+            tree: Tree::default(),
+            checkpoints: BTreeMap::new(),
+            actions: BTreeMap::new(),
+            by_content: HashMap::new(),
+            by_previous: HashMap::new(),
+            unauthorised: Vec::new(),
+            found: Vec::new(),
+            reported: BTreeSet::new(),
+        }
+    }
+
+    /// Takes what the contracts say now. Checkpoints that were anchored before stay known.
+    pub fn trust(&mut self, trust: Trust) {
+        let before = std::mem::replace(&mut self.trust, trust);
+        self.trust.anchored.extend(before.anchored);
+    }
+
+    /// How many batches were followed.
+    pub fn batches(&self) -> u64 {
+        self.tree.size()
+    }
+
+    /// Whether a header is signed by a key of the log.
+    pub fn knows_signer(&self, batch: &SignedBatch) -> bool {
+        let digest = batch.header.digest(&self.separator);
+        let signer = batch.signature.recover(&digest).ok();
+        self.key_of(batch.header.number, signer).is_ok()
+    }
+
+    /// The findings since the last call.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// Takes the next batch of the log as the operator serves it, with its leaves; a batch that was
+    /// followed already is held against it.
+    pub fn follow(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), NotSigned> {
+        let is_next = batch.header.number == self.tree.size();
+        let known = self.see(batch, !is_next)?;
+        if is_next {
+            self.tree.append(&batch.header.hash());
+            self.followed.push(known);
+        }
+        self.prove(Evidence::BrokenChain {
+            batch: known.evidence(),
+            leaves: leaves.to_vec(),
+        });
+        Ok(())
+    }
+
+    /// Takes a header from anywhere.
+    pub fn header(&mut self, batch: &SignedBatch) -> Result<(), NotSigned> {
+        self.see(batch, true).map(|_| ())
+    }
+
+    fn see(&mut self, batch: &SignedBatch, is_aside: bool) -> Result<Known, NotSigned> {
+        let digest = batch.header.digest(&self.separator);
+        let known = Known {
+            batch: *batch,
+            key_index: self.key_of(batch.header.number, batch.signature.recover(&digest).ok())?,
+        };
+        let number = batch.header.number;
+        let same = self.headers.entry(number).or_default();
+        if same.iter().any(|seen| seen.header() == known.header()) {
+            return Ok(known);
+        }
+        let others = same.clone();
+        same.push(known);
+        if is_aside {
+            self.aside.push(known);
+        }
+        for other in others {
+            self.prove(Evidence::ConflictingBatches {
+                first: other.evidence(),
+                second: known.evidence(),
+            });
+        }
+        self.prove(Evidence::BrokenHeader {
+            batch: known.evidence(),
+        });
+        let beside = |number: Option<u64>| {
+            let headers = number.and_then(|number| self.headers.get(&number));
+            headers.cloned().unwrap_or_default()
+        };
+        let (before, after) = (beside(number.checked_sub(1)), beside(number.checked_add(1)));
+        for other in before {
+            self.prove(Evidence::BrokenLink {
+                before: other.evidence(),
+                next: known.evidence(),
+            });
+        }
+        for other in after {
+            self.prove(Evidence::BrokenLink {
+                before: known.evidence(),
+                next: other.evidence(),
+            });
+        }
+        Ok(known)
+    }
+
+    /// Takes a signed checkpoint from anywhere.
+    pub fn checkpoint(&mut self, signed: &SignedCheckpoint) -> Result<(), NotSigned> {
+        let checkpoint = &signed.checkpoint;
+        let last = checkpoint.batches.checked_sub(1).ok_or(NotSigned)?;
+        let digest = checkpoint.digest(&self.separator);
+        let key_index = self.key_of(last, signed.signature.recover(&digest).ok())?;
+        let same = self.checkpoints.entry(checkpoint.batches).or_default();
+        let says = |known: &SignedCheckpoint| {
+            let known = known.checkpoint;
+            (known.sequence, known.head, known.history, known.state)
+        };
+        if same.iter().any(|(known, _)| says(known) == says(signed)) {
+            return Ok(());
+        }
+        let others = same.clone();
+        same.push((*signed, key_index));
+        for (other, other_key) in others {
+            self.prove(Evidence::ConflictingCheckpoints {
+                first: CheckpointEvidence::of(&other, other_key),
+                second: CheckpointEvidence::of(signed, key_index),
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes an opened action of a signed batch. `previous` is the integrity that it extends.
+    pub fn action(
+        &mut self,
+        batch: &SignedBatch,
+        leaf: Leaf,
+        index: u32,
+        path: Vec<Hash>,
+        previous: Hash,
+    ) -> Result<(), NotSigned> {
+        let shown = LeafEvidence {
+            leaf,
+            index,
+            path,
+            batch: self.see(batch, true)?.evidence(),
+        };
+        let same = self.actions.entry(leaf.sequence).or_default();
+        if same.iter().any(|known| known.leaf == leaf) {
+            return Ok(());
+        }
+        same.push(shown.clone());
+        self.prove(Evidence::BrokenLeaf {
+            action: shown.clone(),
+        });
+        self.compare_times(&shown);
+        if let Some(first) = self.by_content.get(&leaf.content) {
+            self.prove(Evidence::ReplayedContent {
+                first: first.clone(),
+                second: shown.clone(),
+            });
+        } else {
+            self.by_content.insert(leaf.content, shown.clone());
+        }
+        let extends = chain::next_integrity(&previous, &leaf.content) == leaf.integrity;
+        if previous == Hash::ZERO || !extends {
+            return Ok(());
+        }
+        if let Some(first) = self.by_previous.get(&previous) {
+            self.prove(Evidence::ForkedIntegrity {
+                first: first.clone(),
+                second: shown,
+                previous,
+            });
+        } else {
+            self.by_previous.insert(previous, shown);
+        }
+        Ok(())
+    }
+
+    /// Takes a request as the operator serves it, with its batch and all the batch's leaves. What
+    /// does not lead to these leaves shows nothing.
+    pub fn request(
+        &mut self,
+        batch: &SignedBatch,
+        leaves: &[Hash],
+        record: &RequestRecord<'_>,
+    ) -> Result<(), NotSigned> {
+        if leaves.len() != batch.header.count as usize || leaves.is_empty() {
+            return Ok(());
+        }
+        let hashes = record.hashes();
+        let is_authorised = record
+            .verify_signature_over(&self.separator, &hashes)
+            .is_ok()
+            && record.timestamp_ms <= record.head.deadline_s.saturating_mul(1_000);
+        let tree = BatchTree::new(leaves);
+        let placed = record.placed(&hashes).into_iter().zip(&record.actions);
+        for (index, (leaf, action)) in (record.first_leaf_index..).zip(placed) {
+            let place = index as usize;
+            if leaves.get(place) != Some(&leaf.hash()) {
+                continue;
+            }
+            let path = tree.proof(&[place]);
+            if !is_authorised {
+                self.unauthorised.push(LeafEvidence {
+                    leaf,
+                    index,
+                    path: path.clone(),
+                    batch: self.see(batch, true)?.evidence(),
+                });
+            }
+            self.action(batch, leaf, index, path, action.previous_integrity)?;
+        }
+        Ok(())
+    }
+
+    fn compare_times(&mut self, shown: &LeafEvidence) {
+        let sequence = shown.leaf.sequence;
+        let before = self.actions.range(..sequence).next_back();
+        let before = before.map(|(_, actions)| actions.clone());
+        let after = sequence
+            .checked_add(1)
+            .and_then(|next| self.actions.range(next..).next());
+        let after = after.map(|(_, actions)| actions.clone());
+        for earlier in before.unwrap_or_default() {
+            self.prove(Evidence::FallingTime {
+                earlier,
+                later: shown.clone(),
+            });
+        }
+        for later in after.unwrap_or_default() {
+            self.prove(Evidence::FallingTime {
+                earlier: shown.clone(),
+                later,
+            });
+        }
+    }
+
+    /// Holds everything that was seen against the followed log and against what is anchored.
+    /// `is_current` says that the log was followed to its end after everything else was given: only
+    /// then is a header missing that it does not hold.
+    pub fn review(&mut self, is_current: bool) {
+        let anchored = self.anchored_reach();
+        if let Some(anchored) = anchored {
+            let reach = usize::try_from(anchored).unwrap_or(usize::MAX);
+            let from = usize::try_from(self.reviewed).unwrap_or(usize::MAX);
+            for place in from..reach {
+                let known = self.followed[place];
+                self.review_header(&known, anchored);
+            }
+            self.reviewed = anchored;
+        }
+        for known in self.aside.clone() {
+            if let Some(anchored) = anchored {
+                self.review_header(&known, anchored);
+            }
+            let number = known.header().number;
+            let served = self.served(number);
+            let is_served = served.is_some_and(|served| served.header() == known.header());
+            if is_current && !is_served && anchored.is_none_or(|batches| number >= batches) {
+                self.report_missing(&known);
+            }
+        }
+        self.review_anchored();
+        self.review_unauthorised(anchored);
+        let checkpoints: Vec<_> = self.checkpoints.values().flatten().copied().collect();
+        for (signed, key_index) in checkpoints {
+            self.review_checkpoint(&signed, key_index, anchored);
+        }
+    }
+
+    /// What is anchored and is not what the operator serves: the last header that it serves below
+    /// that checkpoint can't be shown to be anchored.
+    fn review_anchored(&mut self) {
+        let size = self.tree.size();
+        let differs = |(batches, history): (&u64, &Hash)| {
+            let batches = *batches;
+            let differs = batches > 0 && batches <= size && self.tree.root(batches) != *history;
+            differs.then_some(batches)
+        };
+        let found: Vec<u64> = self.trust.anchored.iter().filter_map(differs).collect();
+        for batches in found {
+            if let Some(known) = self.served(batches - 1) {
+                self.report_missing(&known);
+            }
+        }
+    }
+
+    fn review_unauthorised(&mut self, anchored: Option<u64>) {
+        let reach = anchored.unwrap_or(0);
+        let is_held = |action: &LeafEvidence| {
+            let header = &action.batch.header;
+            let served = self.served(header.number);
+            header.number < reach && served.is_some_and(|served| served.header() == header)
+        };
+        let (held, waiting) = self.unauthorised.iter().cloned().partition(is_held);
+        self.unauthorised = waiting;
+        let held: Vec<LeafEvidence> = held;
+        for action in held {
+            let challenge = Challenge {
+                batch_path: self.tree.inclusion(action.batch.header.number, reach),
+                anchored_batches: reach,
+                action,
+            };
+            let id = challenge.action.leaf.hash();
+            self.report(id, Finding::Unauthorised(Box::new(challenge)));
+        }
+    }
+
+    fn served(&self, number: u64) -> Option<Known> {
+        let place = usize::try_from(number).ok()?;
+        self.followed.get(place).copied()
+    }
+
+    fn report_missing(&mut self, known: &Known) {
+        let batch = Box::new(known.batch);
+        self.report(known.header().hash(), Finding::Missing(batch));
+    }
+
+    /// The largest anchored checkpoint that the followed log leads to.
+    fn anchored_reach(&self) -> Option<u64> {
+        let leads = |(batches, history): &(&u64, &Hash)| {
+            **batches > 0 && **batches <= self.tree.size() && self.tree.root(**batches) == **history
+        };
+        let mut anchored = self.trust.anchored.iter().rev();
+        anchored.find(leads).map(|(batches, _)| *batches)
+    }
+
+    fn review_header(&mut self, known: &Known, anchored: u64) {
+        let header = *known.header();
+        if header.number >= anchored {
+            return;
+        }
+        let Some(held) = self.served(header.number) else {
+            return;
+        };
+        let held = held.header().hash();
+        if held != header.hash() {
+            let path = self.tree.inclusion(header.number, anchored);
+            self.prove(Evidence::OmittedBatch {
+                left: known.evidence(),
+                anchored_batches: anchored,
+                held,
+                path,
+            });
+        }
+        let beginning = self.tree.root(header.number);
+        if header.number > 0 && beginning != header.history {
+            let proof = self.tree.consistency(header.number, anchored);
+            self.prove(Evidence::FalseHistory {
+                batch: known.evidence(),
+                anchored_batches: anchored,
+                beginning,
+                proof,
+            });
+        }
+    }
+
+    fn review_checkpoint(
+        &mut self,
+        signed: &SignedCheckpoint,
+        key_index: u32,
+        anchored: Option<u64>,
+    ) {
+        let checkpoint = &signed.checkpoint;
+        let batches = checkpoint.batches;
+        if batches > self.tree.size() {
+            return;
+        }
+        let root = self.tree.root(batches);
+        let evidence = CheckpointEvidence::of(signed, key_index);
+        if let Some(last) = self.served(batches - 1)
+            && root == checkpoint.history
+        {
+            let last = *last.header();
+            self.prove(Evidence::FalseCheckpoint {
+                signed: evidence,
+                last,
+                path: self.tree.inclusion(batches - 1, batches),
+            });
+        } else if let Some(anchored) = anchored
+            && batches <= anchored
+        {
+            let proof = self.tree.consistency(batches, anchored);
+            self.prove(Evidence::FalseCheckpointHistory {
+                signed: evidence,
+                anchored_batches: anchored,
+                beginning: root,
+                proof,
+            });
+        }
+    }
+
+    /// The place in the contract's list of the key that may have signed for a batch.
+    fn key_of(
+        &self,
+        batch: u64,
+        signer: Option<kedge_protocol::Address>,
+    ) -> Result<u32, NotSigned> {
+        let signer = signer.ok_or(NotSigned)?;
+        let place = self
+            .trust
+            .keys
+            .iter()
+            .position(|term| term.key == signer && term.from_batch <= batch);
+        place
+            .and_then(|place| u32::try_from(place).ok())
+            .ok_or(NotSigned)
+    }
+
+    /// Reports the evidence if it proves its fault.
+    fn prove(&mut self, evidence: Evidence) {
+        let Ok(verdict) = check(&evidence, &self.trust) else {
+            return;
+        };
+        // Once a fault and batch: further evidence of the same proves nothing more.
+        let name = format!("{} {}", verdict.fault, verdict.batch);
+        let id = kedge_protocol::hash::keccak(name.as_bytes());
+        self.report(id, Finding::Fault(Box::new(evidence)));
+    }
+
+    fn report(&mut self, id: Hash, finding: Finding) {
+        if self.reported.insert(id) {
+            self.found.push(finding);
+        }
+    }
+}

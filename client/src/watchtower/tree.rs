@@ -1,0 +1,49 @@
+//! The log tree, all its nodes in memory.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+
+use kedge_protocol::Hash;
+use kedge_protocol::log_tree::{self, Frontier, Nodes};
+
+/// The log tree over the batches that were followed.
+#[derive(Default)]
+pub(super) struct Tree {
+    frontier: Frontier,
+    nodes: HashMap<(u32, u64), Hash>,
+}
+
+impl Nodes for Tree {
+    type Error = Infallible;
+
+    fn node(&self, level: u32, index: u64) -> Result<Hash, Infallible> {
+        Ok(self.nodes[&(level, index)])
+    }
+}
+
+impl Tree {
+    pub(super) fn size(&self) -> u64 {
+        self.frontier.size()
+    }
+
+    pub(super) fn append(&mut self, batch_hash: &Hash) {
+        for node in self.frontier.append(log_tree::leaf(batch_hash)) {
+            self.nodes.insert((node.level, node.index), node.hash);
+        }
+    }
+
+    pub(super) fn root(&self, size: u64) -> Hash {
+        let Ok(root) = log_tree::root(self, size);
+        root
+    }
+
+    pub(super) fn inclusion(&self, index: u64, size: u64) -> Vec<Hash> {
+        let Ok(path) = log_tree::inclusion_path(self, index, size);
+        path
+    }
+
+    pub(super) fn consistency(&self, from: u64, to: u64) -> Vec<Hash> {
+        let Ok(path) = log_tree::consistency_path(self, from, to);
+        path
+    }
+}

@@ -1,0 +1,141 @@
+//! The pieces that evidence is made of.
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+
+use crate::Hash;
+use crate::batch::{BatchHeader, SignedBatch};
+use crate::chain::Leaf;
+use crate::checkpoint::{Checkpoint, SignedCheckpoint};
+use crate::json::object;
+use crate::limits::{BATCH_ACTIONS_MAX, EVIDENCE_PATH_MAX};
+use crate::signature::Signature;
+
+/// Why the operator stands for a header.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// The sequencer signed it.
+    Signed(#[serde(deserialize_with = "object")] HeaderSignature),
+    /// An anchored history holds it.
+    Anchored(#[serde(deserialize_with = "object")] AnchoredPath),
+}
+
+/// The sequencer's signature over a header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderSignature {
+    /// Over the header's EIP-712 digest.
+    pub signature: Signature,
+    /// The key's place in the anchor contract's list.
+    pub key_index: u32,
+}
+
+/// A header's way to an anchored history.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnchoredPath {
+    /// Names the checkpoint.
+    pub batches: u64,
+    /// Inclusion path to that checkpoint's history.
+    #[serde(deserialize_with = "path")]
+    pub path: Vec<Hash>,
+}
+
+/// A header that the operator stands for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderEvidence {
+    /// The header.
+    #[serde(deserialize_with = "object")]
+    pub header: BatchHeader,
+    /// Why it counts.
+    pub standing: Standing,
+}
+
+impl HeaderEvidence {
+    /// A header that the key at `key_index` of the contract's list signed.
+    pub fn signed(batch: &SignedBatch, key_index: u32) -> Self {
+        Self {
+            header: batch.header,
+            standing: Standing::Signed(HeaderSignature {
+                signature: batch.signature,
+                key_index,
+            }),
+        }
+    }
+
+    /// A header that the anchored history over `batches` holds.
+    pub fn anchored(header: BatchHeader, batches: u64, path: Vec<Hash>) -> Self {
+        Self {
+            header,
+            standing: Standing::Anchored(AnchoredPath { batches, path }),
+        }
+    }
+}
+
+/// A checkpoint that the sequencer signed, anchored or not.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointEvidence {
+    /// The checkpoint.
+    #[serde(deserialize_with = "object")]
+    pub checkpoint: Checkpoint,
+    /// Over its EIP-712 digest.
+    pub signature: Signature,
+    /// The key's place in the anchor contract's list.
+    pub key_index: u32,
+}
+
+impl CheckpointEvidence {
+    /// A checkpoint that the key at `key_index` of the contract's list signed.
+    pub fn of(signed: &SignedCheckpoint, key_index: u32) -> Self {
+        Self {
+            checkpoint: signed.checkpoint,
+            signature: signed.signature,
+            key_index,
+        }
+    }
+}
+
+/// A leaf of a batch that the operator stands for, opened.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeafEvidence {
+    /// What the leaf is made of.
+    #[serde(deserialize_with = "object")]
+    pub leaf: Leaf,
+    /// Its place in the batch, from 0.
+    pub index: u32,
+    /// Inclusion path to the batch's root.
+    #[serde(deserialize_with = "path")]
+    pub path: Vec<Hash>,
+    /// The batch.
+    #[serde(deserialize_with = "object")]
+    pub batch: HeaderEvidence,
+}
+
+/// Serde: a path or a consistency proof, no longer than one can be.
+pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Hash>, D::Error> {
+    at_most(EVIDENCE_PATH_MAX, "hashes of a path", deserializer)
+}
+
+/// Serde: the leaves of a batch.
+pub(super) fn leaves<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Hash>, D::Error> {
+    at_most(BATCH_ACTIONS_MAX, "leaves of a batch", deserializer)
+}
+
+// The whole text is bounded before it is read, so counting afterwards is soon enough.
+fn at_most<'de, D: Deserializer<'de>>(
+    most: usize,
+    what: &str,
+    deserializer: D,
+) -> Result<Vec<Hash>, D::Error> {
+    let hashes = Vec::<Hash>::deserialize(deserializer)?;
+    if hashes.len() > most {
+        return Err(D::Error::custom(format_args!(
+            "{} {what}, where there are at most {most}",
+            hashes.len()
+        )));
+    }
+    Ok(hashes)
+}

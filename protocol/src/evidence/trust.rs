@@ -1,0 +1,79 @@
+//! What a checker of evidence believes: read from the contracts, never from the evidence.
+
+use std::collections::BTreeMap;
+
+use crate::eip712::Domain;
+use crate::limits::SEQUENCER_KEYS_MAX;
+use crate::merkle::empty_root;
+use crate::{Address, Hash};
+
+/// A sequencer key of the anchor contract's list, and for what its signature counts (`keyTerm`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyTerm {
+    /// The key.
+    pub key: Address,
+    /// The first batch that it signs.
+    pub from_batch: u64,
+    /// The first batch that the next key of the list signs; the largest u64 for the last key.
+    pub until_batch: u64,
+    /// When the next key was named, Unix seconds; 0 for the last key.
+    pub replaced_at_s: u64,
+    /// When all the batches that it signs in the end were anchored, Unix seconds; 0 while nobody
+    /// noted that.
+    pub closed_at_s: u64,
+}
+
+impl KeyTerm {
+    /// The one key of a log whose key was never replaced.
+    pub fn only(key: Address) -> Self {
+        Self {
+            key,
+            from_batch: 0,
+            until_batch: u64::MAX,
+            replaced_at_s: 0,
+            closed_at_s: 0,
+        }
+    }
+}
+
+/// The log as its contracts tell it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trust {
+    /// The log's domain.
+    pub domain: Domain,
+    /// The sequencer's keys, in the contract's order.
+    pub keys: Vec<KeyTerm>,
+    /// The first batch that the contract answers for, and the first that a later one does
+    /// (`coverage`).
+    pub coverage: (u64, u64),
+    /// The histories of anchored checkpoints by their number of batches; those that the evidence
+    /// names are enough ([`super::Evidence::anchored_batches`]).
+    pub anchored: BTreeMap<u64, Hash>,
+    /// How long evidence counts after its key was replaced, in seconds.
+    pub evidence_age_s: u64,
+    /// The time, Unix seconds.
+    pub now_s: u64,
+}
+
+impl Trust {
+    /// A log with one key, whose contract has anchored nothing yet.
+    pub fn new(domain: Domain, key: Address) -> Self {
+        Self {
+            domain,
+            keys: vec![KeyTerm::only(key)],
+            coverage: (0, u64::MAX),
+            anchored: BTreeMap::from([(0, empty_root())]),
+            evidence_age_s: 0,
+            now_s: 0,
+        }
+    }
+
+    /// A log of whose keys one is known, but not its place in the contract's list: it stands at every
+    /// place.
+    pub fn of_known_key(domain: Domain, key: Address) -> Self {
+        Self {
+            keys: vec![KeyTerm::only(key); SEQUENCER_KEYS_MAX],
+            ..Self::new(domain, key)
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Evidence of faults: the check, and the files.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+#[path = "support/faults.rs"]
+mod faults;
+#[path = "support/signed_log.rs"]
+mod signed_log;
+
+use std::collections::BTreeSet;
+
+use kedge_protocol::Hash;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::evidence::{
+    Evidence, EvidenceFile, EvidenceFileError, Fault, HeaderEvidence, NoFault, Trust,
+};
+use kedge_protocol::limits::{EVIDENCE_BYTES_MAX, EVIDENCE_PATH_MAX};
+use serde_json::{Value, json};
+
+use faults::{ROTATED_AT, SECOND_KEY, cases, log, trust};
+use signed_log::{domain, key};
+
+/// The contracts' name of a refusal.
+fn name(refusal: &NoFault) -> &'static str {
+    match refusal {
+        NoFault::OtherDomain | NoFault::NotSigned { .. } | NoFault::Signature(_) => "NotSigned",
+        NoFault::UnknownKey(_) | NoFault::EmptyCheckpoint => "Panic",
+        NoFault::TooOld { .. } => "EvidenceTooOld",
+        NoFault::NotCovered { .. } => "NotCovered",
+        NoFault::UnknownCheckpoint(_) => "UnknownCheckpoint",
+        NoFault::NotInHistory { .. } => "BatchNotInHistory",
+        NoFault::PathLeadsElsewhere => "PathLeadsElsewhere",
+        NoFault::NoContradiction => "NoFault",
+    }
+}
+
+#[test]
+fn every_case_has_its_verdict() {
+    let log = log();
+    let trust = trust(&log);
+    for case in cases(&log) {
+        let verdict = case.file.check(&trust);
+        let refused = verdict.as_ref().err().map(name);
+        assert_eq!(refused, case.refused, "{}: {verdict:?}", case.name);
+        if let Ok(verdict) = verdict {
+            assert_eq!(verdict.fault, case.file.evidence.fault(), "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn every_fault_is_among_the_cases_proven_and_refused() {
+    let of = |proven: bool| -> BTreeSet<Fault> {
+        let cases = cases(&log()).into_iter();
+        let cases = cases.filter(|case| case.refused.is_none() == proven);
+        cases.map(|case| case.file.evidence.fault()).collect()
+    };
+    assert_eq!(of(true), BTreeSet::from(Fault::ALL));
+    assert_eq!(of(false), BTreeSet::from(Fault::ALL));
+}
+
+#[test]
+fn files_read_back_and_name_the_checkpoints_they_need() {
+    let log = log();
+    let whole = trust(&log);
+    for case in cases(&log) {
+        let text = serde_json::to_string(&case.file).unwrap();
+        let read = EvidenceFile::parse(&text).unwrap();
+        assert_eq!(read, case.file, "{}", case.name);
+        let fault = case.file.evidence.fault();
+        assert_eq!(json_of(&case.file)["evidence"]["fault"], fault.text());
+        assert_eq!(Fault::of_text(fault.text()), Some(fault));
+
+        // With those that it names and no others, the verdict is the same.
+        let mut few = whole.clone();
+        let needed = case.file.evidence.anchored_batches();
+        few.anchored.retain(|batches, _| needed.contains(batches));
+        assert_eq!(
+            case.file.check(&few),
+            case.file.check(&whole),
+            "{}",
+            case.name
+        );
+    }
+}
+
+fn json_of(file: &EvidenceFile) -> Value {
+    serde_json::to_value(file).unwrap()
+}
+
+fn equivocation() -> EvidenceFile {
+    let mut found = cases(&log()).into_iter();
+    found.next().unwrap().file
+}
+
+fn edited(edit: impl FnOnce(&mut Value)) -> Result<EvidenceFile, EvidenceFileError> {
+    let mut value = json_of(&equivocation());
+    edit(&mut value);
+    EvidenceFile::parse(&value.to_string())
+}
+
+#[test]
+fn files_are_read_strictly() {
+    assert!(edited(|_| ()).is_ok());
+    let wrong: [fn(&mut Value); 9] = [
+        |file| file["extra"] = json!(1),
+        |file| file["evidence"]["extra"] = json!(1),
+        |file| file["evidence"]["first"]["extra"] = json!(1),
+        |file| file["evidence"]["first"]["header"]["extra"] = json!(1),
+        |file| file["evidence"]["fault"] = json!("unheard_of"),
+        |file| {
+            file["evidence"]["first"]["standing"]["anchored"] = json!({"batches": 3, "path": []})
+        },
+        |file| file["evidence"]["first"]["standing"]["signed"] = json!([Hash::ZERO, 0]),
+        |file| {
+            let members = file["domain"].as_object().unwrap().values().cloned();
+            file["domain"] = members.collect();
+        },
+        |file| {
+            *file = json!([
+                file["format"],
+                file["version"],
+                file["domain"],
+                file["evidence"]
+            ])
+        },
+    ];
+    for (place, edit) in wrong.into_iter().enumerate() {
+        let read = edited(edit);
+        assert!(
+            matches!(read, Err(EvidenceFileError::Json(_))),
+            "{place}: {read:?}"
+        );
+    }
+    let text = serde_json::to_string(&equivocation()).unwrap();
+    let twice = text.replacen("\"version\":1", "\"version\":1,\"version\":1", 1);
+    assert!(matches!(
+        EvidenceFile::parse(&twice),
+        Err(EvidenceFileError::Json(_))
+    ));
+    let other = edited(|file| file["format"] = json!("kedge.claim"));
+    assert!(matches!(other, Err(EvidenceFileError::Format(_))));
+    let newer = edited(|file| file["version"] = json!(2));
+    assert!(matches!(newer, Err(EvidenceFileError::Version(2))));
+}
+
+#[test]
+fn files_are_bounded() {
+    let path = |hashes: usize| {
+        edited(|file| {
+            let path = vec![Hash::ZERO; hashes];
+            file["evidence"]["first"]["standing"] =
+                json!({"anchored": {"batches": 3, "path": path}});
+        })
+    };
+    assert!(path(EVIDENCE_PATH_MAX).is_ok());
+    assert!(matches!(
+        path(EVIDENCE_PATH_MAX + 1),
+        Err(EvidenceFileError::Json(_))
+    ));
+    let leaves = |count: usize| {
+        edited(|file| {
+            let batch = file["evidence"]["first"].take();
+            let leaves = vec![Hash::ZERO; count];
+            file["evidence"] = json!({"fault": "broken_chain", "batch": batch, "leaves": leaves});
+        })
+    };
+    assert!(leaves(500).is_ok());
+    assert!(matches!(leaves(501), Err(EvidenceFileError::Json(_))));
+    let text = serde_json::to_string(&equivocation()).unwrap();
+    let room = " ".repeat(EVIDENCE_BYTES_MAX - text.len());
+    assert!(EvidenceFile::parse(&format!("{text}{room}")).is_ok());
+    let long = EvidenceFile::parse(&format!("{text}{room} "));
+    assert!(matches!(long, Err(EvidenceFileError::TooLong(_))));
+}
+
+#[test]
+fn another_logs_evidence_proves_nothing() {
+    let other = Domain {
+        chain_id: 1,
+        ..domain()
+    };
+    let Evidence::ConflictingBatches { .. } = equivocation().evidence else {
+        unreachable!("the first case");
+    };
+    let trust = trust(&log());
+    let foreign = EvidenceFile::new(other, equivocation().evidence);
+    assert_eq!(foreign.check(&trust), Err(NoFault::OtherDomain));
+    let elsewhere = Trust {
+        domain: other,
+        ..trust
+    };
+    assert!(matches!(
+        foreign.check(&elsewhere),
+        Err(NoFault::NotSigned { .. })
+    ));
+}
+
+/// The verdict on two headers of batch `number`, signed by the second key, or the first one.
+fn verdict_at(trust: &Trust, number: u64, signer: u8) -> Result<(), NoFault> {
+    let log = log();
+    let index = u32::from(signer == SECOND_KEY);
+    let header = |ms: u64| {
+        let draft = log.batch(number).clone();
+        let draft = draft.with(|header| header.sealed_at_ms += ms);
+        HeaderEvidence::signed(&draft.signed(&key(signer)), index)
+    };
+    let evidence = Evidence::ConflictingBatches {
+        first: header(0),
+        second: header(1),
+    };
+    EvidenceFile::new(domain(), evidence)
+        .check(trust)
+        .map(|_| ())
+}
+
+#[test]
+fn a_replaced_key_counts_for_a_time() {
+    let mut trust = trust(&log());
+    let (own, taken) = (ROTATED_AT - 1, ROTATED_AT);
+    let replaced_at_s = trust.keys[0].replaced_at_s;
+    let too_old = |batch| {
+        Err(NoFault::TooOld {
+            batch,
+            key_index: 0,
+        })
+    };
+
+    trust.now_s = replaced_at_s + trust.evidence_age_s;
+    assert_eq!(verdict_at(&trust, taken, faults::FIRST_KEY), Ok(()));
+    trust.now_s += 1;
+    assert_eq!(verdict_at(&trust, taken, faults::FIRST_KEY), too_old(taken));
+    assert_eq!(
+        verdict_at(&trust, own, faults::FIRST_KEY),
+        Ok(()),
+        "not noted as anchored"
+    );
+    trust.keys[0].closed_at_s = replaced_at_s + 1;
+    assert_eq!(verdict_at(&trust, own, faults::FIRST_KEY), Ok(()));
+    trust.now_s += 1;
+    assert_eq!(verdict_at(&trust, own, faults::FIRST_KEY), too_old(own));
+    assert_eq!(
+        verdict_at(&trust, taken, SECOND_KEY),
+        Ok(()),
+        "the key of today"
+    );
+}
+
+#[test]
+fn a_contract_answers_for_its_own_batches() {
+    let mut trust = trust(&log());
+    trust.coverage = (2, 4);
+    let outside = |batch| {
+        Err(NoFault::NotCovered {
+            batch,
+            from_batch: 2,
+            until_batch: 4,
+        })
+    };
+    assert_eq!(verdict_at(&trust, 1, faults::FIRST_KEY), outside(1));
+    assert_eq!(verdict_at(&trust, 2, faults::FIRST_KEY), Ok(()));
+    assert_eq!(verdict_at(&trust, 3, faults::FIRST_KEY), Ok(()));
+    assert_eq!(verdict_at(&trust, 4, faults::FIRST_KEY), outside(4));
+    trust.keys.truncate(1);
+    trust.coverage = (0, u64::MAX);
+    let unknown = verdict_at(&trust, ROTATED_AT, SECOND_KEY);
+    assert_eq!(unknown, Err(NoFault::UnknownKey(1)));
+}

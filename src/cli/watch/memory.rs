@@ -1,0 +1,254 @@
+//! What a watchtower keeps on disk: every header and checkpoint that it saw, what it was given, and
+//! the evidence that it found. Files are appended to, and synced before anything is filed.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use kedge_client::watchtower::{Finding, NotSigned, Watchtower};
+use kedge_protocol::Hash;
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::chain::Leaf;
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::evidence::EvidenceFile;
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptLeaf};
+use serde::{Deserialize, Serialize};
+
+use super::super::output::{Failure, print_error};
+use super::chain::Contracts;
+
+/// A file that a watchtower may be given.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Given {
+    Receipt(Box<Receipt>),
+    Batch(Box<BatchReceipt>),
+    Proof(Box<ProofFile>),
+    Header(Box<SignedBatch>),
+    Checkpoint(Box<SignedCheckpoint>),
+}
+
+pub(super) struct Memory {
+    directory: PathBuf,
+    /// Batches in the order in which they were followed.
+    batches: File,
+    kept_batches: u64,
+    checkpoints: File,
+    kept_checkpoint: Option<SignedCheckpoint>,
+    taken: BTreeSet<OsString>,
+}
+
+fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::refused(format!("{}: {error}", path.display()))
+}
+
+/// The lines of a file that holds one value a line. A last line that a crash cut off is dropped.
+fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, Failure> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(path, error)),
+    };
+    let mut values = Vec::new();
+    let mut whole = 0;
+    let mut reader = BufReader::new(file);
+    loop {
+        let mut line = String::new();
+        let read = reader
+            .read_line(&mut line)
+            .map_err(|error| failed(path, error))?;
+        if read == 0 {
+            break;
+        }
+        if !line.ends_with('\n') {
+            let file = OpenOptions::new().write(true).open(path);
+            file.and_then(|file| file.set_len(whole))
+                .map_err(|error| failed(path, error))?;
+            break;
+        }
+        whole += read as u64;
+        values.push(serde_json::from_str(&line).map_err(|error| failed(path, error))?);
+    }
+    Ok(values)
+}
+
+fn append(path: &Path) -> Result<File, Failure> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.map_err(|error| failed(path, error))
+}
+
+fn write_line(file: &mut File, value: &impl Serialize) -> Result<(), Failure> {
+    let mut line = serde_json::to_vec(value).map_err(Failure::refused)?;
+    line.push(b'\n');
+    file.write_all(&line).map_err(Failure::refused)
+}
+
+impl Memory {
+    /// Opens the directory, and tells the tower what it held before.
+    pub(super) fn open(directory: &Path, tower: &mut Watchtower) -> Result<Self, Failure> {
+        for folder in ["given", "evidence"] {
+            let path = directory.join(folder);
+            fs::create_dir_all(&path).map_err(|error| failed(&path, error))?;
+        }
+        let (batches, checkpoints) = (
+            directory.join("batches.ndjson"),
+            directory.join("checkpoints.ndjson"),
+        );
+        let followed: Vec<SignedBatch> = lines(&batches)?;
+        for batch in &followed {
+            // Leaves were held against it when it came.
+            tower
+                .follow(batch, &[])
+                .map_err(|error| failed(&batches, error))?;
+        }
+        let known: Vec<SignedCheckpoint> = lines(&checkpoints)?;
+        for checkpoint in known.iter().filter(|known| known.checkpoint.batches > 0) {
+            tower
+                .checkpoint(checkpoint)
+                .map_err(|error| failed(&checkpoints, error))?;
+        }
+        Ok(Self {
+            directory: directory.to_owned(),
+            batches: append(&batches)?,
+            kept_batches: followed.len() as u64,
+            checkpoints: append(&checkpoints)?,
+            kept_checkpoint: known.last().copied(),
+            taken: BTreeSet::new(),
+        })
+    }
+
+    /// Keeps the next batch of the log; one that was kept already is no news, and another one with
+    /// its number goes into the evidence.
+    pub(super) fn keep_batch(
+        &mut self,
+        tower: &Watchtower,
+        batch: &SignedBatch,
+    ) -> Result<(), Failure> {
+        if batch.header.number == self.kept_batches && tower.knows_signer(batch) {
+            write_line(&mut self.batches, batch)?;
+            self.kept_batches += 1;
+        }
+        Ok(())
+    }
+
+    pub(super) fn keep_checkpoint(&mut self, signed: &SignedCheckpoint) -> Result<(), Failure> {
+        if self.kept_checkpoint.as_ref() != Some(signed) {
+            write_line(&mut self.checkpoints, signed)?;
+            self.kept_checkpoint = Some(*signed);
+        }
+        Ok(())
+    }
+
+    /// Waits until what was kept is on disk.
+    pub(super) fn sync(&self) -> Result<(), Failure> {
+        for file in [&self.batches, &self.checkpoints] {
+            file.sync_data().map_err(Failure::refused)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the files of the folder `given` that were not read yet.
+    pub(super) fn take_given(&mut self, tower: &mut Watchtower) -> Result<(), Failure> {
+        let folder = self.directory.join("given");
+        let entries = fs::read_dir(&folder).map_err(|error| failed(&folder, error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| failed(&folder, error))?;
+            if self.taken.contains(&entry.file_name()) {
+                continue;
+            }
+            let path = entry.path();
+            let text = fs::read_to_string(&path).map_err(|error| failed(&path, error))?;
+            let Ok(given) = serde_json::from_str::<Given>(&text) else {
+                // It may be written just now: it is read again.
+                print_error(&format!("{}: nothing that is known", path.display()));
+                continue;
+            };
+            if let Err(error) = take(tower, &given) {
+                print_error(&format!("{}: {error}", path.display()));
+            }
+            self.taken.insert(entry.file_name());
+        }
+        Ok(())
+    }
+
+    /// Writes a finding to a file of its own; says which.
+    pub(super) fn keep_finding(
+        &self,
+        contracts: &Contracts,
+        finding: &Finding,
+    ) -> Result<PathBuf, Failure> {
+        let (name, json) = match finding {
+            Finding::Fault(evidence) => {
+                let file = EvidenceFile::new(contracts.domain, (**evidence).clone());
+                let json = serde_json::to_string_pretty(&file).map_err(Failure::refused)?;
+                (evidence.fault().text().to_owned(), json)
+            }
+            Finding::Missing(batch) => {
+                let json = serde_json::to_string_pretty(batch).map_err(Failure::refused)?;
+                ("missing_batch".to_owned(), json)
+            }
+            Finding::Unauthorised(challenge) => {
+                let json = serde_json::to_string_pretty(challenge).map_err(Failure::refused)?;
+                ("unauthorised_action".to_owned(), json)
+            }
+        };
+        let id = kedge_protocol::hash::keccak(json.as_bytes()).to_string();
+        let path = self
+            .directory
+            .join("evidence")
+            .join(format!("{name}-{}.json", &id[2..14]));
+        let mut file = File::create(&path).map_err(|error| failed(&path, error))?;
+        let written = file
+            .write_all(json.as_bytes())
+            .and_then(|()| file.sync_all());
+        written.map_err(|error| failed(&path, error))?;
+        Ok(path)
+    }
+}
+
+fn leaf(shown: &ReceiptLeaf) -> Leaf {
+    Leaf {
+        sequence: shown.sequence,
+        timestamp_ms: shown.timestamp_ms,
+        content: shown.content,
+        integrity: shown.integrity,
+    }
+}
+
+fn take(tower: &mut Watchtower, given: &Given) -> Result<(), NotSigned> {
+    let mut action = |batch, shown: &ReceiptLeaf, index, path: &[Hash]| {
+        tower.action(
+            batch,
+            leaf(shown),
+            index,
+            path.to_vec(),
+            shown.previous_integrity,
+        )
+    };
+    match given {
+        Given::Receipt(receipt) => action(
+            &receipt.batch,
+            &receipt.leaf,
+            receipt.leaf_index,
+            &receipt.path,
+        ),
+        Given::Proof(proof) => {
+            action(
+                &proof.batch,
+                &proof.leaf,
+                proof.inclusion.leaf_index,
+                &proof.inclusion.path,
+            )?;
+            match &proof.anchor {
+                Some(anchor) => tower.checkpoint(&anchor.checkpoint),
+                None => Ok(()),
+            }
+        }
+        Given::Batch(receipt) => tower.header(&receipt.batch),
+        Given::Header(batch) => tower.header(batch),
+        Given::Checkpoint(signed) => tower.checkpoint(signed),
+    }
+}

@@ -1,0 +1,199 @@
+//! `kedge watch`: a watchtower. It follows a log's server and its contracts, keeps what the
+//! sequencer signed, and proves the faults that it finds; with a key it files the dispute itself.
+
+mod chain;
+mod file;
+mod memory;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kedge_chain::rpc::Endpoint;
+use kedge_client::watchtower::{Finding, Watchtower};
+use kedge_client::{Client, Export};
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::export::Line;
+
+use super::key::KeyArgs;
+use super::output::{Failure, print_error, print_line};
+use super::trust::parse_domain;
+use chain::Contracts;
+use file::Filer;
+use memory::Memory;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The log's server.
+    #[arg(long, value_name = "URL")]
+    url: String,
+    /// JSON-RPC URL of an Ethereum node.
+    #[arg(long, value_name = "URL")]
+    rpc: Endpoint,
+    /// The anchor contract that the log uses now.
+    #[arg(long, value_name = "ADDRESS")]
+    contract: Address,
+    /// The log's domain, where its first anchor contract is another one.
+    #[arg(long, value_name = "CHAIN_ID:ADDRESS", value_parser = parse_domain)]
+    domain: Option<Domain>,
+    /// Directory of the watchtower's memory. Receipts, proof files, signed headers and signed
+    /// checkpoints that are put into its folder `given` are read with the next round.
+    #[arg(long, value_name = "DIRECTORY")]
+    data: PathBuf,
+    /// File with an access token: the requests of its organization are checked too.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// File disputes on the chain, with the key of --key-file or KEDGE_SIGNING_KEY paying.
+    #[arg(long)]
+    report: bool,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Look once and end, instead of watching on.
+    #[arg(long)]
+    once: bool,
+    /// Seconds between looks.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    interval_s: u64,
+}
+
+/// The watchtower at work.
+struct Watch {
+    args: Args,
+    contracts: Contracts,
+    tower: Watchtower,
+    memory: Memory,
+    filer: Option<Filer>,
+    findings: usize,
+    /// Whether the log was read once by this process: what its requests show is not kept on disk.
+    has_read: bool,
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let key = args.report.then(|| args.key.read()).transpose()?;
+    let contracts = Contracts::open(args.rpc.clone(), args.contract, args.domain).await?;
+    let mut tower = Watchtower::new(contracts.trust().await?);
+    let memory = Memory::open(&args.data, &mut tower)?;
+    let filer = match key {
+        Some(key) => Some(Filer::open(&args.data, key, &contracts)?),
+        None => None,
+    };
+    let mut watch = Watch {
+        args,
+        contracts,
+        tower,
+        memory,
+        filer,
+        findings: 0,
+        has_read: false,
+    };
+    loop {
+        let looked = watch.round().await;
+        if watch.args.once {
+            looked?;
+            return watch.end();
+        }
+        if let Err(failure) = looked {
+            print_error(failure.message());
+        }
+        if watch.filer.as_ref().is_some_and(Filer::is_done) {
+            return watch.end();
+        }
+        tokio::time::sleep(Duration::from_secs(watch.args.interval_s)).await;
+    }
+}
+
+impl Watch {
+    /// One look at everything, and what follows from it.
+    async fn round(&mut self) -> Result<(), Failure> {
+        self.tower.trust(self.contracts.trust().await?);
+        self.memory.take_given(&mut self.tower)?;
+        // A server that does not answer must not keep what was found from being filed.
+        let followed = self.follow().await;
+        self.memory.sync()?;
+        self.tower.review(followed.is_ok());
+        for finding in self.tower.take_findings() {
+            self.findings += 1;
+            let file = self.memory.keep_finding(&self.contracts, &finding)?;
+            let what = match &finding {
+                Finding::Fault(evidence) => evidence.fault().text(),
+                Finding::Missing(_) => "missing_batch",
+                Finding::Unauthorised(_) => "unauthorised_action",
+            };
+            print_line(format_args!("found {what}: {}", file.display()))?;
+            if let Some(filer) = &mut self.filer {
+                filer.queue(&finding)?;
+            }
+        }
+        if let Some(filer) = &mut self.filer {
+            filer.file(&self.contracts, self.args.once).await?;
+        }
+        followed
+    }
+
+    /// Reads the log on from the last batch that was followed, which is read again.
+    async fn follow(&mut self) -> Result<(), Failure> {
+        let token = match &self.args.token_file {
+            Some(path) => Some(std::fs::read_to_string(path).map_err(Failure::usage)?),
+            None => None,
+        };
+        let client = Client::builder(&self.args.url).connect().await?;
+        let from = if token.is_some() && !self.has_read {
+            0
+        } else {
+            self.tower.batches().saturating_sub(1)
+        };
+        let token = token.as_deref().map(str::trim);
+        let mut export = client.export(from, token).await?;
+        self.read(&mut export).await?;
+        self.has_read = true;
+        Ok(())
+    }
+
+    async fn read(&mut self, export: &mut Export) -> Result<(), Failure> {
+        let mut last = None;
+        while let Some(line) = export.line().await? {
+            let line: Line = serde_json::from_slice(&line)
+                .map_err(|error| Failure::refused(format!("the export: {error}")))?;
+            match line {
+                Line::Log(_) => {}
+                Line::Batch(line) => {
+                    self.memory.keep_batch(&self.tower, &line.batch)?;
+                    let taken = self.tower.follow(&line.batch, &line.leaves);
+                    taken.map_err(|error| {
+                        let number = line.batch.header.number;
+                        Failure::refused(format!("the server's batch {number}: {error}"))
+                    })?;
+                    last = Some(line);
+                }
+                Line::Request(line) => {
+                    if let (Some(batch), Some(record)) = (&last, line.into_record()) {
+                        let (leaves, batch) = (&batch.leaves, &batch.batch);
+                        self.tower
+                            .request(batch, leaves, &record)
+                            .map_err(Failure::refused)?;
+                    }
+                }
+                Line::Checkpoint(signed) => {
+                    self.memory.keep_checkpoint(&signed)?;
+                    // One over an empty log is signed and says nothing.
+                    if signed.checkpoint.batches > 0 {
+                        self.tower.checkpoint(&signed).map_err(|error| {
+                            Failure::refused(format!("the server's checkpoint: {error}"))
+                        })?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        let batches = self.tower.batches();
+        if self.findings == 0 {
+            return print_line(format_args!("{batches} batches, no fault"));
+        }
+        Err(Failure::refused(format!(
+            "{batches} batches; the operator of this log can be held to account"
+        )))
+    }
+}

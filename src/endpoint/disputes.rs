@@ -1,0 +1,45 @@
+//! The rows of disputes.
+
+use hyper::Method;
+use kedge_protocol::resource::Area;
+
+use super::bodies::EvidenceBody;
+use super::table::{documented, handler};
+use super::{Endpoint, docs, schema};
+use crate::auth::rights::{Access, Right};
+use crate::listing::LIST;
+use crate::routes::disputes;
+use crate::views::Page;
+use crate::views::dispute::DisputeView;
+
+/// Evidence is not signed, it speaks for itself; but to bring it is no mere read.
+const BRINGS: Option<Right> = Some(Right {
+    area: Area::Batches,
+    access: Access::Create,
+});
+
+/// The rows.
+pub(super) fn rows() -> Vec<Endpoint> {
+    vec![
+        Endpoint {
+            right: BRINGS,
+            request: Some(schema::<EvidenceBody>),
+            status: 201,
+            response: schema::<DisputeView>,
+            handler: handler!(disputes::create),
+            ..documented(Method::POST, "/disputes", &docs::disputes::CREATE)
+        },
+        Endpoint {
+            query: &[LIST],
+            response: schema::<Page<DisputeView>>,
+            handler: handler!(disputes::list),
+            ..documented(Method::GET, "/disputes", &docs::disputes::LIST)
+        },
+        Endpoint {
+            response: schema::<DisputeView>,
+            etag: true,
+            handler: handler!(disputes::get),
+            ..documented(Method::GET, "/disputes/{id}", &docs::disputes::GET)
+        },
+    ]
+}

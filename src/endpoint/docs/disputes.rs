@@ -1,0 +1,57 @@
+//! Disputes.
+
+use super::{Doc, with_parameters};
+use crate::endpoint::Parameter;
+use crate::error::Code;
+
+const TAG: &str = "Log";
+
+const LOCATION: &[Parameter] = &[Parameter {
+    name: "Location",
+    schema_type: "string",
+    description: "The path of the dispute.",
+}];
+
+pub(in crate::endpoint) const CREATE: Doc = Doc {
+    id: "bringDispute",
+    tag: TAG,
+    summary: "Bring evidence of a fault",
+    description: "Takes an evidence file: records that the sequencer signed or anchored, and that contradict each \
+        other or the protocol. Evidence that shows its fault is recorded in the log with the verdict, an action \
+        `system.verdict` that the operator signs; the same evidence again gives the same dispute, so this \
+        request needs no signature and no `Idempotency-Key`. Evidence that shows none is 422 with the reason, \
+        and leaves no trace. `kedge verify evidence` comes to the same verdict without this server, and the \
+        contract's judge takes the same evidence.",
+    errors: &[Code::StateViolation],
+    also: &[(
+        200,
+        "The evidence was brought before: the dispute that it led to.",
+    )],
+    response_headers: LOCATION,
+    links: &[with_parameters(
+        "getDispute",
+        &[("id", "$response.body#/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const LIST: Doc = Doc {
+    id: "listDisputes",
+    tag: TAG,
+    summary: "List the organization's disputes",
+    description: "The disputes that the caller's organization brought, in the order of their verdicts, without \
+        the evidence.",
+    links: &[with_parameters(
+        "getDispute",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const GET: Doc = Doc {
+    id: "getDispute",
+    tag: TAG,
+    summary: "Read a dispute",
+    description: "A dispute with its evidence, which anybody can check again.",
+    ..Doc::MISSING
+};

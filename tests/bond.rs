@@ -1,0 +1,287 @@
+//! What the bond asks of the operator, answered by the real server on Anvil: demands and challenges,
+//! across a kill, close to the deadline, and one that the log has no answer to.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod support;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use kedge_chain::contract::AnchorContract;
+use kedge_chain::contract::bond::{
+    AnchoredAction, CaseState, action_case_id, answer_action_calldata, answer_stale_calldata,
+    challenge_action_calldata, demand_inclusion_calldata, demand_leaves_calldata,
+    inclusion_case_id, leaves_case_id,
+};
+use kedge_chain::embedded::insecure_development_keys;
+use kedge_chain::rpc::At;
+use kedge_client::{Account, ListQuery, NewObject, ProofForm};
+use kedge_protocol::action::{ActionWords, RequestHead};
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::chain::Leaf;
+use kedge_protocol::evidence::Opening;
+use kedge_protocol::hash::to_hex;
+use kedge_protocol::log_tree::{self, Frontier, Nodes};
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Hash, Id};
+use serde_json::json;
+
+use support::anvil::{Anvil, CHAIN_ID};
+use support::bonded::{Bonded, TERMS};
+use support::server::Setup;
+use support::{Rng, connect, eventually, free_port, http, register, template};
+
+/// How long the server may take for an answer, its pauses between looks included.
+const ANSWER_LIMIT: Duration = Duration::from_mins(1);
+
+/// A server with a bond behind its log.
+struct Operated {
+    bonded: Bonded,
+    setup: Setup,
+    account: Account,
+    template: Id,
+    sequencer: SigningKey,
+}
+
+impl Operated {
+    async fn mint(&self) -> Id {
+        let object = NewObject::default();
+        let minted = self.account.mint(self.template, &object).await;
+        minted.unwrap().action_id
+    }
+
+    async fn proof(&self, action: Id) -> ProofFile {
+        self.account
+            .proof(action, ProofForm::Inclusion)
+            .await
+            .unwrap()
+    }
+
+    async fn answered(&self, case: Hash) {
+        let is_answered =
+            || async { (self.bonded.state(case).await == CaseState::Answered).then_some(()) };
+        eventually("the case is answered", ANSWER_LIMIT, is_answered).await;
+    }
+
+    async fn metric_is(&self, name: &str, holds: impl Fn(f64) -> bool) {
+        let probe = || async {
+            let value = http::metric(self.setup.metrics_port(), name, &[]).await;
+            holds(value).then_some(())
+        };
+        eventually(name, ANSWER_LIMIT, probe).await;
+    }
+
+    /// Demands that the batch of an action is anchored: the interval is too long for a test.
+    async fn demand_inclusion(&self, action: Id) {
+        let batch = self.proof(action).await.batch;
+        let case = inclusion_case_id(batch.header.hash());
+        let open = |salt| demand_inclusion_calldata(&batch, 0, salt);
+        self.bonded.open_case(case, open).await;
+        self.answered(case).await;
+    }
+
+    /// Challenges an anchored action by the newest checkpoint; gives the selector of its answer.
+    async fn challenge(&self, action: Id) -> String {
+        let anchored = || async {
+            let proof = self.proof(action).await;
+            proof.anchor.is_some().then_some(proof)
+        };
+        let proof = eventually("the anchor is final", ANSWER_LIMIT, anchored).await;
+        let (anchored_batches, batch_path) = self.newest_path(&proof).await;
+        let header = &proof.batch.header;
+        let leaf = Leaf {
+            sequence: proof.leaf.sequence,
+            timestamp_ms: proof.leaf.timestamp_ms,
+            content: proof.leaf.content,
+            integrity: proof.leaf.integrity,
+        };
+        let case = action_case_id(header.hash(), leaf.hash());
+        let challenged = AnchoredAction {
+            anchored_batches,
+            header,
+            leaf: &leaf,
+            leaf_path: &proof.inclusion.path,
+            batch_path: &batch_path,
+        };
+        let open = |salt| challenge_action_calldata(&challenged, salt);
+        self.bonded.open_case(case, open).await;
+        self.answered(case).await;
+        self.bonded.last_answer_selector().await
+    }
+
+    /// The contract's newest checkpoint, and the batch's path to it.
+    async fn newest_path(&self, proof: &ProofFile) -> (u64, Vec<Hash>) {
+        let contract = AnchorContract::new(self.bonded.rpc.clone(), self.bonded.anchor);
+        let batches = contract.latest(At::Latest).await.unwrap().batches;
+        let headers = log_of(&self.account).await;
+        let tree = Tree::of(&headers[..usize::try_from(batches).unwrap()]);
+        let number = proof.batch.header.number;
+        let path = log_tree::inclusion_path(&tree, number, batches).unwrap();
+        (batches, path)
+    }
+
+    async fn transactions(&self, block: &str) -> u64 {
+        let payer = insecure_development_keys()[1].address();
+        let count = self
+            .bonded
+            .raw("eth_getTransactionCount", json!([payer, block]))
+            .await;
+        let digits = count.as_str().unwrap().trim_start_matches("0x");
+        u64::from_str_radix(digits, 16).unwrap()
+    }
+}
+
+/// The headers of a server's whole log.
+async fn log_of(account: &Account) -> Vec<BatchHeader> {
+    let batches = account.client().batches(&ListQuery::default());
+    let batches = batches.collect(1_000).await.unwrap();
+    batches.iter().map(|batch| batch.signed().header).collect()
+}
+
+/// The log tree, all its nodes in memory.
+struct Tree(HashMap<(u32, u64), Hash>);
+
+impl Tree {
+    fn of(headers: &[BatchHeader]) -> Self {
+        let mut frontier = Frontier::default();
+        let added = headers
+            .iter()
+            .flat_map(|header| frontier.append(log_tree::leaf(&header.hash())))
+            .map(|node| ((node.level, node.index), node.hash));
+        Self(added.collect())
+    }
+}
+
+impl Nodes for Tree {
+    type Error = std::convert::Infallible;
+
+    fn node(&self, level: u32, index: u64) -> Result<Hash, Self::Error> {
+        Ok(self.0[&(level, index)])
+    }
+}
+
+fn selector(calldata: &[u8]) -> String {
+    to_hex(&calldata[..4])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_server_answers_what_its_bond_asks() {
+    let mut rng = Rng::seeded("bond");
+    let directory = tempfile::tempdir().unwrap();
+    let anvil = Anvil::start(free_port(), &directory.path().join("anvil.json")).await;
+    let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
+    let bonded = Bonded::new(&anvil.rpc(), sequencer.address()).await;
+    let setup = Setup::new(&directory.path().join("data"))
+        .set("chain_rpc_url", format!("{:?}", anvil.url()))
+        .set("chain_id", CHAIN_ID)
+        .set("chain_contract", format!("\"{}\"", bonded.anchor))
+        .set("bond_contract", format!("\"{}\"", bonded.bond.address()))
+        .set("bond_poll_s", 1)
+        .set("chain_confirmations", 1)
+        .set("anchor_interval_s", 3_600)
+        .environment("KEDGE_SEQUENCER_KEY", format!("0x{}", "5e".repeat(32)))
+        .environment(
+            "KEDGE_ANCHOR_KEY",
+            // The second development key; the first one owns the contracts.
+            "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+        );
+    let server = setup.start();
+    let client = connect(&setup.url()).await;
+    let account = register(&client, rng.key()).await;
+    let template = template(&account, "bonded").await;
+    let log = Operated {
+        bonded,
+        setup,
+        account,
+        template,
+        sequencer,
+    };
+
+    // A signed header that no checkpoint holds yet: it is anchored for the demand.
+    let (first, second) = (log.mint().await, log.mint().await);
+    log.demand_inclusion(second).await;
+    // A young action is opened, with its request.
+    let header = log.proof(first).await.batch.header;
+    let opened = log.challenge(first).await;
+    let opening = Opening {
+        words: ActionWords {
+            kind: Hash::ZERO,
+            target: Hash::ZERO,
+            payload: Hash::ZERO,
+        },
+        salt: Hash::ZERO,
+        head: RequestHead {
+            signer: log.account.address(),
+            nonce: 0,
+            deadline_s: 0,
+            atomic: false,
+        },
+        index: 0,
+        action_hashes: Vec::new(),
+        signature: log.sequencer.sign(&Hash::ZERO),
+    };
+    let leaf = Leaf {
+        sequence: 0,
+        timestamp_ms: 0,
+        content: Hash::ZERO,
+        integrity: Hash::ZERO,
+    };
+    let answer = answer_action_calldata(Hash::ZERO, &leaf, &opening);
+    assert_eq!(opened, selector(&answer));
+    // An old one is not: a later checkpoint brings it into a window again, the first one's is over.
+    log.bonded.pass(TERMS.challenge_window_s).await;
+    let third = log.mint().await;
+    log.demand_inclusion(third).await;
+    let stale = answer_stale_calldata(&header, Hash::ZERO, 0, &[]);
+    assert_eq!(log.challenge(second).await, selector(&stale));
+
+    // Killed with the answer on its way: sent once, answered once.
+    let sent = log.transactions("latest").await;
+    let case = leaves_case_id(0);
+    let anchored = AnchorContract::new(anvil.rpc(), log.bonded.anchor);
+    let batches = anchored.latest(At::Latest).await.unwrap().batches;
+    let open = |salt| demand_leaves_calldata(batches, 0, salt);
+    log.bonded.open_case(case, open).await;
+    log.bonded.block_time(0).await;
+    let is_sent = || async { (log.transactions("pending").await > sent).then_some(()) };
+    eventually("the answer is sent", ANSWER_LIMIT, is_sent).await;
+    server.kill();
+    let server = log.setup.start();
+    log.bonded.block_time(1).await;
+    log.answered(case).await;
+    assert_eq!(log.transactions("latest").await, sent + 1);
+    log.metric_is("kedge_bond_cases_open", |open| open < 0.5)
+        .await;
+
+    // Down until the deadline is near: the metric says how near, and the answer still comes.
+    server.stop();
+    let case = leaves_case_id(1);
+    let open = |salt| demand_leaves_calldata(batches, 1, salt);
+    log.bonded.open_case(case, open).await;
+    log.bonded.pass(TERMS.response_time_s - 200).await;
+    log.bonded.block_time(0).await;
+    let server = log.setup.start();
+    log.metric_is("kedge_bond_cases_open", |open| open > 0.5)
+        .await;
+    log.metric_is("kedge_bond_deadline_seconds", |left| {
+        left > 1.0 && left < 200.0
+    })
+    .await;
+    log.bonded.block_time(1).await;
+    log.answered(case).await;
+
+    // A header that the sequencer's key signed and this log does not hold: people have to look.
+    let mut forged = log.proof(first).await.batch.header;
+    forged.sealed_at_ms += 1;
+    let domain = client.domain();
+    let forged = forged.sign(&domain.separator(), &log.sequencer);
+    let case = inclusion_case_id(forged.header.hash());
+    let open = |salt| demand_inclusion_calldata(&forged, 0, salt);
+    log.bonded.open_case(case, open).await;
+    log.metric_is("kedge_bond_cases_unanswerable", |count| count > 0.5)
+        .await;
+    assert_eq!(log.bonded.state(case).await, CaseState::Open);
+    server.stop();
+}

@@ -1,0 +1,244 @@
+//! A sequencer that does what it is told: it signs, serves and anchors logs with faults in them.
+//! The protocol's own types make and sign everything; what an honest server would refuse to make is
+//! bent before it is signed. It serves the two routes that a watchtower reads.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use kedge_protocol::action::{Kind, RequestHead};
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine};
+use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
+use kedge_protocol::record::{ActionRecord, RequestRecord};
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Hash, Id, Prefix};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::signed_log::{Draft, SignedLog, domain, key};
+
+/// The sequencer's key.
+pub(crate) fn sequencer() -> SigningKey {
+    key(7)
+}
+
+/// What a sequencer shows of its log, and to whom.
+pub(crate) struct Show {
+    /// What it anchors and, unless told otherwise, serves.
+    pub(crate) log: SignedLog,
+    /// How many batches it anchors.
+    pub(crate) anchored: u64,
+    /// How many batches it serves.
+    pub(crate) served: u64,
+    /// The checkpoint that it serves.
+    pub(crate) checkpoint: SignedCheckpoint,
+    /// What it gave to others: receipts, headers and checkpoints as they hold them.
+    pub(crate) given: Vec<Value>,
+    /// The requests that it serves, behind their batches.
+    requests: Vec<RequestRecord<'static>>,
+}
+
+impl Show {
+    /// An honest log of four batches, three of them anchored, as a start.
+    pub(crate) fn honest() -> Self {
+        let mut log = SignedLog::default();
+        for _ in 0..4 {
+            log.append(log.next(2));
+        }
+        Self::of(log)
+    }
+
+    /// An honest log of three batches, and one that was bent; all are anchored.
+    pub(crate) fn ending_with(bend: impl FnOnce(Draft) -> Draft) -> Self {
+        let mut log = SignedLog::default();
+        for _ in 0..3 {
+            log.append(log.next(2));
+        }
+        log.append(bend(log.next(2)));
+        let mut show = Self::of(log);
+        show.anchored = 4;
+        show
+    }
+
+    fn of(log: SignedLog) -> Self {
+        let checkpoint = log.checkpoint(4).sign(&domain().separator(), &sequencer());
+        Self {
+            log,
+            anchored: 3,
+            served: 4,
+            checkpoint,
+            given: Vec::new(),
+            requests: Vec::new(),
+        }
+    }
+
+    /// A log of one anchored batch: a mint in somebody's name, which another key signed.
+    pub(crate) fn with_forged_action() -> Self {
+        let id = |prefix| Id {
+            prefix,
+            bytes: [3; 16],
+        };
+        let honest = SignedLog::default().next(1);
+        let mut record = RequestRecord {
+            batch_number: 0,
+            first_sequence: 1,
+            first_leaf_index: 0,
+            timestamp_ms: honest.leaves[0].timestamp_ms,
+            organization_id: id(Prefix::Organization),
+            wallet_id: id(Prefix::Wallet),
+            head: RequestHead {
+                signer: key(21).address(),
+                nonce: 1,
+                deadline_s: honest.header.sealed_at_ms,
+                atomic: false,
+            },
+            signature: key(22).sign(&Hash::ZERO),
+            salt_seed: Hash([4; 32]),
+            actions: vec![ActionRecord {
+                index: 0,
+                kind: Kind::of_text("mint").unwrap(),
+                target: id(Prefix::Template).to_string().into(),
+                payload: "{}".into(),
+                disclosed: None,
+                resource: id(Prefix::Object),
+                version: 1,
+                previous_integrity: Hash::ZERO,
+                previous_sequence: 0,
+            }],
+            failed: Vec::new(),
+        };
+        let hashes = record.action_hashes().unwrap();
+        let digest = record.head.digest(&domain().separator(), &hashes);
+        record.signature = key(22).sign(&digest);
+        let placed = record.placed(&record.hashes());
+        let mut log = SignedLog::default();
+        log.append(honest.with_leaf(0, |leaf| *leaf = placed[0]));
+        let checkpoint = log.checkpoint(1).sign(&domain().separator(), &sequencer());
+        Self {
+            log,
+            anchored: 1,
+            served: 1,
+            checkpoint,
+            given: Vec::new(),
+            requests: vec![record],
+        }
+    }
+
+    /// Gives a header to somebody, signed.
+    pub(crate) fn give_header(&mut self, draft: &Draft) {
+        self.given.push(json!(draft.signed(&sequencer())));
+    }
+
+    /// Gives the receipt of an action of a batch to somebody.
+    pub(crate) fn give_receipt(&mut self, number: u64, index: u32, previous_integrity: Hash) {
+        let draft = self.log.batch(number);
+        let shown = draft.leaf(index, draft.evidence(&sequencer()));
+        let receipt = Receipt {
+            version: RECEIPT_VERSION,
+            domain: domain(),
+            leaf: ReceiptLeaf {
+                sequence: shown.leaf.sequence,
+                timestamp_ms: shown.leaf.timestamp_ms,
+                content: shown.leaf.content,
+                previous_integrity,
+                integrity: shown.leaf.integrity,
+            },
+            leaf_index: index,
+            path: shown.path,
+            batch: draft.signed(&sequencer()),
+        };
+        self.given.push(json!(receipt));
+    }
+
+    fn signed(&self, number: u64) -> SignedBatch {
+        self.log.batch(number).signed(&sequencer())
+    }
+
+    /// The lines of `/export?from=`.
+    fn export(&self, from: u64) -> String {
+        let first = LogLine {
+            version: EXPORT_VERSION,
+            domain: domain(),
+            sequencer: sequencer().address(),
+            from,
+            sequence: 0,
+            head: domain().separator(),
+            peaks: Vec::new(),
+            organization_id: None,
+            operators: Vec::new(),
+        };
+        let batches = (from..self.served).flat_map(|number| {
+            let batch = Line::Batch(BatchLine {
+                batch: self.signed(number),
+                leaves: self.log.batch(number).leaf_hashes(),
+            });
+            let requests = self.requests.iter().cloned();
+            let requests = requests.filter(move |record| record.batch_number == number);
+            let requests = requests.map(|record| Line::Request(Box::new(record.into())));
+            std::iter::once(batch).chain(requests)
+        });
+        let lines = std::iter::once(Line::Log(first))
+            .chain(batches)
+            .chain([Line::Checkpoint(self.checkpoint)]);
+        lines
+            .map(|line| serde_json::to_string(&line).unwrap() + "\n")
+            .collect()
+    }
+}
+
+/// A server of what is shown.
+pub(crate) struct FaultyServer {
+    pub(crate) url: String,
+    shown: Arc<Mutex<Show>>,
+}
+
+impl FaultyServer {
+    pub(crate) async fn start(show: Show) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shown = Arc::new(Mutex::new(show));
+        let serving = Arc::clone(&shown);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let shown = Arc::clone(&serving);
+                let answer = service_fn(move |request| {
+                    let answer: Bytes = answer(&shown.lock().unwrap(), &request);
+                    async move { Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(answer))) }
+                });
+                let connection = hyper::server::conn::http1::Builder::new();
+                let served = connection.serve_connection(TokioIo::new(stream), answer);
+                // The watchtower closes when it has read enough.
+                tokio::spawn(async move { drop(served.await) });
+            }
+        });
+        Self { url, shown }
+    }
+
+    /// Shows something else from now on.
+    pub(crate) fn show(&self, show: Show) {
+        *self.shown.lock().unwrap() = show;
+    }
+}
+
+fn answer(show: &Show, request: &Request<Incoming>) -> Bytes {
+    if request.uri().path() == "/export" {
+        let query = request.uri().query().unwrap();
+        let from = query.strip_prefix("from=").unwrap().parse().unwrap();
+        return Bytes::from(show.export(from));
+    }
+    let domain = domain();
+    let document = json!({
+        "name": "Digital Object Service",
+        "version": "3",
+        "chainId": domain.chain_id,
+        "verifyingContract": domain.verifying_contract,
+        "sequencer": sequencer().address(),
+    });
+    Bytes::from(document.to_string())
+}
