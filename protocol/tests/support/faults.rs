@@ -7,12 +7,8 @@ use std::collections::BTreeMap;
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::eip712::Domain;
-use kedge_protocol::evidence::{
-    Evidence, EvidenceFile, HeaderEvidence, KeyTerm, LeafEvidence, Standing, Trust,
-};
+use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence, KeyTerm, Trust};
 use kedge_protocol::hash::keccak;
-use kedge_protocol::log_tree;
 use kedge_protocol::signature::SigningKey;
 
 use super::signed_log::{Draft, SignedLog, domain, key, signed_checkpoint};
