@@ -44,6 +44,9 @@ pub(super) struct Example {
     _response_headers: Map<String, Value>,
     /// The answer's body, where it is JSON and not too long to show.
     pub(super) response: Option<Value>,
+    /// By how many milliseconds its evidence is forged.
+    #[serde(default, rename = "forged")]
+    _forged: u64,
     /// What the operator does at this point of the story.
     #[serde(default, rename = "operator")]
     _operator: String,

@@ -1,6 +1,7 @@
 //! Disputes: evidence that shows a fault is recorded in the log, evidence that shows none is not.
 
 use std::process::Command;
+use std::time::Duration;
 
 use kedge_protocol::Hash;
 use kedge_protocol::eip712::Domain;
@@ -122,6 +123,18 @@ async fn anchored_checkpoints_are_the_servers_own() {
     let early = bring_file(&server, &ann, &omitted(2, held)).await;
     early.refused(422, "STATE_VIOLATION");
     server.admin("anchor-now");
+    let held_by_chain = async {
+        loop {
+            let anchors = server.get("/anchors", None).await.expect(200).body;
+            let status = anchors["items"][0]["status"].as_str().unwrap_or("");
+            if ["confirmed", "finalized"].contains(&status) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let waiting = tokio::time::timeout(Duration::from_mins(1), held_by_chain);
+    waiting.await.unwrap();
     let made = bring_file(&server, &ann, &omitted(2, held))
         .await
         .expect(201);

@@ -34,6 +34,7 @@ interface Vm {
     function parseJsonKeys(string calldata json, string calldata key) external pure returns (string[] memory);
     function parseJsonUint(string calldata json, string calldata key) external pure returns (uint256);
     function parseJsonAddress(string calldata json, string calldata key) external pure returns (address);
+    function parseJsonBool(string calldata json, string calldata key) external pure returns (bool);
     function parseJsonString(string calldata json, string calldata key) external pure returns (string memory);
     function parseJsonBytes(string calldata json, string calldata key) external pure returns (bytes memory);
     function parseJsonBytes32(string calldata json, string calldata key) external pure returns (bytes32);
