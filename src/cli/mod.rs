@@ -9,6 +9,7 @@ mod demo;
 mod init;
 mod key;
 mod output;
+mod prove;
 mod serve;
 mod sign;
 mod trust;
@@ -46,7 +47,10 @@ enum Command {
     Demo(demo::Args),
     /// Sign one action and print the headers for curl.
     Sign(sign::Args),
-    /// Verify a receipt, a proof file or a data directory.
+    /// Prove chosen words of an action in zero knowledge.
+    #[command(subcommand)]
+    Prove(prove::Command),
+    /// Verify a receipt, a proof file, a claim or a data directory.
     #[command(subcommand)]
     Verify(verify::Command),
     /// Make and look at signing keys.
@@ -81,6 +85,7 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Demo(args) => in_runtime(demo::run(args)),
         Command::Sign(args) => in_runtime(sign::run(args)),
+        Command::Prove(command) => in_runtime(prove::run(command)),
         Command::Verify(command) => in_runtime(verify::run(command)),
         Command::Keys(command) => key::run(command),
         Command::Contract(command) => in_runtime(contract::run(command)),
@@ -112,6 +117,8 @@ mod tests {
     fn wrong_usage_is_2() {
         for wrong in [
             &["kedge", "verify", "proof"][..],
+            &["kedge", "prove", "key"],
+            &["kedge", "prove", "key", "--dev-insecure", "--zkey", "f"],
             &["kedge", "sign", "--kind", "mint"],
             &["kedge", "nothing"],
             &["kedge", "contract", "handover", "--rpc", "http://h"],
