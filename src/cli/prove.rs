@@ -25,7 +25,7 @@ pub(crate) enum Command {
     ///
     /// Takes the action's proof file, checks it, and prints a claim file. What is not disclosed cannot
     /// be guessed from it, not even a word that can only be one of two.
-    Claim(ClaimArgs),
+    Claim(Box<ClaimArgs>),
     /// Print a claim for other programs: snarkjs' files, and the data of the contract's call.
     Export {
         /// The claim file; - for standard input.
@@ -102,7 +102,7 @@ impl KeyArgs {
 
 pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Claim(args) => print_json(&claim(args).await?),
+        Command::Claim(args) => print_json(&claim(*args).await?),
         Command::Export {
             file,
             circuit_version,

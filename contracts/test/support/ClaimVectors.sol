@@ -5,7 +5,7 @@ import {IGroth16Verifier} from "../../src/IGroth16Verifier.sol";
 import {IKedgeClaims} from "../../src/IKedgeClaims.sol";
 import {TestBase} from "./TestBase.sol";
 
-/// @dev The key and the claims that snarkjs made proofs for.
+/// @dev A key and claims that there are proofs for.
 abstract contract ClaimVectors is TestBase {
     uint256 internal constant CLAIMS = 4;
     /// @dev The first contract of this account is the vectors' resolver.
@@ -13,8 +13,13 @@ abstract contract ClaimVectors is TestBase {
 
     string private json;
 
+    /// @dev By snarkjs, for a circuit that stands for the claim circuit.
     function _readVectors() internal {
-        json = VM.readFile("test/vectors/groth16.json");
+        _readVectors("test/vectors/groth16.json");
+    }
+
+    function _readVectors(string memory path) internal {
+        json = VM.readFile(path);
         assertTrue(VM.keyExistsJson(json, _at(CLAIMS - 1)) && !VM.keyExistsJson(json, _at(CLAIMS)), "all claims");
     }
 
@@ -26,8 +31,11 @@ abstract contract ClaimVectors is TestBase {
         return _numbers(string.concat(_at(i), ".inputs"));
     }
 
-    function _proof(uint256 i) internal view returns (IGroth16Verifier.Proof memory proof) {
-        uint256[] memory words = _numbers(string.concat(_at(i), ".proof"));
+    function _proof(uint256 i) internal view returns (IGroth16Verifier.Proof memory) {
+        return _proofOf(_numbers(string.concat(_at(i), ".proof")));
+    }
+
+    function _proofOf(uint256[] memory words) private pure returns (IGroth16Verifier.Proof memory proof) {
         proof.a = [words[0], words[1]];
         proof.b = [words[2], words[3], words[4], words[5]];
         proof.c = [words[6], words[7]];
@@ -50,6 +58,27 @@ abstract contract ClaimVectors is TestBase {
         return VM.parseJsonBytes32(json, string.concat(_at(i), ".context"));
     }
 
+    /// @dev The whole call that resolves the claim.
+    function _call(uint256 i) internal view returns (bytes memory) {
+        return VM.parseJsonBytes(json, string.concat(_at(i), ".call"));
+    }
+
+    /// @dev How many proofs there are that must be refused.
+    function _refusedCount() internal view returns (uint256 count) {
+        while (VM.keyExistsJson(json, _refusedAt(count))) ++count;
+    }
+
+    function _refused(uint256 i)
+        internal
+        view
+        returns (string memory why, uint256[] memory inputs, IGroth16Verifier.Proof memory proof)
+    {
+        string memory place = _refusedAt(i);
+        why = VM.parseJsonString(json, string.concat(place, ".why"));
+        inputs = _numbers(string.concat(place, ".inputs"));
+        proof = _proofOf(_numbers(string.concat(place, ".proof")));
+    }
+
     function _resolver() internal view returns (address) {
         return VM.parseJsonAddress(json, ".resolver");
     }
@@ -64,6 +93,10 @@ abstract contract ClaimVectors is TestBase {
         for (uint256 i = 0; i < words.length; ++i) {
             numbers[i] = uint256(words[i]);
         }
+    }
+
+    function _refusedAt(uint256 i) private pure returns (string memory) {
+        return string.concat(".refused[", VM.toString(i), "]");
     }
 
     function _at(uint256 i) private pure returns (string memory) {

@@ -51,6 +51,7 @@ pub(super) fn sha256(gates: &Gates, message: &[Word]) -> Result<[Word; 8], Synth
 }
 
 /// FIPS 180-4, 6.2.2.
+#[allow(clippy::many_single_char_names, reason = "the standard's names")]
 fn compress(
     gates: &Gates,
     state: &[Word; 8],

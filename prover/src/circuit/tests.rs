@@ -1,5 +1,10 @@
 //! What no other test would see: whether the constraints leave a wire free.
 
+#![allow(
+    clippy::many_single_char_names,
+    reason = "the names of a constraint's three sides"
+)]
+
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup as _, BigInteger as _, Field as _, PrimeField as _};
 use ark_relations::gr1cs::{ConstraintSystemRef, Variable};

@@ -7,6 +7,7 @@ pub mod r1cs;
 mod setup;
 pub mod zkey;
 
+pub use crate::points::PointError;
 pub use key::{KeyError, VerifyingKey};
 pub use proof::{Proof, ProofParts, ProveError, ProvingKey};
 

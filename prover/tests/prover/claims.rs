@@ -229,7 +229,8 @@ const SPOILT: &[Spoilt] = &[
         "points at infinity",
         |c| {
             let zero = Hash::ZERO;
-            c["proof"] = json!({"a": [zero, zero], "b": [zero, zero, zero, zero], "c": [zero, zero]});
+            c["proof"] =
+                json!({"a": [zero, zero], "b": [zero, zero, zero, zero], "c": [zero, zero]});
         },
         "does not hold",
     ),

@@ -2,6 +2,9 @@
 //!
 //! Needs `npm ci --prefix prover/snarkjs` once; `make test` does it.
 
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod ceremony;
 mod claims;
 mod contract_vectors;
 mod guessing;
