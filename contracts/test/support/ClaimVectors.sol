@@ -32,13 +32,18 @@ abstract contract ClaimVectors is TestBase {
     }
 
     function _proof(uint256 i) internal view returns (IGroth16Verifier.Proof memory) {
-        return _proofOf(_numbers(string.concat(_at(i), ".proof")));
+        return _proofAt(_numbers(string.concat(_at(i), ".proof")), 0);
     }
 
-    function _proofOf(uint256[] memory words) private pure returns (IGroth16Verifier.Proof memory proof) {
-        proof.a = [words[0], words[1]];
-        proof.b = [words[2], words[3], words[4], words[5]];
-        proof.c = [words[6], words[7]];
+    /// @dev The proof whose eight numbers begin at `start`.
+    function _proofAt(uint256[] memory words, uint256 start)
+        internal
+        pure
+        returns (IGroth16Verifier.Proof memory proof)
+    {
+        proof.a = [words[start], words[start + 1]];
+        proof.b = [words[start + 2], words[start + 3], words[start + 4], words[start + 5]];
+        proof.c = [words[start + 6], words[start + 7]];
     }
 
     function _claim(uint256 i) internal view returns (IKedgeClaims.Claim memory claim) {
@@ -63,20 +68,13 @@ abstract contract ClaimVectors is TestBase {
         return VM.parseJsonBytes(json, string.concat(_at(i), ".call"));
     }
 
-    /// @dev How many proofs there are that must be refused.
-    function _refusedCount() internal view returns (uint256 count) {
-        while (VM.keyExistsJson(json, _refusedAt(count))) ++count;
+    /// @dev Inputs and proofs that must be refused, each kind one behind the other.
+    function _refused() internal view returns (uint256[] memory inputs, uint256[] memory proofs) {
+        return (_numbers(".refused.inputs"), _numbers(".refused.proofs"));
     }
 
-    function _refused(uint256 i)
-        internal
-        view
-        returns (string memory why, uint256[] memory inputs, IGroth16Verifier.Proof memory proof)
-    {
-        string memory place = _refusedAt(i);
-        why = VM.parseJsonString(json, string.concat(place, ".why"));
-        inputs = _numbers(string.concat(place, ".inputs"));
-        proof = _proofOf(_numbers(string.concat(place, ".proof")));
+    function _whyRefused(uint256 i) internal view returns (string memory) {
+        return VM.parseJsonString(json, string.concat(".refused.why[", VM.toString(i), "]"));
     }
 
     function _resolver() internal view returns (address) {
@@ -93,10 +91,6 @@ abstract contract ClaimVectors is TestBase {
         for (uint256 i = 0; i < words.length; ++i) {
             numbers[i] = uint256(words[i]);
         }
-    }
-
-    function _refusedAt(uint256 i) private pure returns (string memory) {
-        return string.concat(".refused[", VM.toString(i), "]");
     }
 
     function _at(uint256 i) private pure returns (string memory) {

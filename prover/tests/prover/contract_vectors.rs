@@ -23,7 +23,7 @@ struct Vectors {
     claimant: String,
     key: Vec<Hash>,
     claims: Vec<Claim>,
-    refused: Vec<Refused>,
+    refused: Refused,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -43,9 +43,11 @@ struct Claim {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Refused {
-    why: String,
+    why: Vec<String>,
+    /// Of all cases, one behind the other: Solidity reads them at once.
     inputs: Vec<Hash>,
-    proof: Vec<Hash>,
+    /// Likewise.
+    proofs: Vec<Hash>,
 }
 
 fn path() -> PathBuf {
@@ -85,17 +87,19 @@ fn turned(word: &Hash) -> Hash {
     turned
 }
 
-fn spoilt(claims: &[Claim]) -> Vec<Refused> {
+fn spoilt(claims: &[Claim]) -> Refused {
     let [hidden, some, .., all] = claims else {
         panic!("three claims");
     };
-    let mut refused = Vec::new();
+    let mut refused = Refused {
+        why: Vec::new(),
+        inputs: Vec::new(),
+        proofs: Vec::new(),
+    };
     let mut refuse = |why: String, inputs: &[Hash], proof: &[Hash]| {
-        refused.push(Refused {
-            why,
-            inputs: inputs.to_vec(),
-            proof: proof.to_vec(),
-        });
+        refused.why.push(why);
+        refused.inputs.extend(inputs);
+        refused.proofs.extend(proof);
     };
     for claim in [hidden, some, all] {
         for place in 0..claim.inputs.len() {
@@ -164,12 +168,15 @@ fn the_contracts_vectors_are_judged_alike() {
         assert_eq!((claim.record, claim.mask), (record, mask));
         assert!(accepts(key, &claim.inputs, &claim.proof), "record {record}");
     }
-    assert_eq!(vectors.refused.len(), 3 * (13 + 8) + 4);
-    for refused in &vectors.refused {
-        assert!(
-            !accepts(key, &refused.inputs, &refused.proof),
-            "{}",
-            refused.why
-        );
+    let Refused {
+        why,
+        inputs,
+        proofs,
+    } = &vectors.refused;
+    assert_eq!(why.len(), 3 * (13 + 8) + 4);
+    let cases = inputs.chunks_exact(13).zip(proofs.chunks_exact(8));
+    assert_eq!(cases.len(), why.len());
+    for (why, (inputs, proof)) in why.iter().zip(cases) {
+        assert!(!accepts(key, inputs, proof), "{why}");
     }
 }
