@@ -1,6 +1,6 @@
 # The work is done in scripts/; each says what it installs and what it does.
 .DEFAULT_GOAL := help
-.PHONY: run monitor test bench compare fmt lint vectors vectors-check examples fuzz deny clean help
+.PHONY: run monitor test bench compare fmt lint vectors vectors-check ceremony examples fuzz deny clean help
 
 run: ## Install what is missing, build, and serve on ./data
 	@scripts/run.sh
@@ -29,6 +29,9 @@ vectors: ## Make the test vectors anew
 
 vectors-check: ## Check that the test vectors are what their generators make
 	@scripts/vectors.sh check
+
+ceremony: ## Make keys of the claim circuit (CEREMONY folder, NAME, BEACON: 64 hex digits)
+	@scripts/ceremony.sh full "$(CEREMONY)" "$(NAME)" "$(BEACON)"
 
 examples: ## Record the examples of the API's document anew
 	@scripts/document.sh examples

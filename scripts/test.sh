@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 
-node_folders=(protocol/vectors/generate contracts chain/tests/anvil tests/js)
+node_folders=(protocol/vectors/generate contracts chain/tests/anvil prover/snarkjs tests/js)
 
 tools() {
   install_test_tools

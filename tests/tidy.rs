@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("kedge-protocol", &[]),
     ("kedge-machine", &["kedge-protocol"]),
     ("kedge-storage", &["kedge-protocol"]),
+    ("kedge-prover", &["kedge-protocol"]),
     ("kedge-chain", &["kedge-protocol"]),
     (
         "kedge-actors",
@@ -45,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-actors",
             "kedge-chain",
             "kedge-client",
+            "kedge-prover",
             "kedge-protocol",
         ],
     ),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionWords, Kind, RequestHead};
 use crate::address::Address;
-use crate::batch::SignedBatch;
+use crate::batch::{BatchHeader, SignedBatch};
 use crate::chain;
 use crate::checkpoint::SignedCheckpoint;
 use crate::eip712::Domain;
@@ -100,6 +100,43 @@ pub struct AnchorProof {
     pub block_number: Option<u64>,
 }
 
+impl AnchorProof {
+    /// Checks that the sequencer signed the checkpoint, and that it covers the batch with this header
+    /// up to its action with this sequence.
+    pub fn verify(
+        &self,
+        header: &BatchHeader,
+        sequence: u64,
+        domain: &Domain,
+        sequencer: &Address,
+    ) -> Result<(), ProofFileError> {
+        let checkpoint = &self.checkpoint.checkpoint;
+        let digest = checkpoint.digest(&domain.separator());
+        let found = self
+            .checkpoint
+            .signature
+            .recover(&digest)
+            .map_err(ProofFileError::Checkpoint)?;
+        if found != *sequencer {
+            return Err(ProofFileError::OtherSequencer {
+                expected: *sequencer,
+                found,
+            });
+        }
+        if header.number >= checkpoint.batches || sequence > checkpoint.sequence {
+            return Err(ProofFileError::NotCovered);
+        }
+        verify_proof(
+            &checkpoint.history,
+            checkpoint.batches,
+            &[header.number],
+            &[log_tree::leaf(&header.hash())],
+            &self.path,
+        )
+        .map_err(ProofFileError::History)
+    }
+}
+
 /// What shows that the signer signed: not part of the default form, because a signature and the
 /// neighbours' hashes are for those who hold the request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -169,7 +206,8 @@ impl ProofFile {
         let words = self.check_content()?;
         self.check_inclusion(sequencer)?;
         if let Some(anchor) = &self.anchor {
-            self.check_anchor(anchor, sequencer)?;
+            let sequence = self.leaf.sequence;
+            anchor.verify(&self.batch.header, sequence, &self.domain, sequencer)?;
         }
         if let Some(authorship) = &self.authorship {
             self.check_authorship(authorship, &words)?;
@@ -210,38 +248,6 @@ impl ProofFile {
         )
         .map_err(ReceiptError::Path)?;
         Ok(())
-    }
-
-    fn check_anchor(
-        &self,
-        anchor: &AnchorProof,
-        sequencer: &Address,
-    ) -> Result<(), ProofFileError> {
-        let checkpoint = &anchor.checkpoint.checkpoint;
-        let digest = checkpoint.digest(&self.domain.separator());
-        let found = anchor
-            .checkpoint
-            .signature
-            .recover(&digest)
-            .map_err(ProofFileError::Checkpoint)?;
-        if found != *sequencer {
-            return Err(ProofFileError::OtherSequencer {
-                expected: *sequencer,
-                found,
-            });
-        }
-        let header = &self.batch.header;
-        if header.number >= checkpoint.batches || self.leaf.sequence > checkpoint.sequence {
-            return Err(ProofFileError::NotCovered);
-        }
-        verify_proof(
-            &checkpoint.history,
-            checkpoint.batches,
-            &[header.number],
-            &[log_tree::leaf(&header.hash())],
-            &anchor.path,
-        )
-        .map_err(ProofFileError::History)
     }
 
     fn check_authorship(

@@ -10,6 +10,7 @@ mod demo;
 mod init;
 mod key;
 mod output;
+mod prove;
 mod serve;
 mod sign;
 mod trust;
@@ -48,7 +49,10 @@ enum Command {
     Demo(demo::Args),
     /// Sign one action and print the headers for curl.
     Sign(sign::Args),
-    /// Verify a receipt, a proof file or a data directory.
+    /// Prove chosen words of an action in zero knowledge.
+    #[command(subcommand)]
+    Prove(prove::Command),
+    /// Verify a receipt, a proof file, a claim or a data directory.
     #[command(subcommand)]
     Verify(verify::Command),
     /// Watch a log: keep what its sequencer signs, prove the faults, and file them on the chain.
@@ -89,6 +93,7 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Demo(args) => in_runtime(demo::run(args)),
         Command::Sign(args) => in_runtime(sign::run(args)),
+        Command::Prove(command) => in_runtime(prove::run(command)),
         Command::Verify(command) => in_runtime(verify::run(command)),
         Command::Watch(args) => in_runtime(watch::run(args)),
         Command::Keys(command) => key::run(command),
@@ -121,6 +126,8 @@ mod tests {
     fn wrong_usage_is_2() {
         for wrong in [
             &["kedge", "verify", "proof"][..],
+            &["kedge", "prove", "key"],
+            &["kedge", "prove", "key", "--dev-insecure", "--zkey", "f"],
             &["kedge", "sign", "--kind", "mint"],
             &["kedge", "nothing"],
             &["kedge", "contract", "handover", "--rpc", "http://h"],

@@ -5,7 +5,7 @@ import {IGroth16Verifier} from "../../src/IGroth16Verifier.sol";
 import {IKedgeClaims} from "../../src/IKedgeClaims.sol";
 import {TestBase} from "./TestBase.sol";
 
-/// @dev The key and the claims that snarkjs made proofs for.
+/// @dev A key and claims that there are proofs for.
 abstract contract ClaimVectors is TestBase {
     uint256 internal constant CLAIMS = 4;
     /// @dev The first contract of this account is the vectors' resolver.
@@ -13,8 +13,13 @@ abstract contract ClaimVectors is TestBase {
 
     string private json;
 
+    /// @dev By snarkjs, for a circuit that stands for the claim circuit.
     function _readVectors() internal {
-        json = VM.readFile("test/vectors/groth16.json");
+        _readVectors("test/vectors/groth16.json");
+    }
+
+    function _readVectors(string memory path) internal {
+        json = VM.readFile(path);
         assertTrue(VM.keyExistsJson(json, _at(CLAIMS - 1)) && !VM.keyExistsJson(json, _at(CLAIMS)), "all claims");
     }
 
@@ -26,11 +31,19 @@ abstract contract ClaimVectors is TestBase {
         return _numbers(string.concat(_at(i), ".inputs"));
     }
 
-    function _proof(uint256 i) internal view returns (IGroth16Verifier.Proof memory proof) {
-        uint256[] memory words = _numbers(string.concat(_at(i), ".proof"));
-        proof.a = [words[0], words[1]];
-        proof.b = [words[2], words[3], words[4], words[5]];
-        proof.c = [words[6], words[7]];
+    function _proof(uint256 i) internal view returns (IGroth16Verifier.Proof memory) {
+        return _proofAt(_numbers(string.concat(_at(i), ".proof")), 0);
+    }
+
+    /// @dev The proof whose eight numbers begin at `start`.
+    function _proofAt(uint256[] memory words, uint256 start)
+        internal
+        pure
+        returns (IGroth16Verifier.Proof memory proof)
+    {
+        proof.a = [words[start], words[start + 1]];
+        proof.b = [words[start + 2], words[start + 3], words[start + 4], words[start + 5]];
+        proof.c = [words[start + 6], words[start + 7]];
     }
 
     function _claim(uint256 i) internal view returns (IKedgeClaims.Claim memory claim) {
@@ -48,6 +61,20 @@ abstract contract ClaimVectors is TestBase {
 
     function _contextOfClaim(uint256 i) internal view returns (bytes32) {
         return VM.parseJsonBytes32(json, string.concat(_at(i), ".context"));
+    }
+
+    /// @dev The whole call that resolves the claim.
+    function _call(uint256 i) internal view returns (bytes memory) {
+        return VM.parseJsonBytes(json, string.concat(_at(i), ".call"));
+    }
+
+    /// @dev Inputs and proofs that must be refused, each kind one behind the other.
+    function _refused() internal view returns (uint256[] memory inputs, uint256[] memory proofs) {
+        return (_numbers(".refused.inputs"), _numbers(".refused.proofs"));
+    }
+
+    function _whyRefused(uint256 i) internal view returns (string memory) {
+        return VM.parseJsonString(json, string.concat(".refused.why[", VM.toString(i), "]"));
     }
 
     function _resolver() internal view returns (address) {

@@ -1,6 +1,7 @@
-//! `kedge verify`: receipts and proof files, checked with nothing but the protocol and whom the
+//! `kedge verify`: receipts, proof files and claims, checked with nothing but the protocol and whom the
 //! caller trusts, and whole data directories.
 
+mod claim;
 mod data;
 mod evidence;
 mod export;
@@ -55,6 +56,10 @@ pub(crate) enum Command {
     /// With --rpc the contract tells its keys and its checkpoints; without, --checkpoint gives the
     /// checkpoints that the evidence names.
     Evidence(evidence::Args),
+    /// Verify a claim file: that the log holds an action with the words that are disclosed.
+    ///
+    /// Offline, and with --rpc against the contract too. It does not show that the signer signed.
+    Claim(claim::Args),
     /// Verify a data directory: recompute every hash and signature, and replay the log.
     ///
     /// Names the first sequence that does not hold, and says what was checked. --checks leaves out what
@@ -86,6 +91,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
             report(&rows, json)
         }
         Command::Evidence(args) => evidence::run(args).await,
+        Command::Claim(args) => claim::run(args).await,
         Command::Data(args) => data::run(args).await,
         Command::Export(args) => export::run(args).await,
     }
@@ -117,7 +123,7 @@ fn report(rows: &Rows, as_json: bool) -> Result<(), Failure> {
     print(&columns(&lines))
 }
 
-fn read(file: &Path) -> Result<String, Failure> {
+pub(super) fn read(file: &Path) -> Result<String, Failure> {
     let read = if file == Path::new("-") {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map(|_| text)
@@ -127,7 +133,7 @@ fn read(file: &Path) -> Result<String, Failure> {
     read.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }
 
-fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Failure> {
+pub(super) fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::refused(format!("not {what}: {error}")))
 }
 
@@ -207,20 +213,23 @@ async fn check_proof(proof: &ProofFile, trust: &Trust) -> Result<Rows, Failure> 
     let shown = proof
         .verify(&domain, &sequencer)
         .map_err(Failure::refused)?;
-    let anchored = match (&proof.anchor, trust.contract()) {
-        (None, None) => "no: the file has no anchor yet".to_owned(),
-        (None, Some(_)) => {
-            return Err(Failure::refused(
-                "the file has no anchor yet, so the chain cannot confirm it",
-            ));
-        }
-        (Some(anchor), None) => format!(
+    let anchored = anchored(proof.anchor.as_ref(), trust).await?;
+    Ok(proof_rows(proof, shown, &anchored))
+}
+
+/// What can be said of the anchor in a file.
+async fn anchored(anchor: Option<&AnchorProof>, trust: &Trust) -> Result<String, Failure> {
+    match (anchor, trust.contract()) {
+        (None, None) => Ok("no: the file has no anchor yet".to_owned()),
+        (None, Some(_)) => Err(Failure::refused(
+            "the file has no anchor yet, so the chain cannot confirm it",
+        )),
+        (Some(anchor), None) => Ok(format!(
             "by the file's word, in {} batches; --rpc asks the chain",
             anchor.checkpoint.checkpoint.batches
-        ),
-        (Some(anchor), Some(contract)) => check_on_chain(anchor, contract).await?,
-    };
-    Ok(proof_rows(proof, shown, &anchored))
+        )),
+        (Some(anchor), Some(contract)) => check_on_chain(anchor, contract).await,
+    }
 }
 
 fn proof_rows(proof: &ProofFile, shown: Shown, anchored: &str) -> Rows {

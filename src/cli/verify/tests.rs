@@ -2,6 +2,9 @@
 
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
+use kedge_prover::claim::{Choice, ClaimFile};
+use kedge_prover::keys;
+use kedge_prover::statement::{Binding, Mask};
 use serde_json::{Value, json};
 
 use super::*;
@@ -152,4 +155,33 @@ async fn proof_files() {
     let mut unknown_member = case.proof();
     unknown_member["more"] = json!(1);
     assert!(parse::<ProofFile>(&unknown_member.to_string(), "a proof file").is_err());
+}
+
+#[tokio::test]
+async fn claims() {
+    let case = Case::new(3);
+    let proof: ProofFile = serde_json::from_value(case.proof()).unwrap();
+    let key = keys::dev_insecure_proving().unwrap();
+    let choice = Choice {
+        mask: Mask::new(0b0101).unwrap(),
+        hashes_only: false,
+    };
+    let binding = Binding {
+        resolver: Address([1; 20]),
+        claimant: Address([2; 20]),
+        purpose: Hash([3; 32]),
+    };
+    let made = ClaimFile::prove(&key, &proof, choice, binding).unwrap();
+    let rows = claim::check(&made, keys::dev_insecure(), &case.trust())
+        .await
+        .unwrap();
+    let action = &proof.action;
+    assert_eq!(*value(&rows, "kind"), json!(action.kind));
+    assert_eq!(*value(&rows, "payload"), json!(action.payload));
+    assert_eq!(*value(&rows, "target"), json!("hidden"));
+    assert_eq!(*value(&rows, "signer"), json!("hidden"));
+    let mut stolen = made;
+    stolen.binding.claimant = Address([4; 20]);
+    let refused = claim::check(&stolen, keys::dev_insecure(), &case.trust()).await;
+    assert_eq!(refused.unwrap_err().code(), 1);
 }

@@ -1,0 +1,25 @@
+//! Writes what stands in the source about the circuit and its development keys: `circuit.json` and
+//! `keys/dev-insecure.json`. Run it when the circuit changes, which makes another circuit: new keys, a new verifier contract.
+
+use std::error::Error;
+use std::path::Path;
+
+use kedge_prover::circuit::Constraints;
+use kedge_prover::groth16::r1cs;
+use kedge_prover::{keys, pins};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let constraints = Constraints::of_claims()?;
+    let pins = pins::Pins::of(&r1cs::file(&constraints), &constraints);
+    std::fs::write(
+        folder.join("circuit.json"),
+        serde_json::to_string_pretty(&pins)? + "\n",
+    )?;
+    let key = keys::dev_insecure_proving()?;
+    std::fs::write(
+        folder.join("keys/dev-insecure.json"),
+        key.verifying().to_snarkjs()? + "\n",
+    )?;
+    Ok(())
+}

@@ -1,0 +1,284 @@
+//! Bits, 32-bit words and sums of the circuit, and the few gates that SHA-256 is made of.
+//!
+//! Every gate here fixes its output wire: given inputs that are 0 or 1, exactly one value of the
+//! output satisfies the constraint, and it is 0 or 1 too.
+
+use ark_bn254::Fr;
+use ark_ff::{AdditiveGroup as _, Field as _};
+use ark_relations::gr1cs::{ConstraintSystemRef, LinearCombination, SynthesisError, Variable};
+
+/// Bits of a [`Word`].
+pub(super) const WORD_BITS: usize = 32;
+
+type Result<T> = core::result::Result<T, SynthesisError>;
+
+/// A bit: known when the circuit is made, or a wire that constraints keep at 0 or 1.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bit {
+    Known(bool),
+    Wire(Variable),
+}
+
+/// A 32-bit number, its least significant bit first, with its value in this witness.
+#[derive(Clone, Copy)]
+pub(super) struct Word {
+    bits: [Bit; WORD_BITS],
+    value: u32,
+}
+
+impl Word {
+    /// A number that is the same in every witness.
+    pub(super) fn known(value: u32) -> Self {
+        Self {
+            bits: std::array::from_fn(|i| Bit::Known(is_set(value, i))),
+            value,
+        }
+    }
+
+    /// Rotated to the right, as FIPS 180-4 has it.
+    pub(super) fn rotated(&self, by: usize) -> Self {
+        Self {
+            bits: std::array::from_fn(|i| self.bits[(i + by) % WORD_BITS]),
+            value: self.value.rotate_right(by as u32),
+        }
+    }
+
+    /// Shifted to the right, zeros from the left.
+    pub(super) fn shifted(&self, by: usize) -> Self {
+        Self {
+            bits: std::array::from_fn(|i| {
+                self.bits.get(i + by).copied().unwrap_or(Bit::Known(false))
+            }),
+            value: self.value >> by,
+        }
+    }
+}
+
+fn is_set(value: u32, bit: usize) -> bool {
+    value >> bit & 1 == 1
+}
+
+/// A number that is linear in wires: what additions gather before it is cut into bits.
+#[derive(Clone)]
+pub(super) struct Sum {
+    terms: Vec<(Fr, Variable)>,
+    value: u64,
+    /// The largest value that any witness can give it.
+    max: u64,
+}
+
+impl Sum {
+    /// Zero.
+    pub(super) fn new() -> Self {
+        Self {
+            terms: Vec::new(),
+            value: 0,
+            max: 0,
+        }
+    }
+
+    fn push(&mut self, coefficient: Fr, bit: Bit) {
+        match bit {
+            Bit::Known(false) => {}
+            Bit::Known(true) => self.terms.push((coefficient, Variable::One)),
+            Bit::Wire(wire) => self.terms.push((coefficient, wire)),
+        }
+    }
+
+    /// Adds a word.
+    pub(super) fn add(mut self, word: &Word) -> Self {
+        let mut weight = Fr::ONE;
+        for bit in word.bits {
+            self.push(weight, bit);
+            weight.double_in_place();
+        }
+        self.value += u64::from(word.value);
+        let is_known = word.bits.iter().all(|bit| matches!(bit, Bit::Known(_)));
+        self.max += u64::from(if is_known { word.value } else { u32::MAX });
+        self
+    }
+
+    /// Adds another sum.
+    pub(super) fn add_sum(mut self, other: &Self) -> Self {
+        self.terms.extend_from_slice(&other.terms);
+        self.value += other.value;
+        self.max += other.max;
+        self
+    }
+}
+
+/// The words of a 128-bit number, the most significant first, as one linear combination.
+pub(super) fn pack(words: &[Word]) -> LinearCombination<Fr> {
+    let mut sum = Sum::new();
+    let mut weight = Fr::ONE;
+    for word in words.iter().rev() {
+        for bit in word.bits {
+            sum.push(weight, bit);
+            weight.double_in_place();
+        }
+    }
+    combination(sum.terms)
+}
+
+/// As a matrix holds it: every wire once.
+fn combination(terms: Vec<(Fr, Variable)>) -> LinearCombination<Fr> {
+    let mut combination = LinearCombination(terms);
+    combination.compactify();
+    combination
+}
+
+fn of_bits<const N: usize>(bits: [(Fr, Bit); N]) -> LinearCombination<Fr> {
+    let mut sum = Sum::new();
+    for (coefficient, bit) in bits {
+        sum.push(coefficient, bit);
+    }
+    combination(sum.terms)
+}
+
+/// The constraint system, and how gates are put into it.
+pub(super) struct Gates {
+    system: ConstraintSystemRef<Fr>,
+}
+
+impl Gates {
+    pub(super) fn new(system: ConstraintSystemRef<Fr>) -> Self {
+        Self { system }
+    }
+
+    /// Makes a constraint: the first times the second is the third.
+    pub(super) fn constrain(
+        &self,
+        left: LinearCombination<Fr>,
+        right: LinearCombination<Fr>,
+        product: LinearCombination<Fr>,
+    ) -> Result<()> {
+        self.system
+            .enforce_r1cs_constraint(|| left, || right, || product)
+    }
+
+    /// The next public input.
+    pub(super) fn input(&self, value: Fr) -> Result<Variable> {
+        self.system.new_input_variable(|| Ok(value))
+    }
+
+    fn wire(&self, value: bool) -> Result<Variable> {
+        self.system.new_witness_variable(|| Ok(Fr::from(value)))
+    }
+
+    /// A wire that is 0 or 1.
+    pub(super) fn bit(&self, value: bool) -> Result<Variable> {
+        let wire = self.wire(value)?;
+        self.constrain(wire.into(), wire.into(), wire.into())?;
+        Ok(wire)
+    }
+
+    /// A word of the witness.
+    pub(super) fn word(&self, value: u32) -> Result<Word> {
+        let mut bits = [Bit::Known(false); WORD_BITS];
+        for (i, bit) in bits.iter_mut().enumerate() {
+            *bit = Bit::Wire(self.bit(is_set(value, i))?);
+        }
+        Ok(Word { bits, value })
+    }
+
+    /// The two are equal.
+    pub(super) fn equal(&self, left: LinearCombination<Fr>, right: Variable) -> Result<()> {
+        self.constrain(left, Variable::One.into(), right.into())
+    }
+
+    /// The sum modulo 2^32: cut into as many bits as it can have, and the lower 32 of them.
+    pub(super) fn reduce(&self, sum: Sum) -> Result<Word> {
+        let value = sum.value as u32;
+        if sum.terms.iter().all(|(_, wire)| wire.is_one()) {
+            return Ok(Word::known(value));
+        }
+        let width = (u64::BITS - sum.max.leading_zeros()) as usize;
+        let mut word = Word::known(0);
+        word.value = value;
+        let mut cut = Vec::with_capacity(width);
+        let mut weight = Fr::ONE;
+        for i in 0..width {
+            let wire = self.bit(sum.value >> i & 1 == 1)?;
+            if let Some(bit) = word.bits.get_mut(i) {
+                *bit = Bit::Wire(wire);
+            }
+            cut.push((weight, wire));
+            weight.double_in_place();
+        }
+        self.constrain(
+            combination(sum.terms),
+            Variable::One.into(),
+            combination(cut),
+        )?;
+        Ok(word)
+    }
+
+    /// The majority of three bits, m. With s their sum, s · (s - 4m - 1) = -6m has one solution m for
+    /// each s: 0, 0, 1, 1 for s = 0, 1, 2, 3.
+    fn majority_bit(&self, bits: [Bit; 3], value: bool) -> Result<Bit> {
+        match bits {
+            [Bit::Known(a), Bit::Known(b), other]
+            | [Bit::Known(a), other, Bit::Known(b)]
+            | [other, Bit::Known(a), Bit::Known(b)] => {
+                return Ok(if a == b { Bit::Known(a) } else { other });
+            }
+            _ => {}
+        }
+        let majority = Bit::Wire(self.wire(value)?);
+        let [x, y, z] = bits.map(|bit| (Fr::ONE, bit));
+        let one = Bit::Known(true);
+        self.constrain(
+            of_bits([x, y, z]),
+            of_bits([x, y, z, (-Fr::from(4), majority), (-Fr::ONE, one)]),
+            of_bits([(-Fr::from(6), majority)]),
+        )?;
+        Ok(majority)
+    }
+
+    /// Maj of FIPS 180-4: each bit the majority of three.
+    pub(super) fn majority(&self, x: &Word, y: &Word, z: &Word) -> Result<Word> {
+        let value = (x.value & y.value) ^ (x.value & z.value) ^ (y.value & z.value);
+        let mut bits = [Bit::Known(false); WORD_BITS];
+        for (i, bit) in bits.iter_mut().enumerate() {
+            *bit = self.majority_bit([x.bits[i], y.bits[i], z.bits[i]], is_set(value, i))?;
+        }
+        Ok(Word { bits, value })
+    }
+
+    /// x ⊕ y ⊕ z: of each three bits the sum less twice their majority.
+    pub(super) fn exclusive_or(&self, x: &Word, y: &Word, z: &Word) -> Result<Sum> {
+        let majority = self.majority(x, y, z)?;
+        let mut sum = Sum::new().add(x).add(y).add(z);
+        let mut weight = -Fr::from(2);
+        for bit in majority.bits {
+            sum.push(weight, bit);
+            weight.double_in_place();
+        }
+        sum.value = u64::from(x.value ^ y.value ^ z.value);
+        sum.max = u64::from(u32::MAX);
+        Ok(sum)
+    }
+
+    /// Ch of FIPS 180-4: where a bit of `which` is set that of `set`, else that of `clear`.
+    pub(super) fn choose(&self, which: &Word, set: &Word, clear: &Word) -> Result<Word> {
+        let value = (which.value & set.value) | (!which.value & clear.value);
+        let mut bits = [Bit::Known(false); WORD_BITS];
+        for (i, bit) in bits.iter_mut().enumerate() {
+            *bit = match which.bits[i] {
+                Bit::Known(true) => set.bits[i],
+                Bit::Known(false) => clear.bits[i],
+                Bit::Wire(wire) => {
+                    let chosen = Bit::Wire(self.wire(is_set(value, i))?);
+                    let less = (-Fr::ONE, clear.bits[i]);
+                    self.constrain(
+                        wire.into(),
+                        of_bits([(Fr::ONE, set.bits[i]), less]),
+                        of_bits([(Fr::ONE, chosen), less]),
+                    )?;
+                    chosen
+                }
+            };
+        }
+        Ok(Word { bits, value })
+    }
+}

@@ -1,0 +1,165 @@
+//! Verifying keys.
+
+use ark_bn254::{Bn254, Fr};
+use ark_groth16::{PreparedVerifyingKey, prepare_verifying_key};
+use kedge_protocol::Hash;
+use kedge_protocol::hash::keccak;
+use serde::{Deserialize, Serialize};
+
+use super::{Groth16, Proof};
+use crate::points::{
+    G1Texts, G2Texts, PointError, g1_of_texts, g1_texts, g1_words, g2_of_texts, g2_texts, g2_words,
+    number,
+};
+
+/// Why a verifying key is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// Not JSON of snarkjs' shape.
+    #[error("not a verification key of snarkjs: {0}")]
+    Json(#[from] serde_json::Error),
+    /// For another proof system or curve.
+    #[error("the key must be for groth16 on bn128, not {protocol} on {curve}")]
+    System {
+        /// What the file names.
+        protocol: String,
+        /// What the file names.
+        curve: String,
+    },
+    /// Its parts do not fit together.
+    #[error("the key says {said} public inputs and has points for {found}")]
+    Inputs {
+        /// The number that the file names.
+        said: usize,
+        /// The number of points, the constant's not counted.
+        found: usize,
+    },
+    /// A part is no point.
+    #[error("the key's {part}: {error}")]
+    Point {
+        /// Which one.
+        part: &'static str,
+        /// Why.
+        error: PointError,
+    },
+    /// Gamma and delta are equal: whoever sees a proof can make others of anything.
+    #[error("nobody contributed to the key: its gamma and delta are equal, so anybody can forge")]
+    NoContribution,
+}
+
+/// A verifying key, ready to check proofs.
+#[derive(Clone)]
+pub struct VerifyingKey {
+    prepared: PreparedVerifyingKey<Bn254>,
+    hash: Hash,
+}
+
+/// snarkjs' `verification_key.json`.
+#[derive(Serialize, Deserialize)]
+struct Texts {
+    protocol: String,
+    curve: String,
+    #[serde(rename = "nPublic")]
+    inputs: usize,
+    vk_alpha_1: G1Texts,
+    vk_beta_2: G2Texts,
+    vk_gamma_2: G2Texts,
+    vk_delta_2: G2Texts,
+    #[serde(rename = "IC")]
+    points: Vec<G1Texts>,
+}
+
+impl VerifyingKey {
+    pub(super) fn new(key: &ark_groth16::VerifyingKey<Bn254>) -> Result<Self, KeyError> {
+        if key.gamma_g2 == key.delta_g2 {
+            return Err(KeyError::NoContribution);
+        }
+        let words: Vec<u8> = words(key).iter().flat_map(|word| word.0).collect();
+        Ok(Self {
+            prepared: prepare_verifying_key(key),
+            hash: keccak(&words),
+        })
+    }
+
+    /// Reads the JSON that `snarkjs zkey export verificationkey` writes.
+    pub fn of_snarkjs(json: &str) -> Result<Self, KeyError> {
+        let texts: Texts = serde_json::from_str(json)?;
+        if texts.protocol != "groth16" || texts.curve != "bn128" {
+            return Err(KeyError::System {
+                protocol: texts.protocol,
+                curve: texts.curve,
+            });
+        }
+        if texts.points.len() != texts.inputs.saturating_add(1) {
+            return Err(KeyError::Inputs {
+                said: texts.inputs,
+                found: texts.points.len().saturating_sub(1),
+            });
+        }
+        let at = |part| move |error| KeyError::Point { part, error };
+        let points = texts.points.iter().map(g1_of_texts);
+        Self::new(&ark_groth16::VerifyingKey {
+            alpha_g1: g1_of_texts(&texts.vk_alpha_1).map_err(at("alpha"))?,
+            beta_g2: g2_of_texts(&texts.vk_beta_2).map_err(at("beta"))?,
+            gamma_g2: g2_of_texts(&texts.vk_gamma_2).map_err(at("gamma"))?,
+            delta_g2: g2_of_texts(&texts.vk_delta_2).map_err(at("delta"))?,
+            gamma_abc_g1: points
+                .collect::<Result<_, _>>()
+                .map_err(at("points of inputs"))?,
+        })
+    }
+
+    /// The JSON that snarkjs reads.
+    pub fn to_snarkjs(&self) -> Result<String, serde_json::Error> {
+        let key = &self.prepared.vk;
+        let texts = Texts {
+            protocol: "groth16".to_owned(),
+            curve: "bn128".to_owned(),
+            inputs: self.inputs(),
+            vk_alpha_1: g1_texts(&key.alpha_g1),
+            vk_beta_2: g2_texts(&key.beta_g2),
+            vk_gamma_2: g2_texts(&key.gamma_g2),
+            vk_delta_2: g2_texts(&key.delta_g2),
+            points: key.gamma_abc_g1.iter().map(g1_texts).collect(),
+        };
+        serde_json::to_string_pretty(&texts)
+    }
+
+    /// The words that the contract `Groth16Verifier` is made with.
+    pub fn words(&self) -> Vec<Hash> {
+        words(&self.prepared.vk)
+    }
+
+    /// keccak256 over [`Self::words`]: the contract's `keyHash()`.
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    /// How many public inputs the circuit has.
+    pub fn inputs(&self) -> usize {
+        self.prepared.vk.gamma_abc_g1.len().saturating_sub(1)
+    }
+
+    /// Whether the proof holds for these public inputs. False for inputs of another number, and for
+    /// one that is not below the field's order.
+    pub fn verify(&self, proof: &Proof, inputs: &[Hash]) -> bool {
+        if inputs.len() != self.inputs() {
+            return false;
+        }
+        let inputs: Result<Vec<Fr>, _> = inputs.iter().map(number).collect();
+        inputs.is_ok_and(|inputs| {
+            Groth16::verify_proof(&self.prepared, proof.inner(), &inputs).unwrap_or(false)
+        })
+    }
+}
+
+fn words(key: &ark_groth16::VerifyingKey<Bn254>) -> Vec<Hash> {
+    let mut words = g1_words(&key.alpha_g1).to_vec();
+    for point in [&key.beta_g2, &key.gamma_g2, &key.delta_g2] {
+        words.extend(g2_words(point));
+    }
+    for point in &key.gamma_abc_g1 {
+        words.extend(g1_words(point));
+    }
+    words
+}

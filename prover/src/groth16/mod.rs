@@ -1,0 +1,15 @@
+//! Groth16 over BN254, for any circuit: keys, proofs, and their forms for other programs.
+
+mod key;
+mod proof;
+mod qap;
+pub mod r1cs;
+mod setup;
+pub mod zkey;
+
+pub use crate::points::PointError;
+pub use key::{KeyError, VerifyingKey};
+pub use proof::{Proof, ProofParts, ProveError, ProvingKey};
+
+/// arkworks' Groth16 with the reduction of snarkjs' keys.
+type Groth16 = ark_groth16::Groth16<ark_bn254::Bn254, qap::OddRoots>;

@@ -1,0 +1,60 @@
+//! The keys of the claim circuit: the development ones, and where a key may be trusted.
+
+use std::sync::LazyLock;
+
+use kedge_protocol::Hash;
+
+use crate::circuit::ClaimCircuit;
+use crate::groth16::{ProveError, ProvingKey, VerifyingKey};
+use crate::statement::INPUTS;
+
+/// What the development keys are made from. Who reads this can prove anything to whoever trusts them.
+pub const DEV_INSECURE_SEED: &str = "DEV-INSECURE kedge claim circuit, version 1";
+/// Chains that hold nothing of worth: the embedded one and those of test nodes. Here alone may a key of
+/// [`DENIED_KEY_HASHES`] be trusted.
+pub const TEST_CHAIN_IDS: [u64; 2] = [1_337, 31_337];
+/// Hashes of verifying keys whose secrets are public.
+pub const DENIED_KEY_HASHES: [&str; 1] =
+    ["0xaeb47bcabc5b0996dfb66da836feb1096828d6b8f36b0f89f9908ee1431cc6fe"];
+
+static DEV_INSECURE: LazyLock<VerifyingKey> = LazyLock::new(|| {
+    VerifyingKey::of_snarkjs(include_str!("../keys/dev-insecure.json"))
+        .expect("the file in the source is a key")
+});
+
+/// The key that checks claims of development chains.
+pub fn dev_insecure() -> &'static VerifyingKey {
+    &DEV_INSECURE
+}
+
+/// The key that makes them, made anew; that takes about as long as a proof.
+pub fn dev_insecure_proving() -> Result<ProvingKey, ProveError> {
+    ProvingKey::insecure_of_seed(DEV_INSECURE_SEED, ClaimCircuit::blank())
+}
+
+/// Why a key must not check claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyNotAllowed {
+    /// For another circuit.
+    #[error("the key is for a circuit of {0} public inputs; a claim has {INPUTS}")]
+    OtherCircuit(usize),
+    /// Its secret is public.
+    #[error(
+        "the key {0} is DEV-INSECURE: anybody can prove anything with it. On a chain of worth, take \
+         the verification key of a ceremony"
+    )]
+    DevInsecure(Hash),
+}
+
+/// Whether claims about a log on this chain may be checked with this key.
+pub fn check_allowed(key: &VerifyingKey, chain_id: u64) -> Result<(), KeyNotAllowed> {
+    if key.inputs() != INPUTS {
+        return Err(KeyNotAllowed::OtherCircuit(key.inputs()));
+    }
+    let hash = key.hash();
+    if DENIED_KEY_HASHES.contains(&hash.to_string().as_str()) && !TEST_CHAIN_IDS.contains(&chain_id)
+    {
+        return Err(KeyNotAllowed::DevInsecure(hash));
+    }
+    Ok(())
+}

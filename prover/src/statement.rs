@@ -1,0 +1,147 @@
+//! What a claim says, as the circuit, the contract and every verifier number it.
+
+use ark_bn254::Fr;
+use kedge_protocol::hash::{keccak_parts, sha256};
+use kedge_protocol::{Address, Hash};
+use serde::{Deserialize, Serialize};
+
+/// Public inputs of the circuit.
+pub const INPUTS: usize = 13;
+/// Words that a claim may disclose: kind, target, payload, signer.
+pub const WORDS_DISCLOSABLE: usize = 4;
+
+/// Which words are disclosed: bit 0 kind, 1 target, 2 payload, 3 signer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Mask(u8);
+
+impl Mask {
+    /// The mask with these bits; `None` where a bit above the fourth is set.
+    pub fn new(bits: u8) -> Option<Self> {
+        (bits >> WORDS_DISCLOSABLE == 0).then_some(Self(bits))
+    }
+
+    /// Whether the word at this place is disclosed.
+    pub fn discloses(self, word: usize) -> bool {
+        self.0 >> word & 1 == 1
+    }
+
+    /// The bits.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+/// The five words of an action's content.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Opening {
+    /// keccak256 of the kind, the target and the payload, and the signer's word.
+    pub disclosable: [Hash; WORDS_DISCLOSABLE],
+    /// keccak(keccak(signature) ‖ salt). Never disclosed: it is what hides the others.
+    pub authority: Hash,
+}
+
+impl Opening {
+    pub(crate) fn words(&self) -> [Hash; WORDS_DISCLOSABLE + 1] {
+        let [kind, target, payload, signer] = self.disclosable;
+        [kind, target, payload, signer, self.authority]
+    }
+
+    /// SHA-256 over the five words.
+    pub fn content(&self) -> Hash {
+        let mut preimage = [0; 32 * (WORDS_DISCLOSABLE + 1)];
+        for (part, word) in preimage
+            .as_chunks_mut::<32>()
+            .0
+            .iter_mut()
+            .zip(self.words())
+        {
+            *part = word.0;
+        }
+        sha256(&preimage)
+    }
+}
+
+/// What a proof is made for, so that nobody else can use it, nor its claimant elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Binding {
+    /// The contract that resolves the claim.
+    pub resolver: Address,
+    /// The account that sends it.
+    pub claimant: Address,
+    /// What the claim is for: an arbiter's word, or the claimant's.
+    pub purpose: Hash,
+}
+
+impl Binding {
+    /// keccak(domain separator ‖ resolver ‖ claimant ‖ purpose).
+    pub fn context(&self, domain_separator: &Hash) -> Hash {
+        keccak_parts(&[
+            &domain_separator.0,
+            &self.resolver.0,
+            &self.claimant.0,
+            &self.purpose.0,
+        ])
+    }
+}
+
+/// The circuit's public side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Statement {
+    /// The action's content.
+    pub content: Hash,
+    /// Which words are disclosed.
+    pub mask: Mask,
+    /// The words; zero where they are hidden.
+    pub words: [Hash; WORDS_DISCLOSABLE],
+    /// What the proof is bound to.
+    pub context: Hash,
+}
+
+impl Statement {
+    /// That these words of an opened action are so.
+    pub fn of(opening: &Opening, mask: Mask, context: Hash) -> Self {
+        let mut words = opening.disclosable;
+        for (place, word) in words.iter_mut().enumerate() {
+            if !mask.discloses(place) {
+                *word = Hash::ZERO;
+            }
+        }
+        Self {
+            content: opening.content(),
+            mask,
+            words,
+            context,
+        }
+    }
+
+    /// The 13 numbers, as `KedgeClaims.inputsOf` makes them.
+    pub fn inputs(&self) -> [Hash; INPUTS] {
+        let mut inputs = [Hash::ZERO; INPUTS];
+        let mut set = |place: usize, word: &Hash| {
+            inputs[place].0[16..].copy_from_slice(&word.0[..16]);
+            inputs[place + 1].0[16..].copy_from_slice(&word.0[16..]);
+        };
+        set(0, &self.content);
+        for (place, word) in self.words.iter().enumerate() {
+            set(3 + 2 * place, word);
+        }
+        set(INPUTS - 2, &self.context);
+        inputs[2].0[31] = self.mask.bits();
+        inputs
+    }
+
+    /// The same as decimal texts: snarkjs' `public.json`.
+    pub fn decimals(&self) -> [String; INPUTS] {
+        self.public_inputs().map(|input| input.to_string())
+    }
+
+    /// The same as numbers of the scalar field.
+    pub(crate) fn public_inputs(&self) -> [Fr; INPUTS] {
+        self.inputs().map(|input| {
+            let mut low = [0; 16];
+            low.copy_from_slice(&input.0[16..]);
+            Fr::from(u128::from_be_bytes(low))
+        })
+    }
+}

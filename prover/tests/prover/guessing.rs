@@ -1,0 +1,112 @@
+//! What somebody could compute who knows everything of an action but its salt: which of two
+//! payloads it has stays open.
+
+use std::collections::BTreeSet;
+
+use kedge_protocol::action::{ActionWords, Kind};
+use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::hash::keccak;
+use kedge_protocol::{Address, Hash};
+use kedge_prover::statement::{Mask, Opening, Statement};
+
+const PAYLOADS: [&str; 2] = [r#"{"vote":"no"}"#, r#"{"vote":"yes"}"#];
+
+/// A request of two actions, of which the second is the secret one.
+struct Request {
+    signer: Address,
+    signature_hash: Hash,
+    seed: Hash,
+}
+
+impl Request {
+    fn salt(&self, index: u16) -> Hash {
+        kedge_protocol::action::salt(&self.seed, index)
+    }
+
+    fn words(payload: &str) -> ActionWords {
+        ActionWords::of(
+            &Kind::Update,
+            "obj_4e0hc1syk28xe6n56twwn7yswx",
+            payload.as_bytes(),
+        )
+    }
+
+    fn content(&self, payload: &str, salt: &Hash) -> Hash {
+        let authority = chain::authority_of_hash(&self.signature_hash, salt);
+        chain::content(&Self::words(payload), &self.signer, &authority)
+    }
+
+    /// All that others can see of the secret action: its leaf, its hash among the request's (a neighbour's
+    /// authorship proof shows it), and the inputs of a claim that discloses all but the payload.
+    fn seen(&self, payload: &str, salt: &Hash) -> Vec<Hash> {
+        let words = Self::words(payload);
+        let content = self.content(payload, salt);
+        let integrity = chain::next_integrity(&Hash::ZERO, &content);
+        let leaf = Leaf {
+            sequence: 2,
+            timestamp_ms: 3,
+            content,
+            integrity,
+        };
+        let opening = Opening {
+            disclosable: [
+                words.kind,
+                words.target,
+                words.payload,
+                Hash(self.signer.to_word()),
+            ],
+            authority: chain::authority_of_hash(&self.signature_hash, salt),
+        };
+        assert_eq!(opening.content(), content);
+        let mask = Mask::new(0b1011).unwrap();
+        let statement = Statement::of(&opening, mask, keccak(b"context"));
+        let mut seen = vec![leaf.hash(), content, words.action_hash(salt)];
+        seen.extend(statement.inputs());
+        seen
+    }
+}
+
+#[test]
+fn a_hidden_word_cannot_be_guessed() {
+    let request = Request {
+        signer: Address([7; 20]),
+        signature_hash: keccak(b"the signature, shown with a neighbour"),
+        seed: keccak(b"nobody but the signer has it"),
+    };
+    let secret = request.seen(PAYLOADS[1], &request.salt(1));
+    // Whatever an attacker computes for either payload needs a salt: all that the neighbour's proof
+    // shows, and guesses, are tried, and none gives anything that was seen and depends on the payload.
+    let neighbours = [
+        request.salt(0),
+        Hash::ZERO,
+        request.signature_hash,
+        keccak(&request.salt(0).0),
+        kedge_protocol::action::salt(&request.salt(0), 1),
+    ];
+    let public: BTreeSet<Hash> = request
+        .seen(PAYLOADS[0], &request.salt(0))
+        .into_iter()
+        .filter(|hash| secret.contains(hash))
+        .collect();
+    let hidden: Vec<&Hash> = secret
+        .iter()
+        .filter(|hash| !public.contains(hash))
+        .collect();
+    // Leaf, content and action hash, and the halves of the content.
+    assert_eq!(hidden.len(), 5);
+    for payload in PAYLOADS {
+        for salt in &neighbours {
+            let computed = request.seen(payload, salt);
+            assert!(
+                hidden.iter().all(|hash| !computed.contains(hash)),
+                "{payload} with {salt}"
+            );
+        }
+    }
+    // With the salt it is told at once, so this test can fail.
+    let computed = request.seen(PAYLOADS[1], &request.salt(1));
+    assert!(hidden.iter().all(|hash| computed.contains(hash)));
+    // And no input is a function of the payload alone: with one salt more, all that is not public differs.
+    let other = request.seen(PAYLOADS[1], &keccak(b"another salt"));
+    assert!(hidden.iter().all(|hash| !other.contains(hash)));
+}

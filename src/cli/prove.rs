@@ -1,0 +1,175 @@
+//! `kedge prove`: zero-knowledge claims about one action, and what their keys are made from.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use indicatif::ProgressBar;
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::{Address, Hash};
+use kedge_prover::circuit::Constraints;
+use kedge_prover::claim::{Choice, ClaimFile};
+use kedge_prover::groth16::{Proof, ProvingKey, VerifyingKey, r1cs, zkey};
+use kedge_prover::pins::Pins;
+use kedge_prover::statement::{Binding, Mask};
+use kedge_prover::{calldata, keys};
+use serde_json::{Value, json};
+
+use super::output::{Failure, print_json, print_line};
+use super::trust::TrustArgs;
+use super::verify::{parse, read};
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Prove chosen words of an action, for one claimant, contract and purpose, and reveal nothing else.
+    ///
+    /// Takes the action's proof file, checks it, and prints a claim file. What is not disclosed cannot
+    /// be guessed from it, not even a word that can only be one of two.
+    Claim(Box<ClaimArgs>),
+    /// Print a claim for other programs: snarkjs' files, and the data of the contract's call.
+    Export {
+        /// The claim file; - for standard input.
+        file: PathBuf,
+        /// The version under which the resolver knows the circuit's verifier.
+        #[arg(long, default_value_t = 1)]
+        circuit_version: u32,
+    },
+    /// Print a verification key: as snarkjs has it, its hash, and the words that the contract's
+    /// verifier is made with.
+    Key(KeyArgs),
+    /// Write the claim circuit as an .r1cs file, which a ceremony makes keys from.
+    Circuit {
+        /// The file to write.
+        file: PathBuf,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct ClaimArgs {
+    /// The proof file; - for standard input.
+    file: PathBuf,
+    /// What to disclose, with commas between: kind, target, payload, signer. Nothing shows only that
+    /// the log holds an action with this content.
+    #[arg(long, value_delimiter = ',', value_name = "WORDS")]
+    disclose: Vec<Disclosable>,
+    /// Disclose hashes of texts, not the texts.
+    #[arg(long)]
+    hashes_only: bool,
+    /// The account that will make the claim: nobody else can use it.
+    #[arg(long, value_name = "ADDRESS")]
+    claimant: Address,
+    /// The contract that will resolve the claim.
+    #[arg(long, value_name = "ADDRESS")]
+    resolver: Address,
+    /// What the claim is for: 32 bytes that the arbiter names, or the claimant.
+    #[arg(long, value_name = "HASH")]
+    purpose: Hash,
+    #[command(flatten)]
+    key: KeyArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Disclosable {
+    Kind,
+    Target,
+    Payload,
+    Signer,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct KeyArgs {
+    /// The proving key of a ceremony.
+    #[arg(long, value_name = "FILE")]
+    zkey: Option<PathBuf>,
+    /// The development key. Anybody can forge claims for it: test chains only.
+    #[arg(long)]
+    dev_insecure: bool,
+}
+
+impl KeyArgs {
+    fn read(&self) -> Result<ProvingKey, Failure> {
+        let Some(path) = &self.zkey else {
+            return keys::dev_insecure_proving().map_err(Failure::refused);
+        };
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let file = std::fs::read(path).map_err(|error| Failure::usage(named(&error)))?;
+        zkey::read(&file).map_err(|error| Failure::refused(named(&error)))
+    }
+}
+
+pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Claim(args) => print_json(&claim(*args).await?),
+        Command::Export {
+            file,
+            circuit_version,
+        } => print_json(&export(&read(&file)?, circuit_version)?),
+        Command::Key(args) => print_json(&described(args.read()?.verifying())?),
+        Command::Circuit { file } => circuit(&file),
+    }
+}
+
+async fn claim(args: ClaimArgs) -> Result<ClaimFile, Failure> {
+    let file: ProofFile = parse(&read(&args.file)?, "a proof file")?;
+    let trust = args.trust.resolve().await?;
+    let (domain, sequencer) = trust.of(file.domain, file.batch.header.number).await?;
+    file.verify(&domain, &sequencer).map_err(Failure::refused)?;
+    let bar = ProgressBar::new_spinner().with_message("reading the proving key");
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let key = args.key.read()?;
+    keys::check_allowed(key.verifying(), domain.chain_id).map_err(Failure::refused)?;
+    bar.set_message("proving");
+    let choice = Choice {
+        mask: mask(&args.disclose),
+        hashes_only: args.hashes_only,
+    };
+    let binding = Binding {
+        resolver: args.resolver,
+        claimant: args.claimant,
+        purpose: args.purpose,
+    };
+    let claim = ClaimFile::prove(&key, &file, choice, binding).map_err(Failure::refused)?;
+    bar.finish_and_clear();
+    Ok(claim)
+}
+
+fn mask(disclose: &[Disclosable]) -> Mask {
+    let bits = disclose
+        .iter()
+        .fold(0, |bits, word| bits | 1 << *word as u8);
+    Mask::new(bits).unwrap_or_default()
+}
+
+fn export(text: &str, circuit_version: u32) -> Result<Value, Failure> {
+    let claim: ClaimFile = parse(text, "a claim file")?;
+    let proof = Proof::of_parts(&claim.proof).map_err(Failure::refused)?;
+    let calldata = calldata::resolve_claim(&claim, circuit_version);
+    Ok(json!({
+        "proof": proof.to_snarkjs(),
+        "public": claim.statement().decimals(),
+        "resolver": claim.binding.resolver,
+        "calldata": calldata.map(|data| format!("0x{}", hex::encode(data))),
+    }))
+}
+
+fn described(key: &VerifyingKey) -> Result<Value, Failure> {
+    let text = key.to_snarkjs().map_err(Failure::refused)?;
+    let verification_key: Value = serde_json::from_str(&text).map_err(Failure::refused)?;
+    Ok(json!({
+        "hash": key.hash(),
+        "verification_key": verification_key,
+        "words": key.words(),
+    }))
+}
+
+fn circuit(path: &Path) -> Result<(), Failure> {
+    let constraints = Constraints::of_claims().map_err(Failure::refused)?;
+    let file = r1cs::file(&constraints);
+    std::fs::write(path, &file)
+        .map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+    let pins = Pins::of(&file, &constraints);
+    print_line(serde_json::to_string_pretty(&pins).map_err(Failure::refused)?)
+}

@@ -1,0 +1,104 @@
+//! `kedge verify claim`: what somebody shows of one action, and nothing else of it.
+
+use std::path::PathBuf;
+
+use kedge_protocol::time::rfc3339;
+use kedge_protocol::{Id, Prefix};
+use kedge_prover::claim::{ClaimFile, ClaimShown, DisclosedText};
+use kedge_prover::groth16::VerifyingKey;
+use kedge_prover::keys;
+use serde_json::{Value, json};
+
+use super::super::output::Failure;
+use super::super::trust::{Trust, TrustArgs};
+use super::{Rows, anchored, parse, read, report};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The file; - for standard input.
+    file: PathBuf,
+    #[command(flatten)]
+    key: KeyArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
+    /// Print what is shown as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct KeyArgs {
+    /// The verification key of the circuit's ceremony, as snarkjs writes it.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// The development key. Anybody can forge claims for it: test chains only.
+    #[arg(long)]
+    dev_insecure: bool,
+}
+
+impl KeyArgs {
+    fn read(&self) -> Result<VerifyingKey, Failure> {
+        match &self.key {
+            None => Ok(keys::dev_insecure().clone()),
+            Some(path) => VerifyingKey::of_snarkjs(&read(path)?)
+                .map_err(|error| Failure::refused(format!("{}: {error}", path.display()))),
+        }
+    }
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let claim: ClaimFile = parse(&read(&args.file)?, "a claim file")?;
+    let rows = check(&claim, &args.key.read()?, &args.trust.resolve().await?).await?;
+    report(&rows, args.json)
+}
+
+pub(super) async fn check(
+    claim: &ClaimFile,
+    key: &VerifyingKey,
+    trust: &Trust,
+) -> Result<Rows, Failure> {
+    let (domain, sequencer) = trust.of(claim.domain, claim.batch.header.number).await?;
+    keys::check_allowed(key, domain.chain_id).map_err(Failure::refused)?;
+    let shown = claim
+        .verify(&domain, &sequencer, key)
+        .map_err(Failure::refused)?;
+    let anchored = anchored(claim.anchor.as_ref(), trust).await?;
+    Ok(rows(claim, shown, &anchored))
+}
+
+fn rows(claim: &ClaimFile, shown: ClaimShown, anchored: &str) -> Rows {
+    let disclosed = &claim.disclosed;
+    let text = |text: &Option<DisclosedText>| match text {
+        None => json!("hidden"),
+        Some(DisclosedText { hash, text: None }) => json!(format!("of hash {hash}")),
+        Some(DisclosedText {
+            text: Some(text), ..
+        }) => json!(text),
+    };
+    let signer = disclosed
+        .signer
+        .map_or(Value::from("hidden"), |signer| json!(signer));
+    vec![
+        ("valid", json!(true)),
+        (
+            "action",
+            json!(Id::of_hash(Prefix::Action, &claim.leaf.content)),
+        ),
+        ("kind", text(&disclosed.kind)),
+        ("target", text(&disclosed.target)),
+        ("payload", text(&disclosed.payload)),
+        ("signer", signer),
+        // A claim shows what the log holds; an authorship proof shows who signed it.
+        ("signature checked", json!(false)),
+        ("claimant", json!(claim.binding.claimant)),
+        ("resolver", json!(claim.binding.resolver)),
+        ("purpose", json!(claim.binding.purpose)),
+        ("context", json!(shown.context)),
+        ("key", json!(claim.key_hash)),
+        ("sequence", json!(claim.leaf.sequence)),
+        ("time", json!(rfc3339(claim.leaf.timestamp_ms))),
+        ("batch", json!(claim.batch.header.number)),
+        ("anchored", json!(anchored)),
+    ]
+}
