@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 /// The least time between two groups where many requests are under way.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Requests under way outside the group that make it worth to wait: with fewer nobody may be about to come.
-const OTHERS_MIN: usize = 5;
+const OTHERS_MIN: usize = 3;
 
 /// The pace of groups.
 pub(crate) struct Pace {
@@ -54,8 +54,8 @@ mod tests {
         let now = Instant::now();
         pace.handed_over(now);
         let _under_way = permits.try_acquire_many(10).unwrap();
-        assert_eq!(pace.held_until(5, now), Some(now + INTERVAL));
-        assert_eq!(pace.held_until(6, now), None, "too few others");
-        assert_eq!(pace.held_until(5, now + INTERVAL), None, "long enough");
+        assert_eq!(pace.held_until(7, now), Some(now + INTERVAL));
+        assert_eq!(pace.held_until(8, now), None, "too few others");
+        assert_eq!(pace.held_until(7, now + INTERVAL), None, "long enough");
     }
 }
