@@ -272,11 +272,12 @@ impl Watchtower {
             }
             let path = tree.proof(&[place]);
             if !is_authorised {
+                let batch = self.see(batch, true)?.evidence();
                 self.unauthorised.push(LeafEvidence {
                     leaf,
                     index,
                     path: path.clone(),
-                    batch: self.see(batch, true)?.evidence(),
+                    batch,
                 });
             }
             self.action(batch, leaf, index, path, action.previous_integrity)?;
