@@ -109,7 +109,7 @@ fn files_are_read_strictly() {
         |file| file["evidence"]["first"]["header"]["extra"] = json!(1),
         |file| file["evidence"]["fault"] = json!("unheard_of"),
         |file| {
-            file["evidence"]["first"]["standing"]["anchored"] = json!({"batches": 3, "path": []})
+            file["evidence"]["first"]["standing"]["anchored"] = json!({"batches": 3, "path": []});
         },
         |file| file["evidence"]["first"]["standing"]["signed"] = json!([Hash::ZERO, 0]),
         |file| {
@@ -122,7 +122,7 @@ fn files_are_read_strictly() {
                 file["version"],
                 file["domain"],
                 file["evidence"]
-            ])
+            ]);
         },
     ];
     for (place, edit) in wrong.into_iter().enumerate() {

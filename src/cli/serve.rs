@@ -65,6 +65,7 @@ pub(crate) async fn run(args: Args) -> Result<(), ServeError> {
         file: args.config.as_deref(),
         overrides,
     })?;
-    start::run(config).await?;
+    // Large for the stack of whoever polls it.
+    Box::pin(start::run(config)).await?;
     Ok(())
 }

@@ -60,7 +60,7 @@ pub(crate) fn trust(log: &SignedLog) -> Trust {
     let anchored = ANCHORED.map(|batches| (batches, log.root(batches)));
     Trust {
         keys: vec![first, second],
-        anchored: BTreeMap::from_iter(anchored.into_iter().chain([(0, log.root(0))])),
+        anchored: anchored.into_iter().chain([(0, log.root(0))]).collect(),
         evidence_age_s: 1_000_000,
         now_s: 1_790_000_100,
         ..Trust::new(domain(), key(FIRST_KEY).address())
