@@ -72,7 +72,8 @@ impl Anchoring {
             poll_ms,
             responder: responder(config, chain),
         };
-        engine.start_anchoring(options).await?;
+        // Large, and awaited once.
+        Box::pin(engine.start_anchoring(options)).await?;
         Ok(Self {
             engine: engine.clone(),
             interval_s: config.anchor_interval_s,
