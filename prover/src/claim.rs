@@ -251,7 +251,7 @@ impl ClaimFile {
                 integrity: file.leaf.integrity,
             },
             inclusion: file.inclusion.clone(),
-            batch: file.batch.clone(),
+            batch: file.batch,
             anchor: file.anchor.clone(),
             binding,
             disclosed: Disclosed {

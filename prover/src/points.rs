@@ -52,7 +52,7 @@ pub(crate) fn decimal<F: PrimeField<BigInt = BigInt<4>>>(text: &str) -> Result<F
     if text.is_empty() || (text.starts_with('0') && text.len() > 1) {
         return Err(PointError::Decimal);
     }
-    let number: BigInt<4> = text.parse().map_err(|_| PointError::Number)?;
+    let number: BigInt<4> = text.parse().map_err(|()| PointError::Number)?;
     F::from_bigint(number).ok_or(PointError::Number)
 }
 

@@ -335,7 +335,7 @@ impl ConstraintSynthesizer<Fr> for Gate {
         let (sum, expected) = match self.which {
             0 => (
                 Sum::new().add(&gates.majority(x, y, z)?),
-                (a & b) | (a & c) | (b & c),
+                (a & b) || (a & c) || (b & c),
             ),
             1 => (
                 Sum::new().add(&gates.choose(x, y, z)?),
