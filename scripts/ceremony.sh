@@ -47,8 +47,8 @@ contribute() {
   last="$(newest "$folder")"
   [[ -n "$last" ]] || die "$folder holds no ceremony" "scripts/ceremony.sh start …"
   next="$(printf '%s/%04d.zkey' "$folder" $((10#$(basename "$last" .zkey) + 1)))"
-  # snarkjs mixes this with randomness of its own; it never stands on the command line of a process.
-  head -c 64 /dev/urandom | base64 -w 0 | snarkjs zkey contribute "$last" "$next" --name="$name"
+  # snarkjs mixes this line with randomness of its own. It stands on no command line: echo is the shell's.
+  echo "$(head -c 48 /dev/urandom | base64 -w 0)" | snarkjs zkey contribute "$last" "$next" --name="$name"
 }
 
 finish() {
