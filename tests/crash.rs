@@ -29,6 +29,8 @@ const IN_FLIGHT_MIN: usize = 200;
 const VERIFY_EVERY: u32 = 5;
 /// The test fails when it takes longer.
 const LIMIT: Duration = Duration::from_secs(150);
+/// How long the server is held so that requests gather.
+const HOLD: Duration = Duration::from_millis(300);
 /// How long requests may take to be in the server, however slow the machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -121,9 +123,23 @@ async fn load_and_kill(server: Server, load: Arc<Load>, metrics_port: u16, rng: 
         workers.spawn(Arc::clone(&load).work(rng.fork()));
     }
     tokio::time::sleep(Duration::from_millis(200 + rng.below(600))).await;
+    // The server is quicker than its clients. Held for a moment, it finds a request of each of them.
     let begun = Instant::now();
     let inside = loop {
-        let inside = http::metric(metrics_port, "kedge_http_requests_in_flight", &[]).await;
+        server.freeze(true);
+        tokio::time::sleep(HOLD).await;
+        let mut asked = std::pin::pin!(http::metric(
+            metrics_port,
+            "kedge_http_requests_in_flight",
+            &[]
+        ));
+        // The question waits among the requests.
+        let early = tokio::time::timeout(HOLD / 10, &mut asked).await;
+        server.freeze(false);
+        let inside = match early {
+            Ok(inside) => inside,
+            Err(_) => asked.await,
+        };
         if inside as usize >= IN_FLIGHT_MIN || begun.elapsed() > PATIENCE {
             break inside as usize;
         }

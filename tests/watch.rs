@@ -38,7 +38,7 @@ struct Tower {
 }
 
 fn reporter() -> SigningKey {
-    insecure_development_keys()[4].clone()
+    insecure_development_keys()[3].clone()
 }
 
 impl Tower {

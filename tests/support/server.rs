@@ -194,6 +194,14 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// Stops the process where it stands, or lets it go on.
+    pub(crate) fn freeze(&self, frozen: bool) {
+        let signal = if frozen { "-STOP" } else { "-CONT" };
+        let id = self.child.id().to_string();
+        let told = Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(told.success());
+    }
+
     /// Asks the server to stop; it must drain and exit with 0.
     pub(crate) fn stop(mut self) {
         let id = self.child.id().to_string();

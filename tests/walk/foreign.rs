@@ -100,7 +100,7 @@ fn ids_of(world: &World, row: &Row, ask: &Ask) -> Vec<String> {
         let start = place.checked_sub(3)?;
         let id = text.get(start..place + 27)?;
         let known = [
-            "tpl", "var", "obj", "act", "key", "fil", "whk", "dlv", "wal",
+            "tpl", "var", "obj", "act", "key", "fil", "whk", "dlv", "dsp", "wal",
         ];
         let plain = id[4..].bytes().all(|byte| byte.is_ascii_alphanumeric());
         (known.contains(&&id[..3]) && plain).then(|| id.to_owned())
