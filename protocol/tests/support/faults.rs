@@ -3,7 +3,6 @@
 #[path = "leaf_faults.rs"]
 mod leaf_faults;
 
-
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence, KeyTerm, Trust};
