@@ -21,6 +21,8 @@ use support::{Rng, connect, http, register, template};
 
 /// How often the server is killed.
 const KILLS: u32 = 20;
+/// How often the server is told to stop.
+const STOPS: u32 = 10;
 /// Clients, each with one request at a time.
 const WORKERS: usize = 400;
 /// So many requests must be in flight when the server is killed, and so many of them in the server.
@@ -107,11 +109,16 @@ impl Load {
             match outcome {
                 Ok(()) => {}
                 Err(error) if error.code().is_some_and(|code| refusals.contains(&code)) => {}
-                Err(Error::Transport(_)) if self.killed.load(Ordering::SeqCst) => return,
+                Err(error) if self.killed.load(Ordering::SeqCst) && is_end(&error) => return,
                 Err(error) => panic!("an unexpected answer under load: {error}"),
             }
         }
     }
+}
+
+/// What a caller may hear of a server that ends.
+fn is_end(error: &Error) -> bool {
+    matches!(error, Error::Transport(_)) || error.code() == Some("UNAVAILABLE")
 }
 
 /// Loads the server and kills it at a moment of the generator's choice, with requests in flight.
@@ -248,6 +255,31 @@ async fn every_acknowledged_action_survives_kill_9() {
         summary.batches,
         begun.elapsed()
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_loaded_server_that_is_told_to_stop_ends_in_order() {
+    let mut rng = Rng::seeded("stop");
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"));
+    let mut server = setup.start();
+    let load = Arc::new(prepare(&setup, &mut rng).await);
+    for _ in 0..STOPS {
+        load.killed.store(false, Ordering::SeqCst);
+        let mut workers = JoinSet::new();
+        for _ in 0..WORKERS / 10 {
+            workers.spawn(Arc::clone(&load).work(rng.fork()));
+        }
+        tokio::time::sleep(Duration::from_millis(100 + rng.below(300))).await;
+        load.killed.store(true, Ordering::SeqCst);
+        tokio::task::spawn_blocking(move || server.stop()).await.unwrap();
+        while let Some(ended) = workers.join_next().await {
+            ended.unwrap();
+        }
+        server = setup.start();
+    }
+    load.ledger.check_log(&load.accounts).await;
+    server.stop();
 }
 
 /// The write-ahead log that was written last.

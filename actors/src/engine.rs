@@ -451,7 +451,7 @@ impl Engine {
         }
         inner.supervisor.stop_children(None);
         inner.supervisor.stop(None);
-        inner.threads.stop();
+        inner.threads.stop(timeout).await;
         drop(locked(&inner.work).take());
         let committer = locked(&inner.committer).take();
         if let Some(committer) = committer {

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kedge_machine::sequencer::{self as machine, Tip};
 use ractor::{Actor, ActorRef, SpawnErr};
@@ -47,10 +48,15 @@ impl ActorThreads {
         }
     }
 
-    /// Ends them; does not wait for it.
-    pub(crate) fn stop(&self) {
-        if let Some(runtime) = locked(&self.0).take() {
-            runtime.shutdown_background();
+    /// Ends them, and waits for it: what their actors hold of the store must be gone before the process ends,
+    /// because the store's library is not to be used behind the end of `main`.
+    pub(crate) async fn stop(&self, timeout: Duration) {
+        let Some(runtime) = locked(&self.0).take() else {
+            return;
+        };
+        let ending = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(timeout));
+        if ending.await.is_err() {
+            tracing::warn!("the actors' threads did not end in order");
         }
     }
 }
@@ -58,7 +64,9 @@ impl ActorThreads {
 impl Drop for ActorThreads {
     /// A runtime that is dropped waits for its threads, which no asynchronous caller may do.
     fn drop(&mut self) {
-        self.stop();
+        if let Some(runtime) = locked(&self.0).take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
