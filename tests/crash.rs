@@ -272,7 +272,9 @@ async fn a_loaded_server_that_is_told_to_stop_ends_in_order() {
         }
         tokio::time::sleep(Duration::from_millis(100 + rng.below(300))).await;
         load.killed.store(true, Ordering::SeqCst);
-        tokio::task::spawn_blocking(move || server.stop()).await.unwrap();
+        tokio::task::spawn_blocking(move || server.stop())
+            .await
+            .unwrap();
         while let Some(ended) = workers.join_next().await {
             ended.unwrap();
         }
