@@ -77,9 +77,10 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     server.stop()?;
 
     let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
-    for _ in 0..options.runs {
-        // A copy each time: a small store that is measured does not stay small.
-        let fresh = scratch.path().join("fresh");
+    for run in 0..options.runs {
+        // A copy each time: a small store that is measured does not stay small. Each has a place of its own,
+        // because a mark beside the store tells which headers left from there.
+        let fresh = scratch.path().join(format!("fresh-{run}"));
         copy(&small, &fresh)?;
         of_small.push(once(options, &fresh, &plan).await?);
         std::fs::remove_dir_all(&fresh)?;
