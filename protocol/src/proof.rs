@@ -84,6 +84,31 @@ pub struct BatchPath {
     pub path: Vec<Hash>,
 }
 
+impl BatchPath {
+    /// Checks that the sequencer signed the batch, that a leaf with this sequence and time (milliseconds) has its
+    /// place there, and that the path leads from its hash, which is asked for last, to the batch's root.
+    pub fn verify(
+        &self,
+        batch: &SignedBatch,
+        domain: &Domain,
+        sequencer: &Address,
+        (sequence, timestamp_ms): (u64, u64),
+        leaf: impl FnOnce() -> Result<Hash, ReceiptError>,
+    ) -> Result<(), ReceiptError> {
+        let header = &batch.header;
+        check_header(batch, domain, sequencer)?;
+        check_place(header, sequence, timestamp_ms, self.leaf_index)?;
+        verify_proof(
+            &header.root,
+            u64::from(header.count),
+            &[u64::from(self.leaf_index)],
+            &[leaf()?],
+            &self.path,
+        )?;
+        Ok(())
+    }
+}
+
 /// The anchor that covers the batch. Absent from a file until the chain has finalized it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -230,23 +255,10 @@ impl ProofFile {
     }
 
     fn check_inclusion(&self, sequencer: &Address) -> Result<(), ProofFileError> {
-        let header = &self.batch.header;
-        let leaf_index = self.inclusion.leaf_index;
-        check_header(&self.batch, &self.domain, sequencer)?;
-        check_place(
-            header,
-            self.leaf.sequence,
-            self.leaf.timestamp_ms,
-            leaf_index,
-        )?;
-        verify_proof(
-            &header.root,
-            u64::from(header.count),
-            &[u64::from(leaf_index)],
-            &[self.leaf.hash()?],
-            &self.inclusion.path,
-        )
-        .map_err(ReceiptError::Path)?;
+        let placed = (self.leaf.sequence, self.leaf.timestamp_ms);
+        let leaf = || self.leaf.hash();
+        self.inclusion
+            .verify(&self.batch, &self.domain, sequencer, placed, leaf)?;
         Ok(())
     }
 

@@ -5,9 +5,8 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
-use kedge_protocol::merkle::verify_proof;
 use kedge_protocol::proof::{AnchorProof, BatchPath, ProofFile, ProofFileError};
-use kedge_protocol::receipt::{ReceiptError, check_header, check_place};
+use kedge_protocol::receipt::ReceiptError;
 use kedge_protocol::{Address, Hash};
 use serde::{Deserialize, Serialize};
 
@@ -326,27 +325,19 @@ impl ClaimFile {
 
     /// That the log holds the leaf.
     fn check_place(&self, sequencer: &Address) -> Result<(), ClaimError> {
-        let header = &self.batch.header;
-        let leaf_index = self.inclusion.leaf_index;
-        check_header(&self.batch, &self.domain, sequencer)?;
-        check_place(
-            header,
-            self.leaf.sequence,
-            self.leaf.timestamp_ms,
-            leaf_index,
-        )?;
-        verify_proof(
-            &header.root,
-            u64::from(header.count),
-            &[u64::from(leaf_index)],
-            &[self.leaf.hash()],
-            &self.inclusion.path,
-        )
-        .map_err(ReceiptError::Path)?;
+        let placed = (self.leaf.sequence, self.leaf.timestamp_ms);
+        let leaf = || Ok(self.leaf.hash());
+        self.inclusion
+            .verify(&self.batch, &self.domain, sequencer, placed, leaf)?;
         match &self.anchor {
             None => Ok(()),
             Some(anchor) => anchor
-                .verify(header, self.leaf.sequence, &self.domain, sequencer)
+                .verify(
+                    &self.batch.header,
+                    self.leaf.sequence,
+                    &self.domain,
+                    sequencer,
+                )
                 .map_err(ClaimError::Anchor),
         }
     }

@@ -65,7 +65,6 @@ pub(crate) async fn run(args: Args) -> Result<(), ServeError> {
         file: args.config.as_deref(),
         overrides,
     })?;
-    // Large for the stack of whoever polls it.
-    Box::pin(start::run(config)).await?;
+    start::run(config).await?;
     Ok(())
 }

@@ -4,7 +4,11 @@ use std::sync::LazyLock;
 
 use ethers_core::abi::{Abi, Event, Function, RawLog, Token};
 use ethers_core::types::{Bytes, Log};
+use kedge_protocol::Address;
 use serde::Deserialize;
+
+use crate::convert::h160;
+use crate::rpc::{At, CallRequest, RpcClient, RpcError};
 
 /// A contract as the compiler made it.
 #[derive(Deserialize)]
@@ -46,6 +50,24 @@ impl Artifact {
         self.function(name)
             .encode_input(arguments)
             .expect("the arguments have the artifact's types; a test encodes each call")
+    }
+
+    /// What the contract at `address` answers to a call; `None` where that is no answer of this function.
+    pub(crate) async fn call(
+        &self,
+        rpc: &RpcClient,
+        address: Address,
+        name: &str,
+        arguments: &[Token],
+        at: At,
+    ) -> Result<Option<Vec<Token>>, RpcError> {
+        let call = CallRequest {
+            to: Some(h160(address)),
+            data: Some(Bytes::from(self.encode(name, arguments))),
+            ..CallRequest::default()
+        };
+        let output = rpc.call(&call, at).await?;
+        Ok(self.function(name).decode_output(&output).ok())
     }
 
     /// The data of the deployment transaction: code and constructor arguments.

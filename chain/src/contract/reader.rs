@@ -1,18 +1,17 @@
 //! Reading the contract.
 
 use ethers_core::abi::Token;
-use ethers_core::types::Bytes;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::evidence::KeyTerm;
 use kedge_protocol::{Address, Hash};
 use thiserror::Error;
 
 use super::{
-    AnchoredEvent, anchored_topics, artifact::ANCHOR, decode_anchored, encode, number, to_address,
-    to_hash, to_number,
+    AnchoredEvent, anchored_topics, artifact::ANCHOR, decode_anchored, number, to_address, to_hash,
+    to_number,
 };
 use crate::convert::h160;
-use crate::rpc::{At, CallRequest, LogFilter, RpcClient, RpcError};
+use crate::rpc::{At, LogFilter, RpcClient, RpcError};
 
 /// Why the contract could not be read.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -106,16 +105,8 @@ impl AnchorContract {
         arguments: &[Token],
         at: At,
     ) -> Result<Vec<Token>, ReadError> {
-        let call = CallRequest {
-            to: Some(h160(self.address)),
-            data: Some(Bytes::from(encode(name, arguments))),
-            ..CallRequest::default()
-        };
-        let output = self.rpc.call(&call, at).await?;
-        ANCHOR
-            .function(name)
-            .decode_output(&output)
-            .map_err(|_| self.not_an_anchor(name))
+        let called = ANCHOR.call(&self.rpc, self.address, name, arguments, at);
+        called.await?.ok_or_else(|| self.not_an_anchor(name))
     }
 
     async fn read_one<T>(

@@ -1,7 +1,6 @@
 //! Reading the bond.
 
 use ethers_core::abi::Token;
-use ethers_core::types::Bytes;
 use kedge_protocol::{Address, Hash};
 
 use super::events::{self, BondEvent};
@@ -9,7 +8,7 @@ use super::{BondTerms, CaseState};
 use crate::contract::artifact::BOND;
 use crate::contract::{ReadError, account, to_address, to_number, to_wei, word};
 use crate::convert::h160;
-use crate::rpc::{At, CallRequest, LogFilter, RpcClient};
+use crate::rpc::{At, LogFilter, RpcClient};
 
 /// Blocks that are asked for events at one time: below what public nodes refuse.
 const EVENT_BLOCKS_MAX: u64 = 2_000;
@@ -85,14 +84,9 @@ impl BondContract {
         at: At,
         convert: impl FnOnce(Token) -> Option<T>,
     ) -> Result<T, ReadError> {
-        let call = CallRequest {
-            to: Some(h160(self.address)),
-            data: Some(Bytes::from(BOND.encode(name, arguments))),
-            ..CallRequest::default()
-        };
-        let output = self.rpc.call(&call, at).await?;
-        let tokens = BOND.function(name).decode_output(&output).ok();
-        tokens
+        let called = BOND.call(&self.rpc, self.address, name, arguments, at);
+        called
+            .await?
             .and_then(|mut tokens| tokens.pop())
             .and_then(convert)
             .ok_or(ReadError::NotABond {
