@@ -24,6 +24,14 @@ pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Object::deserialize(deserializer).map(|Object(value)| value)
 }
 
+/// For a member that is such a struct or null: `#[serde(default, deserialize_with = "optional_object")]`.
+pub fn optional_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let value: Option<Object<T>> = Option::deserialize(deserializer)?;
+    Ok(value.map(|Object(value)| value))
+}
+
 /// For a member that is a list of such structs.
 pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,

@@ -8,6 +8,7 @@ pub mod address;
 pub mod batch;
 pub mod chain;
 pub mod checkpoint;
+pub mod claim;
 pub mod eip712;
 pub mod event;
 pub mod evidence;

@@ -125,6 +125,10 @@ pub const EVIDENCE_PATH_MAX: usize = TREE_LEVELS_MAX + 1;
 pub const SEQUENCER_KEYS_MAX: usize = 1_024;
 /// Bytes of an evidence file: two opened leaves with their headers, or all leaves of a batch.
 pub const EVIDENCE_BYTES_MAX: usize = 128 * 1024;
+/// Bytes of a claim file that is brought: a longer text is shown by its hash alone.
+pub const CLAIM_BYTES_MAX: usize = 128 * 1024;
+/// Claims that a server checks at one time; each takes a core for some milliseconds.
+pub const CLAIM_CHECKS_MAX: usize = 4;
 
 const _: () = {
     assert!(
@@ -153,6 +157,10 @@ const _: () = {
         "digits are kept in pairs"
     );
     assert!(EVIDENCE_BYTES_MAX < BODY_BYTES_MAX);
+    assert!(
+        CLAIM_BYTES_MAX < PAYLOAD_BYTES_MAX,
+        "a verdict holds its claim"
+    );
     assert!(SEARCH_DEPTH_MAX < JSON_DEPTH_MAX);
     assert!(SEARCH_ROWS_MAX >= 10 * PAGE_ITEMS_MAX);
     assert!(SEARCH_BYTES_MAX >= 16 * OBJECT_PROPERTIES_BYTES_MAX);

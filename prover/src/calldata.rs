@@ -1,11 +1,10 @@
 //! A claim as the data of a call of `KedgeClaims.resolveClaim`, in Solidity's ABI.
 
 use kedge_protocol::Hash;
+use kedge_protocol::claim::ClaimFile;
 use kedge_protocol::eip712::word;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::proof::AnchorProof;
-
-use crate::claim::ClaimFile;
 
 const SIGNATURE: &str = "resolveClaim((uint32,uint8,bytes32[4],bytes32),(uint64,(uint64,uint64,uint32,bytes32,bytes32,bytes32,bytes32,bytes32,uint64),(uint64,uint64,bytes32,bytes32),bytes32[],bytes32[]),(uint256[2],uint256[4],uint256[2]))";
 const WORD_BYTES: usize = 32;

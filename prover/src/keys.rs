@@ -3,10 +3,10 @@
 use std::sync::LazyLock;
 
 use kedge_protocol::Hash;
+use kedge_protocol::claim::INPUTS;
 
 use crate::circuit::ClaimCircuit;
 use crate::groth16::{ProveError, ProvingKey, VerifyingKey};
-use crate::statement::INPUTS;
 
 /// What the development keys are made from. Who reads this can prove anything to whoever trusts them.
 pub const DEV_INSECURE_SEED: &str = "DEV-INSECURE kedge claim circuit, version 1";

@@ -8,4 +8,3 @@ pub mod groth16;
 pub mod keys;
 pub mod pins;
 mod points;
-pub mod statement;

@@ -8,10 +8,9 @@ use indicatif::ProgressBar;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::{Address, Hash};
 use kedge_prover::circuit::Constraints;
-use kedge_prover::claim::{Choice, ClaimFile};
+use kedge_prover::claim::{Binding, Choice, ClaimFile, Mask, prove};
 use kedge_prover::groth16::{Proof, ProvingKey, VerifyingKey, r1cs, zkey};
 use kedge_prover::pins::Pins;
-use kedge_prover::statement::{Binding, Mask};
 use kedge_prover::{calldata, keys};
 use serde_json::{Value, json};
 
@@ -131,7 +130,7 @@ async fn claim(args: ClaimArgs) -> Result<ClaimFile, Failure> {
         claimant: args.claimant,
         purpose: args.purpose,
     };
-    let claim = ClaimFile::prove(&key, &file, choice, binding).map_err(Failure::refused)?;
+    let claim = prove(&key, &file, choice, binding).map_err(Failure::refused)?;
     bar.finish_and_clear();
     Ok(claim)
 }

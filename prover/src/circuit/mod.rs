@@ -21,8 +21,8 @@ use ark_relations::gr1cs::{
 };
 use ark_relations::utils::matrix::Matrix;
 use kedge_protocol::Hash;
+use kedge_protocol::claim::{INPUTS, Opening, Statement, WORDS_DISCLOSABLE};
 
-use crate::statement::{INPUTS, Opening, Statement, WORDS_DISCLOSABLE};
 use gates::{Gates, Word, pack};
 
 /// 32-bit words of a hash.
@@ -119,7 +119,7 @@ impl ConstraintSynthesizer<Fr> for ClaimCircuit {
     fn generate_constraints(self, system: ConstraintSystemRef<Fr>) -> Result<(), SynthesisError> {
         let gates = Gates::new(system);
         let mut inputs = Vec::with_capacity(INPUTS);
-        for value in self.statement.public_inputs() {
+        for value in self.statement.numbers().map(Fr::from) {
             inputs.push(gates.input(value)?);
         }
         let mut message = Vec::new();

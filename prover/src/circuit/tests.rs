@@ -8,10 +8,10 @@
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup as _, BigInteger as _, Field as _, PrimeField as _, Zero as _};
 use ark_relations::gr1cs::{ConstraintSystemRef, Variable};
+use kedge_protocol::claim::Mask;
 
 use super::gates::{Gates, Sum};
 use super::*;
-use crate::statement::Mask;
 
 /// A witness of random-looking words, and the wires of its first four words, bit by bit.
 fn witness(seed: u8, mask: u8) -> (Statement, Opening) {

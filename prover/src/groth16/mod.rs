@@ -8,8 +8,9 @@ mod setup;
 pub mod zkey;
 
 pub use crate::points::PointError;
+pub use kedge_protocol::claim::ProofParts;
 pub use key::{KeyError, VerifyingKey};
-pub use proof::{Proof, ProofParts, ProveError, ProvingKey};
+pub use proof::{PartError, Proof, ProveError, ProvingKey};
 
 /// arkworks' Groth16 with the reduction of snarkjs' keys.
 type Groth16 = ark_groth16::Groth16<ark_bn254::Bn254, qap::OddRoots>;

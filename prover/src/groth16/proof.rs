@@ -4,23 +4,21 @@ use ark_bn254::{Bn254, Fr};
 use ark_ff::PrimeField as _;
 use ark_relations::gr1cs::SynthesisError;
 use kedge_protocol::Hash;
-use serde::{Deserialize, Serialize};
+use kedge_protocol::claim::ProofParts;
 use serde_json::json;
 
 use super::{Groth16, KeyError, VerifyingKey};
 use crate::circuit::Constraints;
 use crate::points::{PointError, g1, g1_texts, g1_words, g2, g2_texts, g2_words, word};
 
-/// A proof's numbers, as the contract takes them; not known to be points.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProofParts {
-    /// Point of G1: x, y.
-    pub a: [Hash; 2],
-    /// Point of G2: x imaginary, x real, y imaginary, y real.
-    pub b: [Hash; 4],
-    /// Point of G1: x, y.
-    pub c: [Hash; 2],
+/// Which of a proof's parts is no point, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{part}: {error}")]
+pub struct PartError {
+    /// `a`, `b` or `c`.
+    pub part: &'static str,
+    /// Why.
+    pub error: PointError,
 }
 
 /// A proof: three points.
@@ -29,11 +27,12 @@ pub struct Proof(ark_groth16::Proof<Bn254>);
 
 impl Proof {
     /// Reads the contract's form.
-    pub fn of_parts(parts: &ProofParts) -> Result<Self, PointError> {
+    pub fn of_parts(parts: &ProofParts) -> Result<Self, PartError> {
+        let at = |part| move |error| PartError { part, error };
         Ok(Self(ark_groth16::Proof {
-            a: g1(&parts.a)?,
-            b: g2(&parts.b)?,
-            c: g1(&parts.c)?,
+            a: g1(&parts.a).map_err(at("a"))?,
+            b: g2(&parts.b).map_err(at("b"))?,
+            c: g1(&parts.c).map_err(at("c"))?,
         }))
     }
 

@@ -2,16 +2,15 @@
 
 use kedge_protocol::hash::keccak;
 use kedge_protocol::{Address, Hash};
-use kedge_prover::claim::{Choice, ClaimError, ClaimFile};
+use kedge_prover::claim::{self, Choice, ClaimError, ClaimFile, ClaimFileError, Mask};
 use kedge_prover::groth16::ProveError;
 use kedge_prover::keys;
-use kedge_prover::statement::Mask;
 use serde_json::{Value, json};
 
 use crate::spec_log::{binding, claim, domain, proof_files, proving_key, sequencer, spec};
 
 fn verify(claim: &ClaimFile) -> Result<u8, ClaimError> {
-    let shown = claim.verify(&domain(), &sequencer(), keys::dev_insecure())?;
+    let shown = claim::verify(claim, &domain(), &sequencer(), keys::dev_insecure())?;
     assert!(shown.anchored);
     Ok(shown.mask.bits())
 }
@@ -44,7 +43,7 @@ fn hashes_alone_are_disclosed_without_their_texts() {
         mask: Mask::new(7).unwrap(),
         hashes_only: true,
     };
-    let claim = ClaimFile::prove(proving_key(), file, choice, binding("hashes")).unwrap();
+    let claim = claim::prove(proving_key(), file, choice, binding("hashes")).unwrap();
     assert_eq!(verify(&claim), Ok(7));
     let text = serde_json::to_string(&claim).unwrap();
     assert!(!text.contains(&file.action.target));
@@ -56,7 +55,7 @@ fn nothing_is_proved_of_words_that_are_not_the_leafs() {
     let mut file = proof_files()[1].clone();
     file.action.authority.0[0] ^= 1;
     let choice = Choice::default();
-    let refused = ClaimFile::prove(proving_key(), &file, choice, binding("another"));
+    let refused = claim::prove(proving_key(), &file, choice, binding("another"));
     assert!(matches!(refused, Err(ProveError::OtherContent)));
 }
 
@@ -257,6 +256,8 @@ fn claims_are_read_strictly() {
         |c| c["more"] = json!(1),
         |c| c["disclosed"]["authority"] = json!(Hash::ZERO),
         |c| c["leaf"]["previous_integrity"] = json!(Hash::ZERO),
+        |c| c["leaf"] = json!([3, 1, Hash::ZERO, Hash::ZERO]),
+        |c| c["disclosed"]["kind"] = json!([Hash::ZERO, "mint"]),
         |c| c["proof"]["d"] = json!(1),
         |c| c["proof"]["a"] = json!([Hash::ZERO]),
         |c| c["public_inputs"] = json!([Hash::ZERO]),
@@ -281,9 +282,9 @@ fn another_sequencer_is_refused() {
     let claim = claim(1, 0);
     let stranger: Address =
         serde_json::from_value(spec()["keys"]["bob"]["address"].clone()).unwrap();
-    let refused = claim.verify(&domain(), &stranger, keys::dev_insecure());
+    let refused = claim::verify(&claim, &domain(), &stranger, keys::dev_insecure());
     assert!(
-        matches!(refused, Err(ClaimError::Receipt(_))),
+        matches!(refused, Err(ClaimError::File(ClaimFileError::Receipt(_)))),
         "{refused:?}"
     );
 }

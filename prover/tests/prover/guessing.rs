@@ -7,7 +7,7 @@ use kedge_protocol::action::{ActionWords, Kind};
 use kedge_protocol::chain::{self, Leaf};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::{Address, Hash};
-use kedge_prover::statement::{Mask, Opening, Statement};
+use kedge_prover::claim::{Mask, Opening, Statement};
 
 const PAYLOADS: [&str; 2] = [r#"{"vote":"no"}"#, r#"{"vote":"yes"}"#];
 

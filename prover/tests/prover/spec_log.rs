@@ -9,10 +9,9 @@ use kedge_protocol::hash::keccak;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash};
-use kedge_prover::claim::{Choice, ClaimFile};
+use kedge_prover::claim::{Binding, Choice, ClaimFile, Mask, prove};
 use kedge_prover::groth16::ProvingKey;
 use kedge_prover::keys;
-use kedge_prover::statement::{Binding, Mask};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -132,5 +131,5 @@ pub(crate) fn claim(record: usize, mask: u8) -> ClaimFile {
         hashes_only: false,
     };
     let binding = binding(&format!("claim {record}, mask {mask}"));
-    ClaimFile::prove(proving_key(), file, choice, binding).unwrap()
+    prove(proving_key(), file, choice, binding).unwrap()
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kedge_protocol::time::rfc3339;
 use kedge_protocol::{Id, Prefix};
-use kedge_prover::claim::{ClaimFile, ClaimShown, DisclosedText};
+use kedge_prover::claim::{ClaimFile, ClaimShown, DisclosedText, verify};
 use kedge_prover::groth16::VerifyingKey;
 use kedge_prover::keys;
 use serde_json::{Value, json};
@@ -60,9 +60,7 @@ pub(super) async fn check(
 ) -> Result<Rows, Failure> {
     let (domain, sequencer) = trust.of(claim.domain, claim.batch.header.number).await?;
     keys::check_allowed(key, domain.chain_id).map_err(Failure::refused)?;
-    let shown = claim
-        .verify(&domain, &sequencer, key)
-        .map_err(Failure::refused)?;
+    let shown = verify(claim, &domain, &sequencer, key).map_err(Failure::refused)?;
     let anchored = anchored(claim.anchor.as_ref(), trust).await?;
     Ok(rows(claim, shown, &anchored))
 }

@@ -2,9 +2,8 @@
 
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
-use kedge_prover::claim::{Choice, ClaimFile};
+use kedge_prover::claim::{Binding, Choice, Mask, prove};
 use kedge_prover::keys;
-use kedge_prover::statement::{Binding, Mask};
 use serde_json::{Value, json};
 
 use super::*;
@@ -171,7 +170,7 @@ async fn claims() {
         claimant: Address([2; 20]),
         purpose: Hash([3; 32]),
     };
-    let made = ClaimFile::prove(&key, &proof, choice, binding).unwrap();
+    let made = prove(&key, &proof, choice, binding).unwrap();
     let rows = claim::check(&made, keys::dev_insecure(), &case.trust())
         .await
         .unwrap();

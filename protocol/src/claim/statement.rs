@@ -1,9 +1,9 @@
 //! What a claim says, as the circuit, the contract and every verifier number it.
 
-use ark_bn254::Fr;
-use kedge_protocol::hash::{keccak_parts, sha256};
-use kedge_protocol::{Address, Hash};
 use serde::{Deserialize, Serialize};
+
+use crate::hash::{keccak_parts, sha256};
+use crate::{Address, Hash};
 
 /// Public inputs of the circuit.
 pub const INPUTS: usize = 13;
@@ -41,7 +41,8 @@ pub struct Opening {
 }
 
 impl Opening {
-    pub(crate) fn words(&self) -> [Hash; WORDS_DISCLOSABLE + 1] {
+    /// The five words, in the order of the content's preimage.
+    pub fn words(&self) -> [Hash; WORDS_DISCLOSABLE + 1] {
         let [kind, target, payload, signer] = self.disclosable;
         [kind, target, payload, signer, self.authority]
     }
@@ -115,33 +116,34 @@ impl Statement {
         }
     }
 
-    /// The 13 numbers, as `KedgeClaims.inputsOf` makes them.
-    pub fn inputs(&self) -> [Hash; INPUTS] {
-        let mut inputs = [Hash::ZERO; INPUTS];
+    /// The circuit's public inputs: every word as two numbers, its high half first.
+    pub fn numbers(&self) -> [u128; INPUTS] {
+        let mut numbers = [0; INPUTS];
         let mut set = |place: usize, word: &Hash| {
-            inputs[place].0[16..].copy_from_slice(&word.0[..16]);
-            inputs[place + 1].0[16..].copy_from_slice(&word.0[16..]);
+            let halves = word.0.as_chunks::<16>().0;
+            numbers[place] = u128::from_be_bytes(halves[0]);
+            numbers[place + 1] = u128::from_be_bytes(halves[1]);
         };
         set(0, &self.content);
         for (place, word) in self.words.iter().enumerate() {
             set(3 + 2 * place, word);
         }
         set(INPUTS - 2, &self.context);
-        inputs[2].0[31] = self.mask.bits();
-        inputs
+        numbers[2] = u128::from(self.mask.bits());
+        numbers
+    }
+
+    /// The same as words, as `KedgeClaims.inputsOf` makes them.
+    pub fn inputs(&self) -> [Hash; INPUTS] {
+        self.numbers().map(|number| {
+            let mut input = Hash::ZERO;
+            input.0[16..].copy_from_slice(&number.to_be_bytes());
+            input
+        })
     }
 
     /// The same as decimal texts: snarkjs' `public.json`.
     pub fn decimals(&self) -> [String; INPUTS] {
-        self.public_inputs().map(|input| input.to_string())
-    }
-
-    /// The same as numbers of the scalar field.
-    pub(crate) fn public_inputs(&self) -> [Fr; INPUTS] {
-        self.inputs().map(|input| {
-            let mut low = [0; 16];
-            low.copy_from_slice(&input.0[16..]);
-            Fr::from(u128::from_be_bytes(low))
-        })
+        self.numbers().map(|number| number.to_string())
     }
 }

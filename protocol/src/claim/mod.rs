@@ -1,0 +1,350 @@
+//! Claim files (layer 4): one self-contained JSON file that shows chosen words of one action of the log,
+//! and nothing else of it. Everything of a claim is checked here but its proof, which `kedge-prover`
+//! makes and checks.
+
+mod statement;
+
+use serde::{Deserialize, Serialize};
+
+use crate::batch::SignedBatch;
+use crate::chain::Leaf;
+use crate::eip712::Domain;
+use crate::hash::{keccak, sha256};
+use crate::json::{Object, object, optional_object};
+use crate::limits::CLAIM_BYTES_MAX;
+use crate::proof::{AnchorProof, BatchPath, ProofFileError};
+use crate::receipt::ReceiptError;
+use crate::{Address, Hash, Id, Prefix};
+
+pub use statement::{Binding, INPUTS, Mask, Opening, Statement, WORDS_DISCLOSABLE};
+
+/// What the member `format` of a claim file says.
+pub const CLAIM_FORMAT: &str = "kedge.claim";
+/// The format's version.
+pub const CLAIM_VERSION: u32 = 1;
+
+/// Why a text is no claim file.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimTextError {
+    /// Longer than a claim that is brought anywhere.
+    #[error(
+        "the file has {0} bytes; a claim has at most {CLAIM_BYTES_MAX}: show a longer text by its hash alone"
+    )]
+    TooLong(usize),
+    /// Not the JSON of a claim file.
+    #[error("not a claim file: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Why a claim file does not hold, whatever its proof is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimFileError {
+    /// Another kind of file.
+    #[error("format {0:?} is no claim; a claim's is {CLAIM_FORMAT:?}")]
+    Format(String),
+    /// Written by a newer program.
+    #[error("claim version {0} is not known here; this program reads version {CLAIM_VERSION}")]
+    Version(u32),
+    /// The claim is about another log than it should be.
+    #[error("the claim is about another log: its domain is not the expected one")]
+    OtherDomain,
+    /// The claim was proved with another key.
+    #[error("the claim was proved for the key {found}, not for {expected}")]
+    OtherKey {
+        /// The key to check with.
+        expected: Hash,
+        /// The key that the file names.
+        found: Hash,
+    },
+    /// A text is not what its hash says.
+    #[error("the disclosed {0} does not have the hash that stands beside it")]
+    Text(&'static str),
+    /// The public inputs are not those of the claim.
+    #[error("public input {0} is not what the claim says")]
+    Input(usize),
+    /// The leaf, its path or the batch header.
+    #[error(transparent)]
+    Receipt(#[from] ReceiptError),
+    /// The path to the anchored history.
+    #[error("the anchor: {0}")]
+    Anchor(ProofFileError),
+}
+
+/// A leaf of the log: what every claim opens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimLeaf {
+    /// The action's place in the log.
+    pub sequence: u64,
+    /// When it was placed, milliseconds.
+    pub timestamp_ms: u64,
+    /// The action's content.
+    pub content: Hash,
+    /// The resource's integrity with the action.
+    pub integrity: Hash,
+}
+
+impl ClaimLeaf {
+    fn hash(&self) -> Hash {
+        Leaf {
+            sequence: self.sequence,
+            timestamp_ms: self.timestamp_ms,
+            content: self.content,
+            integrity: self.integrity,
+        }
+        .hash()
+    }
+}
+
+/// A disclosed text: its hash is what the proof shows, the text is for readers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DisclosedText {
+    /// keccak256 of the text.
+    pub hash: Hash,
+    /// The text, where the claimant shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// What is disclosed; what is absent stays hidden.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disclosed {
+    /// What was done.
+    #[serde(
+        default,
+        deserialize_with = "optional_object",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub kind: Option<DisclosedText>,
+    /// To what.
+    #[serde(
+        default,
+        deserialize_with = "optional_object",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub target: Option<DisclosedText>,
+    /// How.
+    #[serde(
+        default,
+        deserialize_with = "optional_object",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub payload: Option<DisclosedText>,
+    /// By whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<Address>,
+}
+
+impl Disclosed {
+    /// The words, in the order of the mask; `None` where hidden.
+    fn words(&self) -> [Option<Hash>; WORDS_DISCLOSABLE] {
+        let hash = |text: &Option<DisclosedText>| text.as_ref().map(|text| text.hash);
+        [
+            hash(&self.kind),
+            hash(&self.target),
+            hash(&self.payload),
+            self.signer.map(|signer| Hash(signer.to_word())),
+        ]
+    }
+
+    /// Which words are disclosed.
+    pub fn mask(&self) -> Mask {
+        let set =
+            |mask, (place, word): (usize, &Option<Hash>)| mask | u8::from(word.is_some()) << place;
+        let bits = self.words().iter().enumerate().fold(0, set);
+        Mask::new(bits).unwrap_or_default()
+    }
+
+    fn check_texts(&self) -> Result<(), ClaimFileError> {
+        let named = [
+            ("kind", &self.kind),
+            ("target", &self.target),
+            ("payload", &self.payload),
+        ];
+        for (name, disclosed) in named {
+            if let Some(DisclosedText {
+                hash,
+                text: Some(text),
+            }) = disclosed
+                && keccak(text.as_bytes()) != *hash
+            {
+                return Err(ClaimFileError::Text(name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A proof's numbers, as the contract takes them; not known to be points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProofParts {
+    /// Point of G1: x, y.
+    pub a: [Hash; 2],
+    /// Point of G2: x imaginary, x real, y imaginary, y real.
+    pub b: [Hash; 4],
+    /// Point of G1: x, y.
+    pub c: [Hash; 2],
+}
+
+/// A claim file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimFile {
+    /// [`CLAIM_FORMAT`].
+    pub format: String,
+    /// [`CLAIM_VERSION`].
+    pub version: u32,
+    /// The log's domain.
+    #[serde(deserialize_with = "object")]
+    pub domain: Domain,
+    /// The sequencer's address.
+    pub sequencer: Address,
+    /// The action's leaf.
+    #[serde(deserialize_with = "object")]
+    pub leaf: ClaimLeaf,
+    /// The leaf's place in the batch.
+    #[serde(deserialize_with = "object")]
+    pub inclusion: BatchPath,
+    /// The signed header.
+    #[serde(deserialize_with = "object")]
+    pub batch: SignedBatch,
+    /// The anchor; null where the action was not anchored when the claim was made.
+    #[serde(default, deserialize_with = "optional_object")]
+    pub anchor: Option<AnchorProof>,
+    /// What the proof is bound to.
+    #[serde(deserialize_with = "object")]
+    pub binding: Binding,
+    /// What is disclosed.
+    #[serde(deserialize_with = "object")]
+    pub disclosed: Disclosed,
+    /// keccak256 of the verifying key: which circuit and which keys.
+    pub key_hash: Hash,
+    /// The circuit's 13 public inputs.
+    pub public_inputs: [Hash; INPUTS],
+    /// The proof.
+    #[serde(deserialize_with = "object")]
+    pub proof: ProofParts,
+}
+
+/// What a claim shows when it holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClaimShown {
+    /// The claim reaches a checkpoint; whether the chain holds that is the chain's to say.
+    pub anchored: bool,
+    /// Which words were disclosed.
+    pub mask: Mask,
+    /// What the proof is bound to; a contract takes each once.
+    pub context: Hash,
+}
+
+impl ClaimFile {
+    /// Reads a file strictly: at most [`CLAIM_BYTES_MAX`], no unknown or repeated members. Nothing is
+    /// checked yet.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str) -> Result<Self, ClaimTextError> {
+        if text.len() > CLAIM_BYTES_MAX {
+            return Err(ClaimTextError::TooLong(text.len()));
+        }
+        let Object(file): Object<Self> = serde_json::from_str(text)?;
+        Ok(file)
+    }
+
+    /// The file in its normal form: compact JSON, members in their order.
+    ///
+    /// # Errors
+    /// Never for a file that was read or made here.
+    pub fn normal_form(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// SHA-256 of a normal form: what tells claim files apart.
+    pub fn digest_of(normal_form: &str) -> Hash {
+        sha256(normal_form.as_bytes())
+    }
+
+    /// The action that it is about.
+    pub fn subject(&self) -> Id {
+        Id::of_hash(Prefix::Action, &self.leaf.content)
+    }
+
+    /// The circuit's public side, from what the file says in words.
+    pub fn statement(&self) -> Statement {
+        Statement {
+            content: self.leaf.content,
+            mask: self.disclosed.mask(),
+            words: self.disclosed.words().map(Option::unwrap_or_default),
+            context: self.binding.context(&self.domain.separator()),
+        }
+    }
+
+    /// Checks everything but the proof, for a log, a sequencer and a verifying key, by its hash, that the
+    /// caller trusts: not those that the file names. What costs little is checked first.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn check(
+        &self,
+        domain: &Domain,
+        sequencer: &Address,
+        key_hash: &Hash,
+    ) -> Result<ClaimShown, ClaimFileError> {
+        self.check_words(domain, key_hash)?;
+        self.check_place(sequencer)?;
+        let statement = self.statement();
+        Ok(ClaimShown {
+            anchored: self.anchor.is_some(),
+            mask: statement.mask,
+            context: statement.context,
+        })
+    }
+
+    /// What the file says of itself, and that its public inputs say the same.
+    fn check_words(&self, domain: &Domain, key_hash: &Hash) -> Result<(), ClaimFileError> {
+        if self.format != CLAIM_FORMAT {
+            return Err(ClaimFileError::Format(self.format.clone()));
+        }
+        if self.version != CLAIM_VERSION {
+            return Err(ClaimFileError::Version(self.version));
+        }
+        if self.domain != *domain {
+            return Err(ClaimFileError::OtherDomain);
+        }
+        if self.key_hash != *key_hash {
+            return Err(ClaimFileError::OtherKey {
+                expected: *key_hash,
+                found: self.key_hash,
+            });
+        }
+        self.disclosed.check_texts()?;
+        let inputs = self.statement().inputs();
+        let differs = |place: &usize| inputs[*place] != self.public_inputs[*place];
+        match (0..INPUTS).find(differs) {
+            Some(place) => Err(ClaimFileError::Input(place)),
+            None => Ok(()),
+        }
+    }
+
+    /// That the log holds the leaf.
+    fn check_place(&self, sequencer: &Address) -> Result<(), ClaimFileError> {
+        let placed = (self.leaf.sequence, self.leaf.timestamp_ms);
+        let leaf = || Ok(self.leaf.hash());
+        self.inclusion
+            .verify(&self.batch, &self.domain, sequencer, placed, leaf)?;
+        match &self.anchor {
+            None => Ok(()),
+            Some(anchor) => anchor
+                .verify(
+                    &self.batch.header,
+                    self.leaf.sequence,
+                    &self.domain,
+                    sequencer,
+                )
+                .map_err(ClaimFileError::Anchor),
+        }
+    }
+}
