@@ -36,7 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-protocol",
         ],
     ),
-    ("kedge-client", &["kedge-protocol"]),
+    ("kedge-client", &["kedge-protocol", "kedge-prover"]),
     ("kedge-load", &["kedge-client", "kedge-protocol"]),
     (
         "kedge",

@@ -254,7 +254,12 @@ impl Account {
         self.send_unsigned(method, path, body).await?.read(what)
     }
 
-    async fn send_unsigned(&self, method: Method, path: &str, body: Bytes) -> Result<Answer> {
+    pub(crate) async fn send_unsigned(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer> {
         let request = Authorized {
             method,
             path,

@@ -150,6 +150,10 @@ pub enum VerificationError {
         /// The action in the file.
         found: Id,
     },
+    /// A claim does not hold.
+    #[cfg(feature = "claims")]
+    #[error(transparent)]
+    Claim(kedge_prover::claim::ClaimError),
     /// A consistency proof does not hold.
     #[error("the consistency proof: {0}")]
     Consistency(ProofError),

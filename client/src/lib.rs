@@ -34,7 +34,10 @@ pub mod types;
 mod account;
 mod accounts;
 mod bus;
+#[cfg(feature = "claims")]
+pub mod claims;
 mod client;
+mod disputes;
 mod export;
 mod files;
 mod nonces;
@@ -54,6 +57,7 @@ pub use accounts::{
 };
 pub use bus::{ActionResult, BatchMode, BatchOutcome, DoneAction, NewAction};
 pub use client::{Builder, Client};
+pub use disputes::{Brought, Dispute, DisputeKind};
 pub use error::{Envelope, Error, Result, VerificationError};
 pub use export::Export;
 pub use page::{ListQuery, Page, Pages};

@@ -1,0 +1,51 @@
+//! Claims in zero knowledge: proving and checking them for the log that the client trusts. Needs the
+//! feature `claims`.
+
+use std::sync::Arc;
+
+use kedge_protocol::proof::ProofFile;
+use kedge_prover::keys;
+
+use crate::client::Client;
+use crate::error::{Error, Result, VerificationError};
+
+pub use kedge_prover::claim::{Binding, Choice, ClaimError, ClaimFile, ClaimShown, Mask};
+pub use kedge_prover::groth16::{ProvingKey, VerifyingKey, zkey};
+pub use kedge_prover::keys::{dev_insecure, dev_insecure_proving};
+
+impl Client {
+    /// Proves chosen words of the action of a proof file, for one claimant, contract and purpose; the
+    /// file is checked before. Takes some seconds, on a thread of its own.
+    pub async fn prove_claim(
+        &self,
+        key: Arc<ProvingKey>,
+        file: ProofFile,
+        choice: Choice,
+        binding: Binding,
+    ) -> Result<ClaimFile> {
+        file.verify(&self.domain(), &self.sequencer())
+            .map_err(VerificationError::from)?;
+        self.check_key(key.verifying())?;
+        let proving = tokio::task::spawn_blocking(move || {
+            kedge_prover::claim::prove(&key, &file, choice, binding)
+        });
+        match proving.await {
+            Ok(Ok(claim)) => Ok(claim),
+            Ok(Err(error)) => Err(Error::Usage(format!("no claim was proved: {error}"))),
+            Err(error) => Err(Error::Usage(format!("proving ended early: {error}"))),
+        }
+    }
+
+    /// Checks a claim for this client's log and a key that the caller trusts. Whether the chain holds
+    /// the checkpoint that it leads to is the chain's to say.
+    pub fn verify_claim(&self, claim: &ClaimFile, key: &VerifyingKey) -> Result<ClaimShown> {
+        self.check_key(key)?;
+        let verified = kedge_prover::claim::verify(claim, &self.domain(), &self.sequencer(), key);
+        verified.map_err(|error| VerificationError::Claim(error).into())
+    }
+
+    fn check_key(&self, key: &VerifyingKey) -> Result<()> {
+        keys::check_allowed(key, self.domain().chain_id)
+            .map_err(|error| Error::Usage(error.to_string()))
+    }
+}

@@ -1,0 +1,115 @@
+//! Disputes: bringing evidence and claims, and reading what was decided.
+
+use bytes::Bytes;
+use hyper::Method;
+use kedge_protocol::claim::ClaimFile;
+use kedge_protocol::evidence::{EvidenceFile, Fault};
+use kedge_protocol::{Hash, Id};
+use serde::{Deserialize, Serialize};
+
+use crate::account::{Account, to_json};
+use crate::error::{Check, Result, VerificationError};
+use crate::page::{ListQuery, Pages, Source};
+
+/// What is disputed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DisputeKind {
+    /// A fault of the sequencer.
+    Fault,
+    /// What an action says.
+    Claim,
+}
+
+/// A dispute that was decided. Evidence and claims are not in lists.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub struct Dispute {
+    /// Its identifier.
+    pub id: Id,
+    /// The organization that brought it.
+    pub organization_id: Id,
+    /// What is disputed.
+    pub kind: DisputeKind,
+    /// The fault that was proven; of a fault.
+    #[serde(default)]
+    pub fault: Option<Fault>,
+    /// The batch or the anchor of a fault, the action of a claim.
+    pub subject_id: Id,
+    /// The number of the batch that it is about.
+    pub batch: u64,
+    /// The evidence; of a fault.
+    #[serde(default)]
+    pub evidence: Option<EvidenceFile>,
+    /// The claim file; of a claim.
+    #[serde(default)]
+    pub claim: Option<ClaimFile>,
+    /// SHA-256 of the evidence in its normal form; of a fault.
+    #[serde(default)]
+    pub evidence_digest: Option<Hash>,
+    /// SHA-256 of the claim file in its normal form; of a claim.
+    #[serde(default)]
+    pub claim_digest: Option<Hash>,
+    /// When the verdict was recorded, RFC 3339.
+    pub created_at: String,
+    /// The sequence of the verdict's action.
+    pub sequence: u64,
+}
+
+/// What came of bringing something.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Brought {
+    /// The dispute.
+    pub dispute: Dispute,
+    /// The verdict was recorded now, not when the same was brought before.
+    pub is_new: bool,
+}
+
+impl Account {
+    /// Brings evidence of a fault. Check it before: what shows none is refused.
+    pub async fn bring_evidence(&self, file: &EvidenceFile) -> Result<Brought> {
+        let brought = self.bring(file).await?;
+        let told = &brought.dispute;
+        same(told.evidence.as_ref() == Some(file))?;
+        same(told.subject_id == file.evidence.subject())?;
+        Ok(brought)
+    }
+
+    /// Brings a claim. The account's wallet must have the claimant's key.
+    pub async fn bring_claim(&self, file: &ClaimFile) -> Result<Brought> {
+        let brought = self.bring(file).await?;
+        let told = &brought.dispute;
+        same(told.claim.as_ref() == Some(file))?;
+        same(told.subject_id == file.subject())?;
+        Ok(brought)
+    }
+
+    async fn bring<T: Serialize>(&self, file: &T) -> Result<Brought> {
+        let body = to_json(file)?;
+        let answer = self.send_unsigned(Method::POST, "/disputes", body).await?;
+        Ok(Brought {
+            is_new: answer.status == 201,
+            dispute: answer.read("bringing a dispute")?,
+        })
+    }
+
+    /// A dispute of the account's organization.
+    pub async fn dispute(&self, id: Id) -> Result<Dispute> {
+        let path = format!("/disputes/{id}");
+        self.ask(Method::GET, &path, Bytes::new(), "a dispute")
+            .await
+    }
+
+    /// The disputes of the account's organization.
+    pub fn disputes(&self, query: &ListQuery) -> Pages<Dispute> {
+        Pages::new(Source::Account(self.clone()), "/disputes".to_owned(), query)
+    }
+}
+
+fn same(is_so: bool) -> Check {
+    if is_so {
+        Ok(())
+    } else {
+        let message = "the dispute is about something else than what was brought";
+        Err(VerificationError::Inconsistent(message))
+    }
+}
