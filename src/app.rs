@@ -19,6 +19,7 @@ use crate::auth::session::Sessions;
 use crate::auth::{self, Session};
 use crate::batches::Batches;
 use crate::body;
+use crate::claims::Claims;
 use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::cors::Cors;
@@ -77,6 +78,8 @@ pub struct App {
     pub idempotency: InProgress,
     /// Records verdicts.
     pub disputes: Recorder,
+    /// Checks claims.
+    pub claims: Claims,
     /// Seconds that a key is remembered.
     pub idempotency_key_s: u64,
     /// Signs the operator's actions, where there is a key for that.
@@ -117,6 +120,7 @@ impl App {
         config: &Config,
         engine: Engine,
         operator: Option<Operator>,
+        claims: Claims,
         public_url: String,
     ) -> Result<Self, AppError> {
         let keys_dir = config.keys_dir();
@@ -158,6 +162,7 @@ impl App {
             request_timeout: Duration::from_secs(config.request_timeout_s),
             idempotency: InProgress::default(),
             disputes: Recorder::default(),
+            claims,
             idempotency_key_s: config.idempotency_key_s,
             webhooks: Sender::new(config)?,
             operator,

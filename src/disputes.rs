@@ -1,23 +1,26 @@
-//! Disputes: evidence is checked against what this server knows of its log, and a fault that it shows
-//! is recorded in the log, by the operator.
+//! Disputes: evidence is checked against what this server knows of its log. A fault that it shows, and a
+//! claim that holds, are recorded in the log, by the operator.
 
 use kedge_actors::Published;
-use kedge_machine::dispute::{DisputeKind, FaultVerdict};
+use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
+use kedge_protocol::claim::ClaimFile;
 use kedge_protocol::evidence::{Evidence, EvidenceFile, Trust, Verdict};
 use kedge_protocol::resource::Dispute;
-use kedge_storage::AnchorStatus;
+use kedge_storage::{AnchorStatus, Snapshot};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
 use crate::app::App;
+use crate::claims::Claim;
 use crate::error::{ApiError, Code};
 
 /// How long a caller waits where this server has no key to record a verdict with, seconds.
 const NO_KEY_RETRY_S: u64 = 3_600;
 
-/// Records verdicts, one at a time: the same evidence is recorded once.
+/// Records verdicts, one at a time: the same evidence, and the same context, is recorded once.
 #[derive(Default)]
 pub struct Recorder {
     turn: Mutex<()>,
@@ -66,57 +69,123 @@ fn trust(app: &App, published: &Published, evidence: &Evidence) -> Result<Trust,
     Ok(trust)
 }
 
+/// The dispute that a claim led to, where it was brought before; 409 where another claim has its context.
+pub fn of_claim(
+    snapshot: &Snapshot,
+    organization_id: Id,
+    file: &ClaimFile,
+) -> Result<Option<Dispute>, ApiError> {
+    let context = file.statement().context;
+    let Some(dispute) = snapshot.dispute_of_claim(&context)? else {
+        return Ok(None);
+    };
+    let recorded: ClaimVerdict = read(&dispute.verdict)?;
+    let is_same = dispute.organization_id == organization_id
+        && recorded.claim.get() == normal_form(file.normal_form())?;
+    if is_same {
+        return Ok(Some(dispute));
+    }
+    let message = "a verdict on another claim with this context is in the log, which takes each once: \
+                   prove the claim for another purpose";
+    Err(ApiError::new(Code::Conflict, message))
+}
+
 impl Recorder {
     /// Records what evidence shows, brought by an organization; or finds what was recorded of it.
-    pub async fn record(
+    pub async fn fault(
         &self,
         app: &App,
         organization_id: Id,
         file: &EvidenceFile,
         verdict: Verdict,
     ) -> Result<Recorded, ApiError> {
-        let evidence = file.normal_form();
-        let evidence = evidence.map_err(|error| ApiError::internal(&error))?;
+        let evidence = normal_form(file.normal_form())?;
         let digest = EvidenceFile::digest_of(&evidence);
-        let find = || {
-            let published = app.published();
-            published
-                .snapshot
-                .dispute_of_evidence(organization_id, &digest)
+        let find =
+            |snapshot: &Snapshot| Ok(snapshot.dispute_of_evidence(organization_id, &digest)?);
+        let payload = FaultVerdict {
+            kind: DisputeKind::Fault,
+            fault: verdict.fault,
+            batch: verdict.batch,
+            evidence: raw(evidence)?,
         };
+        let subject = file.evidence.subject();
+        let recorded = self.once(app, organization_id, find, subject, &payload);
+        let recorded = recorded.await?;
+        if recorded.is_new {
+            tracing::error!(
+                fault = verdict.fault.text(),
+                batch = verdict.batch,
+                "a fault of this log's sequencer was proven"
+            );
+        }
+        Ok(recorded)
+    }
+
+    /// Records that a claim holds, brought by its claimant's organization; or finds what was recorded of
+    /// it.
+    pub async fn claim(
+        &self,
+        app: &App,
+        organization_id: Id,
+        claim: &Claim,
+    ) -> Result<Recorded, ApiError> {
+        let find = |snapshot: &Snapshot| of_claim(snapshot, organization_id, &claim.file);
+        let payload = ClaimVerdict {
+            kind: DisputeKind::Claim,
+            shown: ActionShown::Inclusion,
+            claim: raw(normal_form(claim.file.normal_form())?)?,
+        };
+        let subject = claim.file.subject();
+        let recorded = self.once(app, organization_id, find, subject, &payload);
+        let recorded = recorded.await?;
+        if recorded.is_new {
+            tracing::info!(action = %subject, context = %claim.shown.context, "a claim was taken");
+        }
+        Ok(recorded)
+    }
+
+    async fn once<P: Serialize>(
+        &self,
+        app: &App,
+        organization_id: Id,
+        find: impl Fn(&Snapshot) -> Result<Option<Dispute>, ApiError>,
+        subject: Id,
+        payload: &P,
+    ) -> Result<Recorded, ApiError> {
+        let payload = serde_json::to_string(payload).map_err(|error| ApiError::internal(&error))?;
         let _turn = self.turn.lock().await;
-        if let Some(dispute) = find()? {
+        if let Some(dispute) = find(&app.published().snapshot)? {
             return Ok(Recorded {
                 dispute,
                 is_new: false,
             });
         }
         let Some(operator) = &app.operator else {
-            let message = "the evidence shows the fault, but this server has no operator's key to record that with";
+            let message =
+                "what was brought holds, but this server has no operator's key to record that with";
             return Err(ApiError::unavailable(message, NO_KEY_RETRY_S));
         };
-        let payload = FaultVerdict {
-            kind: DisputeKind::Fault,
-            fault: verdict.fault,
-            batch: verdict.batch,
-            evidence: RawValue::from_string(evidence)
-                .map_err(|error| ApiError::internal(&error))?,
-        };
-        let payload =
-            serde_json::to_string(&payload).map_err(|error| ApiError::internal(&error))?;
-        let (kind, subject) = (Kind::SystemVerdict, file.evidence.subject());
         operator
-            .act(app, organization_id, kind, subject, &payload)
+            .act(app, organization_id, Kind::SystemVerdict, subject, &payload)
             .await?;
-        tracing::error!(
-            fault = verdict.fault.text(),
-            batch = verdict.batch,
-            "a fault of this log's sequencer was proven"
-        );
         let missing = || ApiError::internal(&"a verdict that was committed is missing");
         Ok(Recorded {
-            dispute: find()?.ok_or_else(missing)?,
+            dispute: find(&app.published().snapshot)?.ok_or_else(missing)?,
             is_new: true,
         })
     }
+}
+
+fn normal_form(written: Result<String, serde_json::Error>) -> Result<String, ApiError> {
+    written.map_err(|error| ApiError::internal(&error))
+}
+
+fn raw(text: String) -> Result<Box<RawValue>, ApiError> {
+    RawValue::from_string(text).map_err(|error| ApiError::internal(&error))
+}
+
+/// A verdict that the log holds.
+fn read<'a, T: serde::Deserialize<'a>>(verdict: &'a str) -> Result<T, ApiError> {
+    serde_json::from_str(verdict).map_err(|error| ApiError::internal(&error))
 }

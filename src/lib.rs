@@ -8,6 +8,7 @@ pub mod auth;
 pub mod batches;
 pub mod body;
 pub mod call;
+pub mod claims;
 pub mod clock;
 pub mod conditional;
 pub mod config;

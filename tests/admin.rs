@@ -87,3 +87,37 @@ async fn tiers_are_set_in_the_log() {
         (Tier::Custom(limits), 3)
     );
 }
+
+#[test]
+fn a_key_that_forges_claims_stops_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"));
+    let path = directory.path().join("verification_key.json");
+    let text = kedge_prover::keys::dev_insecure().to_snarkjs().unwrap();
+    std::fs::write(&path, &text).unwrap();
+    let named = setup.set("claims_key_file", path.display());
+    named.start().stop();
+
+    let of_worth = Setup::development(&directory.path().join("worth"));
+    let of_worth = of_worth
+        .set("claims_key_file", path.display())
+        .set("chain_id", 1);
+    let (status, told) = of_worth.start_refused();
+    assert!(!status.success());
+    for part in [
+        "claims_key_file",
+        "DEV-INSECURE",
+        "verification key of a ceremony",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+
+    // Of another circuit: one public input less.
+    let mut other: serde_json::Value = serde_json::from_str(&text).unwrap();
+    other["nPublic"] = 12.into();
+    other["IC"].as_array_mut().unwrap().pop();
+    std::fs::write(&path, other.to_string()).unwrap();
+    let (status, told) = named.start_refused();
+    assert!(!status.success());
+    assert!(told.contains("12 public inputs"), "{told}");
+}

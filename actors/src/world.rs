@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use kedge_machine::{Held, Recipient, TemplateRules, Unavailable, World};
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
 use kedge_protocol::resource::{ApiKey, Invitation, Variation, Wallet, Webhook};
-use kedge_protocol::{Address, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_storage::{LogHead, Page, ReadError, Snapshot};
 use quick_cache::sync::Cache;
 use tokio::sync::watch;
@@ -219,6 +219,13 @@ impl World for Reader {
             .template_by_name(organization, name);
         template
             .map(|template| template.is_some())
+            .map_err(|error| unavailable(&error))
+    }
+
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
+        let dispute = self.published.load().snapshot.dispute_of_claim(context);
+        dispute
+            .map(|dispute| dispute.is_some())
             .map_err(|error| unavailable(&error))
     }
 }

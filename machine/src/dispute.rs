@@ -1,15 +1,16 @@
-//! Disputes: verdicts on evidence, as the log holds them. The evidence is part of the verdict, so
-//! that everybody can come to it again.
+//! Disputes: verdicts on evidence and on claims, as the log holds them. What was judged is part of the
+//! verdict, so that everybody can come to it again.
 
+use kedge_protocol::claim::ClaimFile;
 use kedge_protocol::evidence::{EvidenceFile, Fault};
-use kedge_protocol::resource::{Dispute, Trace};
+use kedge_protocol::resource::{Dispute, DisputeMatter, Trace};
 use kedge_protocol::{Id, Prefix};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::refusal::Refusal;
 use crate::text;
-use crate::world::{Caller, Input};
+use crate::world::{Caller, Input, World};
 
 /// What is disputed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -17,13 +18,15 @@ use crate::world::{Caller, Input};
 pub enum DisputeKind {
     /// A fault of the sequencer.
     Fault,
+    /// What an action says.
+    Claim,
 }
 
 /// The payload of a verdict: that evidence shows a fault.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultVerdict {
-    /// What is disputed.
+    /// [`DisputeKind::Fault`].
     pub kind: DisputeKind,
     /// The fault.
     pub fault: Fault,
@@ -33,24 +36,46 @@ pub struct FaultVerdict {
     pub evidence: Box<RawValue>,
 }
 
-/// A verdict in the log. Whether the evidence shows the fault depends on what the contracts tell, so
-/// that is the operator's word; what is checked here is that the verdict is about this evidence.
-pub fn decided(caller: &Caller, input: &Input<'_>) -> Result<Dispute, Refusal> {
-    let verdict: FaultVerdict = text::read(input.payload)?;
-    let evidence = verdict.evidence.get();
-    let refused = |message: String| Refusal::field("/evidence", "format", message);
-    let file = EvidenceFile::parse(evidence).map_err(|error| refused(error.to_string()))?;
-    let normal = file.normal_form();
-    if normal.map_err(|error| refused(error.to_string()))? != evidence {
-        return Err(refused(
-            "must be in the normal form of evidence files".into(),
-        ));
-    }
-    if file.evidence.fault() != verdict.fault {
-        let message = "must be the fault that the evidence names";
-        return Err(Refusal::field("/fault", "range", message));
-    }
-    let subject_id = file.evidence.subject();
+/// What was shown of an action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionShown {
+    /// That the log holds it. That its signer signed it is an authorship proof's to show.
+    Inclusion,
+}
+
+/// The payload of a verdict: that a claim holds.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimVerdict {
+    /// [`DisputeKind::Claim`].
+    pub kind: DisputeKind,
+    /// What the claim shows.
+    pub shown: ActionShown,
+    /// The claim file, in its normal form.
+    pub claim: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Judged {
+    kind: DisputeKind,
+}
+
+/// What a verdict was on.
+pub fn kind_of(verdict: &str) -> Result<DisputeKind, Refusal> {
+    text::read::<Judged>(verdict).map(|judged| judged.kind)
+}
+
+/// A verdict in the log.
+pub fn decided<W: World>(
+    world: &W,
+    caller: &Caller,
+    input: &Input<'_>,
+) -> Result<Dispute, Refusal> {
+    let (subject_id, matter) = match kind_of(input.payload)? {
+        DisputeKind::Fault => fault(input.payload)?,
+        DisputeKind::Claim => claim(world, caller, input.payload)?,
+    };
     if subject_id.to_string() != input.target {
         return Err(Refusal::not_found("subject", input.target));
     }
@@ -58,8 +83,66 @@ pub fn decided(caller: &Caller, input: &Input<'_>) -> Result<Dispute, Refusal> {
         id: Id::made_by(Prefix::Dispute, input.content, 0),
         organization_id: caller.organization_id,
         subject_id,
-        evidence_digest: EvidenceFile::digest_of(evidence),
+        matter,
         verdict: input.payload.to_owned(),
         trace: Trace::NEW.next(input.content),
     })
+}
+
+/// Whether evidence shows its fault depends on what the contracts tell, so that is the operator's word;
+/// what is checked here is that the verdict is about this evidence.
+fn fault(payload: &str) -> Result<(Id, DisputeMatter), Refusal> {
+    let verdict: FaultVerdict = text::read(payload)?;
+    let evidence = verdict.evidence.get();
+    let refused = |error: &dyn ToString| Refusal::field("/evidence", "format", error.to_string());
+    let file = EvidenceFile::parse(evidence).map_err(|error| refused(&error))?;
+    if file.normal_form().map_err(|error| refused(&error))? != evidence {
+        return Err(refused(&"must be in the normal form of evidence files"));
+    }
+    if file.evidence.fault() != verdict.fault {
+        let message = "must be the fault that the evidence names";
+        return Err(Refusal::field("/fault", "range", message));
+    }
+    let evidence_digest = EvidenceFile::digest_of(evidence);
+    let matter = DisputeMatter::Fault { evidence_digest };
+    Ok((file.evidence.subject(), matter))
+}
+
+/// Which log, sequencer and verifying key count, and whether the proof holds, is the operator's word.
+/// What is checked here is everything that the file says of itself, that its claimant is of the
+/// organization that brought it, and that the log takes a context once.
+fn claim<W: World>(
+    world: &W,
+    caller: &Caller,
+    payload: &str,
+) -> Result<(Id, DisputeMatter), Refusal> {
+    let verdict: ClaimVerdict = text::read(payload)?;
+    let claim = verdict.claim.get();
+    let refused = |error: &dyn ToString| Refusal::field("/claim", "format", error.to_string());
+    let file = ClaimFile::parse(claim).map_err(|error| refused(&error))?;
+    if file.normal_form().map_err(|error| refused(&error))? != claim {
+        return Err(refused(&"must be in the normal form of claim files"));
+    }
+    let shown = file
+        .check(&file.domain, &file.sequencer, &file.key_hash)
+        .map_err(|error| refused(&error))?;
+    // An address is one wallet's for ever, and a wallet one organization's.
+    let claimant = world.wallet_by_address(file.binding.claimant)?;
+    let claimant = match claimant {
+        Some(recipient) => world.member(recipient.wallet_id)?,
+        None => None,
+    };
+    if claimant.is_none_or(|wallet| wallet.organization_id != caller.organization_id) {
+        return Err(Refusal::Forbidden(
+            "the claimant is no wallet of the organization that brings the claim".into(),
+        ));
+    }
+    if world.claim_context_used(&shown.context)? {
+        return Err(Refusal::Conflict(
+            "the log holds a verdict on a claim with this context; prove it for another purpose"
+                .into(),
+        ));
+    }
+    let context = shown.context;
+    Ok((file.subject(), DisputeMatter::Claim { context }))
 }

@@ -10,9 +10,10 @@ use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{
-    ApiKey, Dispute, File, Invitation, Object, Organization, Trace, Variation, Wallet, Webhook,
+    ApiKey, Dispute, DisputeMatter, File, Invitation, Object, Organization, Trace, Variation,
+    Wallet, Webhook,
 };
-use kedge_protocol::{Address, Id, Prefix};
+use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
 use crate::image::Image;
@@ -94,6 +95,7 @@ pub struct State {
     emails: HashSet<String>,
     template_names: HashSet<(Id, String)>,
     held: HashMap<(Id, Prefix), Held>,
+    claim_contexts: HashSet<Hash>,
 }
 
 impl World for State {
@@ -147,6 +149,10 @@ impl World for State {
         Ok(self
             .template_names
             .contains(&(organization, name.to_owned())))
+    }
+
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
+        Ok(self.claim_contexts.contains(context))
     }
 }
 
@@ -382,6 +388,9 @@ impl State {
                 self.files.insert(file.id, file);
             }
             Image::Dispute(dispute) => {
+                if let DisputeMatter::Claim { context } = dispute.matter {
+                    self.claim_contexts.insert(context);
+                }
                 self.disputes.insert(dispute.id, dispute);
             }
             Image::Invitation(invitation) => {

@@ -2,6 +2,7 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};
+use kedge_protocol::resource::DisputeMatter;
 use kedge_protocol::{Id, Prefix};
 
 use crate::image::Image;
@@ -178,6 +179,17 @@ pub fn decide<W: World>(
             let after = organization::set_tier(before, input)?;
             Ok(Decision::of(vec![Image::Organization(after)]))
         }
+        (Kind::SystemVerdict, None) => {
+            let made = dispute::decided(world, caller, input)?;
+            let claims = match &made.matter {
+                DisputeMatter::Claim { context } => vec![Key::claim_context(context)],
+                DisputeMatter::Fault { .. } => Vec::new(),
+            };
+            Ok(Decision {
+                claims,
+                ..Decision::of(vec![Image::Dispute(made)])
+            })
+        }
         (kind, base) => decide_record(kind, base, caller, input).map(Decision::of),
     }
 }
@@ -199,7 +211,7 @@ fn place<W: World>(
     Ok(Key::place(caller.organization_id, of, held.made))
 }
 
-/// Keys, webhooks, files and disputes: what needs nothing but itself.
+/// Keys, webhooks and files: what needs nothing but itself.
 fn decide_record(
     kind: &Kind,
     base: Option<&Image>,
@@ -225,7 +237,6 @@ fn decide_record(
         (Kind::SystemWebhookOff, Some(Image::Webhook(before))) => {
             Image::Webhook(webhook::switch_off(before, input)?)
         }
-        (Kind::SystemVerdict, None) => Image::Dispute(dispute::decided(caller, input)?),
         (Kind::FileCreate, None) => Image::File(file::create(caller, input)?),
         _ => {
             return Err(Refusal::Forbidden(

@@ -17,6 +17,7 @@ const TAG_EMAIL: u8 = 128;
 const TAG_ADDRESS: u8 = 129;
 const TAG_TEMPLATE_NAME: u8 = 130;
 const TAG_PLACE: u8 = 131;
+const TAG_CLAIM_CONTEXT: u8 = 132;
 
 impl Key {
     /// A resource.
@@ -48,6 +49,14 @@ impl Key {
         Self {
             tag: TAG_TEMPLATE_NAME,
             bytes: keccak_parts(&[&organization.bytes, name.as_bytes()]).first_16(),
+        }
+    }
+
+    /// The context of a claim, which the log takes once.
+    pub fn claim_context(context: &Hash) -> Self {
+        Self {
+            tag: TAG_CLAIM_CONTEXT,
+            bytes: keccak(&context.0).first_16(),
         }
     }
 }

@@ -124,4 +124,6 @@ pub trait World {
     fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable>;
     /// True when the organization has a template of this name.
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
+    /// True when a verdict on a claim with this context is in the log.
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable>;
 }

@@ -407,18 +407,34 @@ pub struct File {
     pub trace: Trace,
 }
 
-/// A dispute that was decided: evidence of a fault, and what it shows.
+/// What a dispute is about, and what it is found again by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DisputeMatter {
+    /// A fault of the sequencer.
+    Fault {
+        /// SHA-256 of the evidence in its normal form; each organization brings it once.
+        evidence_digest: Hash,
+    },
+    /// A claim about an action.
+    Claim {
+        /// What its proof is bound to; the log takes each once.
+        context: Hash,
+    },
+}
+
+/// A dispute that was decided: evidence of a fault or a claim, and what it shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dispute {
     /// Its identifier.
     pub id: Id,
     /// The organization that brought it.
     pub organization_id: Id,
-    /// What it is about: the batch that the evidence names first, or its checkpoint's anchor.
+    /// What it is about: the batch that the evidence names first, or its checkpoint's anchor; a claim's
+    /// action.
     pub subject_id: Id,
-    /// SHA-256 of the evidence in its normal form.
-    pub evidence_digest: Hash,
-    /// The verdict as the log holds it: compact JSON, the evidence included.
+    /// What kind of dispute it is.
+    pub matter: DisputeMatter,
+    /// The verdict as the log holds it: compact JSON, the evidence or claim included.
     pub verdict: String,
     /// Its place in its history and the log.
     pub trace: Trace,

@@ -212,6 +212,12 @@ options! {
         /// Without it the operator changes nothing in the log.
         operator_key_file: Option<PathBuf> = None;
     }
+    "Claims" {
+        /// The verification key of the claim circuit's ceremony, as snarkjs writes it
+        /// (`verification_key.json`). Absent: chains 1337 and 31337 take the development key,
+        /// which anybody can forge claims for, and servers of other chains take no claims.
+        claims_key_file: Option<PathBuf> = None;
+    }
     "Webhooks" {
         /// Networks, such as `10.1.0.0/16`, that webhooks may lead to although they are not the
         /// public internet. There `http://` is taken too.

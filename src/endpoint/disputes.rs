@@ -3,7 +3,7 @@
 use hyper::Method;
 use kedge_protocol::resource::Area;
 
-use super::bodies::EvidenceBody;
+use super::bodies::DisputeBody;
 use super::table::{documented, handler};
 use super::{Endpoint, docs, schema};
 use crate::auth::rights::{Access, Right};
@@ -12,7 +12,7 @@ use crate::routes::disputes;
 use crate::views::Page;
 use crate::views::dispute::DisputeView;
 
-/// Evidence is not signed, it speaks for itself; but to bring it is no mere read.
+/// What is brought is not signed, it speaks for itself; but to bring it is no mere read.
 const BRINGS: Option<Right> = Some(Right {
     area: Area::Batches,
     access: Access::Create,
@@ -23,7 +23,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {
             right: BRINGS,
-            request: Some(schema::<EvidenceBody>),
+            request: Some(schema::<DisputeBody>),
             status: 201,
             response: schema::<DisputeView>,
             handler: handler!(disputes::create),

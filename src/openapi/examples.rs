@@ -47,6 +47,9 @@ pub(super) struct Example {
     /// By how many milliseconds its evidence is forged.
     #[serde(default, rename = "forged")]
     _forged: u64,
+    /// The answer with the proof file that its claim is about.
+    #[serde(default, rename = "claimed")]
+    _claimed: String,
     /// What the operator does at this point of the story.
     #[serde(default, rename = "operator")]
     _operator: String,

@@ -1,47 +1,55 @@
-//! Disputes: bringing evidence, and what was decided.
+//! Disputes: bringing evidence and claims, and what was decided.
 
 use std::sync::Arc;
 
 use hyper::StatusCode;
 use kedge_protocol::Prefix;
-use kedge_protocol::evidence::{EvidenceFile, EvidenceFileError};
+use kedge_protocol::claim::{CLAIM_FORMAT, ClaimFile, ClaimTextError};
+use kedge_protocol::evidence::{EVIDENCE_FORMAT, EvidenceFile, EvidenceFileError};
+use kedge_protocol::limits::{CLAIM_BYTES_MAX, EVIDENCE_BYTES_MAX};
 use kedge_protocol::resource::Dispute;
+use serde::Deserialize;
 
 use super::{PRIVATE, page_reply};
 use crate::body;
 use crate::call::{Call, Reply};
-use crate::disputes::{Recorded, check};
+use crate::disputes::{Recorded, check, of_claim};
 use crate::error::{ApiError, Code};
 use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::dispute::DisputeView;
 
-fn refused(text: &str, error: &EvidenceFileError) -> ApiError {
-    match error {
-        EvidenceFileError::TooLong(_) => ApiError::new(Code::PayloadTooLarge, error.to_string()),
-        EvidenceFileError::Json(json) => body::of_serde(text, json),
-        EvidenceFileError::Format(_) => ApiError::field("/format", "range", error.to_string()),
-        EvidenceFileError::Version(_) => ApiError::field("/version", "range", error.to_string()),
-    }
+/// Bytes of the longest file that is brought.
+const FILE_BYTES_MAX: usize = if CLAIM_BYTES_MAX > EVIDENCE_BYTES_MAX {
+    CLAIM_BYTES_MAX
+} else {
+    EVIDENCE_BYTES_MAX
+};
+
+/// What a file says it is.
+#[derive(Deserialize)]
+struct Named {
+    format: String,
 }
 
 /// `POST /disputes`
 pub async fn create(call: Call) -> Result<Reply, ApiError> {
-    let organization_id = call.session()?.organization_id;
     let text = call.body.text.as_str();
+    if text.len() > FILE_BYTES_MAX {
+        let message = format!(
+            "the file has {} bytes; the most is {FILE_BYTES_MAX}",
+            text.len()
+        );
+        return Err(ApiError::new(Code::PayloadTooLarge, message));
+    }
     body::check(text)?;
-    let file = EvidenceFile::parse(text).map_err(|error| refused(text, &error))?;
-    let app = Arc::clone(&call.app);
-    let (file, verdict) = call
-        .app
-        .read_long(move || {
-            let verdict = check(&app, &app.published(), &file)?;
-            Ok((file, verdict))
-        })
-        .await?;
-    let recorder = &call.app.disputes;
-    let recorded = recorder.record(&call.app, organization_id, &file, verdict);
-    let Recorded { dispute, is_new } = recorded.await?;
+    let named: Option<Named> = serde_json::from_str(text).ok();
+    let recorded = match named {
+        Some(Named { format }) if format == CLAIM_FORMAT => claim(&call).await?,
+        Some(Named { format }) if format != EVIDENCE_FORMAT => return Err(other_format()),
+        _ => fault(&call).await?,
+    };
+    let Recorded { dispute, is_new } = recorded;
     let status = if is_new {
         StatusCode::CREATED
     } else {
@@ -51,6 +59,73 @@ pub async fn create(call: Call) -> Result<Reply, ApiError> {
     let reply = Reply::json(status, sequence, &DisputeView::whole(&dispute)?)?;
     let location = format!("/disputes/{}", dispute.id);
     Ok(reply.with(hyper::header::LOCATION, &location))
+}
+
+async fn fault(call: &Call) -> Result<Recorded, ApiError> {
+    let organization_id = call.session()?.organization_id;
+    let text = call.body.text.as_str();
+    let file = EvidenceFile::parse(text).map_err(|error| no_evidence(text, &error))?;
+    let app = Arc::clone(&call.app);
+    let (file, verdict) = call
+        .app
+        .read_long(move || {
+            let verdict = check(&app, &app.published(), &file)?;
+            Ok((file, verdict))
+        })
+        .await?;
+    let recorder = &call.app.disputes;
+    let recorded = recorder.fault(&call.app, organization_id, &file, verdict);
+    recorded.await
+}
+
+/// A claim is its claimant's to bring, so that nobody uses up the context of a copy.
+async fn claim(call: &Call) -> Result<Recorded, ApiError> {
+    let session = call.session()?;
+    let wallet_id = session.wallet()?;
+    let text = call.body.text.as_str();
+    let file = ClaimFile::parse(text).map_err(|error| no_claim(text, &error))?;
+    call.app.claims.key()?;
+    let published = call.published();
+    let wallet = published.snapshot.wallet(wallet_id)?;
+    let claimant = file.binding.claimant;
+    if wallet.is_none_or(|wallet| !wallet.keys.contains(&claimant)) {
+        let message = format!(
+            "the claim is bound to {claimant}, which is no key of the wallet that brings it: log in as \
+             its claimant, or prove a claim for a key of this wallet"
+        );
+        return Err(ApiError::new(Code::Forbidden, message));
+    }
+    let organization_id = session.organization_id;
+    if let Some(dispute) = of_claim(&published.snapshot, organization_id, &file)? {
+        return Ok(Recorded {
+            dispute,
+            is_new: false,
+        });
+    }
+    let claim = call.app.claims.check(&call.app, file).await?;
+    let recorder = &call.app.disputes;
+    recorder.claim(&call.app, organization_id, &claim).await
+}
+
+fn other_format() -> ApiError {
+    let message = format!("must be {EVIDENCE_FORMAT:?} or {CLAIM_FORMAT:?}");
+    ApiError::field("/format", "range", message)
+}
+
+fn no_evidence(text: &str, error: &EvidenceFileError) -> ApiError {
+    match error {
+        EvidenceFileError::TooLong(_) => ApiError::new(Code::PayloadTooLarge, error.to_string()),
+        EvidenceFileError::Json(json) => body::of_serde(text, json),
+        EvidenceFileError::Format(_) => other_format(),
+        EvidenceFileError::Version(_) => ApiError::field("/version", "range", error.to_string()),
+    }
+}
+
+fn no_claim(text: &str, error: &ClaimTextError) -> ApiError {
+    match error {
+        ClaimTextError::TooLong(_) => ApiError::new(Code::PayloadTooLarge, error.to_string()),
+        ClaimTextError::Json(json) => body::of_serde(text, json),
+    }
 }
 
 /// `GET /disputes`

@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminError};
 use crate::app::{App, AppError};
+use crate::claims::{Claims, ClaimsKeyError};
 use crate::clock::now_s;
 use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
@@ -67,6 +68,9 @@ pub enum RunError {
     /// The store could not be read.
     #[error("the store could not be read: {0}")]
     Read(#[from] kedge_storage::ReadError),
+    /// The key for claims.
+    #[error(transparent)]
+    Claims(#[from] ClaimsKeyError),
     /// The parts of the edge.
     #[error(transparent)]
     App(#[from] AppError),
@@ -99,13 +103,14 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     secrets::make_private_dir(&config.keys_dir())?;
     let key = sequencer_key(&config)?;
     let chain = Chain::open(&config, key.address()).await?;
+    let claims = Claims::open(&config, chain.domain().chain_id)?;
     let store = open_store(&config, &chain, &key).await?;
     let engine = start_engine(&config, &chain, key, Arc::clone(&store)).await?;
     let anchoring = Anchoring::start(&config, &chain, &engine).await?;
 
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
     let operator = operator(&config, &engine).await?;
-    let app = App::new(&config, engine.clone(), operator, public_url)?;
+    let app = App::new(&config, engine.clone(), operator, claims, public_url)?;
     // A read-only store may lack rows that a newer copy of it has.
     if engine.mode() == Mode::ReadWrite {
         app.files.sweep()?;

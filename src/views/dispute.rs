@@ -1,12 +1,13 @@
 //! Disputes.
 
-use kedge_machine::dispute::{DisputeKind, FaultVerdict};
+use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
+use kedge_protocol::claim::{ClaimFile, DisclosedText};
 use kedge_protocol::evidence::Fault;
-use kedge_protocol::resource::Dispute;
+use kedge_protocol::resource::{Dispute, DisputeMatter};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::scalars::{HashText, IdText, RawObject, Time};
+use super::scalars::{AddressText, HashText, IdText, RawObject, Time};
 use crate::error::ApiError;
 
 /// What is disputed.
@@ -15,12 +16,106 @@ use crate::error::ApiError;
 pub enum DisputeKindText {
     /// A fault of the sequencer.
     Fault,
+    /// What an action says.
+    Claim,
 }
 
 impl From<DisputeKind> for DisputeKindText {
     fn from(kind: DisputeKind) -> Self {
         match kind {
             DisputeKind::Fault => Self::Fault,
+            DisputeKind::Claim => Self::Claim,
+        }
+    }
+}
+
+/// What was shown of an action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionShownText {
+    /// That the log holds it, not that its signer signed it.
+    Inclusion,
+}
+
+/// A disclosed text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DisclosedTextView {
+    /// keccak256 of the text: what the proof shows.
+    pub hash: HashText,
+    /// The text, where the claimant shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl From<DisclosedText> for DisclosedTextView {
+    fn from(disclosed: DisclosedText) -> Self {
+        Self {
+            hash: HashText(disclosed.hash),
+            text: disclosed.text,
+        }
+    }
+}
+
+/// What a claim discloses of an action; the rest stays hidden.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DisclosedView {
+    /// What was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<DisclosedTextView>,
+    /// To what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<DisclosedTextView>,
+    /// How.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<DisclosedTextView>,
+    /// By whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signer: Option<AddressText>,
+}
+
+/// What a claim shows that was found to hold.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClaimShownView {
+    /// What it shows of the action.
+    pub shown: ActionShownText,
+    /// Whether it leads to a checkpoint that the chain had finalized when it was brought.
+    pub anchored: bool,
+    /// What it discloses.
+    pub disclosed: DisclosedView,
+    /// Whose claim it is.
+    pub claimant: AddressText,
+    /// The contract that it is for.
+    pub resolver: AddressText,
+    /// What it is for.
+    pub purpose: HashText,
+    /// The hash of these three and the log's domain; the log takes each once.
+    pub context: HashText,
+    /// The sequence of the action.
+    pub sequence: u64,
+    /// When the action was placed.
+    pub timestamp: Time,
+}
+
+impl ClaimShownView {
+    fn of(shown: ActionShown, file: ClaimFile) -> Self {
+        let ActionShown::Inclusion = shown;
+        let statement = file.statement();
+        let disclosed = file.disclosed;
+        Self {
+            shown: ActionShownText::Inclusion,
+            anchored: file.anchor.is_some(),
+            disclosed: DisclosedView {
+                kind: disclosed.kind.map(Into::into),
+                target: disclosed.target.map(Into::into),
+                payload: disclosed.payload.map(Into::into),
+                signer: disclosed.signer.map(AddressText),
+            },
+            claimant: AddressText(file.binding.claimant),
+            resolver: AddressText(file.binding.resolver),
+            purpose: HashText(file.binding.purpose),
+            context: HashText(statement.context),
+            sequence: file.leaf.sequence,
+            timestamp: Time(file.leaf.timestamp_ms),
         }
     }
 }
@@ -34,18 +129,29 @@ pub struct DisputeView {
     pub organization_id: IdText,
     /// What is disputed.
     pub kind: DisputeKindText,
-    /// The fault that was proven.
-    pub fault: Fault,
-    /// What it is about: a batch by its header, or an anchor by its checkpoint. The log need not hold
-    /// it: that may be the fault.
+    /// The fault that was proven; of a fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    /// What it is about: of a fault a batch by its header, or an anchor by its checkpoint, which the log
+    /// need not hold: that may be the fault. Of a claim the action.
     pub subject_id: IdText,
-    /// The number of that batch, or of the checkpoint's last one.
+    /// The number of that batch, of the checkpoint's last one, or of the batch that holds the action.
     pub batch: u64,
-    /// SHA-256 of the evidence in its normal form.
-    pub evidence_digest: HashText,
-    /// The evidence file, in its normal form; not in lists.
+    /// SHA-256 of the evidence in its normal form; of a fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence_digest: Option<HashText>,
+    /// The evidence file, in its normal form; of a fault, and not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<RawObject<'static>>,
+    /// What the claim shows; of a claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<ClaimShownView>,
+    /// SHA-256 of the claim file in its normal form; of a claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim_digest: Option<HashText>,
+    /// The claim file, in its normal form; of a claim, and not in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<RawObject<'static>>,
     /// When the verdict was recorded.
     pub created_at: Time,
     /// How many actions made it what it is.
@@ -57,32 +163,69 @@ pub struct DisputeView {
 }
 
 impl DisputeView {
-    /// A dispute with its evidence.
+    /// A dispute with its evidence or claim.
     pub fn whole(dispute: &Dispute) -> Result<Self, ApiError> {
-        let verdict: FaultVerdict =
-            serde_json::from_str(&dispute.verdict).map_err(|error| ApiError::internal(&error))?;
-        let trace = &dispute.trace;
-        Ok(Self {
-            id: IdText(dispute.id),
-            organization_id: IdText(dispute.organization_id),
-            kind: verdict.kind.into(),
-            fault: verdict.fault,
-            subject_id: IdText(dispute.subject_id),
-            batch: verdict.batch,
-            evidence_digest: HashText(dispute.evidence_digest),
-            evidence: Some(verdict.evidence.get().to_owned().into()),
-            created_at: Time(trace.created_at_ms),
-            version: trace.version,
-            integrity_hash: HashText(trace.integrity),
-            sequence: trace.sequence,
-        })
+        let bare = Self::bare(dispute);
+        match dispute.matter {
+            DisputeMatter::Fault { evidence_digest } => {
+                let verdict: FaultVerdict = read(&dispute.verdict)?;
+                Ok(Self {
+                    kind: verdict.kind.into(),
+                    fault: Some(verdict.fault),
+                    batch: verdict.batch,
+                    evidence_digest: Some(HashText(evidence_digest)),
+                    evidence: Some(verdict.evidence.get().to_owned().into()),
+                    ..bare
+                })
+            }
+            DisputeMatter::Claim { .. } => {
+                let verdict: ClaimVerdict = read(&dispute.verdict)?;
+                let claim = verdict.claim.get();
+                let file: ClaimFile = read(claim)?;
+                Ok(Self {
+                    kind: verdict.kind.into(),
+                    batch: file.batch.header.number,
+                    action: Some(ClaimShownView::of(verdict.shown, file)),
+                    claim_digest: Some(HashText(ClaimFile::digest_of(claim))),
+                    claim: Some(claim.to_owned().into()),
+                    ..bare
+                })
+            }
+        }
     }
 
     /// A dispute as it stands in a list.
     pub fn listed(dispute: &Dispute) -> Result<Self, ApiError> {
         Ok(Self {
             evidence: None,
+            claim: None,
             ..Self::whole(dispute)?
         })
     }
+
+    /// What needs no look into the verdict.
+    fn bare(dispute: &Dispute) -> Self {
+        let trace = &dispute.trace;
+        Self {
+            id: IdText(dispute.id),
+            organization_id: IdText(dispute.organization_id),
+            kind: DisputeKindText::Fault,
+            fault: None,
+            subject_id: IdText(dispute.subject_id),
+            batch: 0,
+            evidence_digest: None,
+            evidence: None,
+            action: None,
+            claim_digest: None,
+            claim: None,
+            created_at: Time(trace.created_at_ms),
+            version: trace.version,
+            integrity_hash: HashText(trace.integrity),
+            sequence: trace.sequence,
+        }
+    }
+}
+
+fn read<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, ApiError> {
+    serde_json::from_str(text).map_err(|error| ApiError::internal(&error))
 }

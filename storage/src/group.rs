@@ -9,7 +9,8 @@ use kedge_protocol::log_tree::NewNode;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{
-    ApiKey, Dispute, File, Invitation, Organization, Template, Variation, Wallet, Webhook,
+    ApiKey, Dispute, DisputeMatter, File, Invitation, Organization, Template, Variation, Wallet,
+    Webhook,
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -29,7 +30,7 @@ use crate::tables::records::{
     secret_key,
 };
 use crate::tables::templates::{TemplateRow, VariationRow};
-use crate::tables::{self, Table, evidence_key, list_key, log, lookup, name_key};
+use crate::tables::{self, Table, claim_key, evidence_key, list_key, log, lookup, name_key};
 
 use writes::Writes;
 
@@ -334,7 +335,7 @@ impl Group {
         self.put_listed(kind, &file.organization_id, created, &file.id);
     }
 
-    /// A dispute, its place in its organization's list, and by which evidence it is found again.
+    /// A dispute, its place in its organization's list, and by which evidence or context it is found again.
     pub fn put_dispute(&mut self, dispute: &Dispute) {
         let subject_id = dispute.subject_id.to_string();
         self.put_with(Table::Disputes, &dispute.id.bytes, |out| {
@@ -344,7 +345,10 @@ impl Group {
         let created = dispute.trace.created_sequence;
         let kind = lookup::DISPUTES_OF_ORGANIZATION;
         self.put_listed(kind, organization, created, &dispute.id);
-        let key = evidence_key(organization, &dispute.evidence_digest);
+        let key = match &dispute.matter {
+            DisputeMatter::Fault { evidence_digest } => evidence_key(organization, evidence_digest),
+            DisputeMatter::Claim { context } => claim_key(context),
+        };
         self.put(Table::Lookup, &key, &dispute.id.bytes);
     }
 

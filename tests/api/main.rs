@@ -5,6 +5,7 @@
 mod accounts;
 mod bad_input;
 mod caller;
+mod claims;
 mod client;
 mod disputes;
 mod event_stream;

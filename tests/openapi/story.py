@@ -3,7 +3,8 @@
 `python story.py record` sends the story of src/openapi/examples.json to a new server and writes the file
 anew; test_examples.py sends it and compares. A new example is an entry without an answer; a value of an
 earlier answer is `{{operation.name/member/…}}`, or `{{operation.name#Header}}`, until it is recorded. Evidence of a
-fault is forged anew each time: by how many milliseconds is `forged`.
+fault is forged anew each time: by how many milliseconds is `forged`. A claim is proved anew each time: about the
+action of the proof file that `claimed` names.
 """
 
 import json
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import requests
 
+import claims
 import forgery
 import multipart
 from server import PATIENCE_S, Receiver, Server
@@ -153,6 +155,9 @@ class Story:
         if "forged" in entry:
             batch = self.answers["getBatch.by-number"].json()
             sent["body"] = forgery.evidence(self.server.directory, self.domain, batch, entry["forged"])
+        if "claimed" in entry:
+            proof = self.answers[entry["claimed"]].json()
+            sent["body"] = claims.proved(self.server, proof, self.key(entry["as"]).address)
         if "path" in sent:
             sent["path"] = {name: str(value) for name, value in sent["path"].items()}
         for name, value in sent.get("path", {}).items():
@@ -241,7 +246,7 @@ def stand_in(name: str, value: object) -> object:
 
 def recorded(story: Story, entry: dict, sent: dict, answer: requests.Response) -> dict:
     """An entry as it went this time."""
-    new = {name: entry[name] for name in ("operation", "name", "summary", "as", "forged") if name in entry}
+    new = {name: entry[name] for name in ("operation", "name", "summary", "as", "forged", "claimed") if name in entry}
     new |= {name: sent[name] for name in ("path", "query", "headers", "signature") if name in sent}
     if "body" in sent:
         new["body"] = json.loads(json.dumps(without_tokens(sent["body"])).replace(story.receiver.url, HOOK))

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod bounds;
+mod claims;
 mod history;
 mod limits;
 mod model;

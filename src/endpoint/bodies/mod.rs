@@ -2,7 +2,7 @@
 //! schema can, and never constructed.
 
 mod bus;
-mod evidence;
+mod disputes;
 mod others;
 mod templates;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::views::scalars::{AddressInput, TemplateId, VariationId, WalletId};
 
 pub(super) use bus::{ActionBody, BatchBody, PreviewRequest};
-pub(super) use evidence::EvidenceBody;
+pub(super) use disputes::DisputeBody;
 pub(super) use others::{
     Content, InviteBody, KeyBody, Lines, RoleBody, RotateBody, SignerBody, UploadBody, WebhookBody,
     WebhookPatch,

@@ -9,7 +9,7 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::records::{
     ApiKeyRow, DisputeRow, FileRow, InvitationRow, SecretRow, WebhookRow, secret_key,
 };
-use crate::tables::{Table, evidence_key, id, lookup, meta};
+use crate::tables::{Table, claim_key, evidence_key, id, lookup, meta};
 
 fn api_key(id: [u8; 16], bytes: &[u8]) -> Result<ApiKey, CodecError> {
     codec::decode::<ApiKeyRow<'_>>(bytes)?.into_key(id)
@@ -97,6 +97,14 @@ impl Snapshot {
         digest: &Hash,
     ) -> Result<Option<Dispute>, ReadError> {
         match self.lookup(&evidence_key(&organization, digest))? {
+            None => Ok(None),
+            Some(key) => self.dispute(id(Prefix::Dispute, key)),
+        }
+    }
+
+    /// The dispute of the claim with this context.
+    pub fn dispute_of_claim(&self, context: &Hash) -> Result<Option<Dispute>, ReadError> {
+        match self.lookup(&claim_key(context))? {
             None => Ok(None),
             Some(key) => self.dispute(id(Prefix::Dispute, key)),
         }

@@ -159,6 +159,7 @@ pub(crate) mod lookup {
     pub(crate) const INVITATIONS_OF_ORGANIZATION: u8 = 11;
     pub(crate) const DISPUTES_OF_ORGANIZATION: u8 = 12;
     pub(crate) const DISPUTE_OF_EVIDENCE: u8 = 13;
+    pub(crate) const DISPUTE_OF_CLAIM: u8 = 14;
 }
 
 /// Kind ‖ text.
@@ -194,6 +195,11 @@ pub(crate) fn evidence_key(organization: &Id, digest: &Hash) -> Vec<u8> {
     key.extend_from_slice(&organization.bytes);
     key.extend_from_slice(&digest.0);
     key
+}
+
+/// Kind ‖ context of a claim.
+pub(crate) fn claim_key(context: &Hash) -> Vec<u8> {
+    kind_key(lookup::DISPUTE_OF_CLAIM, &context.0)
 }
 
 /// When an expiring row ends, Unix seconds, and what follows in it.

@@ -2,7 +2,7 @@
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::resource::{
-    ApiKey, Area, Crud, Dispute, File, Invitation, Permission, Webhook,
+    ApiKey, Area, Crud, Dispute, DisputeMatter, File, Invitation, Permission, Webhook,
 };
 use kedge_protocol::{Hash, Id, Prefix};
 
@@ -215,8 +215,9 @@ fn subject(text: &str) -> Result<Id, CodecError> {
 #[derive(Encode, BorrowDecode)]
 pub(crate) struct DisputeRow<'a> {
     organization_id: [u8; 16],
+    /// Its prefix says what the next field is: an action is a claim's.
     subject_id: &'a str,
-    evidence_digest: [u8; 32],
+    digest_or_context: [u8; 32],
     verdict: &'a str,
     trace: TraceRow,
 }
@@ -224,21 +225,33 @@ pub(crate) struct DisputeRow<'a> {
 impl<'a> DisputeRow<'a> {
     /// `subject_id` is the text of the dispute's subject.
     pub(crate) fn of(dispute: &'a Dispute, subject_id: &'a str) -> Self {
+        let found_by = match dispute.matter {
+            DisputeMatter::Fault { evidence_digest } => evidence_digest,
+            DisputeMatter::Claim { context } => context,
+        };
         Self {
             organization_id: dispute.organization_id.bytes,
             subject_id,
-            evidence_digest: dispute.evidence_digest.0,
+            digest_or_context: found_by.0,
             verdict: &dispute.verdict,
             trace: TraceRow::from(&dispute.trace),
         }
     }
 
     pub(crate) fn into_dispute(self, key: [u8; 16]) -> Result<Dispute, CodecError> {
+        let subject_id = subject(self.subject_id)?;
+        let found_by = Hash(self.digest_or_context);
+        let matter = match subject_id.prefix {
+            Prefix::Action => DisputeMatter::Claim { context: found_by },
+            _ => DisputeMatter::Fault {
+                evidence_digest: found_by,
+            },
+        };
         Ok(Dispute {
             id: id(Prefix::Dispute, key),
             organization_id: id(Prefix::Organization, self.organization_id),
-            subject_id: subject(self.subject_id)?,
-            evidence_digest: Hash(self.evidence_digest),
+            subject_id,
+            matter,
             verdict: self.verdict.to_owned(),
             trace: self.trace.into(),
         })

@@ -1,5 +1,12 @@
 //! Disputes.
 
+use std::sync::OnceLock;
+
+use kedge_protocol::claim::{Binding, Mask};
+use kedge_protocol::{Address, Hash};
+use kedge_prover::claim::{Choice, prove};
+use kedge_prover::groth16::ProvingKey;
+use kedge_prover::keys;
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
@@ -7,14 +14,12 @@ use crate::forgery;
 use crate::row::{Gives, Row, Takes, ask, case, row};
 use crate::world::World;
 
-const DISPUTE: [&str; 9] = [
+const DISPUTE: [&str; 7] = [
     "id",
     "organization_id",
     "kind",
-    "fault",
     "subject_id",
     "batch",
-    "evidence_digest",
     "created_at",
     "sequence",
 ];
@@ -23,6 +28,32 @@ const DISPUTE: [&str; 9] = [
 async fn bring(world: &World, bend: impl FnOnce(&mut Value)) -> Ask {
     let file = forgery::equivocation(&world.server).await;
     let mut body = forgery::json(&file);
+    bend(&mut body);
+    Ask::json("/disputes", &body)
+}
+
+/// A claim about the action, for a purpose of its own, bent.
+async fn claim(world: &World, claimant: Address, bend: impl FnOnce(&mut Value)) -> Ask {
+    static KEY: OnceLock<ProvingKey> = OnceLock::new();
+    let path = format!("/ebus/actions/{}/proof", world.action);
+    let proof = world.server.get(&path, Some(&world.ann.token)).await;
+    let proof = serde_json::from_value(proof.expect(200).body).unwrap();
+    let choice = Choice {
+        mask: Mask::new(1).unwrap(),
+        hashes_only: false,
+    };
+    let mut purpose = Hash::ZERO;
+    purpose.0[24..].copy_from_slice(&world.fresh().to_be_bytes());
+    let binding = Binding {
+        resolver: Address::ZERO,
+        claimant,
+        purpose,
+    };
+    let proving = tokio::task::spawn_blocking(move || {
+        let key = KEY.get_or_init(|| keys::dev_insecure_proving().unwrap());
+        prove(key, &proof, choice, binding).unwrap()
+    });
+    let mut body = serde_json::to_value(proving.await.unwrap()).unwrap();
     bend(&mut body);
     Ask::json("/disputes", &body)
 }
@@ -50,6 +81,24 @@ pub(crate) fn rows() -> Vec<Row> {
                 }),
                 case!("STATE_VIOLATION", world => {
                     bring(world, |body| body["domain"]["chain_id"] = json!(1)).await
+                }),
+                case!("VALIDATION_ERROR" at "/proof/a", world => {
+                    let off_curve = |body: &mut Value| {
+                        body["proof"]["a"][0] = json!(Hash([1; 32]));
+                    };
+                    claim(world, world.ann.key.address(), off_curve).await
+                }),
+                case!("FORBIDDEN", world => {
+                    claim(world, world.bob.key.address(), |_| ()).await
+                }),
+                case!("CONFLICT", world => {
+                    let first = claim(world, world.ann.key.address(), |_| ()).await;
+                    let text = String::from_utf8(first.body.clone()).unwrap();
+                    let bearer = [world.ann.bearer()];
+                    let made = world.server.call("POST", "/disputes", &bearer, &text);
+                    let mut body = made.await.expect(201).body["claim"].clone();
+                    body["proof"]["c"] = body["proof"]["a"].clone();
+                    Ask::json("/disputes", &body)
                 }),
                 case!("PAYLOAD_TOO_LARGE", world => {
                     let ask = bring(world, |_| ()).await;
