@@ -244,19 +244,19 @@ type Spoilt = (&'static str, fn(&mut Value));
 const SPOILT: &[Spoilt] = &[
     ("/proof/a", |c| c["proof"]["a"][0] = json!(Hash([1; 32]))),
     ("/proof/b", |c| {
-        c["proof"]["b"].as_array_mut().unwrap().swap(0, 1)
+        c["proof"]["b"].as_array_mut().unwrap().swap(0, 1);
     }),
     ("/proof/c", |c| c["proof"]["c"][0] = json!(Hash([0xff; 32]))),
     ("/proof", |c| c["proof"]["c"] = c["proof"]["a"].clone()),
     ("/proof/a/0", |c| c["proof"]["a"] = json!([Hash::ZERO])),
     ("/key_hash", |c| {
-        c["key_hash"] = c["leaf"]["content"].clone()
+        c["key_hash"] = c["leaf"]["content"].clone();
     }),
     ("/public_inputs/0", |c| {
-        c["leaf"]["content"] = c["key_hash"].clone()
+        c["leaf"]["content"] = c["key_hash"].clone();
     }),
     ("/public_inputs/12", |c| {
-        c["public_inputs"][12] = json!(Hash::ZERO)
+        c["public_inputs"][12] = json!(Hash::ZERO);
     }),
     ("/public_inputs/2", |c| {
         c["disclosed"].as_object_mut().unwrap().remove("kind");
@@ -266,7 +266,7 @@ const SPOILT: &[Spoilt] = &[
     }),
     ("/domain", |c| c["domain"]["chain_id"] = json!(1)),
     ("/sequencer", |c| {
-        c["sequencer"] = c["binding"]["claimant"].clone()
+        c["sequencer"] = c["binding"]["claimant"].clone();
     }),
     ("/leaf/sequence", |c| c["leaf"]["sequence"] = json!(1)),
     ("/inclusion/path", |c| c["leaf"]["timestamp_ms"] = json!(1)),
