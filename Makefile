@@ -11,7 +11,7 @@ monitor: ## Watch a running server with Prometheus
 test: ## Install what is missing and run every check and test
 	@scripts/test.sh
 
-bench: ## Run the benchmarks (PARTS: stages bare growth restart disk searches)
+bench: ## Run the benchmarks (PARTS: stages claims bare growth restart disk searches)
 	@scripts/bench.sh $(PARTS)
 
 compare: ## Hold Kedge against PostgreSQL, Redis Streams and NATS JetStream

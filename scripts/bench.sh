@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks. Without arguments: the stages one by one, and the server against the bare pipeline in turns. With
-# arguments: the named parts alone, of stages, bare, growth, restart, disk, searches. OUTPUT names a folder for their
+# arguments: the named parts alone, of stages, claims, bare, growth, restart, disk, searches. OUTPUT names a folder for their
 # figures as JSON, and BENCH_ARGUMENTS goes to each part that starts servers (as in BENCH_ARGUMENTS="--runs 2"). Data lies
 # in a temporary folder (TMPDIR; on a real disk, with 30 GB to spare) and is gone at the end.
 # SERVER_PROGRAM and BENCH_PROGRAM name programs that are built already.
@@ -24,11 +24,11 @@ build() {
   fi
 }
 
-# The table goes to the folder too.
-stages() {
+# table <bench>: the table goes to the folder too.
+table() {
   local file=/dev/null
-  [[ -z "$output" ]] || file="$output/stages.txt"
-  cargo bench --package kedge-bench --bench stages --locked | tee "$file"
+  [[ -z "$output" ]] || file="$output/$1.txt"
+  cargo bench --package kedge-bench --bench "$1" --locked | tee "$file"
 }
 
 # with_server <subcommand> <option for the file>
@@ -44,13 +44,14 @@ step "Programs" build
 (($#)) || set -- stages bare
 for part in "$@"; do
   case "$part" in
-    stages) step "Stages, one by one" stages ;;
+    stages) step "Stages, one by one" table stages ;;
+    claims) step "Claims, made and checked" table claims ;;
     bare) step "The server against the bare pipeline" with_server compare --json ;;
     growth) step "A large store against a small one" with_server growth --json ;;
     restart) step "Restarts of a large store" with_server restart --json ;;
     disk) step "Bytes on the disk" with_server disk --json ;;
     searches) step "Searches among a million objects" with_server search --output ;;
-    *) die "$part is no part of the benchmarks" "name one of: stages bare growth restart disk searches" ;;
+    *) die "$part is no part of the benchmarks" "name one of: stages claims bare growth restart disk searches" ;;
   esac
 done
 summary "make bench"
