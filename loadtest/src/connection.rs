@@ -55,8 +55,10 @@ struct Head {
     used_up_s: Option<u64>,
 }
 
-/// A connection.
+/// A connection. One that the server closed while nothing was under way is made anew: servers close
+/// connections that are idle, and nobody lost a request by that.
 pub(crate) struct Connection {
+    authority: String,
     stream: TcpStream,
     buffer: Vec<u8>,
     /// How much of the buffer is filled.
@@ -66,14 +68,9 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects.
     pub(crate) async fn open(authority: &str) -> Result<Self> {
-        let stream = TcpStream::connect(authority)
-            .await
-            .map_err(Error::io(format!("connecting to {authority}")))?;
-        stream
-            .set_nodelay(true)
-            .map_err(Error::io("setting up a connection"))?;
         Ok(Self {
-            stream,
+            authority: authority.to_owned(),
+            stream: connect(authority).await?,
             buffer: vec![0; READ_BYTES_MIN],
             filled: 0,
         })
@@ -82,6 +79,9 @@ impl Connection {
     /// Sends a request and reads the whole answer.
     pub(crate) async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Answer<'_>> {
         let exchange = async {
+            if self.is_closed() {
+                self.stream = connect(&self.authority).await?;
+            }
             self.send(head, body).await?;
             self.receive().await
         };
@@ -98,6 +98,12 @@ impl Connection {
             etag: etag.and_then(|etag| std::str::from_utf8(etag).ok()),
             used_up_s: head.used_up_s,
         })
+    }
+
+    /// Whether the server ended the connection. Answers were read to their ends, so nothing else can wait here.
+    fn is_closed(&self) -> bool {
+        let read = self.stream.try_read(&mut [0]);
+        !matches!(read, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
     }
 
     async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<()> {
@@ -152,6 +158,16 @@ impl Connection {
             }
         }
     }
+}
+
+async fn connect(authority: &str) -> Result<TcpStream> {
+    let stream = TcpStream::connect(authority)
+        .await
+        .map_err(Error::io(format!("connecting to {authority}")))?;
+    stream
+        .set_nodelay(true)
+        .map_err(Error::io("setting up a connection"))?;
+    Ok(stream)
 }
 
 /// The head of an answer; `None` while it is not whole.
@@ -269,5 +285,26 @@ mod tests {
         }
         server.await.unwrap();
         assert!(connection.exchange(b"head", b"body").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_closed_while_idle_is_made_anew() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let authority = listener.local_addr().unwrap().to_string();
+        let server = tokio::spawn(async move {
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                stream.read_exact(&mut [0; 8]).await.unwrap();
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+                stream.write_all(answer).await.unwrap();
+            }
+        });
+        let mut connection = Connection::open(&authority).await.unwrap();
+        for _ in 0..2 {
+            let answer = connection.exchange(b"head", b"body").await.unwrap();
+            assert_eq!(answer.status, StatusCode::OK);
+            connection.stream.readable().await.unwrap();
+        }
+        server.await.unwrap();
     }
 }
