@@ -14,10 +14,9 @@ use kedge_protocol::proof::{BatchPath, OpenedAction, PROOF_VERSION, ProofFile};
 use kedge_protocol::receipt::ReceiptLeaf;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
-use kedge_prover::claim::{Choice, ClaimFile};
+use kedge_prover::claim::{self, Binding, Choice, ClaimFile, Mask};
 use kedge_prover::groth16::ProvingKey;
 use kedge_prover::keys;
-use kedge_prover::statement::{Binding, Mask};
 use mimalloc::MiMalloc;
 
 /// The server's, with its calls counted.
@@ -112,13 +111,11 @@ fn prove(key: &ProvingKey) -> ClaimFile {
         claimant: Address([6; 20]),
         purpose: Hash([8; 32]),
     };
-    ClaimFile::prove(key, &proof_file(), choice, binding).expect("a true statement")
+    claim::prove(key, &proof_file(), choice, binding).expect("a true statement")
 }
 
 fn holds(claim: &ClaimFile) -> bool {
-    claim
-        .verify(&DOMAIN, &sequencer().address(), keys::dev_insecure())
-        .is_ok()
+    claim::verify(claim, &DOMAIN, &sequencer().address(), keys::dev_insecure()).is_ok()
 }
 
 /// The development key out of its seed: what `--dev-insecure` costs beside the proof.
