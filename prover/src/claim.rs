@@ -5,6 +5,7 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
+use kedge_protocol::json::{object, object_or_absent, object_or_null, value_or_absent};
 use kedge_protocol::proof::{AnchorProof, BatchPath, ProofFile, ProofFileError};
 use kedge_protocol::receipt::ReceiptError;
 use kedge_protocol::{Address, Hash};
@@ -93,7 +94,11 @@ pub struct DisclosedText {
     /// keccak256 of the text.
     pub hash: Hash,
     /// The text, where the claimant shows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "value_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub text: Option<String>,
 }
 
@@ -102,16 +107,32 @@ pub struct DisclosedText {
 #[serde(deny_unknown_fields)]
 pub struct Disclosed {
     /// What was done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub kind: Option<DisclosedText>,
     /// To what.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub target: Option<DisclosedText>,
     /// How.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub payload: Option<DisclosedText>,
     /// By whom.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "value_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub signer: Option<Address>,
 }
 
@@ -173,26 +194,34 @@ pub struct ClaimFile {
     /// [`CLAIM_VERSION`].
     pub version: u32,
     /// The log's domain.
+    #[serde(deserialize_with = "object")]
     pub domain: Domain,
     /// The sequencer's address.
     pub sequencer: Address,
     /// The action's leaf.
+    #[serde(deserialize_with = "object")]
     pub leaf: ClaimLeaf,
     /// The leaf's place in the batch.
+    #[serde(deserialize_with = "object")]
     pub inclusion: BatchPath,
     /// The signed header.
+    #[serde(deserialize_with = "object")]
     pub batch: SignedBatch,
     /// The anchor; null where the action was not anchored when the claim was made.
+    #[serde(deserialize_with = "object_or_null")]
     pub anchor: Option<AnchorProof>,
     /// What the proof is bound to.
+    #[serde(deserialize_with = "object")]
     pub binding: Binding,
     /// What is disclosed.
+    #[serde(deserialize_with = "object")]
     pub disclosed: Disclosed,
     /// keccak256 of the verifying key: which circuit and which keys.
     pub key_hash: Hash,
     /// The circuit's 13 public inputs.
     pub public_inputs: [Hash; INPUTS],
     /// The proof.
+    #[serde(deserialize_with = "object")]
     pub proof: ProofParts,
 }
 
@@ -332,12 +361,7 @@ impl ClaimFile {
         match &self.anchor {
             None => Ok(()),
             Some(anchor) => anchor
-                .verify(
-                    &self.batch.header,
-                    self.leaf.sequence,
-                    &self.domain,
-                    sequencer,
-                )
+                .verify(&self.batch.header, &self.domain, sequencer)
                 .map_err(ClaimError::Anchor),
         }
     }
