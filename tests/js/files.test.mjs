@@ -42,6 +42,11 @@ for (const [kind, check] of Object.entries(CHECKS)) {
   });
 }
 
+test('a point of another group is refused as such, whatever its pairing', async () => {
+  const { text } = cases.find(({ name }) => name.endsWith('a point of another group'));
+  await assert.rejects(checkClaim(readJson(text), trust, key), /no point of its group/);
+});
+
 test('a key with a public secret counts on test chains alone, and no other key is taken for it', async () => {
   const good = cases.find(({ kind, valid }) => kind === 'claim' && valid);
   const elsewhere = { ...trust, domain: { ...trust.domain, chainId: 1n } };

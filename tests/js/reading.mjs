@@ -9,7 +9,7 @@ export function refuseUnless(holds, why) {
   if (!holds) throw new Refused(why);
 }
 
-const TOKEN = /[\t\n\r ]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(0|[1-9][0-9]*)(?![.0-9eE])|(true|false|null)|$)/y;
+const TOKEN = /[\t\n\r ]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(0|[1-9][0-9]*)|(true|false|null)|$)/y;
 const DEPTH_MAX = 64;
 const CONSTANTS = { true: true, false: false, null: null };
 
@@ -17,7 +17,7 @@ function* tokens(text) {
   const token = new RegExp(TOKEN);
   while (token.lastIndex < text.length) {
     const found = token.exec(text);
-    refuseUnless(found !== null, 'no JSON, or a number that is no whole one');
+    refuseUnless(found !== null, 'no JSON, or a number with a sign, a fraction or an exponent');
     const [, mark, string, number, constant] = found;
     if (mark !== undefined) yield { mark };
     else if (string !== undefined) yield { value: textOf(string) };

@@ -29,6 +29,8 @@ const OTHER_GROUP: [&str; 4] = [
     "0x2869111d5381f072f8e2728fdb825a51aadd70e52c9830e9ab4b871c0531f1bb",
 ];
 
+static PROVING_KEY: LazyLock<ProvingKey> = LazyLock::new(|| keys::dev_insecure_proving().unwrap());
+
 /// The proofs of the table as it stands, by the names of their cases.
 pub(crate) struct Kept {
     pub(crate) proofs: HashMap<String, ProofParts>,
@@ -51,8 +53,7 @@ impl Kept {
             self.may_prove,
             "{name}: the proof that is kept does not hold"
         );
-        static KEY: LazyLock<ProvingKey> = LazyLock::new(|| keys::dev_insecure_proving().unwrap());
-        let proved = ClaimFile::prove(&KEY, file, choice, claim.binding).unwrap();
+        let proved = ClaimFile::prove(&PROVING_KEY, file, choice, claim.binding).unwrap();
         claim.proof = proved.proof;
         assert_eq!(claim, proved);
         claim
@@ -263,7 +264,7 @@ fn inputs(maker: &mut Maker, good: &Good) {
         claim.disclosed.kind = serde_json::from_value(text("burn")).unwrap();
     });
     agreed(maker, "a hidden target", |claim| {
-        claim.disclosed.target = None
+        claim.disclosed.target = None;
     });
     agreed(maker, "another signer", |claim| {
         claim.disclosed.signer = Some(Address([1; 20]));
@@ -318,7 +319,7 @@ fn points(maker: &mut Maker, good: &Good, other: &Good) {
     maker.spoiled(good, "a negated", why, |file| negate(file, &["/proof/a/1"]));
     maker.spoiled(good, "c negated", why, |file| negate(file, &["/proof/c/1"]));
     maker.spoiled(good, "b negated", why, |file| {
-        negate(file, &["/proof/b/2", "/proof/b/3"])
+        negate(file, &["/proof/b/2", "/proof/b/3"]);
     });
     // Whoever has a proof can write it otherwise; it says the same.
     maker.varied(good, "a and b negated", |file| {

@@ -99,15 +99,19 @@ fn single(maker: &mut Maker, good: &Good) {
         let log = Log::read();
         file["batch"] = json!(header.sign(&log.domain().separator(), &log.key("alice")));
     });
-    let mut other = good.clone();
-    other.name = "another action's receipt".to_owned();
-    other.contents = vec![keccak(b"another content")];
+    let other = Good {
+        name: "another action's receipt".to_owned(),
+        contents: vec![keccak(b"another content")],
+        ..good.clone()
+    };
     maker.spoiled(&other, "held against this one", ["content", ""], |file| {
         // Spelled otherwise, so that the file is another one; it says the same.
         let contract = &mut file["domain"]["verifying_contract"];
         *contract = json!(contract.as_str().unwrap().to_lowercase());
     });
 }
+
+type Bend = fn(&mut BatchHeader);
 
 /// Headers that the sequencer might sign, over one leaf that is as it should be.
 fn signed_by_the_sequencer(maker: &mut Maker, good: &Good) {
@@ -151,7 +155,6 @@ fn signed_by_the_sequencer(maker: &mut Maker, good: &Good) {
     }
     // Below, the good one is spoiled by another header with its own signature.
     let base = sealed("signed", seal(&maker.log, &leaf, |_| {}));
-    type Bend = fn(&mut BatchHeader);
     let bends: [(&str, &'static str, Bend); 5] = [
         ("a count of 0", "count", |header| header.count = 0),
         ("a count of 501", "count", |header| header.count = 501),
@@ -228,8 +231,10 @@ fn many(maker: &mut Maker, good: &Good) {
     maker.respelled(good, "a member twice", Some("form"), |text| {
         text.replacen("\"version\":1", "\"version\":1,\"version\":1", 1)
     });
-    let mut other = good.clone();
-    other.name = "the receipt of another request".to_owned();
+    let mut other = Good {
+        name: "the receipt of another request".to_owned(),
+        ..good.clone()
+    };
     other.contents[1] = keccak(b"another content");
     maker.spoiled(&other, "held against this one", ["path", ""], |file| {
         let contract = &mut file["domain"]["verifying_contract"];

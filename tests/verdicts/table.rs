@@ -262,7 +262,7 @@ impl Maker {
         });
         self.spoiled(good, &format!("{name} with another v"), why, |file| {
             let mut other = bytes(file);
-            other[64] ^= 27 ^ 28;
+            other[64] = 27 + 28 - other[64];
             *file.pointer_mut(pointer).unwrap() = written(&other);
         });
         self.spoiled(good, &format!("{name} with a v of 29"), why_form, |file| {
@@ -400,5 +400,5 @@ fn negate_s(signature: &mut [u8; 65]) {
         borrow = i16::from(difference < 0);
         signature[32 + place] = difference.rem_euclid(256).to_le_bytes()[0];
     }
-    signature[64] ^= 27 ^ 28;
+    signature[64] = 27 + 28 - signature[64];
 }
