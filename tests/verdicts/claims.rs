@@ -21,6 +21,8 @@ pub(crate) const RESOLVER: &str = "0x8464135c8F25Da09e49BC8782676a84730C318bC";
 const CLAIMANT: &str = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 /// The order of the field of the points' coordinates.
 const BASE_FIELD: &str = "0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47";
+/// 2^256 in that field.
+const TWO_256_REDUCED: &str = "0x0e0a77c19a07df2f666ea36f7879462c0a78eb28f5c70b3dd35d438dc58f0d9d";
 /// A point of the twist that is not of the group: x = 1.
 const OTHER_GROUP: [&str; 4] = [
     "0x0000000000000000000000000000000000000000000000000000000000000000",
@@ -277,24 +279,36 @@ fn inputs(maker: &mut Maker, good: &Good) {
     });
 }
 
-/// A number of the field, subtracted from its order or added to it.
-fn with_order(value: &Value, negated: bool) -> Value {
-    let word: Hash = serde_json::from_value(value.clone()).unwrap();
-    let order: Hash = BASE_FIELD.parse().unwrap();
+/// The sum, or the difference, of two words that is a word too.
+fn sum(left: &Hash, right: &Hash, sign: i16) -> Hash {
     let mut carry = 0;
     let mut out = Hash::ZERO;
     for place in (0..32).rev() {
-        let (order, digit) = (i16::from(order.0[place]), i16::from(word.0[place]));
-        let sum = if negated {
-            order - digit
-        } else {
-            order + digit
-        } + carry;
+        let sum = i16::from(left.0[place]) + sign * i16::from(right.0[place]) + carry;
         carry = sum.div_euclid(256);
         out.0[place] = sum.rem_euclid(256).to_le_bytes()[0];
     }
     assert_eq!(carry, 0);
-    json!(out)
+    out
+}
+
+/// A number of the field, subtracted from its order or added to it.
+fn with_order(value: &Value, negated: bool) -> Value {
+    let word: Hash = serde_json::from_value(value.clone()).unwrap();
+    let order: Hash = BASE_FIELD.parse().unwrap();
+    json!(sum(&order, &word, if negated { -1 } else { 1 }))
+}
+
+/// A word that, subtracted from the order as words are, gives the same number as this one.
+fn wrapped(value: &Value) -> Value {
+    let word: Hash = serde_json::from_value(value.clone()).unwrap();
+    let order: Hash = BASE_FIELD.parse().unwrap();
+    let more = sum(&word, &TWO_256_REDUCED.parse().unwrap(), 1);
+    json!(if more < order {
+        sum(&more, &order, 1)
+    } else {
+        more
+    })
 }
 
 fn points(maker: &mut Maker, good: &Good, other: &Good) {
@@ -310,6 +324,10 @@ fn points(maker: &mut Maker, good: &Good, other: &Good) {
             });
         }
     }
+    maker.spoiled(good, "a second text of a's negative", why, |file| {
+        let y = &mut file["proof"]["a"][1];
+        *y = wrapped(y);
+    });
     let negate = |file: &mut Value, places: &[&str]| {
         for pointer in places {
             let value = file.pointer_mut(pointer).unwrap();

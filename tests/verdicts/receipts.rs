@@ -170,6 +170,17 @@ fn signed_by_the_sequencer(maker: &mut Maker, good: &Good) {
         let file = seal(&maker.log, &leaf, bend);
         maker.spoiled(&base, what, [refused, ""], |spoiled| *spoiled = file);
     }
+    // A batch of 501 would hold the action in all else.
+    let mut leaves = vec![keccak(b"another leaf"); 501];
+    leaves[0] = leaf.hash().unwrap();
+    let tree = BatchTree::new(&leaves);
+    let mut header = Log::header_over(&leaf);
+    (header.count, header.root) = (501, tree.root());
+    let full = maker.log.signed(header);
+    maker.spoiled(&base, "the first of 501", ["count", ""], |file| {
+        file["batch"] = full;
+        file["path"] = json!(tree.proof(&[0]));
+    });
     let past_the_end = seal(&maker.log, &last, |header| header.count = 2);
     let what = "a place past the last sequence";
     maker.spoiled(&base, what, ["place", ""], |spoiled| {
