@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::eip712::{self, word};
 use crate::hash::{Hash, keccak, keccak_parts};
 use crate::ids::{Id, Prefix};
+use crate::json::object;
 use crate::signature::{Signature, SigningKey};
 
 /// The EIP-712 type of a checkpoint.
@@ -71,6 +72,7 @@ impl Checkpoint {
 #[serde(deny_unknown_fields)]
 pub struct SignedCheckpoint {
     /// What is signed.
+    #[serde(deserialize_with = "object")]
     pub checkpoint: Checkpoint,
     /// The sequencer's signature.
     pub signature: Signature,

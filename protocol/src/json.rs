@@ -24,20 +24,34 @@ pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Object::deserialize(deserializer).map(|Object(value)| value)
 }
 
-/// For a member that is such a struct or null: `#[serde(default, deserialize_with = "optional_object")]`.
-pub fn optional_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    let value: Option<Object<T>> = Option::deserialize(deserializer)?;
-    Ok(value.map(|Object(value)| value))
-}
-
 /// For a member that is a list of such structs.
 pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     let items: Vec<Object<T>> = Vec::deserialize(deserializer)?;
     Ok(items.into_iter().map(|Object(value)| value).collect())
+}
+
+/// For a member that is such a struct or null, and that has to be there.
+pub fn object_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let read: Option<Object<T>> = Option::deserialize(deserializer)?;
+    Ok(read.map(|Object(value)| value))
+}
+
+/// For a member that is such a struct or absent, with `default`: null is neither.
+pub fn object_or_absent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    object(deserializer).map(Some)
+}
+
+/// For any other member that may be absent, with `default`: null is no value.
+pub fn value_or_absent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 struct ObjectVisitor<T>(PhantomData<T>);
@@ -70,6 +84,44 @@ mod tests {
         one: Inner,
         #[serde(deserialize_with = "objects")]
         many: Vec<Inner>,
+    }
+
+    #[derive(serde::Deserialize, PartialEq, Debug)]
+    struct Optional {
+        #[serde(deserialize_with = "object_or_null")]
+        nullable: Option<Inner>,
+        #[serde(default, deserialize_with = "object_or_absent")]
+        absent: Option<Inner>,
+        #[serde(default, deserialize_with = "value_or_absent")]
+        text: Option<String>,
+    }
+
+    #[test]
+    fn null_and_absent_are_two_things() {
+        let read = |text| serde_json::from_str::<Optional>(text);
+        let Optional {
+            nullable,
+            absent,
+            text,
+        } = read(r#"{"nullable":null}"#).unwrap();
+        assert_eq!((nullable, absent, text), (None, None, None));
+        let inner = Some(Inner { a: 1, b: 2 });
+        let all = r#"{"nullable":{"a":1,"b":2},"absent":{"a":1,"b":2},"text":"x"}"#;
+        let expected = Optional {
+            nullable: Some(Inner { a: 1, b: 2 }),
+            absent: inner,
+            text: Some("x".to_owned()),
+        };
+        assert_eq!(read(all).unwrap(), expected);
+        for wrong in [
+            "{}",
+            r#"{"nullable":[1,2]}"#,
+            r#"{"nullable":null,"absent":null}"#,
+            r#"{"nullable":null,"absent":[1,2]}"#,
+            r#"{"nullable":null,"text":null}"#,
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

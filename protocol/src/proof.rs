@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{ActionWords, Kind, RequestHead};
+use crate::action::{ActionWords, RequestHead};
 use crate::address::Address;
 use crate::batch::{BatchHeader, SignedBatch};
 use crate::chain;
 use crate::checkpoint::SignedCheckpoint;
 use crate::eip712::Domain;
 use crate::hash::{Hash, keccak};
+use crate::json::{object, object_or_absent, object_or_null};
 use crate::limits::BATCH_ACTIONS_MAX;
 use crate::log_tree;
 use crate::merkle::{ProofError, verify_proof};
@@ -24,9 +25,6 @@ pub enum ProofFileError {
     /// Written by a newer program.
     #[error("proof file version {0} is not known here; this program reads version {PROOF_VERSION}")]
     Version(u32),
-    /// The action's kind is none that the protocol knows.
-    #[error("{0:?} is not a kind of action")]
-    Kind(String),
     /// The opened words do not hash to the leaf's content.
     #[error("the action's words do not hash to the leaf's content")]
     Content,
@@ -47,7 +45,7 @@ pub enum ProofFileError {
         /// The key that signed.
         found: Address,
     },
-    /// The checkpoint does not reach the batch or its last action.
+    /// The checkpoint does not reach the batch, or not its last action.
     #[error("the checkpoint does not cover the batch")]
     NotCovered,
     /// The file is for another chain or contract than it should be.
@@ -114,24 +112,25 @@ impl BatchPath {
 #[serde(deny_unknown_fields)]
 pub struct AnchorProof {
     /// The signed checkpoint.
+    #[serde(deserialize_with = "object")]
     pub checkpoint: SignedCheckpoint,
     /// From the batch's leaf of the log tree to the checkpoint's history, bottom up.
     pub path: Vec<Hash>,
     /// The contract that holds the checkpoint.
     pub contract: Address,
     /// The transaction that anchored it; null where the chain held it already.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub transaction_hash: Option<Hash>,
     /// The block of that transaction.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub block_number: Option<u64>,
 }
 
 impl AnchorProof {
-    /// Checks that the sequencer signed the checkpoint, and that it covers the batch with this header
-    /// up to its action with this sequence.
+    /// Checks that the sequencer signed the checkpoint, and that it covers the whole batch with this header.
     pub fn verify(
         &self,
         header: &BatchHeader,
-        sequence: u64,
         domain: &Domain,
         sequencer: &Address,
     ) -> Result<(), ProofFileError> {
@@ -148,7 +147,7 @@ impl AnchorProof {
                 found,
             });
         }
-        if header.number >= checkpoint.batches || sequence > checkpoint.sequence {
+        if header.number >= checkpoint.batches || header.last_sequence() > checkpoint.sequence {
             return Err(ProofFileError::NotCovered);
         }
         verify_proof(
@@ -191,21 +190,31 @@ pub struct ProofFile {
     /// [`PROOF_VERSION`].
     pub version: u32,
     /// The log's domain.
+    #[serde(deserialize_with = "object")]
     pub domain: Domain,
     /// The sequencer's address.
     pub sequencer: Address,
     /// The action, opened.
+    #[serde(deserialize_with = "object")]
     pub action: OpenedAction,
     /// The leaf.
+    #[serde(deserialize_with = "object")]
     pub leaf: ReceiptLeaf,
     /// The leaf's place in the batch.
+    #[serde(deserialize_with = "object")]
     pub inclusion: BatchPath,
     /// The signed header.
+    #[serde(deserialize_with = "object")]
     pub batch: SignedBatch,
     /// The anchor; null until the chain has finalized one that covers the batch.
+    #[serde(deserialize_with = "object_or_null")]
     pub anchor: Option<AnchorProof>,
     /// Shown only in the authorship form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub authorship: Option<Authorship>,
 }
 
@@ -231,8 +240,7 @@ impl ProofFile {
         let words = self.check_content()?;
         self.check_inclusion(sequencer)?;
         if let Some(anchor) = &self.anchor {
-            let sequence = self.leaf.sequence;
-            anchor.verify(&self.batch.header, sequence, &self.domain, sequencer)?;
+            anchor.verify(&self.batch.header, &self.domain, sequencer)?;
         }
         if let Some(authorship) = &self.authorship {
             self.check_authorship(authorship, &words)?;
@@ -245,9 +253,12 @@ impl ProofFile {
 
     fn check_content(&self) -> Result<ActionWords, ProofFileError> {
         let action = &self.action;
-        let kind =
-            Kind::of_text(&action.kind).ok_or_else(|| ProofFileError::Kind(action.kind.clone()))?;
-        let words = ActionWords::of(&kind, &action.target, action.payload.as_bytes());
+        // Of whatever kind: which kinds there are is the log's business, and grows.
+        let words = ActionWords {
+            kind: keccak(action.kind.as_bytes()),
+            target: keccak(action.target.as_bytes()),
+            payload: keccak(action.payload.as_bytes()),
+        };
         if chain::content(&words, &action.signer, &action.authority) != self.leaf.content {
             return Err(ProofFileError::Content);
         }
@@ -305,10 +316,12 @@ pub mod decimal {
         serializer.collect_str(number)
     }
 
-    /// Reads the number from a string.
+    /// Reads the number from a string: digits alone, no zeros in front.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse()
-            .map_err(|_| D::Error::custom("must be a decimal number in a string"))
+        let number: Option<u64> = text.parse().ok();
+        number
+            .filter(|number| number.to_string() == text)
+            .ok_or_else(|| D::Error::custom("must be a decimal number in a string"))
     }
 }

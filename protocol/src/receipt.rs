@@ -7,6 +7,7 @@ use crate::batch::{BatchHeader, SignedBatch};
 use crate::chain::{self, Leaf};
 use crate::eip712::Domain;
 use crate::hash::Hash;
+use crate::json::{object, objects};
 use crate::limits::BATCH_ACTIONS_MAX;
 use crate::merkle::{ProofError, verify_proof};
 use crate::signature::SignatureError;
@@ -67,6 +68,9 @@ pub enum ReceiptError {
         /// How many contents were given.
         request: usize,
     },
+    /// A receipt for many actions names one twice, or not in the request's order.
+    #[error("the receipt's actions do not stand in the request's order, each once")]
+    Order,
 }
 
 /// What a leaf is made of, with what came before it.
@@ -108,14 +112,17 @@ pub struct Receipt {
     /// [`RECEIPT_VERSION`].
     pub version: u32,
     /// The log's domain.
+    #[serde(deserialize_with = "object")]
     pub domain: Domain,
     /// The leaf, opened.
+    #[serde(deserialize_with = "object")]
     pub leaf: ReceiptLeaf,
     /// Its place among the batch's leaves.
     pub leaf_index: u32,
     /// The path from the leaf to the batch root, bottom up.
     pub path: Vec<Hash>,
     /// The signed header.
+    #[serde(deserialize_with = "object")]
     pub batch: SignedBatch,
 }
 
@@ -166,10 +173,13 @@ pub struct BatchReceipt {
     /// [`RECEIPT_VERSION`].
     pub version: u32,
     /// The log's domain.
+    #[serde(deserialize_with = "object")]
     pub domain: Domain,
     /// The signed header.
+    #[serde(deserialize_with = "object")]
     pub batch: SignedBatch,
     /// The actions, in request order.
+    #[serde(deserialize_with = "objects")]
     pub actions: Vec<ReceiptAction>,
     /// The hashes that lead from their leaves to the batch root: bottom layer first, left to right
     /// in a layer; empty where they are the whole batch.
@@ -193,6 +203,13 @@ impl BatchReceipt {
                 receipt: self.actions.len(),
                 request: contents.len(),
             });
+        }
+        if self
+            .actions
+            .windows(2)
+            .any(|pair| pair[0].index >= pair[1].index)
+        {
+            return Err(ReceiptError::Order);
         }
         let mut indices = Vec::with_capacity(contents.len());
         let mut leaves = Vec::with_capacity(contents.len());

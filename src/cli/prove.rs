@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
+use kedge_protocol::json::Object;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::{Address, Hash};
 use kedge_prover::circuit::Constraints;
@@ -112,7 +113,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
 }
 
 async fn claim(args: ClaimArgs) -> Result<ClaimFile, Failure> {
-    let file: ProofFile = parse(&read(&args.file)?, "a proof file")?;
+    let Object(file): Object<ProofFile> = parse(&read(&args.file)?, "a proof file")?;
     let trust = args.trust.resolve().await?;
     let (domain, sequencer) = trust.of(file.domain, file.batch.header.number).await?;
     file.verify(&domain, &sequencer).map_err(Failure::refused)?;
@@ -143,7 +144,7 @@ fn mask(disclose: &[Disclosable]) -> Mask {
 }
 
 fn export(text: &str, circuit_version: u32) -> Result<Value, Failure> {
-    let claim: ClaimFile = parse(text, "a claim file")?;
+    let Object(claim): Object<ClaimFile> = parse(text, "a claim file")?;
     let proof = Proof::of_parts(&claim.proof).map_err(Failure::refused)?;
     let calldata = calldata::resolve_claim(&claim, circuit_version);
     Ok(json!({

@@ -7,6 +7,7 @@ import { EthersClient, TYPES } from './ethers-client.mjs';
 import { startSystem } from './harness.mjs';
 import { readTrust } from './kedge-client.mjs';
 import * as p from './protocol.mjs';
+import { checkBatchReceipt, checkReceipt } from './receipts.mjs';
 
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
@@ -31,7 +32,7 @@ after(async () => {
 /** The answer, which must have this status and a receipt for what was signed. */
 async function done({ status, body, content }, wanted) {
   assert.equal(status, wanted, JSON.stringify(body));
-  await p.checkReceipt(body.receipt, trust, content);
+  await checkReceipt(body.receipt, trust, content);
   return body;
 }
 
@@ -64,7 +65,7 @@ test('batches, signed as the preview has them', async () => {
     assert.equal(preview.would_commit, true);
     const answer = await ann.send('POST', '/ebus/actions/batch', body, headers);
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
-    await p.checkBatchReceipt(answer.body.receipt, trust, contents);
+    await checkBatchReceipt(answer.body.receipt, trust, contents);
     answer.body.results.forEach(({ error }, i) => assert.equal(error?.code, refused.includes(i) ? 'FORBIDDEN' : undefined));
   }
   assert.equal((await bob.read(`/objects/${object.id}`)).owner_address, bob.wallet.address);

@@ -2,67 +2,35 @@
 
 import { isAddressEqual } from 'viem';
 import * as p from './protocol.mjs';
+import { address, listOf, readJson, refuseUnless, shape, text, u32, u64, word } from './reading.mjs';
+import { checkpoint as checkpointOf, header as headerOf } from './receipts.mjs';
 
 const BYTES_MAX = 128 * 1024;
 const PATH_MAX = 65;
 const LEAVES_MAX = 500;
-const U32_MAX = 2n ** 32n - 1n;
-const U64_MAX = 2n ** 64n - 1n;
 
-function refuseUnless(holds, why) {
-  if (!holds) throw new p.Refused(why);
-}
-
+/** The members of an object that has these and no other. */
 function members(value, ...names) {
-  refuseUnless(value !== null && typeof value === 'object' && !Array.isArray(value), 'no object');
-  refuseUnless(Object.keys(value).sort().join() === names.sort().join(), `other members than ${names.join()}`);
-  return value;
+  return shape('record', Object.fromEntries(names.map((name) => [name, (member) => member])))(value);
 }
 
-/** Numbers become bigints: some are above 2^53. No text of a file holds what looks like one behind a colon. */
-function parsed(text) {
-  refuseUnless(Buffer.byteLength(text) <= BYTES_MAX, 'too long for evidence');
-  const spelled = text.replace(/(:\s*)(\d{16,20})(?=\s*[,}])/g, '$1"$2n"');
-  const read = (_, value) => {
-    if (typeof value === 'string' && /^\d{16,20}n$/.test(value)) return BigInt(value.slice(0, -1));
-    return Number.isSafeInteger(value) ? BigInt(value) : value;
-  };
-  try {
-    return JSON.parse(spelled, read);
-  } catch {
-    throw new p.Refused('no JSON');
-  }
-}
-
-function number(value, most = U64_MAX) {
-  refuseUnless(typeof value === 'bigint' && value >= 0n && value <= most, 'no number of its size');
-  return value;
-}
-
-function word(value) {
-  refuseUnless(typeof value === 'string' && /^0x[0-9a-f]{64}$/.test(value), 'no word');
-  return value;
-}
-
-function words(list, most) {
-  refuseUnless(Array.isArray(list) && list.length <= most, 'no list of so many words');
-  return list.map(word);
-}
-
+const words = (list, most) => listOf(word, most)(list);
 const path = (list) => words(list, PATH_MAX);
 
-function readHeader(value) {
-  const names = ['number', 'first_sequence', 'count', 'previous_head', 'head', 'root', 'history', 'state', 'sealed_at_ms'];
-  const read = members(value, ...names);
-  for (const name of ['number', 'first_sequence', 'sealed_at_ms']) number(read[name]);
-  number(read.count, U32_MAX);
-  for (const name of ['previous_head', 'head', 'root', 'history', 'state']) word(read[name]);
-  return read;
-}
+const evidenceFile = shape('file', {
+  format: text,
+  version: u32,
+  domain: shape('domain', { chain_id: u64, verifying_contract: address }),
+  evidence: (value) => {
+    refuseUnless(value !== null && typeof value === 'object', 'no object');
+    return value;
+  },
+});
+const leafOf = shape('leaf', { sequence: u64, timestamp_ms: u64, content: word, integrity: word });
 
 function signature(value) {
-  members(value, 'signature', 'key_index');
-  return { signature: p.keptSignature(value.signature), keyIndex: number(value.key_index, U32_MAX) };
+  const { signature: signed, key_index: index } = members(value, 'signature', 'key_index');
+  return { signature: p.keptSignature(signed), keyIndex: u32(index) };
 }
 
 class Judge {
@@ -79,31 +47,29 @@ class Judge {
   }
 
   anchored(batches) {
-    const history = this.trust.anchored.get(number(batches));
+    const history = this.trust.anchored.get(u64(batches));
     refuseUnless(history !== undefined, 'no such checkpoint is anchored');
     return history;
   }
 
   async header(value) {
-    members(value, 'header', 'standing');
-    const header = readHeader(value.header);
-    const [[kind, standing]] = Object.entries(members(value.standing, Object.keys(value.standing)[0] ?? ''));
+    const { header: record, standing: stands } = members(value, 'header', 'standing');
+    const header = headerOf(record);
+    const [[kind, standing]] = Object.entries(members(stands, Object.keys(Object(stands))[0] ?? ''));
     const hash = p.batchHash(header);
     if (kind === 'signed') {
       await this.signer(p.digestOf(this.domain, 'Batch', p.headerMessage(header)), header.number, signature(standing));
     } else {
       refuseUnless(kind === 'anchored', 'neither signed nor anchored');
-      members(standing, 'batches', 'path');
-      p.checkInclusion(this.anchored(standing.batches), standing.batches, [header.number], [p.logLeaf(hash)], path(standing.path));
+      const { batches, path: way } = members(standing, 'batches', 'path');
+      p.checkInclusion(this.anchored(batches), batches, [header.number], [p.logLeaf(hash)], path(way));
     }
     return { ...header, hash };
   }
 
   async checkpoint(value) {
-    const { checkpoint, ...signed } = members(value, 'checkpoint', 'signature', 'key_index');
-    members(checkpoint, 'batches', 'sequence', 'head', 'history', 'state', 'issued_at_ms');
-    for (const name of ['batches', 'sequence', 'issued_at_ms']) number(checkpoint[name]);
-    for (const name of ['head', 'history', 'state']) word(checkpoint[name]);
+    const { checkpoint: record, ...signed } = members(value, 'checkpoint', 'signature', 'key_index');
+    const checkpoint = checkpointOf(record);
     refuseUnless(checkpoint.batches > 0n, 'a checkpoint of nothing');
     const digest = p.digestOf(this.domain, 'Checkpoint', p.checkpointMessage(checkpoint));
     await this.signer(digest, checkpoint.batches - 1n, signature(signed));
@@ -111,14 +77,11 @@ class Judge {
   }
 
   async leaf(value) {
-    const { leaf, index, path: way, batch } = members(value, 'leaf', 'index', 'path', 'batch');
-    members(leaf, 'sequence', 'timestamp_ms', 'content', 'integrity');
-    number(leaf.sequence);
-    number(leaf.timestamp_ms);
-    word(leaf.content);
-    word(leaf.integrity);
+    const { leaf: record, index: place, path: way, batch } = members(value, 'leaf', 'index', 'path', 'batch');
+    const leaf = leafOf(record);
+    const index = u32(place);
     const header = await this.header(batch);
-    p.checkInclusion(header.root, header.count, [number(index, U32_MAX)], [p.leafOf(leaf)], path(way));
+    p.checkInclusion(header.root, header.count, [index], [p.leafOf(leaf)], path(way));
     return { ...leaf, index, header };
   }
 
@@ -144,23 +107,23 @@ const FAULTS = {
   omitted_batch: [['left', 'anchored_batches', 'held', 'path'], async (judge, { left, anchored_batches, held, path: way }) => {
     const header = await judge.header(left);
     p.checkInclusion(judge.anchored(anchored_batches), anchored_batches, [header.number], [p.logLeaf(word(held))], path(way));
-    return held !== header.hash;
+    return word(held) !== header.hash;
   }],
   false_checkpoint: [['signed', 'last', 'path'], async (judge, { signed, last, path: way }) => {
     const checkpoint = await judge.checkpoint(signed);
-    const header = readHeader(last);
+    const header = headerOf(last);
     p.checkInclusion(checkpoint.history, checkpoint.batches, [checkpoint.batches - 1n], [p.logLeaf(p.batchHash(header))], path(way));
     return checkpoint.head !== header.head || checkpoint.sequence + 1n !== after(header);
   }],
   false_history: [['batch', 'anchored_batches', 'beginning', 'proof'], async (judge, { batch, anchored_batches, beginning, proof }) => {
     const header = await judge.header(batch);
     judge.beginning(header.number, anchored_batches, word(beginning), path(proof));
-    return header.history !== beginning;
+    return header.history !== word(beginning);
   }],
   false_checkpoint_history: [['signed', 'anchored_batches', 'beginning', 'proof'], async (judge, { signed, anchored_batches, beginning, proof }) => {
     const checkpoint = await judge.checkpoint(signed);
     judge.beginning(checkpoint.batches, anchored_batches, word(beginning), path(proof));
-    return checkpoint.history !== beginning;
+    return checkpoint.history !== word(beginning);
   }],
   broken_link: [['before', 'next'], async (judge, { before, next }) => {
     const [one, two] = [await judge.header(before), await judge.header(next)];
@@ -193,7 +156,7 @@ const FAULTS = {
   forked_integrity: [['first', 'second', 'previous'], async (judge, { first, second, previous }) => {
     const [one, two] = [await judge.leaf(first), await judge.leaf(second)];
     const extend = [one, two].every(({ content, integrity }) => p.nextIntegrity(word(previous), content) === integrity);
-    return previous !== p.ZERO && one.sequence !== two.sequence && extend;
+    return word(previous) !== p.ZERO && one.sequence !== two.sequence && extend;
   }],
 };
 
@@ -201,14 +164,15 @@ const FAULTS = {
  * The fault that an evidence file shows, for a log that the caller trusts: {domain: {chain_id, verifying_contract},
  * keys: [{key, from_batch}], anchored: Map of bigint to history}.
  */
-export async function verifyEvidence(text, trust) {
-  const file = members(parsed(text), 'format', 'version', 'domain', 'evidence');
-  refuseUnless(file.format === 'kedge.evidence' && file.version === 1n, 'another format or version');
-  const { chain_id, verifying_contract } = members(file.domain, 'chain_id', 'verifying_contract');
+export async function verifyEvidence(file, trust) {
+  refuseUnless(Buffer.byteLength(file) <= BYTES_MAX, 'too long for evidence');
+  const read = evidenceFile(readJson(file));
+  refuseUnless(read.format === 'kedge.evidence' && read.version === 1n, 'another format or version');
+  const { chain_id: chainId, verifying_contract: contract } = read.domain;
   const { domain } = trust;
-  refuseUnless(chain_id === BigInt(domain.chain_id) && isAddressEqual(verifying_contract, domain.verifying_contract), 'another log');
-  const { fault, ...records } = file.evidence;
-  refuseUnless(Object.hasOwn(FAULTS, fault), 'no fault of that name');
+  refuseUnless(chainId === BigInt(domain.chain_id) && isAddressEqual(contract, domain.verifying_contract), 'another log');
+  const { fault, ...records } = read.evidence;
+  refuseUnless(typeof fault === 'string' && Object.hasOwn(FAULTS, fault), 'no fault of that name');
   const [names, contradict] = FAULTS[fault];
   refuseUnless(await contradict(new Judge(trust), members(records, ...names)), 'nothing contradicts');
   return fault;

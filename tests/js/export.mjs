@@ -2,6 +2,7 @@
 
 import { isAddressEqual } from 'viem';
 import * as p from './protocol.mjs';
+import { checkNextHeader } from './receipts.mjs';
 
 function ensure(holds, what) {
   if (!holds) throw new p.Refused(what);
@@ -41,7 +42,7 @@ export async function checkExport(text, trust) {
   for (const line of lines) {
     ensure(end === null, 'nothing follows the checkpoint');
     if (line.type === 'batch') {
-      await p.checkNextHeader(line.batch, line.leaves, 0, last?.batch.header ?? null, hashes, trust);
+      await checkNextHeader(line.batch, line.leaves, 0, last?.batch.header ?? null, hashes, trust);
       hashes.push(p.batchHash(line.batch.header));
       last = line;
     } else if (line.type === 'request') {

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { bytesToHex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import * as p from './protocol.mjs';
+import { checkBatchReceipt, checkReceipt } from './receipts.mjs';
 
 export class ServerError extends Error {
   constructor(status, envelope, headers) {
@@ -80,7 +81,7 @@ export class KedgeClient {
   async change(method, path, kind, target, payload, body = payload) {
     const { headers, contents } = await this.sign([{ kind, target, payload }]);
     const answer = await this.send(method, path, body, headers);
-    await p.checkReceipt(answer.body.receipt, this.trust, contents[0]);
+    await checkReceipt(answer.body.receipt, this.trust, contents[0]);
     return { ...answer.body, content: contents[0] };
   }
 
@@ -129,7 +130,7 @@ export class KedgeClient {
     });
     const { headers, contents } = await this.sign(actions, { atomic });
     const { body } = await this.send('POST', '/ebus/actions/batch', `{"actions":[${slices.join(',\n')}],"atomic":${atomic}}`, headers);
-    if (body.receipt !== null) await p.checkBatchReceipt(body.receipt, this.trust, contents);
+    if (body.receipt !== null) await checkBatchReceipt(body.receipt, this.trust, contents);
     return { ...body, contents };
   }
 }

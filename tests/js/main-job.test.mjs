@@ -8,6 +8,7 @@ import { KedgeClient, ServerError, readTrust } from './kedge-client.mjs';
 import { checkExport } from './export.mjs';
 import { admin, eventually, rpc, startSystem } from './harness.mjs';
 import * as p from './protocol.mjs';
+import { checkBatchReceipt, checkNextHeader, checkProofFile } from './receipts.mjs';
 
 const artifact = new URL('../../contracts/artifacts/KedgeAnchor.json', import.meta.url);
 const { abi } = JSON.parse(readFileSync(artifact, 'utf8'));
@@ -160,15 +161,15 @@ function changed(value, path, to) {
 
 test('a receipt with anything changed is refused', async () => {
   const contents = minted.contents;
-  await p.checkBatchReceipt(minted.receipt, trust, contents);
+  await checkBatchReceipt(minted.receipt, trust, contents);
   let count = 0;
   for (const [path, to] of mutations(minted.receipt)) {
     // Which of the request's actions an entry is decides its content; everything else is covered by hashes.
-    await assert.rejects(p.checkBatchReceipt(changed(minted.receipt, path, to), trust, contents), `${path.join('.')} = ${to}`);
+    await assert.rejects(checkBatchReceipt(changed(minted.receipt, path, to), trust, contents), `${path.join('.')} = ${to}`);
     count += 1;
   }
   assert.ok(count > 20);
-  await assert.rejects(p.checkBatchReceipt(minted.receipt, trust, [...contents].reverse()), p.Refused);
+  await assert.rejects(checkBatchReceipt(minted.receipt, trust, [...contents].reverse()), p.Refused);
 });
 
 /** The arguments of the contract's verifyAction. */
@@ -182,7 +183,7 @@ test('anchored: the proof file holds offline and on the chain, and no changed on
   const object = p.madeId('obj', minted.contents[0], 0);
   const actionId = p.idText('act', minted.contents[0]);
   const early = (await ann.get(`/ebus/actions/${actionId}/proof`)).body;
-  assert.deepEqual(await p.checkProofFile(early, trust), { anchored: false, authorship: false });
+  assert.deepEqual(await checkProofFile(early, trust), { anchored: false, authorship: false });
 
   const command = await admin(system.socketPath, 'anchor_now');
   assert.equal(command.ok, true, JSON.stringify(command));
@@ -191,7 +192,7 @@ test('anchored: the proof file holds offline and on the chain, and no changed on
     const { body } = await ann.get(`/ebus/actions/${actionId}/proof?form=authorship`);
     return body.anchor === null ? null : body;
   });
-  assert.deepEqual(await p.checkProofFile(proof, trust), { anchored: true, authorship: true });
+  assert.deepEqual(await checkProofFile(proof, trust), { anchored: true, authorship: true });
   assert.equal(proof.action.target, template.id);
   assert.equal(proof.action.payload, '{ "properties" :{"seat": "Ä0 \\u0001", "n": 1.0} }');
   assert.equal(p.madeId('obj', proof.leaf.content, 0), object);
@@ -210,7 +211,7 @@ test('anchored: the proof file holds offline and on the chain, and no changed on
   let count = 0;
   for (const [path, to] of mutations(proof)) {
     if (told.includes(path.join('.'))) continue;
-    await assert.rejects(p.checkProofFile(changed(proof, path, to), trust), `${path.join('.')} = ${to}`);
+    await assert.rejects(checkProofFile(changed(proof, path, to), trust), `${path.join('.')} = ${to}`);
     count += 1;
   }
   assert.ok(count > 30);
@@ -241,7 +242,7 @@ test('the whole log can be followed from its public parts', async () => {
       sealed_at_ms: item.sealed_at_ms,
     };
     const { leaves } = (await ann.get(`/batches/${item.number}/leaves`)).body;
-    await p.checkNextHeader({ header, signature: item.signature }, leaves, 0, previous, hashes, trust);
+    await checkNextHeader({ header, signature: item.signature }, leaves, 0, previous, hashes, trust);
     assert.equal(p.idText('bat', p.batchHash(header)), item.id);
     hashes.push(p.batchHash(header));
     previous = header;

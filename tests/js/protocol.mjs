@@ -2,16 +2,12 @@
 // the server or with the Rust client. Verifiers throw a Refused with the reason; what they return, they have checked.
 
 import { bytesToHex, concat, hashStruct, hashTypedData, hexToBytes, isAddressEqual, keccak256, numberToHex, pad, recoverAddress, sha256, stringToBytes } from 'viem';
+import { Refused, refuseUnless } from './reading.mjs';
 
-export class Refused extends Error {}
-
-function refuseUnless(holds, why) {
-  if (!holds) throw new Refused(why);
-}
+export { Refused };
 
 export const ZERO = `0x${'00'.repeat(32)}`;
 export const EMPTY = keccak256('0x');
-const ACTIONS_MAX = 500;
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 const u16 = (n) => numberToHex(n, { size: 2 });
@@ -72,7 +68,7 @@ export const actionHash = (action) => structHash('Action', action);
 
 /** The kept form of a signature (v 27 or 28); refuses every form that is not allowed. */
 export function keptSignature(signature) {
-  refuseUnless(/^0x[0-9a-fA-F]{130}$/.test(signature), 'a signature is 65 bytes');
+  refuseUnless(typeof signature === 'string' && /^0x[0-9a-fA-F]{130}$/.test(signature), 'a signature is 65 bytes');
   const bytes = hexToBytes(signature);
   if (bytes[64] < 2) bytes[64] += 27;
   refuseUnless(bytes[64] === 27 || bytes[64] === 28, 'v is 0, 1, 27 or 28');
@@ -89,7 +85,7 @@ export async function recoverSigner(digest, signature) {
   }
 }
 
-async function checkSigner(digest, signature, expected, what) {
+export async function checkSigner(digest, signature, expected, what) {
   const found = await recoverSigner(digest, signature);
   refuseUnless(isAddressEqual(found, expected), `${what} was signed by ${found}, not by ${expected}`);
 }
@@ -211,30 +207,7 @@ export function checkConsistency(from, to, first, second, proof) {
   refuseUnless(a === first && b === second, 'the proof leads to other roots');
 }
 
-// The JSON forms
-
-function checkShape(value, what, members) {
-  refuseUnless(value !== null && typeof value === 'object' && !Array.isArray(value), `${what} is no object`);
-  const found = Object.keys(value).sort().join();
-  refuseUnless(found === [...members].sort().join(), `${what} has the members ${found}`);
-}
-
-function checkNumbers(value, what, members) {
-  for (const member of members) refuseUnless(Number.isSafeInteger(value[member]) && value[member] >= 0, `${what}: ${member} is no number that can be read here`);
-}
-
-const isWord = (value) => typeof value === 'string' && /^0x[0-9a-f]{64}$/.test(value);
-
-function checkWords(value, what, members) {
-  for (const member of members) refuseUnless(isWord(value[member]), `${what}: ${member} is no word`);
-}
-
-function checkWordList(list, what) {
-  refuseUnless(Array.isArray(list) && list.every(isWord), `${what} is no list of words`);
-}
-
-const HEADER_NUMBERS = ['number', 'first_sequence', 'count', 'sealed_at_ms'];
-const HEADER_WORDS = ['previous_head', 'head', 'root', 'history', 'state'];
+// Messages and digests of the JSON forms
 
 export const headerMessage = (header) => ({
   number: BigInt(header.number),
@@ -259,89 +232,6 @@ export const checkpointMessage = (checkpoint) => ({
   issuedAt: BigInt(checkpoint.issued_at_ms),
 });
 
-function checkDomain(found, domain) {
-  checkShape(found, 'domain', ['chain_id', 'verifying_contract']);
-  refuseUnless(BigInt(found.chain_id) === domain.chainId && isAddressEqual(found.verifying_contract, domain.verifyingContract), 'another log: the domain is not the expected one');
-}
-
-async function checkHeader(batch, trust) {
-  checkShape(batch, 'batch', ['header', 'signature']);
-  const { header, signature } = batch;
-  checkShape(header, 'header', [...HEADER_NUMBERS, ...HEADER_WORDS]);
-  checkNumbers(header, 'header', HEADER_NUMBERS);
-  checkWords(header, 'header', HEADER_WORDS);
-  refuseUnless(header.count >= 1 && header.count <= ACTIONS_MAX, 'a batch holds 1 to 500 actions');
-  await checkSigner(digestOf(trust.domain, 'Batch', headerMessage(header)), signature, trust.sequencer, 'the header');
-}
-
-function checkPlace(header, { sequence, timestamp_ms, leaf_index }) {
-  refuseUnless(leaf_index < header.count && sequence === header.first_sequence + leaf_index, 'sequence and leaf index do not fit the header');
-  refuseUnless(timestamp_ms <= header.sealed_at_ms, 'the action is later than its batch');
-}
-
-const LEAF_NUMBERS = ['sequence', 'timestamp_ms'];
-const LEAF_WORDS = ['content', 'previous_integrity', 'integrity'];
-
-function checkLeaf(leaf) {
-  checkShape(leaf, 'leaf', [...LEAF_NUMBERS, ...LEAF_WORDS]);
-  checkNumbers(leaf, 'leaf', LEAF_NUMBERS);
-  checkWords(leaf, 'leaf', LEAF_WORDS);
-  refuseUnless(nextIntegrity(leaf.previous_integrity, leaf.content) === leaf.integrity, 'the integrity does not follow');
-  return leafOf(leaf);
-}
-
-/** Checks a receipt of one action; `trust` is {domain, sequencer}, `content` what the sender computed. */
-export async function checkReceipt(receipt, trust, content) {
-  checkShape(receipt, 'receipt', ['version', 'domain', 'leaf', 'leaf_index', 'path', 'batch']);
-  refuseUnless(receipt.version === 1, 'an unknown version');
-  checkDomain(receipt.domain, trust.domain);
-  checkNumbers(receipt, 'receipt', ['leaf_index']);
-  checkWordList(receipt.path, 'path');
-  await checkHeader(receipt.batch, trust);
-  const leaf = checkLeaf(receipt.leaf);
-  checkPlace(receipt.batch.header, { ...receipt.leaf, leaf_index: receipt.leaf_index });
-  checkInclusion(receipt.batch.header.root, receipt.batch.header.count, [receipt.leaf_index], [leaf], receipt.path);
-  refuseUnless(receipt.leaf.content === content, 'the receipt is of another action');
-}
-
-const ENTRY_NUMBERS = ['index', 'sequence', 'timestamp_ms', 'leaf_index'];
-
-/** Checks the receipt of a request of many actions; `contents` are those of all its actions. */
-export async function checkBatchReceipt(receipt, trust, contents) {
-  checkShape(receipt, 'receipt', ['version', 'domain', 'batch', 'actions', 'proof']);
-  refuseUnless(receipt.version === 1, 'an unknown version');
-  checkDomain(receipt.domain, trust.domain);
-  checkWordList(receipt.proof, 'proof');
-  await checkHeader(receipt.batch, trust);
-  refuseUnless(Array.isArray(receipt.actions), 'actions is no list');
-  const leaves = receipt.actions.map((entry, i) => {
-    checkShape(entry, 'entry', [...ENTRY_NUMBERS, 'previous_integrity']);
-    checkNumbers(entry, 'entry', ENTRY_NUMBERS);
-    checkWords(entry, 'entry', ['previous_integrity']);
-    refuseUnless(i === 0 || receipt.actions[i - 1].index < entry.index, 'entries stand in request order');
-    refuseUnless(entry.index < contents.length, 'the request has no such action');
-    checkPlace(receipt.batch.header, entry);
-    const content = contents[entry.index];
-    return leafOf({ ...entry, content, integrity: nextIntegrity(entry.previous_integrity, content) });
-  });
-  const indices = receipt.actions.map((entry) => entry.leaf_index);
-  checkInclusion(receipt.batch.header.root, receipt.batch.header.count, indices, leaves, receipt.proof);
-}
-
-async function checkAnchor(anchor, batch, trust) {
-  checkShape(anchor, 'anchor', ['checkpoint', 'path', 'contract', 'transaction_hash', 'block_number']);
-  checkShape(anchor.checkpoint, 'checkpoint', ['checkpoint', 'signature']);
-  checkWordList(anchor.path, 'path');
-  const { checkpoint, signature } = anchor.checkpoint;
-  checkShape(checkpoint, 'checkpoint', ['batches', 'sequence', 'head', 'history', 'state', 'issued_at_ms']);
-  checkNumbers(checkpoint, 'checkpoint', ['batches', 'sequence', 'issued_at_ms']);
-  checkWords(checkpoint, 'checkpoint', ['head', 'history', 'state']);
-  await checkSigner(digestOf(trust.domain, 'Checkpoint', checkpointMessage(checkpoint)), signature, trust.sequencer, 'the checkpoint');
-  const { header } = batch;
-  refuseUnless(header.number < checkpoint.batches && header.first_sequence + header.count - 1 <= checkpoint.sequence, 'the checkpoint does not cover the batch');
-  checkInclusion(checkpoint.history, checkpoint.batches, [header.number], [logLeaf(batchHash(header))], anchor.path);
-}
-
 /** A request's digest from action hashes alone: typed data needs the texts of all actions, which are not always shown. */
 export function requestDigest(domain, { signer, nonce, deadline, atomic }, hashes) {
   const typehash = textHash(
@@ -350,59 +240,4 @@ export function requestDigest(domain, { signer, nonce, deadline, atomic }, hashe
   const word = (number) => numberToHex(number, { size: 32 });
   const requestHash = join(typehash, pad(signer, { size: 32 }).toLowerCase(), word(BigInt(nonce)), word(deadline), word(atomic ? 1 : 0), join(...hashes));
   return join('0x1901', separator(domain), requestHash);
-}
-
-async function checkAuthorship(authorship, proof, trust) {
-  checkShape(authorship, 'authorship', ['signature', 'nonce', 'deadline', 'atomic', 'index', 'salt', 'action_hashes']);
-  checkNumbers(authorship, 'authorship', ['deadline', 'index']);
-  checkWords(authorship, 'authorship', ['salt']);
-  checkWordList(authorship.action_hashes, 'action_hashes');
-  const { action, leaf } = proof;
-  const { signature, nonce, deadline, atomic, index, salt, action_hashes: hashes } = authorship;
-  refuseUnless(hashes.length <= ACTIONS_MAX, 'a request holds at most 500 actions');
-  refuseUnless(hashes[index] === actionHash({ kind: action.kind, target: action.target, payload: action.payload, salt }), 'the action is not at its index');
-  refuseUnless(authorityOf(signature, salt) === action.authority, 'the authority is not made from this signature');
-  const digest = requestDigest(trust.domain, { signer: action.signer, nonce, deadline, atomic }, hashes);
-  await checkSigner(digest, signature, action.signer, 'the request');
-  refuseUnless(leaf.timestamp_ms <= deadline * 1000, 'the action was placed after the deadline');
-}
-
-/** Checks a proof file offline and tells what it shows. */
-export async function checkProofFile(proof, trust) {
-  const members = ['version', 'domain', 'sequencer', 'action', 'leaf', 'inclusion', 'batch', 'anchor'];
-  checkShape(proof, 'proof', proof.authorship === undefined ? members : [...members, 'authorship']);
-  refuseUnless(proof.version === 1, 'an unknown version');
-  checkDomain(proof.domain, trust.domain);
-  checkShape(proof.action, 'action', ['kind', 'target', 'payload', 'signer', 'authority']);
-  refuseUnless(contentOf(proof.action) === proof.leaf.content, 'the words are not those of the content');
-  checkShape(proof.inclusion, 'inclusion', ['leaf_index', 'path']);
-  checkNumbers(proof.inclusion, 'inclusion', ['leaf_index']);
-  checkWordList(proof.inclusion.path, 'path');
-  await checkHeader(proof.batch, trust);
-  const leaf = checkLeaf(proof.leaf);
-  checkPlace(proof.batch.header, { ...proof.leaf, leaf_index: proof.inclusion.leaf_index });
-  checkInclusion(proof.batch.header.root, proof.batch.header.count, [proof.inclusion.leaf_index], [leaf], proof.inclusion.path);
-  if (proof.anchor !== null) await checkAnchor(proof.anchor, proof.batch, trust);
-  if (proof.authorship !== undefined) await checkAuthorship(proof.authorship, proof, trust);
-  return { anchored: proof.anchor !== null, authorship: proof.authorship !== undefined };
-}
-
-/**
- * A follower's check of the header after `previous` (null before batch 0), given its leaves and the hashes before it.
- * `lastTime` is the time of its last leaf, for those who know it.
- */
-export async function checkNextHeader(batch, leaves, lastTime, previous, hashesBefore, trust) {
-  await checkHeader(batch, trust);
-  const { header } = batch;
-  const before = previous ?? { number: -1, first_sequence: 1, count: 0, head: separator(trust.domain), sealed_at_ms: 0 };
-  refuseUnless(header.number === before.number + 1, 'numbers rise by one');
-  refuseUnless(header.first_sequence === before.first_sequence + before.count, 'sequences have no gap');
-  refuseUnless(header.previous_head === before.head, 'heads join');
-  refuseUnless(header.sealed_at_ms >= before.sealed_at_ms, 'time does not fall');
-  refuseUnless(lastTime <= header.sealed_at_ms, 'no leaf is later than the batch');
-  refuseUnless(header.history === rootOf(hashesBefore.map(logLeaf)), 'the history is the root over the batches before');
-  refuseUnless(header.state === ZERO, 'state is not built');
-  refuseUnless(leaves.length === header.count, 'as many leaves as the header counts');
-  refuseUnless(rootOf(leaves) === header.root, 'the leaves lead to the root');
-  refuseUnless(leaves.reduce(nextHead, header.previous_head) === header.head, 'the leaves lead to the head');
 }

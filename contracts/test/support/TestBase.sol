@@ -29,6 +29,9 @@ interface Vm {
     function lastCallGas() external view returns (Gas memory);
     function snapshotValue(string calldata group, string calldata name, uint256 value) external;
     function readFile(string calldata path) external view returns (string memory);
+    function readLine(string calldata path) external view returns (string memory);
+    function snapshotState() external returns (uint256);
+    function revertToState(uint256 id) external returns (bool);
     function toString(uint256 value) external pure returns (string memory);
     function keyExistsJson(string calldata json, string calldata key) external view returns (bool);
     function parseJsonKeys(string calldata json, string calldata key) external pure returns (string[] memory);

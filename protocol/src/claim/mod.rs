@@ -10,7 +10,7 @@ use crate::batch::SignedBatch;
 use crate::chain::Leaf;
 use crate::eip712::Domain;
 use crate::hash::{keccak, sha256};
-use crate::json::{Object, object, optional_object};
+use crate::json::{Object, object, object_or_absent, object_or_null, value_or_absent};
 use crate::limits::CLAIM_BYTES_MAX;
 use crate::proof::{AnchorProof, BatchPath, ProofFileError};
 use crate::receipt::ReceiptError;
@@ -103,7 +103,11 @@ pub struct DisclosedText {
     /// keccak256 of the text.
     pub hash: Hash,
     /// The text, where the claimant shows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "value_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub text: Option<String>,
 }
 
@@ -114,26 +118,30 @@ pub struct Disclosed {
     /// What was done.
     #[serde(
         default,
-        deserialize_with = "optional_object",
+        deserialize_with = "object_or_absent",
         skip_serializing_if = "Option::is_none"
     )]
     pub kind: Option<DisclosedText>,
     /// To what.
     #[serde(
         default,
-        deserialize_with = "optional_object",
+        deserialize_with = "object_or_absent",
         skip_serializing_if = "Option::is_none"
     )]
     pub target: Option<DisclosedText>,
     /// How.
     #[serde(
         default,
-        deserialize_with = "optional_object",
+        deserialize_with = "object_or_absent",
         skip_serializing_if = "Option::is_none"
     )]
     pub payload: Option<DisclosedText>,
     /// By whom.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "value_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub signer: Option<Address>,
 }
 
@@ -212,7 +220,7 @@ pub struct ClaimFile {
     #[serde(deserialize_with = "object")]
     pub batch: SignedBatch,
     /// The anchor; null where the action was not anchored when the claim was made.
-    #[serde(default, deserialize_with = "optional_object")]
+    #[serde(deserialize_with = "object_or_null")]
     pub anchor: Option<AnchorProof>,
     /// What the proof is bound to.
     #[serde(deserialize_with = "object")]
@@ -338,12 +346,7 @@ impl ClaimFile {
         match &self.anchor {
             None => Ok(()),
             Some(anchor) => anchor
-                .verify(
-                    &self.batch.header,
-                    self.leaf.sequence,
-                    &self.domain,
-                    sequencer,
-                )
+                .verify(&self.batch.header, &self.domain, sequencer)
                 .map_err(ClaimFileError::Anchor),
         }
     }

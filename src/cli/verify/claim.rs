@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use kedge_protocol::json::Object;
 use kedge_protocol::time::rfc3339;
 use kedge_protocol::{Id, Prefix};
 use kedge_prover::claim::{ClaimFile, ClaimShown, DisclosedText, verify};
@@ -48,7 +49,7 @@ impl KeyArgs {
 }
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let claim: ClaimFile = parse(&read(&args.file)?, "a claim file")?;
+    let Object(claim) = parse(&read(&args.file)?, "a claim file")?;
     let rows = check(&claim, &args.key.read()?, &args.trust.resolve().await?).await?;
     report(&rows, args.json)
 }

@@ -12,11 +12,13 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::At;
+use kedge_protocol::json::Object;
 use kedge_protocol::proof::{AnchorProof, ProofFile, Shown};
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
 use kedge_protocol::time::rfc3339;
 use kedge_protocol::{Hash, Id, Prefix};
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::output::{Failure, columns, print, print_json};
@@ -86,7 +88,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
             report(&rows, json)
         }
         Command::Proof { file, trust, json } => {
-            let proof: ProofFile = parse(&read(&file)?, "a proof file")?;
+            let Object(proof) = parse(&read(&file)?, "a proof file")?;
             let rows = check_proof(&proof, &trust.resolve().await?).await?;
             report(&rows, json)
         }
@@ -133,20 +135,33 @@ pub(super) fn read(file: &Path) -> Result<String, Failure> {
     read.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }
 
-pub(super) fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Failure> {
+pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str, what: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::refused(format!("not {what}: {error}")))
 }
 
+/// An answer of the server that has a receipt; or a receipt, which has no such member.
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    receipt: Option<&'a RawValue>,
+}
+
+/// A receipt of a request of many actions has this member, a receipt of one action lacks it.
+#[derive(Deserialize)]
+struct Many<'a> {
+    #[serde(borrow)]
+    actions: Option<&'a RawValue>,
+}
+
 async fn check_receipt(text: &str, contents: &[Hash], trust: &Trust) -> Result<Rows, Failure> {
-    let value: Value = parse(text, "JSON")?;
-    let value = value.get("receipt").cloned().unwrap_or(value);
-    if value.get("actions").is_some() {
-        let receipt: BatchReceipt = serde_json::from_value(value)
-            .map_err(|error| Failure::refused(format!("not a receipt: {error}")))?;
+    let Object(answer): Object<Answer> = parse(text, "a receipt")?;
+    let text = answer.receipt.map_or(text, RawValue::get);
+    let Object(many): Object<Many> = parse(text, "a receipt")?;
+    if many.actions.is_some() {
+        let Object(receipt) = parse(text, "a receipt")?;
         return check_batch_receipt(&receipt, contents, trust).await;
     }
-    let receipt: Receipt = serde_json::from_value(value)
-        .map_err(|error| Failure::refused(format!("not a receipt: {error}")))?;
+    let Object(receipt): Object<Receipt> = parse(text, "a receipt")?;
     let number = receipt.batch.header.number;
     let (domain, sequencer) = trust.of(receipt.domain, number).await?;
     receipt

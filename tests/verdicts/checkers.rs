@@ -1,0 +1,178 @@
+//! Two of the checkers: the library, and the command line as a process.
+
+use std::process::{Command, Output};
+
+use kedge_protocol::Hash;
+use kedge_protocol::json::Object;
+use kedge_protocol::proof::{ProofFile, ProofFileError};
+use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptError};
+use kedge_prover::claim::{self, ClaimError, ClaimFile, ClaimFileError};
+use kedge_prover::keys;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::kept;
+use super::log::Log;
+use super::table::{Kind, Row};
+
+/// The names of checks, as the table has them.
+fn of_receipt(error: &ReceiptError) -> &'static str {
+    match error {
+        ReceiptError::Version(_) => "version",
+        ReceiptError::OtherDomain => "domain",
+        ReceiptError::Signature(_) | ReceiptError::OtherSequencer { .. } => "signature",
+        ReceiptError::Count(_) => "count",
+        ReceiptError::Place { .. } => "place",
+        ReceiptError::Time => "time",
+        ReceiptError::Integrity => "integrity",
+        ReceiptError::Content => "content",
+        ReceiptError::Path(_) => "path",
+        ReceiptError::ActionCount { .. } => "actions",
+        ReceiptError::Order => "order",
+    }
+}
+
+fn of_proof(error: &ProofFileError) -> &'static str {
+    match error {
+        ProofFileError::Version(_) => "version",
+        ProofFileError::OtherDomain => "domain",
+        ProofFileError::Content => "content",
+        ProofFileError::Receipt(error) => of_receipt(error),
+        ProofFileError::History(_)
+        | ProofFileError::Checkpoint(_)
+        | ProofFileError::OtherSequencer { .. }
+        | ProofFileError::NotCovered => "anchor",
+        ProofFileError::Authorship(_) => "authorship",
+    }
+}
+
+fn of_claim(error: &ClaimError) -> &'static str {
+    match error {
+        ClaimError::File(ClaimFileError::Format(_)) => "format",
+        ClaimError::File(ClaimFileError::Version(_)) => "version",
+        ClaimError::File(ClaimFileError::OtherDomain) => "domain",
+        ClaimError::File(ClaimFileError::OtherKey { .. }) => "key",
+        ClaimError::File(ClaimFileError::Text(_)) => "text",
+        ClaimError::File(ClaimFileError::Input(_)) => "inputs",
+        ClaimError::File(ClaimFileError::Receipt(error)) => of_receipt(error),
+        ClaimError::File(ClaimFileError::Anchor(_)) => "anchor",
+        ClaimError::Point(_) | ClaimError::ProofRefused => "proof",
+    }
+}
+
+fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, &'static str> {
+    let read: Result<Object<T>, _> = serde_json::from_str(text);
+    read.map(|Object(file)| file).map_err(|error| {
+        // A signature that is none is found by its reader.
+        let told = error.to_string();
+        let of_signature = ["a signature ", "the signature ", "the signature's "];
+        if of_signature.iter().any(|words| told.contains(words)) {
+            "signature"
+        } else {
+            "form"
+        }
+    })
+}
+
+/// The contents of the actions that a receipt names, as far as they were sent.
+fn contents_of(receipt: &BatchReceipt, sent: &[Hash]) -> Vec<Hash> {
+    let actions = receipt.actions.iter();
+    actions
+        .filter_map(|action| sent.get(action.index as usize).copied())
+        .collect()
+}
+
+fn library(row: &Row, log: &Log) -> Result<(), &'static str> {
+    let (domain, sequencer) = (log.domain(), log.sequencer());
+    match row.kind {
+        Kind::Receipt => {
+            let file: Receipt = parsed(row.text())?;
+            let held = file.verify(&domain, &sequencer);
+            held.map_err(|error| of_receipt(&error))?;
+            let same = row.contents == [file.leaf.content];
+            if same { Ok(()) } else { Err("content") }
+        }
+        Kind::Receipts => {
+            let file: BatchReceipt = parsed(row.text())?;
+            let contents = contents_of(&file, &row.contents);
+            let held = file.verify(&domain, &sequencer, &contents);
+            held.map_err(|error| of_receipt(&error))
+        }
+        Kind::Proof => {
+            let file: ProofFile = parsed(row.text())?;
+            let held = file.verify(&domain, &sequencer);
+            held.map(drop).map_err(|error| of_proof(&error))
+        }
+        Kind::Claim => {
+            let file: ClaimFile = parsed(row.text())?;
+            let held = claim::verify(&file, &domain, &sequencer, keys::dev_insecure());
+            held.map(drop).map_err(|error| of_claim(&error))
+        }
+    }
+}
+
+#[test]
+fn the_library_comes_to_every_verdict() {
+    let log = Log::read();
+    let mut wrong = Vec::new();
+    for row in kept() {
+        let verdict = library(&row, &log).err();
+        if verdict != row.refused.as_deref() {
+            wrong.push(format!("{}: {verdict:?}", row.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// As a user would ask who has the file, and knows the log and its sequencer.
+fn command_line(row: &Row, log: &Log, file: &std::path::Path) -> Output {
+    std::fs::write(file, row.text()).unwrap();
+    let domain = log.domain();
+    let what = match row.kind {
+        Kind::Receipt | Kind::Receipts => "receipt",
+        Kind::Proof => "proof",
+        Kind::Claim => "claim",
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
+    command.args(["verify", what, "--json"]).arg(file).args([
+        "--domain",
+        &format!("{}:{}", domain.chain_id, domain.verifying_contract),
+        "--sequencer",
+        &log.sequencer().to_string(),
+    ]);
+    if row.kind == Kind::Claim {
+        command.arg("--dev-insecure");
+    }
+    let contents = match parsed::<BatchReceipt>(row.text()) {
+        Ok(receipt) if row.kind == Kind::Receipts => contents_of(&receipt, &row.contents),
+        _ => row.contents.clone(),
+    };
+    for content in contents {
+        command.arg("--content").arg(content.to_string());
+    }
+    command.output().unwrap()
+}
+
+#[test]
+fn the_command_line_comes_to_every_verdict() {
+    let log = Log::read();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file.json");
+    let mut wrong = Vec::new();
+    for row in kept() {
+        let output = command_line(&row, &log, &file);
+        let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let told = (output.status.code(), shown["valid"] == true);
+        let expected = match row.refused.as_deref() {
+            None => (Some(0), true),
+            // Contents for some of its actions alone are no way to call it.
+            Some("actions") => (Some(2), false),
+            Some(_) => (Some(1), false),
+        };
+        if told != expected {
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            wrong.push(format!("{}: {told:?} {error}", row.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -1,0 +1,404 @@
+//! The table: what a case is, how a good file becomes a spoiled one, and the text of it all.
+
+use kedge_protocol::Hash;
+use kedge_protocol::chain::Leaf;
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::receipt::{BatchReceipt, Receipt};
+use kedge_prover::claim::ClaimFile;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::calls::Call;
+use super::log::Log;
+
+/// What a file is.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// The receipt of one action.
+    Receipt,
+    /// The receipt of all actions of a request.
+    Receipts,
+    Proof,
+    Claim,
+}
+
+/// A case, as it stands in the table.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) valid: bool,
+    /// The check that refuses it; null for a valid one.
+    pub(crate) refused: Option<String>,
+    pub(crate) contract: Option<Call>,
+    /// Of a receipt: the contents of all actions that were sent.
+    pub(crate) contents: Vec<Hash>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<Box<RawValue>>,
+    /// The file where it is no JSON, or where its spelling is the point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl Row {
+    /// The file's text.
+    pub(crate) fn text(&self) -> &str {
+        let text = self.text.as_deref();
+        text.or_else(|| self.file.as_deref().map(RawValue::get))
+            .unwrap()
+    }
+}
+
+/// A good file, and what is needed to ask the contract about it.
+#[derive(Clone)]
+pub(crate) struct Good {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) file: Value,
+    pub(crate) contents: Vec<Hash>,
+    /// Of a receipt: the batches of a checkpoint that covers it, and the path to its history.
+    pub(crate) covered: Option<(u64, Vec<Hash>)>,
+}
+
+fn read<T: DeserializeOwned>(file: &Value) -> Option<T> {
+    serde_json::from_value(file.clone()).ok()
+}
+
+impl Good {
+    /// What the contract is asked about the file, as it is now.
+    fn ask(&self, file: &Value) -> Option<Call> {
+        match self.kind {
+            Kind::Receipt => {
+                let (batches, path) = self.covered.as_ref()?;
+                let file: Receipt = read(file)?;
+                let leaf = Leaf {
+                    sequence: file.leaf.sequence,
+                    timestamp_ms: file.leaf.timestamp_ms,
+                    content: file.leaf.content,
+                    integrity: file.leaf.integrity,
+                };
+                let paths = [&file.path[..], path];
+                Some(Call::verify_action(
+                    *batches,
+                    &file.batch.header,
+                    &leaf,
+                    paths,
+                ))
+            }
+            Kind::Receipts => {
+                let (batches, path) = self.covered.as_ref()?;
+                let file: BatchReceipt = read(file)?;
+                Some(Call::verify_batch(*batches, &file.batch.header, path))
+            }
+            Kind::Proof => {
+                let file: ProofFile = read(file)?;
+                let anchor = file.anchor.as_ref()?;
+                let leaf = Leaf {
+                    sequence: file.leaf.sequence,
+                    timestamp_ms: file.leaf.timestamp_ms,
+                    content: file.leaf.content,
+                    integrity: file.leaf.integrity,
+                };
+                let batches = anchor.checkpoint.checkpoint.batches;
+                let paths = [&file.inclusion.path[..], &anchor.path];
+                let call = Call::verify_action(batches, &file.batch.header, &leaf, paths);
+                Some(call.opened(&file.action, leaf.content))
+            }
+            Kind::Claim => Call::resolve(&read::<ClaimFile>(file)?),
+        }
+    }
+}
+
+/// Another value of the same kind: one more, or a last digit turned.
+pub(crate) fn turned(value: &Value) -> Value {
+    if let Some(number) = value.as_u64() {
+        return json!(number + 1);
+    }
+    let mut text = value.as_str().unwrap().to_owned();
+    let last = if text.pop() == Some('0') { '1' } else { '0' };
+    text.push(last);
+    json!(text)
+}
+
+/// The members of a header.
+const HEADER: [&str; 9] = [
+    "number",
+    "first_sequence",
+    "count",
+    "previous_head",
+    "head",
+    "root",
+    "history",
+    "state",
+    "sealed_at_ms",
+];
+
+/// Where the cases come together.
+pub(crate) struct Maker {
+    pub(crate) log: Log,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Maker {
+    fn push(&mut self, good: &Good, name: &str, refused: Option<&str>, call: Option<Call>) {
+        assert!(self.rows.iter().all(|row| row.name != name), "twice {name}");
+        self.rows.push(Row {
+            name: name.to_owned(),
+            kind: good.kind,
+            valid: refused.is_none(),
+            refused: refused.map(str::to_owned),
+            contract: call,
+            contents: good.contents.clone(),
+            file: None,
+            text: None,
+        });
+    }
+
+    fn push_file(
+        &mut self,
+        good: &Good,
+        name: &str,
+        refused: Option<&str>,
+        contract: Option<Call>,
+        file: &Value,
+    ) {
+        self.push(good, name, refused, contract);
+        let row = self.rows.last_mut().unwrap();
+        row.file = Some(to_raw_value(file).unwrap());
+    }
+
+    /// A file that every party takes.
+    pub(crate) fn good(&mut self, good: &Good) {
+        let call = good.ask(&good.file);
+        self.push_file(good, &good.name, None, call, &good.file);
+    }
+
+    /// A good file in which something does not count.
+    pub(crate) fn varied(&mut self, good: &Good, what: &str, edit: impl FnOnce(&mut Value)) {
+        let mut file = good.file.clone();
+        edit(&mut file);
+        assert!(file != good.file, "{what}");
+        let name = format!("{}: {what}", good.name);
+        self.push_file(good, &name, None, good.ask(&file), &file);
+    }
+
+    /// A spoiled file, the check that refuses it, and the contract's error, empty where the contract is
+    /// not told what was spoiled.
+    pub(crate) fn spoiled(
+        &mut self,
+        good: &Good,
+        what: &str,
+        [refused, contract]: [&'static str; 2],
+        edit: impl FnOnce(&mut Value),
+    ) {
+        let mut file = good.file.clone();
+        edit(&mut file);
+        assert!(file != good.file, "{what}");
+        let name = format!("{}: {what}", good.name);
+        let asked = good.ask(&file);
+        let call = asked.filter(|asked| good.ask(&good.file).as_ref() != Some(asked));
+        let call = call.map(|call| Call {
+            refused: Some(contract.to_owned()),
+            ..call
+        });
+        assert_eq!(call.is_none(), contract.is_empty(), "{name}");
+        self.push_file(good, &name, Some(refused), call, &file);
+    }
+
+    /// One member turned; the name is the member's place.
+    pub(crate) fn turned(&mut self, good: &Good, pointer: &str, why: [&'static str; 2]) {
+        let what = format!("{} turned", pointer[1..].replace('/', "."));
+        self.spoiled(good, &what, why, |file| {
+            let value = file.pointer_mut(pointer).unwrap();
+            *value = turned(value);
+        });
+    }
+
+    /// Every member of the header turned: nobody signed that, and no history holds it.
+    pub(crate) fn headers_turned(&mut self, good: &Good, contract: &'static str) {
+        for member in HEADER {
+            self.turned(
+                good,
+                &format!("/batch/header/{member}"),
+                ["signature", contract],
+            );
+        }
+    }
+
+    /// Every way to spoil a list of hashes; the contract takes it as an argument or not at all.
+    pub(crate) fn paths_spoiled(&mut self, good: &Good, pointer: &str, why: [&'static str; 2]) {
+        self.turned(good, &format!("{pointer}/0"), why);
+        let name = pointer[1..].replace('/', ".");
+        let list = |file: &mut Value, edit: fn(&mut Vec<Value>)| {
+            edit(file.pointer_mut(pointer).unwrap().as_array_mut().unwrap());
+        };
+        self.spoiled(good, &format!("{name} shorter"), why, |file| {
+            list(file, |path| drop(path.pop()));
+        });
+        self.spoiled(good, &format!("{name} longer"), why, |file| {
+            list(file, |path| path.push(json!(Hash::ZERO)));
+        });
+        self.spoiled(good, &format!("{name} the other way round"), why, |file| {
+            list(file, |path| path.reverse());
+        });
+    }
+
+    /// Signatures that are none, and one by somebody else; the contract is not told signatures.
+    pub(crate) fn signatures_spoiled(&mut self, good: &Good, pointer: &str, refused: &'static str) {
+        let name = pointer[1..].replace('/', ".");
+        let bytes = |file: &Value| {
+            let text = file.pointer(pointer).unwrap().as_str().unwrap();
+            kedge_protocol::hash::from_hex::<65>(text).unwrap()
+        };
+        let [why_form, why] = [["signature", ""], [refused, ""]];
+        let written = |bytes: &[u8]| json!(kedge_protocol::hash::to_hex(bytes));
+        self.spoiled(good, &format!("{name} with a high s"), why_form, |file| {
+            let mut high = bytes(file);
+            negate_s(&mut high);
+            *file.pointer_mut(pointer).unwrap() = written(&high);
+        });
+        self.spoiled(good, &format!("{name} with another v"), why, |file| {
+            let mut other = bytes(file);
+            other[64] = 27 + 28 - other[64];
+            *file.pointer_mut(pointer).unwrap() = written(&other);
+        });
+        self.spoiled(good, &format!("{name} with a v of 29"), why_form, |file| {
+            let mut other = bytes(file);
+            other[64] = 29;
+            *file.pointer_mut(pointer).unwrap() = written(&other);
+        });
+        self.spoiled(good, &format!("{name} with no r"), why_form, |file| {
+            let mut other = bytes(file);
+            other[..32].fill(0);
+            *file.pointer_mut(pointer).unwrap() = written(&other);
+        });
+        self.spoiled(
+            good,
+            &format!("{name} of 64 bytes"),
+            ["signature", ""],
+            |file| {
+                let short = bytes(file);
+                *file.pointer_mut(pointer).unwrap() = written(&short[..64]);
+            },
+        );
+    }
+
+    /// A text: another spelling of a good file, or what no reader may take.
+    pub(crate) fn respelled(
+        &mut self,
+        good: &Good,
+        what: &str,
+        refused: Option<&'static str>,
+        edit: impl FnOnce(String) -> String,
+    ) {
+        let before = good.file.to_string();
+        let text = edit(before.clone());
+        assert!(text != before, "{what}");
+        let name = format!("{}: {what}", good.name);
+        self.push(good, &name, refused, None);
+        self.rows.last_mut().unwrap().text = Some(text);
+    }
+
+    /// Spellings that JSON readers differ in; `member` is a number of the file, `number` its value.
+    pub(crate) fn spellings(&mut self, good: &Good, member: &str, number: u64) {
+        let stands = format!("\"{member}\":{number}");
+        let form = Some("form");
+        for (what, other) in [
+            ("a number with a zero in front", format!("0{number}")),
+            ("a number with a fraction", format!("{number}.0")),
+            ("a number with an exponent", format!("{number}e0")),
+            ("a number with a sign", format!("-{number}")),
+            ("a number as a text", format!("\"{number}\"")),
+            ("a number twice", format!("{number},\"{member}\":{number}")),
+            ("a number of 65 bits", "18446744073709551616".to_owned()),
+        ] {
+            self.respelled(good, what, form, |text| {
+                text.replacen(&stands, &format!("\"{member}\":{other}"), 1)
+            });
+        }
+        self.respelled(good, "something behind", form, |text| text + " {}");
+        self.respelled(good, "cut off", form, |mut text| {
+            text.pop();
+            text
+        });
+        self.respelled(good, "in a list", form, |text| format!("[{text}]"));
+        self.respelled(good, "white space and escapes", None, |text| {
+            let version = "\"\\u0076ersion\" :\r\n\t 1";
+            format!("\n{} ", text.replacen("\"version\":1", version, 1))
+        });
+    }
+
+    /// Shapes that are not the format's, wherever they stand.
+    pub(crate) fn shapes_spoiled(&mut self, good: &Good) {
+        let form = ["form", ""];
+        for place in ["", "/domain", "/batch", "/batch/header"] {
+            let what = format!("a surplus member in {:?}", place.replace('/', " "));
+            self.spoiled(good, &what, form, |file| {
+                file.pointer_mut(place).unwrap()["surplus"] = json!(1);
+            });
+        }
+        self.spoiled(good, "no domain", form, |file| {
+            file.as_object_mut().unwrap().remove("domain");
+        });
+        self.spoiled(good, "a domain as a list", form, |file| {
+            let domain = &file["domain"];
+            file["domain"] = json!([domain["chain_id"], domain["verifying_contract"]]);
+        });
+        self.spoiled(good, "null for a header", form, |file| {
+            file["batch"]["header"] = Value::Null;
+        });
+        self.spoiled(good, "a word of 31 bytes", form, |file| {
+            file["batch"]["header"]["state"] = json!(format!("0x{}", "00".repeat(31)));
+        });
+        self.spoiled(good, "a word without 0x", form, |file| {
+            file["batch"]["header"]["state"] = json!("0".repeat(64));
+        });
+        self.spoiled(good, "an address with a wrong checksum", form, |file| {
+            let text = file["domain"]["verifying_contract"].as_str().unwrap();
+            file["domain"]["verifying_contract"] = json!(text.replacen("Fb", "fB", 1));
+        });
+        self.turned(good, "/domain/chain_id", ["domain", ""]);
+        self.spoiled(good, "another log's contract", ["domain", ""], |file| {
+            file["domain"]["verifying_contract"] = json!(kedge_protocol::Address([1; 20]));
+        });
+        self.turned(good, "/version", ["version", ""]);
+        self.varied(good, "addresses in one case", |file| {
+            let contract = &mut file["domain"]["verifying_contract"];
+            *contract = json!(contract.as_str().unwrap().to_lowercase());
+        });
+        self.varied(good, "words in capitals", |file| {
+            let root = &mut file["batch"]["header"]["root"];
+            *root = json!(
+                root.as_str()
+                    .unwrap()
+                    .to_uppercase()
+                    .replacen("0X", "0x", 1)
+            );
+        });
+        self.varied(good, "a signature with v of 0 or 1", |file| {
+            let signature = &mut file["batch"]["signature"];
+            let text = signature.as_str().unwrap();
+            let (start, v) = text.split_at(130);
+            *signature = json!(format!("{start}{}", if v == "1b" { "00" } else { "01" }));
+        });
+    }
+}
+
+/// s becomes its negative, and v fits again: the other form of a signature.
+fn negate_s(signature: &mut [u8; 65]) {
+    // The order of secp256k1.
+    let order = kedge_protocol::hash::from_hex::<32>(
+        "0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141",
+    )
+    .unwrap();
+    let mut borrow = 0;
+    for place in (0..32).rev() {
+        let difference = i16::from(order[place]) - i16::from(signature[32 + place]) - borrow;
+        borrow = i16::from(difference < 0);
+        signature[32 + place] = difference.rem_euclid(256).to_le_bytes()[0];
+    }
+    signature[64] = 27 + 28 - signature[64];
+}
