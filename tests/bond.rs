@@ -6,6 +6,7 @@
 mod support;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
 use kedge_chain::contract::AnchorContract;
@@ -29,7 +30,7 @@ use kedge_protocol::{Hash, Id};
 use serde_json::json;
 
 use support::anvil::{Anvil, CHAIN_ID};
-use support::bonded::{Bonded, TERMS};
+use support::bonded::{BOND_WEI, Bonded, TERMS};
 use support::server::Setup;
 use support::{Rng, connect, eventually, free_port, http, register, template};
 
@@ -39,6 +40,7 @@ const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 /// A server with a bond behind its log.
 struct Operated {
     bonded: Bonded,
+    rpc_url: String,
     setup: Setup,
     account: Account,
     template: Id,
@@ -122,6 +124,46 @@ impl Operated {
         (batches, path)
     }
 
+    /// A watchtower that can't reach the server demands leaves, as of a server that gives none. Those of
+    /// batches 0 and 1 were published before; those of the next one are given in time.
+    async fn answers_a_watchtower(&self, directory: &Path) {
+        let watch = || async {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"));
+            command
+                .args(["watch", "--once", "--report", "--patience-s", "0"])
+                .args(["--deposits-wei", &TERMS.case_deposit_wei.to_string()])
+                .args(["--url", &format!("http://127.0.0.1:{}", free_port())])
+                .args(["--rpc", &self.rpc_url])
+                .args(["--contract", &self.bonded.anchor.to_string()])
+                .args([Path::new("--data"), &directory.join("tower")])
+                .env("KEDGE_SIGNING_KEY", to_hex(&watcher().to_bytes()));
+            let mut output = tokio::task::spawn_blocking(move || command.output());
+            loop {
+                let pause = Duration::from_millis(100);
+                if let Ok(output) = tokio::time::timeout(pause, &mut output).await {
+                    let output = output.unwrap().unwrap();
+                    return String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+                }
+                self.bonded.pass(TERMS.reveal_delay_s / 4).await;
+            }
+        };
+        let case = leaves_case_id(2);
+        let said = watch().await;
+        assert!(said.contains("demanded the leaves of batch 2"), "{said}");
+        assert!(!said.contains("demanded the leaves of batch 3"), "{said}");
+        assert_ne!(self.bonded.state(case).await, CaseState::None);
+        self.answered(case).await;
+        let said = watch().await;
+        assert!(
+            said.contains("answered, or settled: the leaves of batch 2"),
+            "{said}"
+        );
+        let bond = self.bonded.bond.state().await.unwrap();
+        assert_eq!(bond.bond_wei, BOND_WEI);
+        let owed = self.bonded.bond.owed_wei(watcher().address()).await;
+        assert_eq!(owed.unwrap(), 0, "the deposit is the operator's");
+    }
+
     async fn transactions(&self, block: &str) -> u64 {
         let payer = insecure_development_keys()[1].address();
         let count = self
@@ -131,6 +173,11 @@ impl Operated {
         let digits = count.as_str().unwrap().trim_start_matches("0x");
         u64::from_str_radix(digits, 16).unwrap()
     }
+}
+
+/// Pays for the watchtower.
+fn watcher() -> SigningKey {
+    insecure_development_keys()[4].clone()
 }
 
 /// The headers of a server's whole log.
@@ -193,6 +240,7 @@ async fn the_server_answers_what_its_bond_asks() {
     let template = template(&account, "bonded").await;
     let log = Operated {
         bonded,
+        rpc_url: anvil.url(),
         setup,
         account,
         template,
@@ -271,6 +319,8 @@ async fn the_server_answers_what_its_bond_asks() {
     .await;
     log.bonded.block_time(1).await;
     log.answered(case).await;
+
+    log.answers_a_watchtower(directory.path()).await;
 
     // A header that the sequencer's key signed and this log does not hold: people have to look.
     let mut forged = log.proof(first).await.batch.header;
