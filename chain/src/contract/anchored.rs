@@ -77,32 +77,3 @@ pub fn decode_anchor_call(data: &[u8]) -> Option<SignedCheckpoint> {
         signature: Signature(signature.into_bytes()?.try_into().ok()?),
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use kedge_protocol::Hash;
-    use kedge_protocol::signature::SigningKey;
-
-    use super::*;
-    use crate::contract::{anchor_calldata, pause_calldata};
-
-    #[test]
-    fn a_call_is_read_as_it_was_written() {
-        let key = SigningKey::from_bytes(&[7; 32]).unwrap();
-        let signed = Checkpoint {
-            batches: 3,
-            sequence: 9,
-            head: Hash([3; 32]),
-            history: Hash([4; 32]),
-            state: Hash([5; 32]),
-            issued_at_ms: 6,
-        }
-        .sign(&Hash([9; 32]), &key);
-        let data = anchor_calldata(&signed, &[Hash([6; 32])]);
-        assert_eq!(decode_anchor_call(&data), Some(signed));
-        for cut in [0, 3, 4, data.len() / 2] {
-            assert_eq!(decode_anchor_call(&data[..cut]), None, "{cut}");
-        }
-        assert_eq!(decode_anchor_call(&pause_calldata()), None);
-    }
-}
