@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use kedge_chain::contract::{AnchorContract, AnchoredEvent};
 use kedge_chain::rpc::{At, RpcError};
 use kedge_protocol::Hash;
-use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use serde::{Deserialize, Serialize};
 
 use super::super::output::Failure;
@@ -30,6 +30,10 @@ pub(super) struct AnchoredLog {
     path: PathBuf,
     file: File,
     kept: BTreeMap<u64, Hash>,
+    /// Final, and not in the file yet.
+    unwritten: Vec<Final>,
+    /// What was read and not taken yet.
+    signed: Vec<SignedCheckpoint>,
     /// Taken in blocks that are not final yet.
     recent: BTreeMap<u64, AnchoredEvent>,
     /// The first block that was not read as a final one; `None` before the first round.
@@ -43,11 +47,14 @@ impl AnchoredLog {
         Ok(Self {
             file: append(&path)?,
             path,
-            next_block: kept.last().map(|last| last.block_number + 1),
+            // Its block may hold others that were not written any more.
+            next_block: kept.last().map(|last| last.block_number),
             kept: kept
                 .iter()
                 .map(|kept| (kept.batches, kept.history))
                 .collect(),
+            unwritten: Vec::new(),
+            signed: Vec::new(),
             recent: BTreeMap::new(),
         })
     }
@@ -59,13 +66,15 @@ impl AnchoredLog {
         self.kept.clone().into_iter().chain(recent).collect()
     }
 
-    /// Reads on; gives the checkpoints that were not seen before, as they were signed.
-    pub(super) async fn read(
-        &mut self,
-        contract: &AnchorContract,
-    ) -> Result<Vec<SignedCheckpoint>, Failure> {
+    /// The checkpoints that were read since the last call, as they were signed.
+    pub(super) fn take_signed(&mut self) -> Vec<SignedCheckpoint> {
+        std::mem::take(&mut self.signed)
+    }
+
+    /// Reads on.
+    pub(super) async fn read(&mut self, contract: &AnchorContract) -> Result<(), Failure> {
         let Some(head) = contract.rpc().block(At::Latest).await.map_err(refused)? else {
-            return Ok(Vec::new());
+            return Ok(());
         };
         let head = head.number.as_u64();
         let last_final = match contract.rpc().block(At::Finalized).await {
@@ -80,41 +89,46 @@ impl AnchoredLog {
         };
         let events = contract.anchored_events(from, head).await;
         let events = events.map_err(read_failure)?;
-        let mut signed = Vec::new();
         for event in &events {
-            let is_known = self.recent.get(&event.checkpoint.batches) == Some(event);
-            if !is_known {
+            let batches = event.checkpoint.batches;
+            let is_kept = self.kept.get(&batches) == Some(&event.checkpoint.history);
+            if !is_kept && self.recent.get(&batches) != Some(event) {
                 let found = contract.anchored_signature(event).await;
-                signed.extend(found.map_err(read_failure)?);
+                self.signed.extend(found.map_err(read_failure)?);
             }
         }
         let (settled, recent): (Vec<_>, Vec<_>) = events
             .into_iter()
             .partition(|event| event.block_number <= last_final);
         for event in settled {
-            self.keep(&event)?;
+            self.settle(&event);
         }
         self.recent = recent
             .into_iter()
             .map(|event| (event.checkpoint.batches, event))
             .collect();
         self.next_block = Some(from.max(last_final + 1));
-        Ok(signed)
-    }
-
-    fn keep(&mut self, event: &AnchoredEvent) -> Result<(), Failure> {
-        let kept = Final {
-            batches: event.checkpoint.batches,
-            history: event.checkpoint.history,
-            block_number: event.block_number,
-        };
-        write_line(&mut self.file, &kept)?;
-        self.kept.insert(kept.batches, kept.history);
         Ok(())
     }
 
-    /// Waits until what was kept is on disk.
-    pub(super) fn sync(&self) -> Result<(), Failure> {
+    fn settle(&mut self, event: &AnchoredEvent) {
+        let Checkpoint {
+            batches, history, ..
+        } = event.checkpoint;
+        if self.kept.insert(batches, history) != Some(history) {
+            self.unwritten.push(Final {
+                batches,
+                history,
+                block_number: event.block_number,
+            });
+        }
+    }
+
+    /// Writes what is final now. What was signed is to be on disk before: it is not read again.
+    pub(super) fn keep(&mut self) -> Result<(), Failure> {
+        for kept in self.unwritten.drain(..) {
+            write_line(&mut self.file, &kept)?;
+        }
         let synced = self.file.sync_data();
         synced.map_err(|error| failed(&self.path, error))
     }

@@ -160,16 +160,16 @@ impl Watch {
     /// Reads every checkpoint that the contract took since the last round: each is held against the
     /// log, also one that later ones stand before.
     async fn read_chain(&mut self) -> Result<(), Failure> {
-        let signed = self.anchored.read(&self.contracts.anchor).await?;
-        self.anchored.sync()?;
+        self.anchored.read(&self.contracts.anchor).await?;
         self.tower
             .trust(self.contracts.trust(&self.anchored).await?);
-        for signed in &signed {
-            self.memory.keep_checkpoint(signed)?;
-            let taken = self.tower.checkpoint(signed);
+        for signed in self.anchored.take_signed() {
+            self.memory.keep_checkpoint(&signed)?;
+            let taken = self.tower.checkpoint(&signed);
             taken.map_err(|error| Failure::refused(format!("an anchored checkpoint: {error}")))?;
         }
-        Ok(())
+        self.memory.sync()?;
+        self.anchored.keep()
     }
 
     /// Reads the log on from the last batch that was followed, which is read again.
