@@ -167,6 +167,22 @@ impl Operated {
         assert_eq!(owed.unwrap(), 0, "the deposit is the operator's");
     }
 
+    /// How many answers the stopped server's store holds.
+    fn stored_answers(&self) -> usize {
+        let options = kedge_storage::Options {
+            path: self.setup.store(),
+            domain: self.account.client().domain(),
+            sequencer: self.sequencer.address(),
+            high_water_path: None,
+            block_cache_bytes: 8 << 20,
+            memtable_bytes: 8 << 20,
+            wal_bytes_max: 32 << 20,
+            read_only: true,
+        };
+        let store = kedge_storage::Store::open(options).unwrap();
+        store.snapshot().bond_answers().unwrap().len()
+    }
+
     async fn transactions(&self, block: &str) -> u64 {
         let payer = insecure_development_keys()[1].address();
         let count = self
@@ -299,6 +315,7 @@ async fn the_server_answers_what_its_bond_asks() {
     let is_sent = || async { (log.transactions("pending").await > sent).then_some(()) };
     eventually("the answer is sent", ANSWER_LIMIT, is_sent).await;
     server.kill();
+    assert_eq!(log.stored_answers(), 1, "stored before it is sent");
     let server = log.setup.start();
     log.bonded.block_time(1).await;
     log.answered(case).await;
