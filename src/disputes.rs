@@ -1,14 +1,16 @@
 //! Disputes: evidence is checked against what this server knows of its log. A fault that it shows, and a
 //! claim that holds, are recorded in the log, by the operator.
 
+mod trust;
+
 use kedge_actors::Published;
 use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::claim::ClaimFile;
-use kedge_protocol::evidence::{Evidence, EvidenceFile, Trust, Verdict};
+use kedge_protocol::evidence::{EvidenceFile, Verdict};
 use kedge_protocol::resource::Dispute;
-use kedge_storage::{AnchorStatus, Snapshot};
+use kedge_storage::Snapshot;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
@@ -36,37 +38,12 @@ pub struct Recorded {
 
 /// What the evidence shows; 422 where it shows nothing.
 pub fn check(app: &App, published: &Published, file: &EvidenceFile) -> Result<Verdict, ApiError> {
-    let trust = trust(app, published, &file.evidence)?;
+    let trust = trust::of(app, published, &file.evidence)?;
     file.check(&trust).map_err(|refusal| {
-        let message = format!("the evidence shows no fault: {refusal}");
+        let beside = trust::beside(app, &refusal);
+        let message = format!("the evidence shows no fault: {refusal}{beside}");
         ApiError::new(Code::StateViolation, message)
     })
-}
-
-/// What this server knows of its log: its own key and its own anchors. Coverage and age are the
-/// contract's to judge.
-fn trust(app: &App, published: &Published, evidence: &Evidence) -> Result<Trust, ApiError> {
-    let engine = &app.engine;
-    let mut trust = Trust::of_known_key(*engine.domain(), engine.sequencer());
-    for batches in evidence.anchored_batches() {
-        let Some(last) = batches.checked_sub(1) else {
-            continue;
-        };
-        let anchor = published.snapshot.anchor_covering(last)?;
-        let held = anchor.filter(|anchor| {
-            anchor.checkpoint.checkpoint.batches == batches
-                && matches!(
-                    anchor.status,
-                    AnchorStatus::Confirmed | AnchorStatus::Finalized
-                )
-        });
-        if let Some(anchor) = held {
-            trust
-                .anchored
-                .insert(batches, anchor.checkpoint.checkpoint.history);
-        }
-    }
-    Ok(trust)
 }
 
 /// The dispute that a claim led to, where it was brought before; 409 where another claim has its context.

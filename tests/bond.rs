@@ -1,26 +1,30 @@
 //! What the bond asks of the operator, answered by the real server on Anvil: demands and challenges,
-//! across a kill, close to the deadline, and one that the log has no answer to.
+//! across a kill, close to the deadline, and one that the log has no answer to. And what the server
+//! learns of the contract's keys.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 mod support;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
-use kedge_chain::contract::AnchorContract;
 use kedge_chain::contract::bond::{
     AnchoredAction, CaseState, action_case_id, answer_action_calldata, answer_stale_calldata,
     challenge_action_calldata, demand_inclusion_calldata, demand_leaves_calldata,
     inclusion_case_id, leaves_case_id,
 };
+use kedge_chain::contract::{AnchorContract, rotate_calldata, transact};
 use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
+use kedge_chain::transaction::FeePolicy;
 use kedge_client::{Account, ListQuery, NewObject, ProofForm};
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::Leaf;
-use kedge_protocol::evidence::Opening;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence, Opening};
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::log_tree::{self, Frontier, Nodes};
 use kedge_protocol::proof::ProofFile;
@@ -29,7 +33,7 @@ use kedge_protocol::{Hash, Id};
 use serde_json::json;
 
 use support::anvil::{Anvil, CHAIN_ID};
-use support::bonded::{Bonded, TERMS};
+use support::bonded::{BOND_WEI, Bonded, TERMS};
 use support::server::Setup;
 use support::{Rng, connect, eventually, free_port, http, register, template};
 
@@ -39,6 +43,7 @@ const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 /// A server with a bond behind its log.
 struct Operated {
     bonded: Bonded,
+    rpc_url: String,
     setup: Setup,
     account: Account,
     template: Id,
@@ -122,6 +127,62 @@ impl Operated {
         (batches, path)
     }
 
+    /// A watchtower that can't reach the server demands leaves, as of a server that gives none. Those of
+    /// batches 0 and 1 were published before; those of the next one are given in time.
+    async fn answers_a_watchtower(&self, directory: &Path) {
+        let watch = || async {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"));
+            command
+                .args(["watch", "--once", "--report", "--patience-s", "0"])
+                .args(["--deposits-wei", &TERMS.case_deposit_wei.to_string()])
+                .args(["--url", &format!("http://127.0.0.1:{}", free_port())])
+                .args(["--rpc", &self.rpc_url])
+                .args(["--contract", &self.bonded.anchor.to_string()])
+                .args([Path::new("--data"), &directory.join("tower")])
+                .env("KEDGE_SIGNING_KEY", to_hex(&watcher().to_bytes()));
+            let mut output = tokio::task::spawn_blocking(move || command.output());
+            loop {
+                let pause = Duration::from_millis(100);
+                if let Ok(output) = tokio::time::timeout(pause, &mut output).await {
+                    let output = output.unwrap().unwrap();
+                    return String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+                }
+                self.bonded.pass(TERMS.reveal_delay_s / 4).await;
+            }
+        };
+        let case = leaves_case_id(2);
+        let said = watch().await;
+        assert!(said.contains("demanded the leaves of batch 2"), "{said}");
+        assert!(!said.contains("demanded the leaves of batch 3"), "{said}");
+        assert_ne!(self.bonded.state(case).await, CaseState::None);
+        self.answered(case).await;
+        let said = watch().await;
+        assert!(
+            said.contains("answered, or settled: the leaves of batch 2"),
+            "{said}"
+        );
+        let bond = self.bonded.bond.state().await.unwrap();
+        assert_eq!(bond.bond_wei, BOND_WEI);
+        let owed = self.bonded.bond.owed_wei(watcher().address()).await;
+        assert_eq!(owed.unwrap(), 0, "the deposit is the operator's");
+    }
+
+    /// How many answers the stopped server's store holds.
+    fn stored_answers(&self) -> usize {
+        let options = kedge_storage::Options {
+            path: self.setup.store(),
+            domain: self.account.client().domain(),
+            sequencer: self.sequencer.address(),
+            high_water_path: None,
+            block_cache_bytes: 8 << 20,
+            memtable_bytes: 8 << 20,
+            wal_bytes_max: 32 << 20,
+            read_only: true,
+        };
+        let store = kedge_storage::Store::open(options).unwrap();
+        store.snapshot().bond_answers().unwrap().len()
+    }
+
     async fn transactions(&self, block: &str) -> u64 {
         let payer = insecure_development_keys()[1].address();
         let count = self
@@ -131,6 +192,11 @@ impl Operated {
         let digits = count.as_str().unwrap().trim_start_matches("0x");
         u64::from_str_radix(digits, 16).unwrap()
     }
+}
+
+/// Pays for the watchtower.
+fn watcher() -> SigningKey {
+    insecure_development_keys()[2].clone()
 }
 
 /// The headers of a server's whole log.
@@ -193,6 +259,7 @@ async fn the_server_answers_what_its_bond_asks() {
     let template = template(&account, "bonded").await;
     let log = Operated {
         bonded,
+        rpc_url: anvil.url(),
         setup,
         account,
         template,
@@ -248,6 +315,7 @@ async fn the_server_answers_what_its_bond_asks() {
     let is_sent = || async { (log.transactions("pending").await > sent).then_some(()) };
     eventually("the answer is sent", ANSWER_LIMIT, is_sent).await;
     server.kill();
+    assert_eq!(log.stored_answers(), 1, "stored before it is sent");
     let server = log.setup.start();
     log.bonded.block_time(1).await;
     log.answered(case).await;
@@ -272,6 +340,8 @@ async fn the_server_answers_what_its_bond_asks() {
     log.bonded.block_time(1).await;
     log.answered(case).await;
 
+    log.answers_a_watchtower(directory.path()).await;
+
     // A header that the sequencer's key signed and this log does not hold: people have to look.
     let mut forged = log.proof(first).await.batch.header;
     forged.sealed_at_ms += 1;
@@ -283,5 +353,125 @@ async fn the_server_answers_what_its_bond_asks() {
     log.metric_is("kedge_bond_cases_unanswerable", |count| count > 0.5)
         .await;
     assert_eq!(log.bonded.state(case).await, CaseState::Open);
+    server.stop();
+}
+
+/// What a server adds to a refusal while no node has told it the keys.
+const UNREAD: &str = "has not read the contract's keys";
+
+/// Two headers of one number, by one key.
+fn equivocation(domain: Domain, key: &SigningKey, key_index: u32, number: u64) -> EvidenceFile {
+    let signed = |sealed_at_ms| {
+        let header = BatchHeader {
+            number,
+            first_sequence: 1 + number,
+            count: 1,
+            previous_head: Hash([1; 32]),
+            head: Hash([2; 32]),
+            root: Hash([3; 32]),
+            history: Hash([4; 32]),
+            state: Hash::ZERO,
+            sealed_at_ms,
+        };
+        HeaderEvidence::signed(&header.sign(&domain.separator(), key), key_index)
+    };
+    let evidence = Evidence::ConflictingBatches {
+        first: signed(1),
+        second: signed(2),
+    };
+    EvidenceFile::new(domain, evidence)
+}
+
+/// Somebody who brings evidence to a server.
+struct Accuser {
+    port: u16,
+    account: Account,
+}
+
+impl Accuser {
+    async fn new(setup: &Setup, rng: &mut Rng) -> Self {
+        let client = connect(&setup.url()).await;
+        Self {
+            port: setup.port(),
+            account: register(&client, rng.key()).await,
+        }
+    }
+
+    fn domain(&self) -> Domain {
+        self.account.client().domain()
+    }
+
+    async fn bring(&self, file: &EvidenceFile) -> http::Answer {
+        let token = self.account.access_token().unwrap();
+        let headers = [("Authorization", format!("Bearer {token}"))];
+        let body = file.normal_form().unwrap();
+        http::post(self.port, "/disputes", &headers, &body).await
+    }
+
+    async fn is_refused(&self, file: &EvidenceFile) -> String {
+        let answer = self.bring(file).await;
+        assert_eq!(answer.status, 422, "{}", answer.body);
+        answer.json()["body"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn evidence_is_judged_by_the_contracts_keys() {
+    let mut rng = Rng::seeded("keys");
+    let directory = tempfile::tempdir().unwrap();
+    let anvil = Anvil::start(free_port(), &directory.path().join("anvil.json")).await;
+    let [before, now, never] = [0x5d, 0x5e, 0x5f].map(|byte| {
+        let key = SigningKey::from_bytes(&[byte; 32]);
+        key.unwrap()
+    });
+    let bonded = Bonded::new(&anvil.rpc(), before.address()).await;
+    let owner = insecure_development_keys()[0].clone();
+    let rotate = rotate_calldata(now.address(), 1);
+    let (rpc, fees) = (anvil.rpc(), FeePolicy::default());
+    let rotated = transact(&rpc, &owner, Some(bonded.anchor), rotate, &fees, 20_000);
+    rotated.await.unwrap();
+    let setup = |data: &str, rpc_url: String| {
+        Setup::new(&directory.path().join(data))
+            .set("chain_rpc_url", format!("{rpc_url:?}"))
+            .set("chain_id", CHAIN_ID)
+            .set("chain_contract", format!("\"{}\"", bonded.anchor))
+            .set("anchor_interval_s", 3_600)
+            .environment("KEDGE_SEQUENCER_KEY", to_hex(&now.to_bytes()))
+            .environment("KEDGE_OPERATOR_KEY", to_hex(&[0x0b; 32]))
+            .environment("KEDGE_ANCHOR_KEY", to_hex(&[0x0c; 32]))
+    };
+
+    let told = setup("told", anvil.url());
+    let server = told.start();
+    let ann = Accuser::new(&told, &mut rng).await;
+    let file = |key, key_index, number| equivocation(ann.domain(), key, key_index, number);
+    // The key before the rotation counts for all batches, the one behind it from its first one on.
+    let by_old = file(&before, 0, 0);
+    let recorded = || async { (ann.bring(&by_old).await.status == 201).then_some(()) };
+    eventually("the keys are read", ANSWER_LIMIT, recorded).await;
+    assert_eq!(ann.bring(&by_old).await.status, 200);
+    assert_eq!(ann.bring(&file(&now, 1, 1)).await.status, 201);
+    for refused in [
+        file(&never, 0, 0),
+        file(&never, 2, 3),
+        file(&now, 1, 0),
+        file(&now, 0, 1),
+    ] {
+        let why = ann.is_refused(&refused).await;
+        assert!(!why.contains(UNREAD), "{why}");
+    }
+    server.stop();
+
+    // Without its node a server knows its own key, and says that this may be too little.
+    let alone = setup("alone", format!("http://127.0.0.1:{}", free_port()));
+    let server = alone.start();
+    let ann = Accuser::new(&alone, &mut rng).await;
+    let file = |key| equivocation(ann.domain(), key, 0, 0);
+    let why = ann.is_refused(&file(&before)).await;
+    assert!(why.contains(UNREAD), "{why}");
+    assert_eq!(ann.bring(&file(&now)).await.status, 201);
     server.stop();
 }

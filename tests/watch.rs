@@ -13,12 +13,14 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use kedge_chain::contract::bond::{CaseState, action_case_id, inclusion_case_id};
+use kedge_chain::contract::bond::{CaseState, action_case_id, inclusion_case_id, leaves_case_id};
 use kedge_chain::contract::{AnchorContract, AnchorState, anchor_calldata, transact};
 use kedge_chain::embedded::insecure_development_keys;
+use kedge_chain::rpc::At;
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Hash;
 use kedge_protocol::chain::next_integrity;
+use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::signature::SigningKey;
@@ -35,7 +37,15 @@ struct Tower {
     bonded: Bonded,
     rpc_url: String,
     directory: PathBuf,
+    /// The operator's time; the test logs are much older than their chain's newest block.
+    patience_s: u64,
+    deposits_wei: u128,
 }
+
+/// More than passes in any of these tests.
+const PATIENT_S: u64 = 1_000_000_000;
+/// Enough for every place that the bond has.
+const DEPOSITS_WEI: u128 = 100_000;
 
 fn reporter() -> SigningKey {
     insecure_development_keys()[3].clone()
@@ -43,12 +53,13 @@ fn reporter() -> SigningKey {
 
 impl Tower {
     async fn anchor(&self, show: &Show) {
-        let separator = domain().separator();
-        let signed = show
-            .log
-            .checkpoint(show.anchored)
-            .sign(&separator, &sequencer());
-        let data = anchor_calldata(&signed, &[]);
+        self.anchor_as(show.log.checkpoint(show.anchored), &[])
+            .await;
+    }
+
+    async fn anchor_as(&self, checkpoint: Checkpoint, proof: &[Hash]) {
+        let signed = checkpoint.sign(&domain().separator(), &sequencer());
+        let data = anchor_calldata(&signed, proof);
         let (key, to) = (reporter(), Some(self.bonded.anchor));
         transact(
             &self.bonded.rpc,
@@ -78,6 +89,8 @@ impl Tower {
             .args(["watch", "--once", "--report", "--url", url])
             .args(["--rpc", &self.rpc_url])
             .args(["--contract", &self.bonded.anchor.to_string()])
+            .args(["--patience-s", &self.patience_s.to_string()])
+            .args(["--deposits-wei", &self.deposits_wei.to_string()])
             .args([Path::new("--data"), &self.directory])
             .env("KEDGE_SIGNING_KEY", to_hex(&reporter().to_bytes()))
             .stdin(Stdio::null());
@@ -89,6 +102,13 @@ impl Tower {
             }
             self.bonded.pass(TERMS.reveal_delay_s / 4).await;
         }
+    }
+
+    /// How many transactions the watchtower has sent.
+    async fn sent(&self) -> u64 {
+        let rpc = &self.bonded.rpc;
+        let count = rpc.transaction_count(reporter().address(), At::Latest);
+        count.await.unwrap()
     }
 
     async fn is_frozen(&self) -> bool {
@@ -119,7 +139,7 @@ fn faults() -> Vec<(&'static str, Show)> {
         show.give_header(&draft.with(|header| header.sealed_at_ms += 1));
         show
     };
-    let given_checkpoint = |batches: u64, bend: fn(&mut kedge_protocol::checkpoint::Checkpoint)| {
+    let given_checkpoint = |batches: u64, bend: fn(&mut Checkpoint)| {
         let mut show = Show::honest();
         show.anchored = 4;
         let mut checkpoint = show.log.checkpoint(batches);
@@ -239,6 +259,8 @@ async fn every_fault_is_found_and_costs_the_bond() {
         bonded,
         rpc_url: anvil.url(),
         directory: PathBuf::new(),
+        patience_s: PATIENT_S,
+        deposits_wei: DEPOSITS_WEI,
     };
     let mut start: Value = tower.bonded.raw("evm_snapshot", json!([])).await;
     let server = FaultyServer::start(Show::honest()).await;
@@ -285,7 +307,93 @@ async fn every_fault_is_found_and_costs_the_bond() {
     }
     assert_eq!(tower.evidence(), Vec::<String>::new());
 
+    tower.bonded.raw("evm_revert", json!([start])).await;
+    hidden_checkpoints_are_found(&mut tower, &server, directory.path()).await;
+    withheld_leaves_cost_the_bond(&mut tower, &server, directory.path()).await;
+    late_anchors_are_demanded(&mut tower, &server, directory.path()).await;
+    let start = tower.bonded.raw("evm_snapshot", json!([])).await;
     demands_cost_the_bond(&mut tower, &server, start, directory.path()).await;
+}
+
+/// A false checkpoint is anchored, served to nobody, and an honest one is anchored behind it.
+async fn hidden_checkpoints_are_found(tower: &mut Tower, server: &FaultyServer, directory: &Path) {
+    let start = tower.bonded.raw("evm_snapshot", json!([])).await;
+    tower.directory = directory.join("hidden");
+    let mut show = Show::honest();
+    show.anchored = 4;
+    let mut checkpoint = show.log.checkpoint(3);
+    checkpoint.sequence += 1;
+    tower.anchor_as(checkpoint, &[]).await;
+    let proof = show.log.consistency(3, 4);
+    tower.anchor_as(show.log.checkpoint(4), &proof).await;
+    server.show(show);
+    let said = text(&tower.watch(&server.url).await);
+    assert!(said.contains("found false_checkpoint: "), "{said}");
+    assert!(tower.is_frozen().await, "{said}");
+    tower.bonded.raw("evm_revert", json!([start])).await;
+}
+
+/// A sequencer that anchors and keeps leaves to itself is asked for them, once, and has time.
+async fn withheld_leaves_cost_the_bond(tower: &mut Tower, server: &FaultyServer, directory: &Path) {
+    let start = tower.bonded.raw("evm_snapshot", json!([])).await;
+    tower.directory = directory.join("withheld");
+    tower.patience_s = 5_000;
+    let mut show = Show::honest();
+    show.anchored = 4;
+    show.withheld = vec![1];
+    // The last one is anchored just now by the chain's time.
+    tower.anchor(&show).await;
+    server.show(show);
+    let case = leaves_case_id(1);
+    let sent = tower.sent().await;
+    let said = text(&tower.watch(&server.url).await);
+    assert!(said.contains("4 batches, no fault"), "{said}");
+
+    // Its time is over, also for a watchtower that was started again; but no deposit may be spent.
+    tower.bonded.pass(tower.patience_s).await;
+    tower.deposits_wei = TERMS.case_deposit_wei - 1;
+    let said = text(&tower.watch(&server.url).await);
+    assert!(said.contains("found withheld_leaves: "), "{said}");
+    assert!(said.contains("not demanded: "), "{said}");
+    assert_eq!(tower.sent().await, sent);
+
+    tower.deposits_wei = TERMS.case_deposit_wei;
+    let said = text(&tower.watch(&server.url).await);
+    assert!(said.contains("demanded the leaves of batch 1"), "{said}");
+    assert_eq!(tower.bonded.state(case).await, CaseState::Open);
+    assert!(!tower.is_frozen().await);
+    // A commitment and a demand, and nothing more with another start.
+    assert_eq!(tower.sent().await, sent + 2);
+    tower.watch(&server.url).await;
+    assert_eq!(tower.sent().await, sent + 2);
+
+    tower.bonded.pass(TERMS.response_time_s).await;
+    let said = text(&tower.watch(&server.url).await);
+    assert!(said.contains("no answer in time"), "{said}");
+    assert!(tower.is_frozen().await);
+    let owed = tower.bonded.bond.owed_wei(reporter().address()).await;
+    assert_eq!(owed.unwrap(), BOND_WEI / 2 + TERMS.case_deposit_wei);
+    tower.deposits_wei = DEPOSITS_WEI;
+    tower.patience_s = PATIENT_S;
+    tower.bonded.raw("evm_revert", json!([start])).await;
+}
+
+/// A header that is served and not anchored is demanded after a time.
+async fn late_anchors_are_demanded(tower: &mut Tower, server: &FaultyServer, directory: &Path) {
+    let start = tower.bonded.raw("evm_snapshot", json!([])).await;
+    tower.directory = directory.join("late");
+    tower.patience_s = 5_000;
+    let show = Show::honest();
+    tower.anchor(&show).await;
+    let late = show.log.batch(3).header;
+    server.show(show);
+    let said = text(&tower.watch(&server.url).await);
+    assert!(said.contains("found overdue_batch: "), "{said}");
+    assert!(said.contains("demanded that batch 3 is anchored"), "{said}");
+    let case = inclusion_case_id(late.hash());
+    assert_eq!(tower.bonded.state(case).await, CaseState::Open);
+    tower.patience_s = PATIENT_S;
+    tower.bonded.raw("evm_revert", json!([start])).await;
 }
 
 /// What can't be proven is demanded, and a deadline without an answer costs the bond.

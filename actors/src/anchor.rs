@@ -62,6 +62,7 @@ pub(crate) struct AnchorState {
     interval_ms: u64,
     last_begun_ms: u64,
     chain_compared: bool,
+    pub(crate) next_keys_at_ms: u64,
     /// Who asked for an anchor that has not been begun yet.
     asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
 }
@@ -196,6 +197,7 @@ pub(crate) async fn start(
         interval_ms: options.interval_ms,
         last_begun_ms: engine.now_ms(),
         chain_compared: false,
+        next_keys_at_ms: 0,
         asked: Vec::new(),
     };
     let (actor, _) = engine
@@ -256,6 +258,7 @@ impl Actor for AnchorActor {
 impl AnchorState {
     async fn tick(&mut self) -> Result<(), StoreError> {
         let now_ms = self.engine.now_ms();
+        self.read_keys(now_ms).await;
         if self.respond(now_ms).await {
             // An answer has a deadline and an anchor has none: the nonce is the answer's.
             return self.record_lag(now_ms);

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use kedge_chain::contract::KeyTrust;
 use kedge_machine::World;
 use kedge_machine::sequencer::Tip;
 use kedge_protocol::checkpoint::SignedCheckpoint;
@@ -117,6 +118,7 @@ pub(crate) struct Inner {
     pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
     pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
     pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
+    pub(crate) contract_keys: ArcSwapOption<KeyTrust>,
     shards: usize,
 }
 
@@ -261,6 +263,7 @@ impl Engine {
                 checkpoint: Mutex::new(None),
                 webhooks: OnceLock::new(),
                 anchor: OnceLock::new(),
+                contract_keys: ArcSwapOption::empty(),
                 shards: actors.shards,
             }),
         })

@@ -9,6 +9,7 @@ mod anchoring;
 mod answering;
 pub mod api;
 mod committer;
+mod contract_keys;
 mod directory;
 mod disk;
 pub mod engine;

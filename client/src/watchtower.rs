@@ -6,6 +6,7 @@
 //! that lies can make it look twice, and never accuse.
 
 mod finding;
+mod review;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,7 +21,7 @@ use kedge_protocol::evidence::{
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
 
-pub use finding::{Challenge, Finding, NotSigned};
+pub use finding::{Challenge, Finding, NotSigned, Withheld};
 use tree::Tree;
 
 /// A header that the sequencer signed.
@@ -40,6 +41,13 @@ impl Known {
     }
 }
 
+/// Whether leaves are those of a header.
+fn lead_to(header: &BatchHeader, leaves: &[Hash]) -> bool {
+    !leaves.is_empty()
+        && leaves.len() == header.count as usize
+        && BatchTree::new(leaves).root() == header.root
+}
+
 /// The watchtower's memory. It grows with the log: a few hundred bytes a batch, and as many an
 /// action that it was shown opened.
 pub struct Watchtower {
@@ -51,10 +59,19 @@ pub struct Watchtower {
     aside: Vec<Known>,
     /// The followed batches below this number were held against what is anchored.
     reviewed: u64,
+    /// Anchored checkpoints of so many batches and fewer are what the followed log leads to.
+    agreed: u64,
+    /// Batches whose leaves are not known, and since when, Unix seconds.
+    lacking: BTreeMap<u64, u64>,
+    /// Batches whose leaves the operator gave elsewhere.
+    published: BTreeSet<u64>,
+    patience_s: u64,
     /// The batches that the operator serves, as they were first served.
     followed: Vec<Known>,
     tree: Tree,
     checkpoints: BTreeMap<u64, Vec<(SignedCheckpoint, u32)>>,
+    /// Those of them that were not held against the log yet.
+    unreviewed: Vec<(SignedCheckpoint, u32)>,
     actions: BTreeMap<u64, Vec<LeafEvidence>>,
     by_content: HashMap<Hash, LeafEvidence>,
     by_previous: HashMap<Hash, LeafEvidence>,
@@ -65,17 +82,23 @@ pub struct Watchtower {
 }
 
 impl Watchtower {
-    /// A watchtower that has seen nothing.
-    pub fn new(trust: Trust) -> Self {
+    /// A watchtower that has seen nothing. An operator has `patience_s` seconds of the chain's time to
+    /// give the leaves of an anchored batch, and to anchor a batch that it signed.
+    pub fn new(trust: Trust, patience_s: u64) -> Self {
         Self {
             separator: trust.domain.separator(),
             trust,
             headers: BTreeMap::new(),
             aside: Vec::new(),
             reviewed: 0,
+            agreed: 0,
+            lacking: BTreeMap::new(),
+            published: BTreeSet::new(),
+            patience_s,
             followed: Vec::new(),
             tree: Tree::default(),
             checkpoints: BTreeMap::new(),
+            unreviewed: Vec::new(),
             actions: BTreeMap::new(),
             by_content: HashMap::new(),
             by_previous: HashMap::new(),
@@ -85,10 +108,9 @@ impl Watchtower {
         }
     }
 
-    /// Takes what the contracts say now. Checkpoints that were anchored before stay known.
+    /// Takes what the contracts say now, with every checkpoint that they took.
     pub fn trust(&mut self, trust: Trust) {
-        let before = std::mem::replace(&mut self.trust, trust);
-        self.trust.anchored.extend(before.anchored);
+        self.trust = trust;
     }
 
     /// How many batches were followed.
@@ -111,17 +133,55 @@ impl Watchtower {
     /// Takes the next batch of the log as the operator serves it, with its leaves; a batch that was
     /// followed already is held against it.
     pub fn follow(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), NotSigned> {
-        let is_next = batch.header.number == self.tree.size();
-        let known = self.see(batch, !is_next)?;
-        if is_next {
-            self.tree.append(&batch.header.hash());
-            self.followed.push(known);
+        let known = self.join(batch)?;
+        let number = batch.header.number;
+        let is_followed = self
+            .served(number)
+            .is_some_and(|served| served.header() == known.header());
+        if is_followed {
+            if lead_to(&batch.header, leaves) {
+                self.lacking.remove(&number);
+            } else {
+                self.lacking.entry(number).or_insert(self.trust.now_s);
+            }
         }
         self.prove(Evidence::BrokenChain {
             batch: known.evidence(),
             leaves: leaves.to_vec(),
         });
         Ok(())
+    }
+
+    /// Takes a batch that was followed before a restart. Its leaves were held against it then, unless
+    /// they are lacking.
+    pub fn resume(&mut self, batch: &SignedBatch) -> Result<(), NotSigned> {
+        self.join(batch).map(|_| ())
+    }
+
+    /// The batches whose leaves are not known, and since when, Unix seconds.
+    pub fn lacking(&self) -> &BTreeMap<u64, u64> {
+        &self.lacking
+    }
+
+    /// Goes on with what was lacking before a restart.
+    pub fn resume_lacking(&mut self, lacking: BTreeMap<u64, u64>) {
+        self.lacking = lacking;
+    }
+
+    /// The operator gave the leaves of a batch elsewhere: they are not asked for again.
+    pub fn published(&mut self, number: u64) {
+        self.published.insert(number);
+        self.lacking.remove(&number);
+    }
+
+    fn join(&mut self, batch: &SignedBatch) -> Result<Known, NotSigned> {
+        let is_next = batch.header.number == self.tree.size();
+        let known = self.see(batch, !is_next)?;
+        if is_next {
+            self.tree.append(&batch.header.hash());
+            self.followed.push(known);
+        }
+        Ok(known)
     }
 
     /// Takes a header from anywhere.
@@ -190,6 +250,7 @@ impl Watchtower {
         }
         let others = same.clone();
         same.push((*signed, key_index));
+        self.unreviewed.push((*signed, key_index));
         for (other, other_key) in others {
             self.prove(Evidence::ConflictingCheckpoints {
                 first: CheckpointEvidence::of(&other, other_key),
@@ -303,161 +364,6 @@ impl Watchtower {
             self.prove(Evidence::FallingTime {
                 earlier: shown.clone(),
                 later,
-            });
-        }
-    }
-
-    /// Holds everything that was seen against the followed log and against what is anchored.
-    /// `is_current` says that the log was followed to its end after everything else was given: only
-    /// then is a header missing that it does not hold.
-    pub fn review(&mut self, is_current: bool) {
-        let anchored = self.anchored_reach();
-        if let Some(anchored) = anchored {
-            let reach = usize::try_from(anchored).unwrap_or(usize::MAX);
-            let from = usize::try_from(self.reviewed).unwrap_or(usize::MAX);
-            for place in from..reach {
-                let known = self.followed[place];
-                self.review_header(&known, anchored);
-            }
-            self.reviewed = anchored;
-        }
-        for known in self.aside.clone() {
-            if let Some(anchored) = anchored {
-                self.review_header(&known, anchored);
-            }
-            let number = known.header().number;
-            let served = self.served(number);
-            let is_served = served.is_some_and(|served| served.header() == known.header());
-            if is_current && !is_served && anchored.is_none_or(|batches| number >= batches) {
-                self.report_missing(&known);
-            }
-        }
-        self.review_anchored();
-        self.review_unauthorised(anchored);
-        let checkpoints: Vec<_> = self.checkpoints.values().flatten().copied().collect();
-        for (signed, key_index) in checkpoints {
-            self.review_checkpoint(&signed, key_index, anchored);
-        }
-    }
-
-    /// What is anchored and is not what the operator serves: the last header that it serves below
-    /// that checkpoint can't be shown to be anchored.
-    fn review_anchored(&mut self) {
-        let size = self.tree.size();
-        let differs = |(batches, history): (&u64, &Hash)| {
-            let batches = *batches;
-            let differs = batches > 0 && batches <= size && self.tree.root(batches) != *history;
-            differs.then_some(batches)
-        };
-        let found: Vec<u64> = self.trust.anchored.iter().filter_map(differs).collect();
-        for batches in found {
-            if let Some(known) = self.served(batches - 1) {
-                self.report_missing(&known);
-            }
-        }
-    }
-
-    fn review_unauthorised(&mut self, anchored: Option<u64>) {
-        let reach = anchored.unwrap_or(0);
-        let is_held = |action: &LeafEvidence| {
-            let header = &action.batch.header;
-            let served = self.served(header.number);
-            header.number < reach && served.is_some_and(|served| served.header() == header)
-        };
-        let (held, waiting) = self.unauthorised.iter().cloned().partition(is_held);
-        self.unauthorised = waiting;
-        let held: Vec<LeafEvidence> = held;
-        for action in held {
-            let challenge = Challenge {
-                batch_path: self.tree.inclusion(action.batch.header.number, reach),
-                anchored_batches: reach,
-                action,
-            };
-            let id = challenge.action.leaf.hash();
-            self.report(id, Finding::Unauthorised(Box::new(challenge)));
-        }
-    }
-
-    fn served(&self, number: u64) -> Option<Known> {
-        let place = usize::try_from(number).ok()?;
-        self.followed.get(place).copied()
-    }
-
-    fn report_missing(&mut self, known: &Known) {
-        let batch = Box::new(known.batch);
-        self.report(known.header().hash(), Finding::Missing(batch));
-    }
-
-    /// The largest anchored checkpoint that the followed log leads to.
-    fn anchored_reach(&self) -> Option<u64> {
-        let leads = |(batches, history): &(&u64, &Hash)| {
-            **batches > 0 && **batches <= self.tree.size() && self.tree.root(**batches) == **history
-        };
-        let mut anchored = self.trust.anchored.iter().rev();
-        anchored.find(leads).map(|(batches, _)| *batches)
-    }
-
-    fn review_header(&mut self, known: &Known, anchored: u64) {
-        let header = *known.header();
-        if header.number >= anchored {
-            return;
-        }
-        let Some(held) = self.served(header.number) else {
-            return;
-        };
-        let held = held.header().hash();
-        if held != header.hash() {
-            let path = self.tree.inclusion(header.number, anchored);
-            self.prove(Evidence::OmittedBatch {
-                left: known.evidence(),
-                anchored_batches: anchored,
-                held,
-                path,
-            });
-        }
-        let beginning = self.tree.root(header.number);
-        if header.number > 0 && beginning != header.history {
-            let proof = self.tree.consistency(header.number, anchored);
-            self.prove(Evidence::FalseHistory {
-                batch: known.evidence(),
-                anchored_batches: anchored,
-                beginning,
-                proof,
-            });
-        }
-    }
-
-    fn review_checkpoint(
-        &mut self,
-        signed: &SignedCheckpoint,
-        key_index: u32,
-        anchored: Option<u64>,
-    ) {
-        let checkpoint = &signed.checkpoint;
-        let batches = checkpoint.batches;
-        if batches > self.tree.size() {
-            return;
-        }
-        let root = self.tree.root(batches);
-        let evidence = CheckpointEvidence::of(signed, key_index);
-        if let Some(last) = self.served(batches - 1)
-            && root == checkpoint.history
-        {
-            let last = *last.header();
-            self.prove(Evidence::FalseCheckpoint {
-                signed: evidence,
-                last,
-                path: self.tree.inclusion(batches - 1, batches),
-            });
-        } else if let Some(anchored) = anchored
-            && batches <= anchored
-        {
-            let proof = self.tree.consistency(batches, anchored);
-            self.prove(Evidence::FalseCheckpointHistory {
-                signed: evidence,
-                anchored_batches: anchored,
-                beginning: root,
-                proof,
             });
         }
     }

@@ -139,8 +139,11 @@ async fn anchored_checkpoints_are_the_servers_own() {
         .await
         .expect(201);
     assert_eq!(made.body["fault"], "omitted_batch");
+    // One over more batches does not stand for it.
     let unknown = bring_file(&server, &ann, &omitted(1, held)).await;
     unknown.refused(422, "STATE_VIOLATION");
+    let why = unknown.body["body"]["message"].as_str().unwrap();
+    assert!(why.contains("no checkpoint of 1 batches"), "{why}");
 }
 
 #[tokio::test]

@@ -36,6 +36,8 @@ pub(crate) struct Show {
     pub(crate) anchored: u64,
     /// How many batches it serves.
     pub(crate) served: u64,
+    /// The batches whose leaves it keeps to itself.
+    pub(crate) withheld: Vec<u64>,
     /// The checkpoint that it serves.
     pub(crate) checkpoint: SignedCheckpoint,
     /// What it gave to others: receipts, headers and checkpoints as they hold them.
@@ -72,6 +74,7 @@ impl Show {
             log,
             anchored: 3,
             served: 4,
+            withheld: Vec::new(),
             checkpoint,
             given: Vec::new(),
             requests: Vec::new(),
@@ -124,6 +127,7 @@ impl Show {
             log,
             anchored: 1,
             served: 1,
+            withheld: Vec::new(),
             checkpoint,
             given: Vec::new(),
             requests: vec![record],
@@ -174,9 +178,14 @@ impl Show {
             operators: Vec::new(),
         };
         let batches = (from..self.served).flat_map(|number| {
+            let is_withheld = self.withheld.contains(&number);
             let batch = Line::Batch(BatchLine {
                 batch: self.signed(number),
-                leaves: self.log.batch(number).leaf_hashes(),
+                leaves: if is_withheld {
+                    Vec::new()
+                } else {
+                    self.log.batch(number).leaf_hashes()
+                },
             });
             let requests = self.requests.iter().cloned();
             let requests = requests.filter(move |record| record.batch_number == number);

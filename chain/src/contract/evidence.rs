@@ -5,7 +5,7 @@ use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{
-    CheckpointEvidence, Evidence, Fault, HeaderEvidence, LeafEvidence, Standing, Trust,
+    CheckpointEvidence, Evidence, Fault, HeaderEvidence, KeyTerm, LeafEvidence, Standing, Trust,
 };
 use kedge_protocol::hash::keccak;
 use kedge_protocol::{Address, Hash};
@@ -145,17 +145,34 @@ fn checkpoint_token(checkpoint: &Checkpoint) -> Token {
     ])
 }
 
+/// What the contract tells of the keys that sign the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyTrust {
+    /// The keys, in the contract's order, those of planned rotations included.
+    pub keys: Vec<KeyTerm>,
+    /// The first batch that the contract answers for, and the first that a later one does.
+    pub coverage: (u64, u64),
+    /// How long evidence counts after its key was replaced, in seconds; without a bond it always
+    /// does.
+    pub evidence_age_s: u64,
+}
+
+impl KeyTrust {
+    /// What evidence is checked against, at a time and with no anchored checkpoint yet.
+    pub fn trust(&self, domain: Domain, now_s: u64) -> Trust {
+        Trust {
+            keys: self.keys.clone(),
+            coverage: self.coverage,
+            evidence_age_s: self.evidence_age_s,
+            now_s,
+            ..Trust::new(domain, Address::ZERO)
+        }
+    }
+}
+
 impl AnchorContract {
-    /// What the contract tells a checker of this evidence: its keys, the batches that it answers for,
-    /// and the checkpoints that the evidence names, as of block `at`; and of its bond, how long evidence
-    /// counts. Without a bond it always does.
-    pub async fn trust_for(
-        &self,
-        evidence: &Evidence,
-        domain: Domain,
-        at: At,
-        now_s: u64,
-    ) -> Result<Trust, ReadError> {
+    /// The keys, the batches that the contract answers for, and of its bond how long evidence counts.
+    pub async fn key_trust(&self) -> Result<KeyTrust, ReadError> {
         let bond = self.bond().await?;
         let evidence_age_s = if bond == Address::ZERO {
             u64::MAX
@@ -163,13 +180,23 @@ impl AnchorContract {
             let bond = BondContract::new(self.rpc().clone(), bond);
             bond.terms().await?.withdrawal_delay_s
         };
-        let mut trust = Trust {
+        Ok(KeyTrust {
             keys: self.key_terms().await?,
             coverage: self.coverage().await?,
             evidence_age_s,
-            now_s,
-            ..Trust::new(domain, Address::ZERO)
-        };
+        })
+    }
+
+    /// What the contract tells a checker of this evidence: its keys, and the checkpoints that the
+    /// evidence names, as of block `at`.
+    pub async fn trust_for(
+        &self,
+        evidence: &Evidence,
+        domain: Domain,
+        at: At,
+        now_s: u64,
+    ) -> Result<Trust, ReadError> {
+        let mut trust = self.key_trust().await?.trust(domain, now_s);
         for batches in evidence.anchored_batches() {
             match self.checkpoint(batches, at).await {
                 Ok(record) => {

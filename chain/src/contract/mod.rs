@@ -3,6 +3,7 @@
 //! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in. The bond beside it is in
 //! [`bond`].
 
+mod anchored;
 mod artifact;
 pub mod bond;
 mod deploy;
@@ -19,8 +20,9 @@ use kedge_protocol::{Address, Hash};
 use crate::convert::{h160, h256};
 use artifact::ANCHOR;
 
+pub use anchored::decode_anchor_call;
 pub use deploy::{DeployOptions, Deployment, Ensured, deploy, ensure_deployed, is_deployed};
-pub use evidence::{evidence_calldata, judge_function, proven_word};
+pub use evidence::{KeyTrust, evidence_calldata, judge_function, proven_word};
 pub use reader::{AnchorContract, AnchorState, AnchoredRecord, LatestCheckpoint, ReadError};
 pub use revert::decode_revert;
 pub use transact::{MinedTransaction, TransactError, transact, transact_paying};

@@ -17,9 +17,36 @@ pub enum Finding {
     Fault(Box<Evidence>),
     /// A signed header that neither the served nor the anchored log holds: its anchoring can be demanded.
     Missing(Box<SignedBatch>),
+    /// A signed header that was served, and that no checkpoint holds for too long: its anchoring can be
+    /// demanded.
+    Overdue(Box<SignedBatch>),
+    /// An anchored batch whose leaves the operator does not give: they can be demanded.
+    Withheld(Withheld),
     /// An anchored action whose request was not signed by its signer, or came too late: it can be
     /// challenged.
     Unauthorised(Box<Challenge>),
+}
+
+impl Finding {
+    /// The text that stands for its kind in files and for people.
+    pub fn text(&self) -> &'static str {
+        match self {
+            Self::Fault(evidence) => evidence.fault().text(),
+            Self::Missing(_) => "missing_batch",
+            Self::Overdue(_) => "overdue_batch",
+            Self::Withheld(_) => "withheld_leaves",
+            Self::Unauthorised(_) => "unauthorised_action",
+        }
+    }
+}
+
+/// What a demand for leaves is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Withheld {
+    /// The batch.
+    pub number: u64,
+    /// Names a checkpoint that holds it.
+    pub anchored_batches: u64,
 }
 
 /// What a challenge is made of.

@@ -10,6 +10,7 @@ use kedge_protocol::merkle::empty_root;
 
 use super::super::output::Failure;
 use super::super::trust::read_failure;
+use super::anchored::AnchoredLog;
 
 /// The anchor contract, and its bond if it has one.
 pub(super) struct Contracts {
@@ -60,18 +61,23 @@ impl Contracts {
         Ok(head.map_or(0, |head| head.timestamp.low_u64()))
     }
 
-    /// What evidence is checked against: keys, and the newest checkpoint.
-    pub(super) async fn trust(&self) -> Result<Trust, Failure> {
+    /// What evidence is checked against: keys, and every checkpoint that is known to be anchored.
+    pub(super) async fn trust(&self, anchored: &AnchoredLog) -> Result<Trust, Failure> {
         let latest = self.anchor.latest(At::Latest).await.map_err(read_failure)?;
+        let mut histories = anchored.histories();
+        // A successor's first one came without a checkpoint of its own.
+        histories.insert(0, empty_root());
+        histories.insert(latest.batches, latest.history);
         Ok(Trust {
             domain: self.domain,
             keys: self.anchor.key_terms().await.map_err(read_failure)?,
             coverage: self.anchor.coverage().await.map_err(read_failure)?,
-            anchored: [(0, empty_root()), (latest.batches, latest.history)].into(),
+            anchored: histories,
+            // Without a bond it always counts.
             evidence_age_s: self
                 .bond
                 .as_ref()
-                .map_or(0, |(_, terms)| terms.withdrawal_delay_s),
+                .map_or(u64::MAX, |(_, terms)| terms.withdrawal_delay_s),
             now_s: self.now_s().await?,
         })
     }

@@ -1,131 +1,57 @@
-//! Filing a dispute: the commitment, the wait, the evidence. What is filed is stored before the
-//! commitment is sent, so that a restart goes on with the same salt.
+//! Filing disputes: the commitment, the wait, the evidence or the demand, and the end of the case. What
+//! is filed is stored before the commitment is sent, so that a restart goes on with the same salt, and
+//! the bond is asked first how far a case has come: each exists once.
 
-use std::collections::VecDeque;
-use std::fs;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kedge_chain::contract::bond::{
-    AnchoredAction, BondContract, BondTerms, CaseState, action_case_id, challenge_action_calldata,
-    commit_calldata, commitment, demand_inclusion_calldata, inclusion_case_id, report_calldata,
-    settle_calldata,
+    BondCase, BondContract, BondTerms, CaseState, commit_calldata, commitment, settle_calldata,
 };
-use kedge_chain::contract::{AnchorState, TransactError, evidence_calldata, transact_paying};
+use kedge_chain::contract::{AnchorState, TransactError, transact_paying};
 use kedge_chain::rpc::At;
 use kedge_chain::transaction::FeePolicy;
-use kedge_client::watchtower::{Challenge, Finding};
+use kedge_client::watchtower::Finding;
 use kedge_protocol::Hash;
-use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::evidence::Evidence;
-use kedge_protocol::hash::keccak;
 use kedge_protocol::signature::SigningKey;
-use serde::{Deserialize, Serialize};
 
 use super::super::output::{Failure, print_line};
 use super::super::trust::read_failure;
 use super::chain::Contracts;
+use super::dispute::{Dispute, Subject};
+use super::memory::{read_json, write_json};
 
 /// How long a transaction may take to be mined, in milliseconds.
 const PATIENCE_MS: u64 = 10 * 60 * 1000;
 /// How often the chain's time is looked at while a commitment ages.
 const POLL: Duration = Duration::from_millis(500);
 
-/// What is shown to the bond.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Subject {
-    /// Evidence of a fault.
-    Report(Box<Evidence>),
-    /// A signed header whose anchoring is demanded.
-    Demand(Box<SignedBatch>),
-    /// An action that is challenged.
-    Challenge(Box<Challenge>),
-}
-
-/// A dispute, as it is stored.
-#[derive(Clone, Serialize, Deserialize)]
-struct Dispute {
-    subject: Subject,
-    salt: Hash,
-}
-
-impl Dispute {
-    fn new(finding: &Finding) -> Result<Self, Failure> {
-        Ok(Self {
-            subject: match finding {
-                Finding::Fault(evidence) => Subject::Report(evidence.clone()),
-                Finding::Missing(batch) => Subject::Demand(batch.clone()),
-                Finding::Unauthorised(challenge) => Subject::Challenge(challenge.clone()),
-            },
-            salt: Hash(kedge_client::random::bytes()?),
-        })
-    }
-
-    /// What is committed to.
-    fn subject_hash(&self) -> Hash {
-        match &self.subject {
-            Subject::Report(evidence) => keccak(&evidence_calldata(evidence)),
-            Subject::Demand(batch) => inclusion_case_id(batch.header.hash()),
-            Subject::Challenge(challenge) => {
-                let action = &challenge.action;
-                action_case_id(action.batch.header.hash(), action.leaf.hash())
-            }
-        }
-    }
-
-    /// What opens its case.
-    async fn opening(&self, contracts: &Contracts) -> Result<Vec<u8>, Failure> {
-        match &self.subject {
-            Subject::Report(evidence) => {
-                Ok(report_calldata(&evidence_calldata(evidence), self.salt))
-            }
-            Subject::Demand(batch) => {
-                let key_index = key_index(contracts, batch).await?;
-                Ok(demand_inclusion_calldata(batch, key_index, self.salt))
-            }
-            Subject::Challenge(challenge) => {
-                let action = AnchoredAction {
-                    anchored_batches: challenge.anchored_batches,
-                    header: &challenge.action.batch.header,
-                    leaf: &challenge.action.leaf,
-                    leaf_path: &challenge.action.path,
-                    batch_path: &challenge.batch_path,
-                };
-                Ok(challenge_action_calldata(&action, self.salt))
-            }
-        }
-    }
-
-    /// What is asked for, for people.
-    fn asked(&self) -> String {
-        match &self.subject {
-            Subject::Report(evidence) => evidence.fault().to_string(),
-            Subject::Demand(batch) => format!("that batch {} is anchored", batch.header.number),
-            Subject::Challenge(challenge) => {
-                format!("the request of action {}", challenge.action.leaf.sequence)
-            }
-        }
-    }
-}
-
 pub(super) struct Filer {
     key: SigningKey,
+    /// What all deposits together may come to, in wei; that of an answered case is lost.
+    deposits_wei: u128,
     path: PathBuf,
-    /// The first one is under way; all are stored.
-    disputes: VecDeque<Dispute>,
+    /// Reports before demands; all are stored.
+    disputes: Vec<Dispute>,
+    /// Cases of which it was told that no deposit is left for them.
+    told: BTreeSet<Hash>,
     is_done: bool,
 }
 
 /// How far a dispute has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum Progress {
     /// Its commitment is too young.
+    Ages,
+    /// It waits for the operator, or for a deposit.
     Waits,
-    /// The bond took it.
-    Taken,
-    /// The bond refused it: somebody was faster, or it is too old.
+    /// The bond took what was shown.
+    Shown,
+    /// The bond would not take it.
     Refused,
+    /// The case has come to its end.
+    Over,
 }
 
 impl Filer {
@@ -133,6 +59,7 @@ impl Filer {
     pub(super) fn open(
         directory: &Path,
         key: SigningKey,
+        deposits_wei: u128,
         contracts: &Contracts,
     ) -> Result<Self, Failure> {
         if contracts.bond.is_none() {
@@ -141,16 +68,12 @@ impl Filer {
             ));
         }
         let path = directory.join("disputes.json");
-        let disputes = match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => VecDeque::new(),
-            Err(error) => return Err(Failure::refused(format!("{}: {error}", path.display()))),
-        };
         Ok(Self {
             key,
+            deposits_wei,
+            disputes: read_json(&path)?.unwrap_or_default(),
             path,
-            disputes,
+            told: BTreeSet::new(),
             is_done: false,
         })
     }
@@ -167,104 +90,208 @@ impl Filer {
         if self
             .disputes
             .iter()
-            .all(|known| known.subject_hash() != subject)
+            .any(|known| known.subject_hash() == subject)
         {
-            // A fault is proven at once, a demand waits for its deadline.
-            if matches!(dispute.subject, Subject::Report(_)) {
-                let reports = |known: &&Dispute| matches!(known.subject, Subject::Report(_));
-                let place = self.disputes.iter().take_while(reports).count();
-                self.disputes.insert(place, dispute);
-            } else {
-                self.disputes.push_back(dispute);
-            }
-            self.save()?;
+            return Ok(());
         }
-        Ok(())
+        // A fault is proven at once, a demand waits for its deadline.
+        let reports = |known: &&Dispute| known.case().is_none();
+        let place = match dispute.case() {
+            None => self.disputes.iter().take_while(reports).count(),
+            Some(_) => self.disputes.len(),
+        };
+        self.disputes.insert(place, dispute);
+        self.save()
     }
 
     fn save(&self) -> Result<(), Failure> {
-        let bytes = serde_json::to_vec(&self.disputes).map_err(Failure::refused)?;
-        let beside = self.path.with_extension("new");
-        let written = fs::File::create(&beside).and_then(|mut file| {
-            std::io::Write::write_all(&mut file, &bytes)?;
-            file.sync_all()?;
-            fs::rename(&beside, &self.path)
-        });
-        written.map_err(|error| Failure::refused(format!("{}: {error}", self.path.display())))
+        write_json(&self.path, &self.disputes)
     }
 
-    /// Goes on with the disputes. What has to wait is waited for, or, unless `waits`, left to the
-    /// next call.
-    pub(super) async fn file(&mut self, contracts: &Contracts, waits: bool) -> Result<(), Failure> {
+    /// Goes on with the disputes. Commitments that have to age are waited for or, unless `waits`, left
+    /// to the next call. Gives the batches whose leaves the operator published in an answer.
+    pub(super) async fn file(
+        &mut self,
+        contracts: &Contracts,
+        waits: bool,
+    ) -> Result<Vec<u64>, Failure> {
         let Some((bond, terms)) = &contracts.bond else {
-            return Ok(());
+            return Ok(Vec::new());
         };
-        while let Some(dispute) = self.disputes.front().cloned() {
-            let state = contracts.anchor.state().await.map_err(read_failure)?;
-            if state == AnchorState::Frozen {
-                self.is_done = true;
-                return Ok(());
-            }
-            let is_over = if let Subject::Report(evidence) = &dispute.subject {
-                let shown = self.show(contracts, bond, terms, &dispute, 0, waits);
-                let shown = shown.await?;
-                if shown == Shown::Taken {
-                    let fault = evidence.fault();
-                    print_line(format_args!("proven {fault}: the bond is taken"))?;
-                    self.is_done = true;
+        let mut published = Vec::new();
+        loop {
+            let mut is_aging = false;
+            let mut place = 0;
+            while place < self.disputes.len() {
+                let dispute = self.disputes[place].clone();
+                if self.has_ended(contracts, bond).await? {
+                    return Ok(published);
                 }
-                shown != Shown::Waits
-            } else {
-                self.demand(contracts, bond, terms, &dispute, waits).await?
-            };
-            if !is_over {
-                return Ok(());
+                let progress = if dispute.is_over {
+                    Progress::Waits
+                } else {
+                    self.advance(contracts, bond, terms, &dispute).await?
+                };
+                match progress {
+                    Progress::Ages => is_aging = true,
+                    Progress::Waits => {}
+                    Progress::Shown | Progress::Refused => {
+                        self.disputes.remove(place);
+                        self.save()?;
+                        continue;
+                    }
+                    Progress::Over => {
+                        self.disputes[place].is_over = true;
+                        self.save()?;
+                        published.extend(dispute.published());
+                    }
+                }
+                place += 1;
             }
-            self.disputes.pop_front();
-            self.save()?;
+            if !(waits && is_aging) {
+                break;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        self.has_ended(contracts, bond).await?;
+        Ok(published)
+    }
+
+    /// The batches whose leaves the operator published in an answer.
+    pub(super) fn published(&self) -> impl Iterator<Item = u64> {
+        let over = self.disputes.iter().filter(|dispute| dispute.is_over);
+        over.filter_map(Dispute::published)
+    }
+
+    /// Whether the bond is gone; what is to be had back of it is taken.
+    async fn has_ended(
+        &mut self,
+        contracts: &Contracts,
+        bond: &BondContract,
+    ) -> Result<bool, Failure> {
+        let state = contracts.anchor.state().await.map_err(read_failure)?;
+        if state == AnchorState::Frozen && !self.is_done {
+            self.take_back(bond).await?;
+            self.is_done = true;
+        }
+        Ok(self.is_done)
+    }
+
+    /// Once the bond is gone, settling an own case gives its deposit back.
+    async fn take_back(&self, bond: &BondContract) -> Result<(), Failure> {
+        for id in self.disputes.iter().filter_map(Dispute::case) {
+            let case = bond.case(id, At::Latest).await.map_err(read_failure)?;
+            if case.state == CaseState::Open && case.opener == self.key.address() {
+                self.settle(bond, id).await?;
+            }
         }
         Ok(())
     }
 
-    /// Opens a case, and settles it once its deadline is over; true at its end.
-    async fn demand(
-        &self,
+    async fn advance(
+        &mut self,
         contracts: &Contracts,
         bond: &BondContract,
         terms: &BondTerms,
         dispute: &Dispute,
-        waits: bool,
-    ) -> Result<bool, Failure> {
-        let id = dispute.subject_hash();
-        let asked = dispute.asked();
-        let mut case = bond.case(id, At::Latest).await.map_err(read_failure)?;
-        if case.state == CaseState::None {
-            let deposit_wei = bond.case_deposit_wei().await.map_err(read_failure)?;
-            let shown = self.show(contracts, bond, terms, dispute, deposit_wei, waits);
-            match shown.await? {
-                Shown::Waits => return Ok(false),
-                Shown::Refused => return Ok(true),
-                Shown::Taken => {}
+    ) -> Result<Progress, Failure> {
+        let Some(id) = dispute.case() else {
+            let shown = self.show(contracts, bond, terms, dispute, 0).await?;
+            if let (Subject::Report(evidence), Progress::Shown) = (&dispute.subject, shown) {
+                let fault = evidence.fault();
+                print_line(format_args!("proven {fault}: the bond is taken"))?;
             }
-            print_line(format_args!("demanded {asked}"))?;
-            case = bond.case(id, At::Latest).await.map_err(read_failure)?;
+            return Ok(shown);
+        };
+        let case = bond.case(id, At::Latest).await.map_err(read_failure)?;
+        if case.state != CaseState::None {
+            return self.follow(contracts, bond, dispute, id, &case).await;
         }
-        if case.state != CaseState::Open {
-            print_line(format_args!("answered, or settled: {asked}"))?;
-            return Ok(true);
+        let deposit_wei = bond.case_deposit_wei().await.map_err(read_failure)?;
+        let open_cases = bond.open_cases().await.map_err(read_failure)?;
+        if open_cases >= terms.open_cases_max || !self.may_spend(bond, id, deposit_wei).await? {
+            return Ok(Progress::Waits);
         }
-        if contracts.now_s().await? <= case.deadline_s {
-            return Ok(false);
+        let shown = self.show(contracts, bond, terms, dispute, deposit_wei);
+        let shown = shown.await?;
+        if shown == Progress::Ages {
+            return Ok(shown);
         }
-        let settled = self.send(bond, settle_calldata(id), 0).await;
-        settled.map_err(Failure::refused)?;
-        print_line(format_args!(
-            "no answer in time ({asked}): the bond is taken"
-        ))?;
-        Ok(true)
+        // Somebody else may have asked the same a moment before.
+        let case = bond.case(id, At::Latest).await.map_err(read_failure)?;
+        if case.state == CaseState::None {
+            return Ok(Progress::Refused);
+        }
+        print_line(format_args!("demanded {}", dispute.asked()))?;
+        self.follow(contracts, bond, dispute, id, &case).await
     }
 
-    /// Commits, waits until the commitment is old enough, and shows.
+    /// A case that the bond has: it is settled once its deadline is over.
+    async fn follow(
+        &self,
+        contracts: &Contracts,
+        bond: &BondContract,
+        dispute: &Dispute,
+        id: Hash,
+        case: &BondCase,
+    ) -> Result<Progress, Failure> {
+        let asked = dispute.asked();
+        if case.state != CaseState::Open {
+            print_line(format_args!("answered, or settled: {asked}"))?;
+            return Ok(Progress::Over);
+        }
+        if contracts.now_s().await? <= case.deadline_s {
+            return Ok(Progress::Waits);
+        }
+        if self.settle(bond, id).await? {
+            print_line(format_args!(
+                "no answer in time ({asked}): the bond is taken"
+            ))?;
+        }
+        Ok(Progress::Over)
+    }
+
+    /// False if somebody else was faster.
+    async fn settle(&self, bond: &BondContract, id: Hash) -> Result<bool, Failure> {
+        match self.send(bond, settle_calldata(id), 0).await {
+            Ok(()) => Ok(true),
+            Err(TransactError::Reverted(why)) => {
+                print_line(format_args!("not settled: {why}"))?;
+                Ok(false)
+            }
+            Err(error) => Err(Failure::refused(error)),
+        }
+    }
+
+    /// Whether a deposit is allowed beside those of the cases that are open, or were answered.
+    async fn may_spend(
+        &mut self,
+        bond: &BondContract,
+        case: Hash,
+        deposit_wei: u128,
+    ) -> Result<bool, Failure> {
+        let mut spent_wei: u128 = 0;
+        for id in self.disputes.iter().filter_map(Dispute::case) {
+            let known = bond.case(id, At::Latest).await.map_err(read_failure)?;
+            let is_out = matches!(known.state, CaseState::Open | CaseState::Answered);
+            if is_out && known.opener == self.key.address() {
+                spent_wei = spent_wei.saturating_add(known.deposit_wei);
+            }
+        }
+        if spent_wei.saturating_add(deposit_wei) <= self.deposits_wei {
+            return Ok(true);
+        }
+        if self.told.insert(case) {
+            let allowed_wei = self.deposits_wei;
+            print_line(format_args!(
+                "not demanded: it takes a deposit of {deposit_wei} wei; {spent_wei} of the \
+                 {allowed_wei} that --deposits-wei allows are out"
+            ))?;
+        }
+        Ok(false)
+    }
+
+    /// Commits and, once the commitment is old enough, shows.
     async fn show(
         &self,
         contracts: &Contracts,
@@ -272,8 +299,7 @@ impl Filer {
         terms: &BondTerms,
         dispute: &Dispute,
         value_wei: u128,
-        waits: bool,
-    ) -> Result<Shown, Failure> {
+    ) -> Result<Progress, Failure> {
         let word = commitment(
             contracts.domain.chain_id,
             bond.address(),
@@ -287,18 +313,15 @@ impl Filer {
             sent.map_err(Failure::refused)?;
             since_s = bond.committed_at_s(word).await.map_err(read_failure)?;
         }
-        while contracts.now_s().await? < since_s + terms.reveal_delay_s {
-            if !waits {
-                return Ok(Shown::Waits);
-            }
-            tokio::time::sleep(POLL).await;
+        if contracts.now_s().await? < since_s + terms.reveal_delay_s {
+            return Ok(Progress::Ages);
         }
         let opening = dispute.opening(contracts).await?;
         match self.send(bond, opening, value_wei).await {
-            Ok(()) => Ok(Shown::Taken),
+            Ok(()) => Ok(Progress::Shown),
             Err(TransactError::Reverted(why)) => {
                 print_line(format_args!("refused ({}): {why}", dispute.asked()))?;
-                Ok(Shown::Refused)
+                Ok(Progress::Refused)
             }
             Err(error) => Err(Failure::refused(error)),
         }
@@ -324,14 +347,4 @@ impl Filer {
         .await
         .map(|_| ())
     }
-}
-
-/// The place in the contract's list of the key that signed a header.
-async fn key_index(contracts: &Contracts, batch: &SignedBatch) -> Result<u32, Failure> {
-    let digest = batch.header.digest(&contracts.domain.separator());
-    let signer = batch.signature.recover(&digest).map_err(Failure::refused)?;
-    let keys = contracts.anchor.key_terms().await.map_err(read_failure)?;
-    let place = keys.iter().position(|term| term.key == signer);
-    let place = place.and_then(|place| u32::try_from(place).ok());
-    place.ok_or_else(|| Failure::refused("the header is signed by no key of the contract"))
 }

@@ -1,7 +1,7 @@
 //! What a watchtower keeps on disk: every header and checkpoint that it saw, what it was given, and
 //! the evidence that it found. Files are appended to, and synced before anything is filed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -38,15 +38,18 @@ pub(super) struct Memory {
     kept_batches: u64,
     checkpoints: File,
     kept_checkpoint: Option<SignedCheckpoint>,
+    /// As it stands on disk.
+    lacking: BTreeMap<u64, u64>,
+    lacking_path: PathBuf,
     taken: BTreeSet<OsString>,
 }
 
-fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
+pub(super) fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::refused(format!("{}: {error}", path.display()))
 }
 
 /// The lines of a file that holds one value a line. A last line that a crash cut off is dropped.
-fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, Failure> {
+pub(super) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, Failure> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -75,15 +78,39 @@ fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, Failure> {
     Ok(values)
 }
 
-fn append(path: &Path) -> Result<File, Failure> {
+pub(super) fn append(path: &Path) -> Result<File, Failure> {
     let file = OpenOptions::new().create(true).append(true).open(path);
     file.map_err(|error| failed(path, error))
 }
 
-fn write_line(file: &mut File, value: &impl Serialize) -> Result<(), Failure> {
+pub(super) fn write_line(file: &mut File, value: &impl Serialize) -> Result<(), Failure> {
     let mut line = serde_json::to_vec(value).map_err(Failure::refused)?;
     line.push(b'\n');
     file.write_all(&line).map_err(Failure::refused)
+}
+
+/// A file that holds one value; `None` if there is none.
+pub(super) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, Failure> {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let value = serde_json::from_slice(&bytes);
+            value.map(Some).map_err(|error| failed(path, error))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(path, error)),
+    }
+}
+
+/// Puts a value in place of a file's, so that a crash leaves one of the two.
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
+    let bytes = serde_json::to_vec(value).map_err(Failure::refused)?;
+    let beside = path.with_extension("new");
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    written.map_err(|error| failed(path, error))
 }
 
 impl Memory {
@@ -99,11 +126,13 @@ impl Memory {
         );
         let followed: Vec<SignedBatch> = lines(&batches)?;
         for batch in &followed {
-            // Leaves were held against it when it came.
             tower
-                .follow(batch, &[])
+                .resume(batch)
                 .map_err(|error| failed(&batches, error))?;
         }
+        let lacking_path = directory.join("lacking.json");
+        let lacking: BTreeMap<u64, u64> = read_json(&lacking_path)?.unwrap_or_default();
+        tower.resume_lacking(lacking.clone());
         let known: Vec<SignedCheckpoint> = lines(&checkpoints)?;
         for checkpoint in known.iter().filter(|known| known.checkpoint.batches > 0) {
             tower
@@ -116,6 +145,8 @@ impl Memory {
             kept_batches: followed.len() as u64,
             checkpoints: append(&checkpoints)?,
             kept_checkpoint: known.last().copied(),
+            lacking,
+            lacking_path,
             taken: BTreeSet::new(),
         })
     }
@@ -138,6 +169,15 @@ impl Memory {
         if self.kept_checkpoint.as_ref() != Some(signed) {
             write_line(&mut self.checkpoints, signed)?;
             self.kept_checkpoint = Some(*signed);
+        }
+        Ok(())
+    }
+
+    /// Keeps since when leaves are lacking: a restart gives the operator no more time.
+    pub(super) fn keep_lacking(&mut self, tower: &Watchtower) -> Result<(), Failure> {
+        if self.lacking != *tower.lacking() {
+            self.lacking.clone_from(tower.lacking());
+            write_json(&self.lacking_path, &self.lacking)?;
         }
         Ok(())
     }
@@ -180,21 +220,19 @@ impl Memory {
         contracts: &Contracts,
         finding: &Finding,
     ) -> Result<PathBuf, Failure> {
-        let (name, json) = match finding {
+        let json = match finding {
             Finding::Fault(evidence) => {
                 let file = EvidenceFile::new(contracts.domain, (**evidence).clone());
-                let json = serde_json::to_string_pretty(&file).map_err(Failure::refused)?;
-                (evidence.fault().text().to_owned(), json)
+                serde_json::to_string_pretty(&file)
             }
-            Finding::Missing(batch) => {
-                let json = serde_json::to_string_pretty(batch).map_err(Failure::refused)?;
-                ("missing_batch".to_owned(), json)
+            Finding::Missing(batch) | Finding::Overdue(batch) => {
+                serde_json::to_string_pretty(batch)
             }
-            Finding::Unauthorised(challenge) => {
-                let json = serde_json::to_string_pretty(challenge).map_err(Failure::refused)?;
-                ("unauthorised_action".to_owned(), json)
-            }
+            Finding::Withheld(withheld) => serde_json::to_string_pretty(withheld),
+            Finding::Unauthorised(challenge) => serde_json::to_string_pretty(challenge),
         };
+        let json = json.map_err(Failure::refused)?;
+        let name = finding.text();
         let id = kedge_protocol::hash::keccak(json.as_bytes()).to_string();
         let path = self
             .directory

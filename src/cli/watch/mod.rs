@@ -1,7 +1,9 @@
 //! `kedge watch`: a watchtower. It follows a log's server and its contracts, keeps what the
 //! sequencer signed, and proves the faults that it finds; with a key it files the dispute itself.
 
+mod anchored;
 mod chain;
+mod dispute;
 mod file;
 mod memory;
 
@@ -9,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kedge_chain::rpc::Endpoint;
-use kedge_client::watchtower::{Finding, Watchtower};
+use kedge_client::watchtower::{NotSigned, Watchtower};
 use kedge_client::{Client, Export};
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
@@ -18,6 +20,7 @@ use kedge_protocol::export::Line;
 use super::key::KeyArgs;
 use super::output::{Failure, print_error, print_line};
 use super::trust::parse_domain;
+use anchored::AnchoredLog;
 use chain::Contracts;
 use file::Filer;
 use memory::Memory;
@@ -48,6 +51,14 @@ pub(crate) struct Args {
     report: bool,
     #[command(flatten)]
     key: KeyArgs,
+    /// With --report: what the deposits of demands and challenges may come to, all together. The deposit
+    /// of a case that the operator answers is lost. Without it nothing that takes one is filed.
+    #[arg(long, value_name = "WEI", default_value_t = 0, requires = "report")]
+    deposits_wei: u128,
+    /// Seconds of the chain's time that the operator has to give the leaves of an anchored batch, and
+    /// to anchor a batch that it signed; then they are demanded.
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+    patience_s: u64,
     /// Look once and end, instead of watching on.
     #[arg(long)]
     once: bool,
@@ -56,12 +67,24 @@ pub(crate) struct Args {
     interval_s: u64,
 }
 
+/// How many batches that were served without leaves are asked for again in a round.
+const ASKED_AGAIN_MAX: usize = 8;
+
+fn parse(line: &[u8]) -> Result<Line, Failure> {
+    serde_json::from_slice(line).map_err(|error| Failure::refused(format!("the export: {error}")))
+}
+
+fn not_signed(number: u64, error: NotSigned) -> Failure {
+    Failure::refused(format!("the server's batch {number}: {error}"))
+}
+
 /// The watchtower at work.
 struct Watch {
     args: Args,
     contracts: Contracts,
     tower: Watchtower,
     memory: Memory,
+    anchored: AnchoredLog,
     filer: Option<Filer>,
     findings: usize,
     /// Whether the log was read once by this process: what its requests show is not kept on disk.
@@ -71,17 +94,23 @@ struct Watch {
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let key = args.report.then(|| args.key.read()).transpose()?;
     let contracts = Contracts::open(args.rpc.clone(), args.contract, args.domain).await?;
-    let mut tower = Watchtower::new(contracts.trust().await?);
+    std::fs::create_dir_all(&args.data).map_err(|error| memory::failed(&args.data, error))?;
+    let anchored = AnchoredLog::open(&args.data)?;
+    let mut tower = Watchtower::new(contracts.trust(&anchored).await?, args.patience_s);
     let memory = Memory::open(&args.data, &mut tower)?;
     let filer = match key {
-        Some(key) => Some(Filer::open(&args.data, key, &contracts)?),
+        Some(key) => Some(Filer::open(&args.data, key, args.deposits_wei, &contracts)?),
         None => None,
     };
+    for number in filer.iter().flat_map(Filer::published) {
+        tower.published(number);
+    }
     let mut watch = Watch {
         args,
         contracts,
         tower,
         memory,
+        anchored,
         filer,
         findings: 0,
         has_read: false,
@@ -105,29 +134,42 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 impl Watch {
     /// One look at everything, and what follows from it.
     async fn round(&mut self) -> Result<(), Failure> {
-        self.tower.trust(self.contracts.trust().await?);
+        self.read_chain().await?;
         self.memory.take_given(&mut self.tower)?;
         // A server that does not answer must not keep what was found from being filed.
         let followed = self.follow().await;
-        self.memory.sync()?;
         self.tower.review(followed.is_ok());
+        self.memory.keep_lacking(&self.tower)?;
+        self.memory.sync()?;
         for finding in self.tower.take_findings() {
             self.findings += 1;
             let file = self.memory.keep_finding(&self.contracts, &finding)?;
-            let what = match &finding {
-                Finding::Fault(evidence) => evidence.fault().text(),
-                Finding::Missing(_) => "missing_batch",
-                Finding::Unauthorised(_) => "unauthorised_action",
-            };
-            print_line(format_args!("found {what}: {}", file.display()))?;
+            print_line(format_args!("found {}: {}", finding.text(), file.display()))?;
             if let Some(filer) = &mut self.filer {
                 filer.queue(&finding)?;
             }
         }
         if let Some(filer) = &mut self.filer {
-            filer.file(&self.contracts, self.args.once).await?;
+            for number in filer.file(&self.contracts, self.args.once).await? {
+                self.tower.published(number);
+            }
         }
         followed
+    }
+
+    /// Reads every checkpoint that the contract took since the last round: each is held against the
+    /// log, also one that later ones stand before.
+    async fn read_chain(&mut self) -> Result<(), Failure> {
+        self.anchored.read(&self.contracts.anchor).await?;
+        self.tower
+            .trust(self.contracts.trust(&self.anchored).await?);
+        for signed in self.anchored.take_signed() {
+            self.memory.keep_checkpoint(&signed)?;
+            let taken = self.tower.checkpoint(&signed);
+            taken.map_err(|error| Failure::refused(format!("an anchored checkpoint: {error}")))?;
+        }
+        self.memory.sync()?;
+        self.anchored.keep()
     }
 
     /// Reads the log on from the last batch that was followed, which is read again.
@@ -146,23 +188,39 @@ impl Watch {
         let mut export = client.export(from, token).await?;
         self.read(&mut export).await?;
         self.has_read = true;
+        self.ask_again(&client).await
+    }
+
+    /// Asks for the leaves of batches that were served without them.
+    async fn ask_again(&mut self, client: &Client) -> Result<(), Failure> {
+        let batches = self.tower.batches();
+        let lacking = self.tower.lacking().keys().copied();
+        let lacking: Vec<u64> = lacking
+            .filter(|number| *number < batches)
+            .take(ASKED_AGAIN_MAX)
+            .collect();
+        for number in lacking {
+            let mut export = client.export(number, None).await?;
+            while let Some(line) = export.line().await? {
+                if let Line::Batch(line) = parse(&line)? {
+                    let taken = self.tower.follow(&line.batch, &line.leaves);
+                    taken.map_err(|error| not_signed(number, error))?;
+                    break;
+                }
+            }
+        }
         Ok(())
     }
 
     async fn read(&mut self, export: &mut Export) -> Result<(), Failure> {
         let mut last = None;
         while let Some(line) = export.line().await? {
-            let line: Line = serde_json::from_slice(&line)
-                .map_err(|error| Failure::refused(format!("the export: {error}")))?;
-            match line {
+            match parse(&line)? {
                 Line::Log(_) => {}
                 Line::Batch(line) => {
                     self.memory.keep_batch(&self.tower, &line.batch)?;
                     let taken = self.tower.follow(&line.batch, &line.leaves);
-                    taken.map_err(|error| {
-                        let number = line.batch.header.number;
-                        Failure::refused(format!("the server's batch {number}: {error}"))
-                    })?;
+                    taken.map_err(|error| not_signed(line.batch.header.number, error))?;
                     last = Some(line);
                 }
                 Line::Request(line) => {

@@ -7,6 +7,7 @@
 )]
 
 mod action_index;
+mod bond_answers;
 mod corruption;
 mod disk_full;
 mod lists;

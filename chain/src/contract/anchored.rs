@@ -1,0 +1,79 @@
+//! Every checkpoint that the contract took, with the signature that brought it.
+
+use ethers_core::abi::Token;
+use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::signature::Signature;
+
+use super::artifact::ANCHOR;
+use super::{
+    AnchorContract, AnchoredEvent, ReadError, anchored_topic, decode_anchored, to_hash, to_number,
+};
+use crate::convert::{h160, h256};
+use crate::rpc::{At, LogFilter};
+
+/// Blocks that are asked for events at one time: below what public nodes refuse.
+const EVENT_BLOCKS_MAX: u64 = 2_000;
+
+impl AnchorContract {
+    /// The block in which the contract was made: it keeps its own start as the checkpoint of no
+    /// batches.
+    pub async fn first_block(&self) -> Result<u64, ReadError> {
+        Ok(self.checkpoint(0, At::Latest).await?.block_number)
+    }
+
+    /// The checkpoints that were taken in the blocks from `from` to `to`, in order; asked for in
+    /// parts.
+    pub async fn anchored_events(
+        &self,
+        from: u64,
+        to: u64,
+    ) -> Result<Vec<AnchoredEvent>, ReadError> {
+        let mut found = Vec::new();
+        let mut next = from;
+        while next <= to {
+            let last = to.min(next + (EVENT_BLOCKS_MAX - 1));
+            let filter = LogFilter {
+                address: h160(self.address()),
+                topics: vec![Some(h256(anchored_topic()))],
+                from_block: At::Block(next),
+                to_block: At::Block(last),
+            };
+            let logs = self.rpc().logs(&filter).await?;
+            found.extend(logs.iter().filter_map(decode_anchored));
+            next = last + 1;
+        }
+        Ok(found)
+    }
+
+    /// The checkpoint of an event with its signature, which stands in the transaction alone; `None`
+    /// if that did not call the contract directly.
+    pub async fn anchored_signature(
+        &self,
+        event: &AnchoredEvent,
+    ) -> Result<Option<SignedCheckpoint>, ReadError> {
+        let sent = self.rpc().transaction(h256(event.tx_hash)).await?;
+        let signed = sent.and_then(|sent| decode_anchor_call(&sent.input));
+        Ok(signed.filter(|signed| signed.checkpoint == event.checkpoint))
+    }
+}
+
+/// What a call of `anchor` brought; `None` if the data is another call's.
+pub fn decode_anchor_call(data: &[u8]) -> Option<SignedCheckpoint> {
+    let function = ANCHOR.function("anchor");
+    let arguments = data.strip_prefix(&function.short_signature())?;
+    let [checkpoint, signature, _] =
+        <[Token; 3]>::try_from(function.decode_input(arguments).ok()?).ok()?;
+    let [batches, sequence, head, history, state, issued_at] =
+        <[Token; 6]>::try_from(checkpoint.into_tuple()?).ok()?;
+    Some(SignedCheckpoint {
+        checkpoint: Checkpoint {
+            batches: to_number(batches)?,
+            sequence: to_number(sequence)?,
+            head: to_hash(head)?,
+            history: to_hash(history)?,
+            state: to_hash(state)?,
+            issued_at_ms: to_number(issued_at)?,
+        },
+        signature: Signature(signature.into_bytes()?.try_into().ok()?),
+    })
+}

@@ -1,0 +1,234 @@
+//! Holding what was seen against the followed log, against what is anchored, and against what an
+//! operator owes.
+
+use kedge_protocol::Hash;
+use kedge_protocol::checkpoint::SignedCheckpoint;
+use kedge_protocol::evidence::{CheckpointEvidence, Evidence, LeafEvidence};
+use kedge_protocol::hash::keccak;
+
+use super::{Challenge, Finding, Known, Watchtower, Withheld};
+
+/// How many batches are asked for at one time: each takes a deposit, and one that is not answered
+/// costs the bond already.
+const WITHHELD_MAX: usize = 8;
+
+impl Watchtower {
+    /// Holds everything that was seen against the followed log and against what is anchored.
+    /// `is_current` says that the log was followed to its end after everything else was given: only
+    /// then is a header missing that it does not hold.
+    pub fn review(&mut self, is_current: bool) {
+        let anchored = self.anchored_reach();
+        if let Some(anchored) = anchored {
+            let reach = usize::try_from(anchored).unwrap_or(usize::MAX);
+            let from = usize::try_from(self.reviewed).unwrap_or(usize::MAX);
+            for place in from..reach {
+                let known = self.followed[place];
+                self.review_header(&known, anchored);
+            }
+            self.reviewed = anchored;
+        }
+        for known in self.aside.clone() {
+            if let Some(anchored) = anchored {
+                self.review_header(&known, anchored);
+            }
+            let number = known.header().number;
+            let served = self.served(number);
+            let is_served = served.is_some_and(|served| served.header() == known.header());
+            if is_current && !is_served && anchored.is_none_or(|batches| number >= batches) {
+                self.report_missing(&known);
+            }
+        }
+        self.review_anchored();
+        self.review_withheld();
+        self.review_overdue();
+        self.review_unauthorised(anchored);
+        // The followed log only grows: what was held against it once stays as it was found.
+        for (signed, key_index) in std::mem::take(&mut self.unreviewed) {
+            if !self.review_checkpoint(&signed, key_index, anchored) {
+                self.unreviewed.push((signed, key_index));
+            }
+        }
+    }
+
+    /// What is anchored and is not what the operator serves: the last header that it serves below
+    /// that checkpoint can't be shown to be anchored. A later checkpoint extends the earlier ones, so
+    /// each is compared once.
+    fn review_anchored(&mut self) {
+        let size = self.tree.size();
+        let mut differing = Vec::new();
+        for (batches, history) in self.trust.anchored.range(self.agreed + 1..) {
+            if *batches > size {
+                break;
+            }
+            if self.tree.root(*batches) == *history {
+                self.agreed = *batches;
+            } else {
+                differing.push(*batches);
+            }
+        }
+        for batches in differing {
+            if let Some(known) = self.served(batches - 1) {
+                self.report_missing(&known);
+            }
+        }
+    }
+
+    /// Anchored batches whose leaves nobody has given for longer than an operator is given time.
+    fn review_withheld(&mut self) {
+        let Some((anchored, _)) = self.trust.anchored.last_key_value() else {
+            return;
+        };
+        let (from, until) = self.trust.coverage;
+        let (anchored, now_s) = (*anchored, self.trust.now_s);
+        // Of those that can't be followed the lowest are enough: behind them the log goes on.
+        let unfollowed: Vec<u64> = (self.tree.size().max(from)..anchored)
+            .filter(|number| !self.published.contains(number))
+            .take(WITHHELD_MAX)
+            .collect();
+        for number in unfollowed {
+            self.lacking.entry(number).or_insert(now_s);
+        }
+        let is_due = |(number, since_s): &(&u64, &u64)| {
+            (from..until).contains(*number)
+                && **number < anchored
+                && now_s >= since_s.saturating_add(self.patience_s)
+        };
+        let due = self.lacking.iter().filter(is_due).take(WITHHELD_MAX);
+        let due: Vec<Withheld> = due
+            .filter_map(|(number, _)| {
+                let mut holding = self.trust.anchored.range(number + 1..);
+                Some(Withheld {
+                    number: *number,
+                    anchored_batches: *holding.next()?.0,
+                })
+            })
+            .collect();
+        for withheld in due {
+            let id = keccak(format!("withheld {}", withheld.number).as_bytes());
+            self.report(id, Finding::Withheld(withheld));
+        }
+    }
+
+    /// The first header that no checkpoint holds, if it was signed too long ago.
+    fn review_overdue(&mut self) {
+        let anchored = self.trust.anchored.last_key_value();
+        let number = anchored.map_or(0, |(batches, _)| *batches);
+        let (from, until) = self.trust.coverage;
+        let Some(known) = self.served(number) else {
+            return;
+        };
+        let due_s = (known.header().sealed_at_ms / 1_000).saturating_add(self.patience_s);
+        if (from..until).contains(&number) && self.trust.now_s > due_s {
+            let id = keccak(format!("overdue {}", known.header().hash()).as_bytes());
+            self.report(id, Finding::Overdue(Box::new(known.batch)));
+        }
+    }
+
+    fn review_unauthorised(&mut self, anchored: Option<u64>) {
+        let reach = anchored.unwrap_or(0);
+        let is_held = |action: &LeafEvidence| {
+            let header = &action.batch.header;
+            let served = self.served(header.number);
+            header.number < reach && served.is_some_and(|served| served.header() == header)
+        };
+        let (held, waiting) = self.unauthorised.iter().cloned().partition(is_held);
+        self.unauthorised = waiting;
+        let held: Vec<LeafEvidence> = held;
+        for action in held {
+            let challenge = Challenge {
+                batch_path: self.tree.inclusion(action.batch.header.number, reach),
+                anchored_batches: reach,
+                action,
+            };
+            let id = challenge.action.leaf.hash();
+            self.report(id, Finding::Unauthorised(Box::new(challenge)));
+        }
+    }
+
+    pub(super) fn served(&self, number: u64) -> Option<Known> {
+        let place = usize::try_from(number).ok()?;
+        self.followed.get(place).copied()
+    }
+
+    fn report_missing(&mut self, known: &Known) {
+        let batch = Box::new(known.batch);
+        self.report(known.header().hash(), Finding::Missing(batch));
+    }
+
+    /// The largest anchored checkpoint that the followed log leads to.
+    fn anchored_reach(&self) -> Option<u64> {
+        let leads = |(batches, history): &(&u64, &Hash)| {
+            **batches > 0 && **batches <= self.tree.size() && self.tree.root(**batches) == **history
+        };
+        let mut anchored = self.trust.anchored.iter().rev();
+        anchored.find(leads).map(|(batches, _)| *batches)
+    }
+
+    fn review_header(&mut self, known: &Known, anchored: u64) {
+        let header = *known.header();
+        if header.number >= anchored {
+            return;
+        }
+        let Some(held) = self.served(header.number) else {
+            return;
+        };
+        let held = held.header().hash();
+        if held != header.hash() {
+            let path = self.tree.inclusion(header.number, anchored);
+            self.prove(Evidence::OmittedBatch {
+                left: known.evidence(),
+                anchored_batches: anchored,
+                held,
+                path,
+            });
+        }
+        let beginning = self.tree.root(header.number);
+        if header.number > 0 && beginning != header.history {
+            let proof = self.tree.consistency(header.number, anchored);
+            self.prove(Evidence::FalseHistory {
+                batch: known.evidence(),
+                anchored_batches: anchored,
+                beginning,
+                proof,
+            });
+        }
+    }
+
+    /// Whether the followed log and what is anchored of it told enough of a checkpoint.
+    fn review_checkpoint(
+        &mut self,
+        signed: &SignedCheckpoint,
+        key_index: u32,
+        anchored: Option<u64>,
+    ) -> bool {
+        let checkpoint = &signed.checkpoint;
+        let batches = checkpoint.batches;
+        if batches > self.tree.size() {
+            return false;
+        }
+        let root = self.tree.root(batches);
+        let evidence = CheckpointEvidence::of(signed, key_index);
+        if let Some(last) = self.served(batches - 1)
+            && root == checkpoint.history
+        {
+            let last = *last.header();
+            self.prove(Evidence::FalseCheckpoint {
+                signed: evidence,
+                last,
+                path: self.tree.inclusion(batches - 1, batches),
+            });
+            return true;
+        }
+        let Some(anchored) = anchored.filter(|anchored| batches <= *anchored) else {
+            return false;
+        };
+        let proof = self.tree.consistency(batches, anchored);
+        self.prove(Evidence::FalseCheckpointHistory {
+            signed: evidence,
+            anchored_batches: anchored,
+            beginning: root,
+            proof,
+        });
+        true
+    }
+}

@@ -1,0 +1,139 @@
+//! Every checkpoint that the contract took, read once: what is final is kept on disk, the rest is
+//! read again with each round, because a reorganisation may drop it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use kedge_chain::contract::{AnchorContract, AnchoredEvent};
+use kedge_chain::rpc::{At, RpcError};
+use kedge_protocol::Hash;
+use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use serde::{Deserialize, Serialize};
+
+use super::super::output::Failure;
+use super::super::trust::read_failure;
+use super::memory::{append, failed, lines, write_line};
+
+/// Blocks until a checkpoint counts as final on a node without the `finalized` tag.
+const FINALITY_FALLBACK_DEPTH: u64 = 64;
+
+/// A final checkpoint, as it is kept.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Final {
+    batches: u64,
+    history: Hash,
+    block_number: u64,
+}
+
+pub(super) struct AnchoredLog {
+    path: PathBuf,
+    file: File,
+    kept: BTreeMap<u64, Hash>,
+    /// Final, and not in the file yet.
+    unwritten: Vec<Final>,
+    /// What was read and not taken yet.
+    signed: Vec<SignedCheckpoint>,
+    /// Taken in blocks that are not final yet.
+    recent: BTreeMap<u64, AnchoredEvent>,
+    /// The first block that was not read as a final one; `None` before the first round.
+    next_block: Option<u64>,
+}
+
+impl AnchoredLog {
+    pub(super) fn open(directory: &Path) -> Result<Self, Failure> {
+        let path = directory.join("anchored.ndjson");
+        let kept: Vec<Final> = lines(&path)?;
+        Ok(Self {
+            file: append(&path)?,
+            path,
+            // Its block may hold others that were not written any more.
+            next_block: kept.last().map(|last| last.block_number),
+            kept: kept
+                .iter()
+                .map(|kept| (kept.batches, kept.history))
+                .collect(),
+            unwritten: Vec::new(),
+            signed: Vec::new(),
+            recent: BTreeMap::new(),
+        })
+    }
+
+    /// The histories of all checkpoints that are known to be anchored.
+    pub(super) fn histories(&self) -> BTreeMap<u64, Hash> {
+        let recent = self.recent.iter();
+        let recent = recent.map(|(batches, event)| (*batches, event.checkpoint.history));
+        self.kept.clone().into_iter().chain(recent).collect()
+    }
+
+    /// The checkpoints that were read since the last call, as they were signed.
+    pub(super) fn take_signed(&mut self) -> Vec<SignedCheckpoint> {
+        std::mem::take(&mut self.signed)
+    }
+
+    /// Reads on.
+    pub(super) async fn read(&mut self, contract: &AnchorContract) -> Result<(), Failure> {
+        let Some(head) = contract.rpc().block(At::Latest).await.map_err(refused)? else {
+            return Ok(());
+        };
+        let head = head.number.as_u64();
+        let last_final = match contract.rpc().block(At::Finalized).await {
+            Ok(Some(block)) => block.number.as_u64(),
+            // Some nodes know no such tag.
+            Ok(None) | Err(RpcError::Node(_)) => head.saturating_sub(FINALITY_FALLBACK_DEPTH),
+            Err(error) => return Err(refused(error)),
+        };
+        let from = match self.next_block {
+            Some(next) => next,
+            None => contract.first_block().await.map_err(read_failure)?,
+        };
+        let events = contract.anchored_events(from, head).await;
+        let events = events.map_err(read_failure)?;
+        for event in &events {
+            let batches = event.checkpoint.batches;
+            let is_kept = self.kept.get(&batches) == Some(&event.checkpoint.history);
+            if !is_kept && self.recent.get(&batches) != Some(event) {
+                let found = contract.anchored_signature(event).await;
+                self.signed.extend(found.map_err(read_failure)?);
+            }
+        }
+        let (settled, recent): (Vec<_>, Vec<_>) = events
+            .into_iter()
+            .partition(|event| event.block_number <= last_final);
+        for event in settled {
+            self.settle(&event);
+        }
+        self.recent = recent
+            .into_iter()
+            .map(|event| (event.checkpoint.batches, event))
+            .collect();
+        self.next_block = Some(from.max(last_final + 1));
+        Ok(())
+    }
+
+    fn settle(&mut self, event: &AnchoredEvent) {
+        let Checkpoint {
+            batches, history, ..
+        } = event.checkpoint;
+        if self.kept.insert(batches, history) != Some(history) {
+            self.unwritten.push(Final {
+                batches,
+                history,
+                block_number: event.block_number,
+            });
+        }
+    }
+
+    /// Writes what is final now. What was signed is to be on disk before: it is not read again.
+    pub(super) fn keep(&mut self) -> Result<(), Failure> {
+        for kept in self.unwritten.drain(..) {
+            write_line(&mut self.file, &kept)?;
+        }
+        let synced = self.file.sync_data();
+        synced.map_err(|error| failed(&self.path, error))
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> Failure {
+    Failure::refused(error)
+}

@@ -1,0 +1,49 @@
+//! What this server knows of its log, to judge evidence by.
+
+use kedge_actors::Published;
+use kedge_protocol::evidence::{Evidence, NoFault, Trust};
+use kedge_storage::AnchorStatus;
+
+use crate::app::App;
+use crate::error::ApiError;
+
+/// What evidence is checked against: the contract's keys as they were last read, and the server's own
+/// anchors. No node is asked. While none has told the keys, the server's own stands for all of them.
+pub(super) fn of(app: &App, published: &Published, evidence: &Evidence) -> Result<Trust, ApiError> {
+    let engine = &app.engine;
+    let domain = *engine.domain();
+    let mut trust = match engine.contract_keys() {
+        Some(known) => known.trust(domain, engine.now_ms() / 1_000),
+        None => Trust::of_known_key(domain, engine.sequencer()),
+    };
+    for batches in evidence.anchored_batches() {
+        let Some(last) = batches.checked_sub(1) else {
+            continue;
+        };
+        let anchor = published.snapshot.anchor_covering(last)?;
+        let held = anchor.filter(|anchor| {
+            anchor.checkpoint.checkpoint.batches == batches
+                && matches!(
+                    anchor.status,
+                    AnchorStatus::Confirmed | AnchorStatus::Finalized
+                )
+        });
+        if let Some(anchor) = held {
+            trust
+                .anchored
+                .insert(batches, anchor.checkpoint.checkpoint.history);
+        }
+    }
+    Ok(trust)
+}
+
+/// What has to be said beside a refusal: the key may be one that this server has not heard of.
+pub(super) fn beside(app: &App, refusal: &NoFault) -> &'static str {
+    match refusal {
+        NoFault::NotSigned { .. } if app.engine.contract_keys().is_none() => {
+            "; this server has not read the contract's keys yet, so it knows its own alone: bring \
+             evidence under another key again when its node answers, or to the contract"
+        }
+        _ => "",
+    }
+}

@@ -1,0 +1,48 @@
+//! What was sent to answer cases of the bond: kept until it is forgotten, whatever happens to the
+//! process.
+
+use kedge_protocol::Hash;
+use kedge_storage::{Group, SideWrite, Store};
+
+use crate::support::open;
+
+fn write(store: &Store, case: Hash, sent: Option<&[u8]>) {
+    let mut group = Group::new();
+    let sent = sent.map(<[u8]>::to_vec);
+    group.put_side(SideWrite::BondAnswer { case, sent });
+    store.commit(group).unwrap();
+}
+
+/// The rows, in no order that a reader may count on.
+fn rows(store: &Store) -> Vec<Vec<u8>> {
+    let mut rows = store.snapshot().bond_answers().unwrap();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn answers_are_kept_one_a_case_until_they_are_forgotten() {
+    let directory = tempfile::tempdir().unwrap();
+    let (first, second) = (Hash([1; 32]), Hash([2; 32]));
+    let store = open(directory.path()).unwrap();
+    assert_eq!(rows(&store), Vec::<Vec<u8>>::new());
+    write(&store, first, Some(b"one"));
+    write(&store, second, Some(b"two"));
+    write(&store, first, Some(b"one more attempt"));
+    drop(store);
+
+    // The next process finds the last word on each case.
+    let store = open(directory.path()).unwrap();
+    assert_eq!(
+        rows(&store),
+        [b"one more attempt".to_vec(), b"two".to_vec()]
+    );
+    write(&store, first, None);
+    // A case that nobody keeps is forgotten as well.
+    write(&store, Hash([3; 32]), None);
+    assert_eq!(rows(&store), [b"two".to_vec()]);
+    drop(store);
+
+    let store = open(directory.path()).unwrap();
+    assert_eq!(rows(&store), [b"two".to_vec()]);
+}
