@@ -7,7 +7,8 @@ use kedge_protocol::hash::keccak;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::{Address, Hash};
 use kedge_prover::claim::{
-    self, Binding, CLAIM_FORMAT, CLAIM_VERSION, Choice, ClaimFile, ClaimLeaf, Disclosed, DisclosedText, Mask,
+    self, Binding, CLAIM_FORMAT, CLAIM_VERSION, Choice, ClaimFile, ClaimLeaf, Disclosed,
+    DisclosedText, Mask,
 };
 use kedge_prover::groth16::{ProofParts, ProvingKey};
 use kedge_prover::keys;
