@@ -150,9 +150,11 @@ impl AnchorState {
                 answer_inclusion_calldata(&header, latest.batches, &path)
             }
             CaseKind::Leaves => {
-                let leaves = snapshot.leaves(asked.number).map_err(store_error)?;
+                let Some(leaves) = snapshot.leaves(asked.number).map_err(store_error)? else {
+                    let why = format!("this log lacks leaves of batch {}", asked.number);
+                    return Ok(Answer::None(why));
+                };
                 let path = path(latest.batches).map_err(store_error)?;
-                let leaves = leaves.unwrap_or_default();
                 answer_leaves_calldata(latest.batches, &header, &path, &leaves)
             }
         };
