@@ -1,6 +1,5 @@
 //! Claims: what holds is recorded in the log, once, for its claimant; whatever else is refused leaves no trace.
 
-use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -158,7 +157,8 @@ async fn a_claim_that_holds_is_recorded_once() {
     );
 
     assert_eq!(log.server.terminate(), Some(0));
-    replay(&log.server);
+    // A replay of the log makes the same disputes, to the byte.
+    assert!(log.server.verify_data().status.success());
 }
 
 /// The verdict is an action that the operator signed about the action, and holds the claim.
@@ -191,16 +191,6 @@ async fn check_verdict(log: &Log, sequence: u64, file: &ClaimFile) {
     for absent in ["fault", "evidence", "evidence_digest", "claim"] {
         assert!(item.get(absent).is_none(), "{absent}");
     }
-}
-
-/// A replay of the log makes the same disputes, to the byte.
-fn replay(server: &Server) {
-    let status = Command::new(env!("CARGO_BIN_EXE_kedge"))
-        .args(["verify", "data", "--dev"])
-        .arg(server.dir.path().join("data"))
-        .stdout(std::process::Stdio::null())
-        .status();
-    assert!(status.unwrap().success());
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A running server and a caller that can sign, rightly or wrongly.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -74,6 +74,15 @@ impl Answer {
 }
 
 impl Server {
+    /// What `kedge verify data` says of the server's store.
+    pub(crate) fn verify_data(&self) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_kedge"))
+            .args(["verify", "data", "--dev"])
+            .arg(self.dir.path().join("data"))
+            .output()
+            .unwrap()
+    }
+
     pub(crate) async fn start() -> Self {
         Self::start_with(&[]).await
     }

@@ -1,7 +1,5 @@
 //! Uploads that break off, and servers that die with one under way.
 
-use std::process::Command;
-
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -58,14 +56,7 @@ async fn a_crash_leaves_nothing_that_is_not_named() {
     assert_eq!((parts.status.as_u16(), &read[..]), (200, &b"kept"[..]));
 
     assert_eq!(server.terminate(), Some(0));
-    let verify = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
-        let command = command.args(["verify", "data", "--dev"]);
-        command
-            .arg(server.dir.path().join("data"))
-            .output()
-            .unwrap()
-    };
+    let verify = || server.verify_data();
     let told = |out: Vec<u8>| String::from_utf8(out).unwrap();
     let good = verify();
     assert!(good.status.success(), "{}", told(good.stderr));

@@ -14,7 +14,7 @@ use kedge_prover::groth16::{ProofParts, ProvingKey};
 use kedge_prover::keys;
 use serde_json::{Value, json};
 
-use super::table::{Good, Kind, Maker, turned};
+use super::table::{Good, Kind, Maker};
 
 /// The first contract of an account of the contracts' tests.
 pub(crate) const RESOLVER: &str = "0x8464135c8F25Da09e49BC8782676a84730C318bC";
@@ -163,19 +163,7 @@ fn log_says(maker: &mut Maker, good: &Good) {
     maker.turned(good, "/leaf/sequence", ["place", "ActionNotInBatch"]);
     maker.turned(good, "/leaf/content", ["inputs", "ActionNotInBatch"]);
     maker.turned(good, "/leaf/integrity", ["path", "ActionNotInBatch"]);
-    let why = ["path", "ActionNotInBatch"];
-    maker.spoiled(good, "an earlier time", why, |file| {
-        let time_ms = file["leaf"]["timestamp_ms"].as_u64().unwrap();
-        file["leaf"]["timestamp_ms"] = json!(time_ms - 1);
-    });
-    let why = ["time", "ActionNotInBatch"];
-    maker.spoiled(good, "later than its batch", why, |file| {
-        file["leaf"]["timestamp_ms"] = turned(&file["batch"]["header"]["sealed_at_ms"]);
-    });
-    maker.turned(good, "/inclusion/leaf_index", ["place", ""]);
-    maker.paths_spoiled(good, "/inclusion/path", ["path", "ActionNotInBatch"]);
-    maker.headers_turned(good, "BatchNotInHistory");
-    maker.signatures_spoiled(good, "/batch/signature", "signature");
+    maker.ways_spoiled(good);
     let checkpoint = "/anchor/checkpoint/checkpoint";
     let batches = format!("{checkpoint}/batches");
     maker.turned(good, &batches, ["anchor", "UnknownCheckpoint"]);

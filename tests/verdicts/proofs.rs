@@ -9,7 +9,7 @@ use kedge_protocol::{Address, Hash};
 use serde_json::{Value, json};
 
 use super::log::Log;
-use super::table::{Good, Kind, Maker, turned};
+use super::table::{Good, Kind, Maker};
 
 /// Of batch 4 with its five leaves, the third; its request's third action failed.
 const SPOILED: u64 = 10;
@@ -98,19 +98,7 @@ fn place(maker: &mut Maker, good: &Good) {
     maker.turned(good, "/leaf/content", ["content", "ActionNotInBatch"]);
     maker.turned(good, "/leaf/previous_integrity", ["integrity", ""]);
     maker.turned(good, "/leaf/integrity", ["integrity", "ActionNotInBatch"]);
-    let earlier = "an earlier time";
-    maker.spoiled(good, earlier, ["path", "ActionNotInBatch"], |file| {
-        let time_ms = file["leaf"]["timestamp_ms"].as_u64().unwrap();
-        file["leaf"]["timestamp_ms"] = json!(time_ms - 1);
-    });
-    let why = ["time", "ActionNotInBatch"];
-    maker.spoiled(good, "later than its batch", why, |file| {
-        file["leaf"]["timestamp_ms"] = turned(&file["batch"]["header"]["sealed_at_ms"]);
-    });
-    maker.turned(good, "/inclusion/leaf_index", ["place", ""]);
-    maker.paths_spoiled(good, "/inclusion/path", ["path", "ActionNotInBatch"]);
-    maker.headers_turned(good, "BatchNotInHistory");
-    maker.signatures_spoiled(good, "/batch/signature", "signature");
+    maker.ways_spoiled(good);
 }
 
 fn anchor(maker: &mut Maker, good: &Good) {

@@ -228,6 +228,23 @@ impl Maker {
         }
     }
 
+    /// The leaf's time, and its way to the signed header.
+    pub(crate) fn ways_spoiled(&mut self, good: &Good) {
+        let why = ["path", "ActionNotInBatch"];
+        self.spoiled(good, "an earlier time", why, |file| {
+            let time_ms = file["leaf"]["timestamp_ms"].as_u64().unwrap();
+            file["leaf"]["timestamp_ms"] = json!(time_ms - 1);
+        });
+        let why = ["time", "ActionNotInBatch"];
+        self.spoiled(good, "later than its batch", why, |file| {
+            file["leaf"]["timestamp_ms"] = turned(&file["batch"]["header"]["sealed_at_ms"]);
+        });
+        self.turned(good, "/inclusion/leaf_index", ["place", ""]);
+        self.paths_spoiled(good, "/inclusion/path", ["path", "ActionNotInBatch"]);
+        self.headers_turned(good, "BatchNotInHistory");
+        self.signatures_spoiled(good, "/batch/signature", "signature");
+    }
+
     /// Every way to spoil a list of hashes; the contract takes it as an argument or not at all.
     pub(crate) fn paths_spoiled(&mut self, good: &Good, pointer: &str, why: [&'static str; 2]) {
         self.turned(good, &format!("{pointer}/0"), why);

@@ -8,11 +8,8 @@ use super::artifact::ANCHOR;
 use super::{
     AnchorContract, AnchoredEvent, ReadError, anchored_topic, decode_anchored, to_hash, to_number,
 };
-use crate::convert::{h160, h256};
-use crate::rpc::{At, LogFilter};
-
-/// Blocks that are asked for events at one time: below what public nodes refuse.
-const EVENT_BLOCKS_MAX: u64 = 2_000;
+use crate::convert::h256;
+use crate::rpc::At;
 
 impl AnchorContract {
     /// The block in which the contract was made: it keeps its own start as the checkpoint of no
@@ -28,21 +25,12 @@ impl AnchorContract {
         from: u64,
         to: u64,
     ) -> Result<Vec<AnchoredEvent>, ReadError> {
-        let mut found = Vec::new();
-        let mut next = from;
-        while next <= to {
-            let last = to.min(next + (EVENT_BLOCKS_MAX - 1));
-            let filter = LogFilter {
-                address: h160(self.address()),
-                topics: vec![Some(h256(anchored_topic()))],
-                from_block: At::Block(next),
-                to_block: At::Block(last),
-            };
-            let logs = self.rpc().logs(&filter).await?;
-            found.extend(logs.iter().filter_map(decode_anchored));
-            next = last + 1;
-        }
-        Ok(found)
+        let topics = vec![Some(h256(anchored_topic()))];
+        let logs = self
+            .rpc()
+            .logs_between(self.address(), topics, from, to)
+            .await?;
+        Ok(logs.iter().filter_map(decode_anchored).collect())
     }
 
     /// The checkpoint of an event with its signature, which stands in the transaction alone; `None`

@@ -3,7 +3,7 @@
 use super::{AnswerStore, OpenCase, RespondError, Responder, Tracked, count};
 use crate::contract::AnchorState;
 use crate::contract::bond::{BondEvent, CaseState};
-use crate::rpc::{At, BlockHeader, RpcError};
+use crate::rpc::{At, BlockHeader};
 
 impl<S: AnswerStore> Responder<S> {
     /// Looks at the chain, if it is time to, and gives the open cases without an answer, the
@@ -67,15 +67,8 @@ impl<S: AnswerStore> Responder<S> {
         let Some(head) = rpc.block(At::Latest).await? else {
             return Ok(());
         };
-        let final_number = match rpc.block(At::Finalized).await {
-            Ok(Some(block)) => block.number.as_u64(),
-            // Some nodes know no such tag.
-            Ok(None) | Err(RpcError::Node(_)) => {
-                let depth = self.options.finality_fallback_depth;
-                head.number.as_u64().saturating_sub(depth)
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let depth = self.options.finality_fallback_depth;
+        let final_number = rpc.final_number(head.number.as_u64(), depth).await?;
         self.chain_time_s = head.timestamp.low_u64();
         self.is_frozen = self.anchor.state().await? == AnchorState::Frozen;
         let from = match self.next_block {

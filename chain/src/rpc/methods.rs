@@ -7,6 +7,9 @@ use serde_json::json;
 use super::{At, BlockHeader, CallRequest, FeeHistory, LogFilter, RpcClient, RpcError};
 use crate::convert::h160;
 
+/// Blocks that are asked for logs at one time: below what public nodes refuse.
+const LOGS_BLOCKS_MAX: u64 = 2_000;
+
 impl RpcClient {
     /// The chain's id (EIP-155).
     pub async fn chain_id(&self) -> Result<u64, RpcError> {
@@ -85,5 +88,40 @@ impl RpcClient {
     /// The logs that `filter` takes.
     pub async fn logs(&self, filter: &LogFilter) -> Result<Vec<Log>, RpcError> {
         self.request("eth_getLogs", json!([filter])).await
+    }
+
+    /// The logs of a contract in the blocks from `from` to `to`, in order; asked for in parts.
+    pub async fn logs_between(
+        &self,
+        address: Address,
+        topics: Vec<Option<H256>>,
+        from: u64,
+        to: u64,
+    ) -> Result<Vec<Log>, RpcError> {
+        let mut found = Vec::new();
+        let mut next = from;
+        while next <= to {
+            let last = to.min(next + (LOGS_BLOCKS_MAX - 1));
+            let filter = LogFilter {
+                address: h160(address),
+                topics: topics.clone(),
+                from_block: At::Block(next),
+                to_block: At::Block(last),
+            };
+            found.append(&mut self.logs(&filter).await?);
+            next = last + 1;
+        }
+        Ok(found)
+    }
+
+    /// The newest final block; on a node without the `finalized` tag the one so many blocks below the
+    /// head.
+    pub async fn final_number(&self, head: u64, fallback_depth: u64) -> Result<u64, RpcError> {
+        match self.block(At::Finalized).await {
+            Ok(Some(block)) => Ok(block.number.as_u64()),
+            // Some nodes know no such tag.
+            Ok(None) | Err(RpcError::Node(_)) => Ok(head.saturating_sub(fallback_depth)),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use kedge_chain::contract::{AnchorContract, AnchoredEvent};
-use kedge_chain::rpc::{At, RpcError};
+use kedge_chain::rpc::At;
 use kedge_protocol::Hash;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use serde::{Deserialize, Serialize};
@@ -77,12 +77,11 @@ impl AnchoredLog {
             return Ok(());
         };
         let head = head.number.as_u64();
-        let last_final = match contract.rpc().block(At::Finalized).await {
-            Ok(Some(block)) => block.number.as_u64(),
-            // Some nodes know no such tag.
-            Ok(None) | Err(RpcError::Node(_)) => head.saturating_sub(FINALITY_FALLBACK_DEPTH),
-            Err(error) => return Err(refused(error)),
-        };
+        let last_final = contract
+            .rpc()
+            .final_number(head, FINALITY_FALLBACK_DEPTH)
+            .await
+            .map_err(refused)?;
         let from = match self.next_block {
             Some(next) => next,
             None => contract.first_block().await.map_err(read_failure)?,

@@ -7,11 +7,7 @@ use super::events::{self, BondEvent};
 use super::{BondTerms, CaseState};
 use crate::contract::artifact::BOND;
 use crate::contract::{ReadError, account, to_address, to_number, to_wei, word};
-use crate::convert::h160;
-use crate::rpc::{At, LogFilter, RpcClient};
-
-/// Blocks that are asked for events at one time: below what public nodes refuse.
-const EVENT_BLOCKS_MAX: u64 = 2_000;
+use crate::rpc::{At, RpcClient};
 
 /// A case as the contract keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,20 +185,8 @@ impl BondContract {
 
     /// The events of the blocks from `from` to `to`, in order; asked for in parts.
     pub async fn events(&self, from: u64, to: u64) -> Result<Vec<BondEvent>, ReadError> {
-        let mut found = Vec::new();
-        let mut next = from;
-        while next <= to {
-            let last = to.min(next + (EVENT_BLOCKS_MAX - 1));
-            let filter = LogFilter {
-                address: h160(self.address),
-                topics: Vec::new(),
-                from_block: At::Block(next),
-                to_block: At::Block(last),
-            };
-            let logs = self.rpc.logs(&filter).await?;
-            found.extend(logs.iter().filter_map(events::read));
-            next = last + 1;
-        }
-        Ok(found)
+        let logs = self.rpc.logs_between(self.address, Vec::new(), from, to);
+        let logs = logs.await?;
+        Ok(logs.iter().filter_map(events::read).collect())
     }
 }
