@@ -4,6 +4,6 @@ set -euo pipefail
 source "$(dirname "$0")/shell.sh"
 source "$root/scripts/tools.sh"
 find_cargo
-use_compiler_cache
+use_rocksdb
 cd "$root"
 exec cargo "$@"

@@ -23,7 +23,6 @@ install() {
 }
 
 find_cargo
-use_compiler_cache
 install
 # The workspace, and the clients of other stores beside it, by the same rules.
 check() {

@@ -6,7 +6,6 @@ source scripts/shell.sh
 source scripts/tools.sh
 
 build() {
-  say "    the first build compiles RocksDB: about ten minutes on two cores, seconds ever after"
   cargo build --release --locked -p kedge
 }
 

@@ -37,18 +37,6 @@ find_cargo() {
   have cargo || die "cargo was not found" "install Rust from https://rustup.rs, then try again"
 }
 
-# The C++ store takes most of a build's time. Its objects go to a cache outside the clone, which every
-# profile and every clone shares; the compiler's name must stay the same for that.
-use_compiler_cache() {
-  if have ccache && have clang && have clang++; then
-    export CC="ccache clang" CXX="ccache clang++"
-    export CCACHE_DIR="${CCACHE_DIR:-$cache_dir/ccache}"
-    export CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-2G}"
-    mkdir -p "$CCACHE_DIR" || die "the compiler cache can't be made in $CCACHE_DIR" \
-      "set CCACHE_DIR or XDG_CACHE_HOME to a directory that you can write to"
-  fi
-}
-
 step_number=0
 step_summary=()
 

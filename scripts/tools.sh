@@ -1,6 +1,8 @@
 # Sourced: what has to be on the machine, and how it gets there.
 # shellcheck shell=bash
 
+source "$root/scripts/rocksdb.sh"
+
 node_version_min=20
 
 # Runs a command as root: directly, or with sudo, which may ask only where somebody can answer.
@@ -65,9 +67,9 @@ check_rust() {
 
 # What building and running needs. gcc is for linking where no other package brought a cc.
 install_build_tools() {
-  install_packages clang libclang-dev cmake pkg-config ccache gcc
-  use_compiler_cache
+  install_packages clang libclang-dev cmake pkg-config gcc
   check_rust
+  use_rocksdb
 }
 
 check_node() {
