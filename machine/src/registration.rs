@@ -85,7 +85,7 @@ pub fn register<W: World>(
         email,
         address: registration.address,
         keys: vec![registration.address],
-        trace: Trace::NEW.next(input.content),
+        trace: Trace::made_by(input.content, 0),
     };
     let beside = if let Some(id) = registration.invitation {
         let invitation = join(world, id, &mut wallet)?;
@@ -99,7 +99,7 @@ pub fn register<W: World>(
                 .organization_name
                 .unwrap_or_else(|| local_part.to_owned()),
             tier: Tier::Free,
-            trace: Trace::NEW.next(input.content),
+            trace: Trace::made_by(input.content, 1),
         })
     };
     Ok(Decision {

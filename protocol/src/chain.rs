@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::ActionWords;
 use crate::address::Address;
-use crate::hash::{Hash, keccak, sha256};
+use crate::hash::{Hash, keccak, keccak_parts, sha256};
 use crate::lanes::keccak_each;
 use crate::signature::Signature;
 
@@ -32,6 +32,19 @@ pub fn content(words: &ActionWords, signer: &Address, authority: &Hash) -> Hash 
 /// A resource's next integrity: keccak(previous ‖ content); 32 zero bytes come before the first.
 pub fn next_integrity(previous: &Hash, content: &Hash) -> Hash {
     join(previous, content)
+}
+
+/// The integrity that the `index`-th resource made by one action starts with. The first one's is
+/// keccak(32 zero bytes ‖ content); each further one starts from keccak(content ‖ u32 index), so that no two
+/// resources share a value that a leaf can extend.
+pub fn first_integrity(content: &Hash, index: u32) -> Hash {
+    match index {
+        0 => next_integrity(&Hash::ZERO, content),
+        _ => {
+            let own = keccak_parts(&[&content.0, &index.to_be_bytes()]);
+            next_integrity(&Hash::ZERO, &own)
+        }
+    }
 }
 
 /// The log's next head: keccak(previous head ‖ leaf).

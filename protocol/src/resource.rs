@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Kind;
 use crate::address::Address;
-use crate::chain::next_integrity;
+use crate::chain::{first_integrity, next_integrity};
 use crate::hash::Hash;
 use crate::ids::Id;
 
@@ -35,6 +35,12 @@ impl Trace {
         created_at_ms: 0,
         updated_at_ms: 0,
     };
+
+    /// After the action of this content that made the resource, as the `index`-th of those that it makes.
+    #[must_use]
+    pub fn made_by(content: &Hash, index: u32) -> Self {
+        Self::NEW.linked(first_integrity(content, index))
+    }
 
     /// With one more action of this content, whose place in the log is not known yet.
     #[must_use]

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+use std::collections::HashMap;
+
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::chain::{self, Leaf};
@@ -130,6 +132,7 @@ fn requests_recover_to_their_signers() {
 fn records_follow_from_their_requests() {
     let vectors = vectors();
     let mut head = domain(&vectors).separator();
+    let mut standing = HashMap::new();
     for record in list(&vectors["records"]) {
         let request = &vectors["requests"][record["request"].as_u64().unwrap() as usize];
         let action = &request["message"]["actions"][record["index"].as_u64().unwrap() as usize];
@@ -147,7 +150,24 @@ fn records_follow_from_their_requests() {
             let prefix = Prefix::of_text(text(&made["prefix"])).unwrap();
             let id = Id::made_by(prefix, &content, small(&made["index"]));
             assert_eq!(id.to_string(), text(&made["id"]));
+            if let Some(first) = made.get("integrity") {
+                let computed = chain::first_integrity(&content, small(&made["index"]));
+                assert_eq!(computed, hash(first));
+                standing.insert(text(&made["id"]), computed);
+            }
         }
+        let resource = text(&record["resource"]);
+        let previous = hash(&record["previous_integrity"]);
+        let is_made = list(&record["made"])
+            .iter()
+            .any(|made| made["id"] == resource);
+        let before = if is_made {
+            Hash::ZERO
+        } else {
+            standing[resource]
+        };
+        assert_eq!(previous, before, "what {resource} stood at");
+        standing.insert(resource, hash(&record["integrity"]));
         let integrity = chain::next_integrity(&hash(&record["previous_integrity"]), &content);
         assert_eq!(integrity, hash(&record["integrity"]));
         let leaf = Leaf {

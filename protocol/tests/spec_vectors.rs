@@ -172,6 +172,17 @@ fn records_chain() {
     assert!(records.next().is_none());
 }
 
+#[test]
+fn resources_of_one_action_start_apart() {
+    let vector = &spec()["second_resources"];
+    let content = hash(&vector["content"]);
+    let firsts = hashes(&vector["integrity"]);
+    assert_eq!(firsts.len(), 4);
+    for (index, first) in (0..).zip(&firsts) {
+        assert_eq!(chain::first_integrity(&content, index), *first, "{index}");
+    }
+}
+
 fn header(message: &Value) -> BatchHeader {
     BatchHeader {
         number: number(&message["number"]),

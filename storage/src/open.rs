@@ -17,7 +17,8 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::store::{Options, Store};
 use crate::tables::Table;
 use crate::tables::meta::{
-    DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_VERSION, HEAD_KEY, HeadRow, INDEXED_KEY, LogHead,
+    DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_SHARED_INTEGRITY, FORMAT_VERSION, HEAD_KEY, HeadRow,
+    INDEXED_KEY, LogHead,
 };
 
 /// How many of the last batches are recomputed.
@@ -47,6 +48,14 @@ pub enum OpenError {
     OtherFormat {
         /// What the store says, or RocksDB says of its tables.
         found: String,
+    },
+    /// Its log was made under a rule that the protocol has replaced.
+    #[error(
+        "the data directory has format {found}; this program reads format {FORMAT_VERSION}. The log in it was made under an older registration rule: a new organization and its first wallet began with the same integrity, which the contract's judge takes for a fork. Such a log can't be continued: start with an empty data directory and a new contract"
+    )]
+    OlderRules {
+        /// The version that the store says.
+        found: u64,
     },
     /// The log's end is not what its head and signatures say.
     #[error(
@@ -355,6 +364,9 @@ fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<LogHead, OpenErr
         .map_err(unreadable(path))?;
     match format {
         Some(FORMAT_VERSION) => {}
+        Some(found) if found <= FORMAT_SHARED_INTEGRITY => {
+            return Err(OpenError::OlderRules { found });
+        }
         Some(other) => {
             return Err(OpenError::OtherFormat {
                 found: other.to_string(),

@@ -101,6 +101,8 @@ export function contentOf({ kind, target, payload, signer, authority }) {
 }
 
 export const nextIntegrity = (previous, content) => join(previous, content);
+/** What the index-th resource that one action makes starts with. */
+export const firstIntegrity = (content, index) => join(ZERO, index === 0 ? content : join(content, u32(index)));
 export const nextHead = (previous, leaf) => join(previous, leaf);
 export const leafOf = ({ sequence, timestamp_ms, content, integrity }) => join('0x00', u64(sequence), u64(timestamp_ms), content, integrity);
 

@@ -64,6 +64,11 @@ test('signatures: spellings that are taken, and those that are refused', async (
   for (const bad of vectors.must_refuse.refused) await refusesLater(accept(bad), bad.why);
 });
 
+test('chain: what one action makes starts with integrities of their own', () => {
+  const { content, integrity } = read('spec').second_resources;
+  integrity.forEach((first, index) => assert.equal(p.firstIntegrity(content, index), first));
+});
+
 test('chain: contents, integrities, leaves, heads, ids and proofs of a log', async () => {
   const vectors = read('chain');
   const trust = { domain: p.domainOf(vectors.domain.chainId, vectors.domain.verifyingContract), sequencer: vectors.keys.sequencer.address };
@@ -81,7 +86,10 @@ test('chain: contents, integrities, leaves, heads, ids and proofs of a log', asy
     head = p.nextHead(head, leaf);
     const found = { authority, content, integrity, leaf, head, id: p.idText('act', content) };
     for (const [name, value] of Object.entries(found)) assert.equal(value, record[name], `${name} of ${record.sequence}`);
-    for (const { prefix, index, id } of record.made) assert.equal(p.madeId(prefix, content, index), id);
+    for (const { prefix, index, id, integrity: first } of record.made) {
+      assert.equal(p.madeId(prefix, content, index), id);
+      if (first !== undefined) assert.equal(p.firstIntegrity(content, index), first);
+    }
     leaves[record.batch].push(leaf);
     lastTimes[record.batch] = number(record.timestamp_ms);
     const { root, count } = vectors.batches[record.batch].message;

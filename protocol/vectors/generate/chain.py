@@ -10,6 +10,8 @@ DOMAIN = {"chainId": "31337", "verifyingContract": "0x5FbDB2315678afecb367f032d9
 KEYS = {"alice": "a1", "bob": "b2", "carol": "c3", "sequencer": "5e"}
 START_MS = 1_790_000_000_000
 CHECKPOINT_SIZES = (1, 2, 5, 8, 11)
+# What has an integrity of its own; variations and events have none.
+RESOURCES = ("wal", "org", "tpl", "obj", "fil")
 
 
 def account(name: str):
@@ -84,11 +86,15 @@ class Log:
         content = h.content(action, request["message"]["signer"], authority)
         made = [(prefix, at, name, h.made_id(prefix, content, at)) for prefix, at, name in step.makes]
         self.names.update({name: identifier for _, _, name, identifier in made})
+        started = {made_id: h.first_integrity(content, at) for prefix, at, _, made_id in made if prefix in RESOURCES}
         resource = self.names[step.extends or step.target]
         previous = self.integrity.get(resource, h.ZERO)
         integrity = h.H(previous + content)
+        # What is made in addition to the resource acted on starts with a value of its own.
+        for made_id, first in started.items():
+            self.integrity[made_id], self.version[made_id] = first, 1
+        self.version[resource] = 1 if resource in started else self.version[resource] + 1
         self.integrity[resource] = integrity
-        self.version[resource] = self.version.get(resource, 0) + 1
         sequence = len(self.records) + 1
         # One time a request, and one for each two neighbours: equal times occur, and time never falls.
         timestamp_ms = START_MS + 100 * request["batch"] + number // 2
@@ -105,7 +111,11 @@ class Log:
                 "id": h.identifier("act", content[:16]),
                 "resource": resource,
                 "version": str(self.version[resource]),
-                "made": [{"prefix": prefix, "index": at, "id": made_id} for prefix, at, _, made_id in made],
+                "made": [
+                    {"prefix": prefix, "index": at, "id": made_id}
+                    | ({"integrity": h.hx(started[made_id])} if made_id in started else {})
+                    for prefix, at, _, made_id in made
+                ],
                 "authority": h.hx(authority),
                 "content": h.hx(content),
                 "previous_integrity": h.hx(previous),

@@ -146,6 +146,11 @@ def leaf(sequence: int, timestamp_ms: int, action_content: bytes, integrity: byt
     return H(preimage)
 
 
+def first_integrity(action_content: bytes, index: int) -> bytes:
+    """What the index-th resource that one action makes starts with."""
+    return H(ZERO + (action_content if index == 0 else H(action_content + u32(index))))
+
+
 def identifier(prefix: str, first_sixteen: bytes) -> str:
     assert len(first_sixteen) == 16
     number = int.from_bytes(first_sixteen, "big")

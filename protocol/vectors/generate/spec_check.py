@@ -50,6 +50,12 @@ def check_records(spec: dict, separator: bytes, committed: list[tuple[dict, dict
             same(f"{what}, {name}", value, record[name])
 
 
+def check_second_resources(spec: dict) -> None:
+    content = h.unhx(spec["second_resources"]["content"])
+    for index, integrity in enumerate(spec["second_resources"]["integrity"]):
+        same(f"integrity of resource {index} of one action", h.first_integrity(content, index), integrity)
+
+
 def check_batches(spec: dict, separator: bytes) -> Tree:
     log_leaves: list[bytes] = []
     for batch in spec["batches"]:
@@ -113,5 +119,6 @@ def check_spec(spec: dict) -> None:
     separator = h.domain_separator(domain["chainId"], domain["verifyingContract"])
     same("domain separator", separator, spec["domain_separator"])
     check_records(spec, separator, check_requests(spec, separator))
+    check_second_resources(spec)
     check_checkpoint(spec, separator, check_batches(spec, separator))
     check_trees(spec)

@@ -4,8 +4,11 @@ use bincode::{BorrowDecode, Encode};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 
-/// The version of all keys and rows together; another one is another store.
-pub(crate) const FORMAT_VERSION: u64 = 3;
+/// The version of all keys, rows and rules of the log together; another one is another store.
+pub(crate) const FORMAT_VERSION: u64 = 4;
+
+/// Logs of stores up to this version began a new organization with the integrity of its first wallet.
+pub(crate) const FORMAT_SHARED_INTEGRITY: u64 = 3;
 
 pub(crate) const FORMAT_KEY: &[u8] = b"format";
 pub(crate) const DOMAIN_KEY: &[u8] = b"domain";

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::chain::{Leaf, next_integrity};
+use kedge_protocol::chain::{Leaf, first_integrity};
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::{Hash, Id, Prefix};
@@ -72,7 +72,7 @@ impl Resources {
             let organization = Id::made_by(Prefix::Organization, &leaf.content, 1);
             let made = Standing {
                 version: 1,
-                integrity: next_integrity(&Hash::ZERO, &leaf.content),
+                integrity: first_integrity(&leaf.content, 1),
                 sequence: leaf.sequence,
             };
             self.beside.insert(organization, made);

@@ -40,6 +40,23 @@ fn another_chain_or_contract_is_refused_by_name() {
     assert!(text.contains(&contract), "{text}");
 }
 
+/// Stores of format 3 hold logs in which a wallet and its organization share an integrity.
+#[test]
+fn a_log_of_the_older_registration_rule_is_refused_and_says_why() {
+    let (directory, _) = made(1);
+    tamper(directory.path(), "meta", b"format", |value| value[7] = 3);
+    for _ in 0..2 {
+        let error = open(directory.path()).unwrap_err();
+        assert!(
+            matches!(error, OpenError::OlderRules { found: 3 }),
+            "{error}"
+        );
+        let text = error.to_string();
+        assert!(text.contains("older registration rule"), "{text}");
+        assert!(text.contains("empty data directory"), "{text}");
+    }
+}
+
 #[test]
 fn another_format_is_refused() {
     let (directory, _) = made(1);
