@@ -15,3 +15,5 @@ echo "lint"
 solhint --disc --max-warnings 0 'src/**/*.sol'
 echo "artifact"
 scripts/artifacts.sh --check
+echo "analysis and proofs"
+scripts/analyse.sh

@@ -205,8 +205,12 @@ interface IKedgeAnchor {
     /// @notice For which batches the `index`-th key's signature counts.
     function keyTerm(uint32 index) external view returns (KeyTerm memory);
 
-    /// @notice The batches that this contract answers for: those from `fromBatch` on and below `untilBatch`.
-    function coverage() external view returns (uint64 fromBatch, uint64 untilBatch);
+    /// @notice The batches that this contract answers for: those from `fromBatch` on and below `untilBatch`. Evidence of
+    /// faults counts for later batches too, until its age is over: retiring undoes no signature.
+    /// @return fromBatch The batches that the predecessor holds.
+    /// @return untilBatch The batches that the last checkpoint holds; the highest number before retirement.
+    /// @return retiredAt When the contract handed over, in seconds of Unix time; zero before.
+    function coverage() external view returns (uint64 fromBatch, uint64 untilBatch, uint64 retiredAt);
 
     /// @notice Whether checkpoints are taken; a pause comes on top.
     function status() external view returns (Status);

@@ -58,6 +58,8 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
     mapping(uint256 index => KeyTimes times) private _keyTimes;
     address private _bond;
     address private _successor;
+    /// @dev When it handed over, in seconds.
+    uint64 private _retiredAt;
     address private _predecessor;
     /// @dev The batches that the predecessor holds.
     uint64 private _start;
@@ -159,6 +161,7 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
         ) revert WrongSuccessor(nextContract);
         _status = Status.Retired;
         _successor = nextContract;
+        _retiredAt = uint64(block.timestamp);
         emit Retired(nextContract, batches);
         next.takeOver();
     }
@@ -289,8 +292,8 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
     }
 
     /// @inheritdoc IKedgeAnchor
-    function coverage() external view override returns (uint64 fromBatch, uint64 untilBatch) {
-        return (_start, _successor == address(0) ? type(uint64).max : _latest.batches);
+    function coverage() external view override returns (uint64 fromBatch, uint64 untilBatch, uint64 retiredAt) {
+        return (_start, _successor == address(0) ? type(uint64).max : _latest.batches, _retiredAt);
     }
 
     /// @inheritdoc IKedgeAnchor

@@ -77,7 +77,7 @@ contract KedgeJudge is IKedgeJudge {
         returns (bytes32)
     {
         bytes32 batchHash = _requireStanding(left);
-        bytes32 history = ANCHOR.checkpoint(anchoredBatches).history;
+        bytes32 history = _historyOf(anchoredBatches);
         _requirePath(LogTree.verifyInclusion(history, LogTree.leaf(held), left.header.number, anchoredBatches, path));
         return _provenIf(held != batchHash);
     }
@@ -219,7 +219,10 @@ contract KedgeJudge is IKedgeJudge {
     /// @inheritdoc IKedgeJudge
     function requireSigned(HeaderEvidence calldata evidence) external view override {
         uint64 number = evidence.header.number;
-        _requireCovered(number);
+        // A demand is answered with a checkpoint of the anchor contract, so here retirement ends at once what it covers.
+        // slither-disable-next-line unused-return
+        (uint64 fromBatch, uint64 untilBatch,) = ANCHOR.coverage();
+        if (number < fromBatch || number >= untilBatch) revert NotCovered(number, fromBatch, untilBatch);
         _requireSigner(evidence.header.hash(), number, evidence.signature, evidence.keyIndex);
     }
 
@@ -255,7 +258,9 @@ contract KedgeJudge is IKedgeJudge {
         uint64 number = evidence.header.number;
         _requireCovered(number);
         if (evidence.signature.length == 0) {
-            return ANCHOR.verifyBatch(evidence.anchoredBatches, evidence.header, evidence.path);
+            return
+                _holderOf(evidence.anchoredBatches)
+                    .verifyBatch(evidence.anchoredBatches, evidence.header, evidence.path);
         }
         batchHash = evidence.header.hash();
         _requireSigner(batchHash, number, evidence.signature, evidence.keyIndex);
@@ -280,13 +285,37 @@ contract KedgeJudge is IKedgeJudge {
         private
         view
     {
-        bytes32 history = ANCHOR.checkpoint(anchoredBatches).history;
+        bytes32 history = _historyOf(anchoredBatches);
         _requirePath(LogTree.verifyConsistency(size, beginning, anchoredBatches, history, proof));
     }
 
+    /// @dev Batches that were signed and not anchored before retirement stay covered until evidence of them is too old:
+    /// otherwise an operator could retire its bond's reach away.
     function _requireCovered(uint64 batch) private view {
-        (uint64 fromBatch, uint64 untilBatch) = ANCHOR.coverage();
-        if (batch < fromBatch || batch >= untilBatch) revert NotCovered(batch, fromBatch, untilBatch);
+        (uint64 fromBatch, uint64 untilBatch, uint64 retiredAt) = ANCHOR.coverage();
+        // Delays are days: the seconds that a block's builder can shift don't matter.
+        // slither-disable-next-line timestamp
+        bool isOver = batch >= untilBatch && block.timestamp > uint256(retiredAt) + EVIDENCE_AGE_S;
+        if (batch < fromBatch || isOver) revert NotCovered(batch, fromBatch, untilBatch);
+    }
+
+    function _historyOf(uint64 anchoredBatches) private view returns (bytes32) {
+        return _holderOf(anchoredBatches).checkpoint(anchoredBatches).history;
+    }
+
+    /// @dev The contract of the log that holds the checkpoint, if any does: after retirement, a later one.
+    function _holderOf(uint64 anchoredBatches) private view returns (IKedgeAnchor holder) {
+        holder = ANCHOR;
+        while (true) {
+            // One contract a handing-over: an owner's doing, and rare.
+            // slither-disable-next-line calls-loop,unused-return
+            (uint64 batches,,) = holder.latest();
+            if (anchoredBatches <= batches) return holder;
+            // slither-disable-next-line calls-loop
+            address next = holder.successor();
+            if (next == address(0)) return holder;
+            holder = IKedgeAnchor(next);
+        }
     }
 
     /// @dev A key counts for the batches from its first on. Those that it signs in the end count until some time after

@@ -26,6 +26,12 @@ abstract contract BondInvariants is TestBase {
         targets[0] = address(handler);
     }
 
+    /// @dev What the handler calls on itself is no call of anybody else.
+    function excludeSenders() external view returns (address[] memory senders) {
+        senders = new address[](1);
+        senders[0] = address(handler);
+    }
+
     /// forge-config: default.invariant.runs = 16
     function invariant_everyWeiIsSomebodys() external view {
         assertEq(bond.bond(), handler.expectedBond(), "the bond is what was put in, but for what was taken out");

@@ -104,9 +104,12 @@ contract SuccessionTest is BondFixture {
         next.retire(address(third));
         _anchorIn(third, SIZE);
         assertEq(third.predecessor(), address(next), "predecessor");
-        (uint64 fromBatch, uint64 untilBatch) = next.coverage();
+        (uint64 fromBatch, uint64 untilBatch, uint64 retiredAt) = next.coverage();
         assertEq(fromBatch, ANCHORED, "from where it took over");
         assertEq(untilBatch, SIZE - 1, "to where it handed over");
+        assertEq(retiredAt, START_S, "and when");
+        (,, retiredAt) = third.coverage();
+        assertEq(retiredAt, 0, "not yet");
     }
 
     /// @dev A successor has one key of its own at first; those of the batches before are the old contract's to tell.
@@ -132,22 +135,58 @@ contract SuccessionTest is BondFixture {
         anchorContract.retire(address(next));
     }
 
-    /// @dev The bond stays behind what the retired contract anchored, and answers for nothing later.
-    function test_theOldBondAnswersForItsOwnBatches() public {
+    /// @dev What was signed and not anchored before retirement counts until evidence of it is too old.
+    function testFuzz_retiringUndoesNoSignature(uint64 wait) public {
         _retire();
-        Batch memory later = headers[ANCHORED];
-        later.head = keccak256("another head");
+        wait = uint64(within(wait, 0, WITHDRAWAL_DELAY_S - REVEAL_S));
+        VM.warp(START_S + wait);
+        _mustSlash(_equivocation(ANCHORED, SEQUENCER_SECRET, 0));
+        assertTrue(next.status() == IKedgeAnchor.Status.Open, "the successor continues");
+    }
+
+    function test_afterTheEvidencesAgeTheOldBondAnswersForItsOwnBatches() public {
+        _retire();
+        VM.warp(START_S + WITHDRAWAL_DELAY_S);
+        _mustRefuse(abi.encodeCall(judge.brokenHeader, (_signed(headers[ANCHORED]))), IKedgeJudge.NoFault.selector);
+        VM.warp(START_S + WITHDRAWAL_DELAY_S + 1);
+        _mustRefuse(_equivocation(ANCHORED, SEQUENCER_SECRET, 0), IKedgeJudge.NotCovered.selector);
+        _mustSlash(_equivocation(ANCHORED - 1, SEQUENCER_SECRET, 0));
+        assertTrue(next.status() == IKedgeAnchor.Status.Open, "the successor continues");
+    }
+
+    /// @dev A header that was signed before retirement and left out of what the successor anchored.
+    function test_whatTheSuccessorLeavesOutIsShownByItsHistory() public {
+        _retire();
+        _anchorIn(next, SIZE - 1);
+        KedgeAnchor third = _successor();
+        VM.prank(OWNER);
+        next.retire(address(third));
+        _anchorIn(third, SIZE);
+        Batch memory left = headers[ANCHORED];
+        left.head = keccak256("another head");
+        bytes32 held = _batchHash(headers[ANCHORED]);
+        for (uint64 size = SIZE - 1; size <= SIZE; ++size) {
+            bytes32[] memory path = ReferenceTree.path(leaves, ANCHORED, size);
+            bytes memory honest = abi.encodeCall(judge.omittedBatch, (_signed(headers[ANCHORED]), size, held, path));
+            _mustRefuse(honest, IKedgeJudge.NoFault.selector);
+        }
+        bytes32[] memory unknown = ReferenceTree.path(leaves, ANCHORED, SIZE);
         _mustRefuse(
-            abi.encodeCall(judge.conflictingBatches, (_signed(headers[ANCHORED]), _signed(later))),
-            IKedgeJudge.NotCovered.selector
+            abi.encodeCall(judge.omittedBatch, (_signed(left), SIZE + 1, held, unknown)),
+            IKedgeAnchor.UnknownCheckpoint.selector
         );
+        bytes32[] memory last = ReferenceTree.path(leaves, ANCHORED, SIZE);
+        _mustSlash(abi.encodeCall(judge.omittedBatch, (_signed(left), SIZE, held, last)));
+    }
+
+    /// @dev A demand is answered with the contract's own checkpoints: for what it will never anchor there is none.
+    function test_nobodyDemandsWhatARetiredContractCannotAnchor() public {
+        _retire();
         HeaderEvidence memory evidence = _signed(headers[ANCHORED]);
         _commit(REPORTER, bond.inclusionCaseId(_batchHash(headers[ANCHORED])));
         VM.expectPartialRevert(IKedgeJudge.NotCovered.selector);
         VM.prank(REPORTER);
         bond.demandInclusion{value: DEPOSIT_WEI}(evidence, SALT);
-        _mustSlash(_equivocation(ANCHORED - 1, SEQUENCER_SECRET, 0));
-        assertTrue(next.status() == IKedgeAnchor.Status.Open, "the successor goes on");
     }
 
     function test_theNewBondAnswersForWhatComes() public {

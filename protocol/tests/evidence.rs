@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use kedge_protocol::Hash;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{
-    Evidence, EvidenceFile, EvidenceFileError, Fault, HeaderEvidence, NoFault, Trust,
+    Coverage, Evidence, EvidenceFile, EvidenceFileError, Fault, HeaderEvidence, NoFault, Trust,
 };
 use kedge_protocol::limits::{EVIDENCE_BYTES_MAX, EVIDENCE_PATH_MAX};
 use serde_json::{Value, json};
@@ -249,7 +249,13 @@ fn a_replaced_key_counts_for_a_time() {
 #[test]
 fn a_contract_answers_for_its_own_batches() {
     let mut trust = trust(&log());
-    trust.coverage = (2, 4);
+    trust.evidence_age_s = 100;
+    trust.coverage = Coverage {
+        from_batch: 2,
+        until_batch: 4,
+        retired_at_s: 50,
+    };
+    trust.now_s = 151;
     let outside = |batch| {
         Err(NoFault::NotCovered {
             batch,
@@ -261,8 +267,12 @@ fn a_contract_answers_for_its_own_batches() {
     assert_eq!(verdict_at(&trust, 2, faults::FIRST_KEY), Ok(()));
     assert_eq!(verdict_at(&trust, 3, faults::FIRST_KEY), Ok(()));
     assert_eq!(verdict_at(&trust, 4, faults::FIRST_KEY), outside(4));
+    // Retiring undoes no signature: until its age is over, evidence about later batches counts.
+    trust.now_s = 150;
+    assert_eq!(verdict_at(&trust, 1, faults::FIRST_KEY), outside(1));
+    assert_eq!(verdict_at(&trust, 4, faults::FIRST_KEY), Ok(()));
     trust.keys.truncate(1);
-    trust.coverage = (0, u64::MAX);
+    trust.coverage = Coverage::ALL;
     let unknown = verdict_at(&trust, ROTATED_AT, SECOND_KEY);
     assert_eq!(unknown, Err(NoFault::UnknownKey(1)));
 }

@@ -30,6 +30,19 @@ pub(crate) static BOND: LazyLock<Artifact> =
 pub(crate) static JUDGE: LazyLock<Artifact> =
     LazyLock::new(|| parse(include_str!("../../../contracts/artifacts/KedgeJudge.json")));
 
+/// The resolver of claims.
+pub(crate) static CLAIMS: LazyLock<Artifact> = LazyLock::new(|| {
+    parse(include_str!(
+        "../../../contracts/artifacts/KedgeClaims.json"
+    ))
+});
+/// The verifier of a circuit's proofs.
+pub(crate) static VERIFIER: LazyLock<Artifact> = LazyLock::new(|| {
+    parse(include_str!(
+        "../../../contracts/artifacts/Groth16Verifier.json"
+    ))
+});
+
 fn parse(text: &str) -> Artifact {
     serde_json::from_str(text).expect("the artifact is valid; a test reads it")
 }

@@ -5,7 +5,8 @@ use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{
-    CheckpointEvidence, Evidence, Fault, HeaderEvidence, KeyTerm, LeafEvidence, Standing, Trust,
+    CheckpointEvidence, Coverage, Evidence, Fault, HeaderEvidence, KeyTerm, LeafEvidence, Standing,
+    Trust,
 };
 use kedge_protocol::hash::keccak;
 use kedge_protocol::{Address, Hash};
@@ -150,8 +151,8 @@ fn checkpoint_token(checkpoint: &Checkpoint) -> Token {
 pub struct KeyTrust {
     /// The keys, in the contract's order, those of planned rotations included.
     pub keys: Vec<KeyTerm>,
-    /// The first batch that the contract answers for, and the first that a later one does.
-    pub coverage: (u64, u64),
+    /// The batches that the contract answers for.
+    pub coverage: Coverage,
     /// How long evidence counts after its key was replaced, in seconds; without a bond it always
     /// does.
     pub evidence_age_s: u64,
@@ -198,7 +199,8 @@ impl AnchorContract {
     ) -> Result<Trust, ReadError> {
         let mut trust = self.key_trust().await?.trust(domain, now_s);
         for batches in evidence.anchored_batches() {
-            match self.checkpoint(batches, at).await {
+            let holder = self.holder_of(batches, at).await?;
+            match holder.checkpoint(batches, at).await {
                 Ok(record) => {
                     trust.anchored.insert(batches, record.history);
                 }

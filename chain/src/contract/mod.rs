@@ -1,11 +1,12 @@
 //! The binding of the anchor contract: its ABI, encoding and decoding.
 //!
-//! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in. The bond beside it is in
-//! [`bond`].
+//! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in. The bond is in
+//! [`bond`], the resolver of claims in [`claims`].
 
 mod anchored;
 mod artifact;
 pub mod bond;
+pub mod claims;
 mod deploy;
 mod evidence;
 mod reader;

@@ -2,7 +2,7 @@
 
 use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
-use kedge_protocol::evidence::KeyTerm;
+use kedge_protocol::evidence::{Coverage, KeyTerm};
 use kedge_protocol::{Address, Hash};
 use thiserror::Error;
 
@@ -30,6 +30,14 @@ pub enum ReadError {
     /// What came is no answer of a bond.
     #[error("{address} did not answer `{function}` as a bond does")]
     NotABond {
+        /// Where it was looked for.
+        address: Address,
+        /// What was called.
+        function: &'static str,
+    },
+    /// What came is no answer of a resolver of claims.
+    #[error("{address} did not answer `{function}` as a resolver of claims does")]
+    NotAResolver {
         /// Where it was looked for.
         address: Address,
         /// What was called.
@@ -231,13 +239,37 @@ impl AnchorContract {
         Ok(terms)
     }
 
-    /// The batches that this contract answers for: from the first number and below the second.
-    pub async fn coverage(&self) -> Result<(u64, u64), ReadError> {
+    /// The batches that this contract answers for.
+    pub async fn coverage(&self) -> Result<Coverage, ReadError> {
         let tokens = self.read("coverage", &[], At::Latest).await?;
-        let decoded = <[Token; 2]>::try_from(tokens)
-            .ok()
-            .and_then(|[from, until]| Some((to_number(from)?, to_number(until)?)));
+        let decoded = <[Token; 3]>::try_from(tokens).ok();
+        let decoded = decoded.and_then(|[from, until, retired]| {
+            Some(Coverage {
+                from_batch: to_number(from)?,
+                until_batch: to_number(until)?,
+                retired_at_s: to_number(retired)?,
+            })
+        });
         decoded.ok_or_else(|| self.not_an_anchor("coverage"))
+    }
+
+    /// The contract that continues from here; the zero address if there is none.
+    pub async fn successor(&self, at: At) -> Result<Address, ReadError> {
+        self.read_one("successor", &[], at, to_address).await
+    }
+
+    /// The contract of the log that holds the checkpoint with so many batches, if any does: this one or,
+    /// after its retirement, a later one.
+    pub async fn holder_of(&self, batches: u64, at: At) -> Result<Self, ReadError> {
+        let mut holder = self.clone();
+        while batches > holder.latest(at).await?.batches {
+            let next = holder.successor(at).await?;
+            if next == Address::ZERO {
+                break;
+            }
+            holder = Self::new(self.rpc().clone(), next);
+        }
+        Ok(holder)
     }
 
     /// The key that signs batch `batch`.

@@ -2,9 +2,9 @@
 
 use ethers_core::abi::{ParamType, Token, decode};
 
-use super::artifact::{ANCHOR, BOND, JUDGE};
+use super::artifact::{ANCHOR, BOND, CLAIMS, JUDGE, VERIFIER};
 
-/// What a contract said when it reverted: the anchor's, the bond's or the judge's custom errors with their arguments, Solidity's
+/// What a contract said when it reverted: one of the contracts' custom errors with their arguments, Solidity's
 /// `Error(string)` and `Panic(uint256)`, or the bytes themselves.
 pub fn decode_revert(data: &[u8]) -> String {
     if data.is_empty() {
@@ -17,7 +17,7 @@ pub fn decode_revert(data: &[u8]) -> String {
 
 fn custom_error(data: &[u8]) -> Option<String> {
     let (selector, arguments) = data.split_first_chunk::<4>()?;
-    let error = [&ANCHOR, &BOND, &JUDGE]
+    let error = [&ANCHOR, &BOND, &JUDGE, &CLAIMS, &VERIFIER]
         .into_iter()
         .flat_map(|artifact| artifact.abi().errors())
         .find(|error| error.signature().0[..4] == selector[..])?;

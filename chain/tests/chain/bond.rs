@@ -13,6 +13,7 @@ use kedge_chain::rpc::{At, RpcClient};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::evidence::Coverage;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, log_tree};
@@ -134,7 +135,7 @@ async fn a_bond_is_made_filled_and_taken_out() {
     assert_eq!(bond.anchor_contract().await.unwrap(), anchor.address());
     assert_eq!(anchor.bond().await.unwrap(), bond.address());
     assert_eq!(anchor.state().await.unwrap(), AnchorState::Open);
-    assert_eq!(anchor.coverage().await.unwrap(), (0, u64::MAX));
+    assert_eq!(anchor.coverage().await.unwrap(), Coverage::ALL);
     let keys = anchor.key_terms().await.unwrap();
     assert_eq!(keys.len(), 1);
     assert_eq!(

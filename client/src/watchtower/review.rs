@@ -78,10 +78,10 @@ impl Watchtower {
         let Some((anchored, _)) = self.trust.anchored.last_key_value() else {
             return;
         };
-        let (from, until) = self.trust.coverage;
+        let coverage = self.trust.coverage;
         let (anchored, now_s) = (*anchored, self.trust.now_s);
         // Of those that can't be followed the lowest are enough: behind them the log goes on.
-        let unfollowed: Vec<u64> = (self.tree.size().max(from)..anchored)
+        let unfollowed: Vec<u64> = (self.tree.size().max(coverage.from_batch)..anchored)
             .filter(|number| !self.published.contains(number))
             .take(WITHHELD_MAX)
             .collect();
@@ -89,7 +89,7 @@ impl Watchtower {
             self.lacking.entry(number).or_insert(now_s);
         }
         let is_due = |(number, since_s): &(&u64, &u64)| {
-            (from..until).contains(*number)
+            coverage.holds(**number)
                 && **number < anchored
                 && now_s >= since_s.saturating_add(self.patience_s)
         };
@@ -113,12 +113,11 @@ impl Watchtower {
     fn review_overdue(&mut self) {
         let anchored = self.trust.anchored.last_key_value();
         let number = anchored.map_or(0, |(batches, _)| *batches);
-        let (from, until) = self.trust.coverage;
         let Some(known) = self.served(number) else {
             return;
         };
         let due_s = (known.header().sealed_at_ms / 1_000).saturating_add(self.patience_s);
-        if (from..until).contains(&number) && self.trust.now_s > due_s {
+        if self.trust.coverage.holds(number) && self.trust.now_s > due_s {
             let id = keccak(format!("overdue {}", known.header().hash()).as_bytes());
             self.report(id, Finding::Overdue(Box::new(known.batch)));
         }

@@ -2,8 +2,8 @@
 //! and then compared. In the order of the contract's checks, so that both give the same reason.
 
 use super::{
-    AnchoredPath, CheckpointEvidence, Evidence, Fault, HeaderEvidence, LeafEvidence, Standing,
-    Trust,
+    AnchoredPath, CheckpointEvidence, Coverage, Evidence, Fault, HeaderEvidence, LeafEvidence,
+    Standing, Trust,
 };
 use crate::batch::BatchHeader;
 use crate::chain::{self, Leaf};
@@ -314,8 +314,14 @@ impl Judge<'_> {
     }
 
     fn require_covered(&self, batch: u64) -> Result<(), NoFault> {
-        let (from_batch, until_batch) = self.trust.coverage;
-        if batch < from_batch || batch >= until_batch {
+        let Coverage {
+            from_batch,
+            until_batch,
+            retired_at_s,
+        } = self.trust.coverage;
+        let counts_until_s = retired_at_s.saturating_add(self.trust.evidence_age_s);
+        let is_over = batch >= until_batch && self.trust.now_s > counts_until_s;
+        if batch < from_batch || is_over {
             return Err(NoFault::NotCovered {
                 batch,
                 from_batch,

@@ -24,7 +24,7 @@ pub use opening::{NotAuthorised, Opening, check_authorised};
 pub use records::{
     AnchoredPath, CheckpointEvidence, HeaderEvidence, HeaderSignature, LeafEvidence, Standing,
 };
-pub use trust::{KeyTerm, Trust};
+pub use trust::{Coverage, KeyTerm, Trust};
 
 use records::{leaves, path};
 

@@ -36,6 +36,32 @@ impl KeyTerm {
     }
 }
 
+/// The batches that a contract answers for (`coverage`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coverage {
+    /// The first one.
+    pub from_batch: u64,
+    /// The first one that a later contract answers for; the largest u64 before retirement.
+    pub until_batch: u64,
+    /// When the contract retired, Unix seconds; 0 before. Evidence about batches from `until_batch` on
+    /// counts for its age after that, because they may have been signed before and not anchored.
+    pub retired_at_s: u64,
+}
+
+impl Coverage {
+    /// All batches, by a contract that has not retired.
+    pub const ALL: Self = Self {
+        from_batch: 0,
+        until_batch: u64::MAX,
+        retired_at_s: 0,
+    };
+
+    /// Whether the contract itself anchors the batch.
+    pub fn holds(&self, batch: u64) -> bool {
+        (self.from_batch..self.until_batch).contains(&batch)
+    }
+}
+
 /// The log as its contracts tell it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trust {
@@ -43,9 +69,8 @@ pub struct Trust {
     pub domain: Domain,
     /// The sequencer's keys, in the contract's order.
     pub keys: Vec<KeyTerm>,
-    /// The first batch that the contract answers for, and the first that a later one does
-    /// (`coverage`).
-    pub coverage: (u64, u64),
+    /// The batches that the contract answers for.
+    pub coverage: Coverage,
     /// The histories of anchored checkpoints by their number of batches; those that the evidence
     /// names are enough ([`super::Evidence::anchored_batches`]).
     pub anchored: BTreeMap<u64, Hash>,
@@ -61,7 +86,7 @@ impl Trust {
         Self {
             domain,
             keys: vec![KeyTerm::only(key)],
-            coverage: (0, u64::MAX),
+            coverage: Coverage::ALL,
             anchored: BTreeMap::from([(0, empty_root())]),
             evidence_age_s: 0,
             now_s: 0,

@@ -1,0 +1,122 @@
+//! The resolver of claims and its verifiers: deploying them, and reading what was resolved.
+
+use ethers_core::abi::Token;
+use ethers_core::types::U256;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash};
+
+use super::artifact::{CLAIMS, VERIFIER};
+use super::{ReadError, TransactError, account, number, to_address, to_number, transact, word};
+use crate::rpc::{At, RpcClient};
+use crate::transaction::{FeePolicy, deployed_address};
+
+/// A resolver with a verifier that was added to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClaimsDeployment {
+    /// The resolver.
+    pub resolver: Address,
+    /// The verifier of the circuit's key.
+    pub verifier: Address,
+    /// The version under which the resolver knows it.
+    pub version: u32,
+}
+
+/// Deploys a verifier for a circuit's key (its words) and adds it to a resolver over `anchor`: to `resolver`, or
+/// to one that is deployed now. With the key of the anchor contract's owner, who pays; each transaction is waited for
+/// at most `patience_ms`.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is another thing that the operator names"
+)]
+pub async fn deploy_claims(
+    rpc: &RpcClient,
+    key: &SigningKey,
+    anchor: Address,
+    resolver: Option<Address>,
+    circuit_key: &[Hash],
+    fee_policy: &FeePolicy,
+    patience_ms: u64,
+) -> Result<ClaimsDeployment, ClaimsError> {
+    let make = async |data| {
+        let mined = transact(rpc, key, None, data, fee_policy, patience_ms).await?;
+        Ok::<_, TransactError>(deployed_address(key.address(), mined.nonce))
+    };
+    let words = circuit_key
+        .iter()
+        .map(|word| Token::Uint(U256::from(word.0)));
+    let verifier = make(VERIFIER.deployment(&[Token::Array(words.collect())])).await?;
+    let resolver = match resolver {
+        Some(resolver) => resolver,
+        None => make(CLAIMS.deployment(&[account(anchor)])).await?,
+    };
+    let add = CLAIMS.encode("addVerifier", &[account(verifier)]);
+    transact(rpc, key, Some(resolver), add, fee_policy, patience_ms).await?;
+    let contract = ClaimsContract::new(rpc.clone(), resolver);
+    Ok(ClaimsDeployment {
+        resolver,
+        verifier,
+        version: contract.version_count().await?,
+    })
+}
+
+/// Why a resolver was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimsError {
+    /// A transaction.
+    #[error(transparent)]
+    Transact(#[from] TransactError),
+    /// What was made could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// A resolver of claims at an address of a node's chain.
+#[derive(Debug, Clone)]
+pub struct ClaimsContract {
+    rpc: RpcClient,
+    address: Address,
+}
+
+impl ClaimsContract {
+    /// The resolver at `address`. Nothing is asked yet.
+    pub fn new(rpc: RpcClient, address: Address) -> Self {
+        Self { rpc, address }
+    }
+
+    /// How many circuits it knows; they count from 1.
+    pub async fn version_count(&self) -> Result<u32, ReadError> {
+        let convert = |token| u32::try_from(to_number(token)?).ok();
+        self.read("versionCount", &[], convert).await
+    }
+
+    /// The verifier of a version.
+    pub async fn verifier_of(&self, version: u32) -> Result<Address, ReadError> {
+        let version = [number(u64::from(version))];
+        self.read("verifierOf", &version, to_address).await
+    }
+
+    /// The log's anchor contract.
+    pub async fn anchor_contract(&self) -> Result<Address, ReadError> {
+        self.read("anchorContract", &[], to_address).await
+    }
+
+    /// Whether a claim with this context was resolved.
+    pub async fn is_resolved(&self, context: &Hash) -> Result<bool, ReadError> {
+        self.read("isResolved", &[word(*context)], Token::into_bool)
+            .await
+    }
+
+    async fn read<T>(
+        &self,
+        function: &'static str,
+        arguments: &[Token],
+        convert: impl Fn(Token) -> Option<T>,
+    ) -> Result<T, ReadError> {
+        let (rpc, address) = (&self.rpc, self.address);
+        let tokens = CLAIMS
+            .call(rpc, address, function, arguments, At::Latest)
+            .await?;
+        let value = tokens.and_then(|mut tokens| convert(tokens.pop()?));
+        value.ok_or(ReadError::NotAResolver { address, function })
+    }
+}
