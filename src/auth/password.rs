@@ -154,7 +154,9 @@ pub fn check_guessed<'a>(
     names: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), ApiError> {
     // The rules refuse longer names, and say so.
-    let names = names.into_iter().filter(|name| name.len() <= NAME_BYTES_MAX);
+    let names = names
+        .into_iter()
+        .filter(|name| name.len() <= NAME_BYTES_MAX);
     if is_guessed(password, names) {
         let message = "is made of words that are guessed first; take some unrelated words, or let a \
                        password manager make one";
@@ -188,11 +190,7 @@ impl Passwords {
     }
 
     /// The PHC string of a password, which a caller from this address sets.
-    pub async fn hash(
-        &self,
-        address: ClientAddress,
-        password: String,
-    ) -> Result<String, ApiError> {
+    pub async fn hash(&self, address: ClientAddress, password: String) -> Result<String, ApiError> {
         let work = move || hash(normal(&password).as_bytes());
         self.in_turn(address, work)
             .await?
@@ -232,8 +230,7 @@ mod tests {
         let phc = passwords.hash(address, "correct horse battery".into());
         let phc = phc.await.unwrap();
         assert!(phc.starts_with("$argon2id$"));
-        let verify =
-            |password: &str, phc| passwords.verify(address, password.to_owned(), phc);
+        let verify = |password: &str, phc| passwords.verify(address, password.to_owned(), phc);
         assert!(
             verify("correct horse battery", Some(phc.clone()))
                 .await

@@ -24,15 +24,10 @@ const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-p
 fn file(call: &Call, media_type: &'static str, text: &'static str) -> Reply {
     let sequence = call.published().head.sequence;
     let media_type = HeaderValue::from_static(media_type);
-    Reply::bytes(
-        StatusCode::OK,
-        sequence,
-        media_type,
-        text.as_bytes(),
-    )
-    .with(CONTENT_SECURITY_POLICY, POLICY)
-    .with(OPENER_POLICY, "same-origin")
-    .etagged(call, PUBLIC)
+    Reply::bytes(StatusCode::OK, sequence, media_type, text.as_bytes())
+        .with(CONTENT_SECURITY_POLICY, POLICY)
+        .with(OPENER_POLICY, "same-origin")
+        .etagged(call, PUBLIC)
 }
 
 /// `GET /docs`

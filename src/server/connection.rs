@@ -135,9 +135,7 @@ impl Connections {
             let using = line.begin();
             async move { Ok::<_, Infallible>(dispatch.answer(request, using).await) }
         });
-        let connection = self
-            .protocol
-            .serve_connection(TokioIo::new(timed), service);
+        let connection = self.protocol.serve_connection(TokioIo::new(timed), service);
         tokio::pin!(connection);
         let mut is_ending = false;
         loop {

@@ -171,10 +171,7 @@ impl Dispatch {
 
     /// The answer to what hyper could not read as a request, as bytes.
     pub(super) fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
-        let mut tally = self
-            .app
-            .limits
-            .begin(line.peer, &HeaderMap::new(), now_s());
+        let mut tally = self.app.limits.begin(line.peer, &HeaderMap::new(), now_s());
         let fault = parsing::error_of(status, self.header_bytes_max);
         let counted = self.app.limits.count_address(&mut tally);
         let error = counted.err().unwrap_or(fault);

@@ -49,8 +49,7 @@ pub(super) fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> 
         let path = parts.uri.path_and_query();
         let path = path.map_or(0, |path| path.as_str().len());
         let is_over = path + bytes.sum::<usize>() > header_bytes_max;
-        return (is_over || parts.headers.len() > HEADERS_MAX)
-            .then(|| too_large(header_bytes_max));
+        return (is_over || parts.headers.len() > HEADERS_MAX).then(|| too_large(header_bytes_max));
     }
     let mut hosts = parts.headers.get_all(HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
