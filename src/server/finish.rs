@@ -113,6 +113,7 @@ impl Dispatch {
         let wallet = published.snapshot.wallet_by_address(address)?;
         Ok(wallet.is_some_and(|wallet| {
             wallet.organization_id == session.organization_id
+                && wallet.keys.contains(&address)
                 && session.wallet_id.is_none_or(|id| id == wallet.id)
         }))
     }

@@ -71,7 +71,14 @@ impl Room {
 
     /// The place of a connection from `peer`; none if its address has too many.
     pub(super) fn place(self: &Arc<Self>, free: Free, peer: IpAddr) -> Option<Place> {
-        let Free { permit, is_reserve } = free;
+        let Free {
+            mut permit,
+            mut is_reserve,
+        } = free;
+        // There may be room by now: it takes long until somebody comes.
+        if is_reserve && let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            (permit, is_reserve) = (place, false);
+        }
         let is_proxy = self.proxies.iter().any(|network| network.contains(peer));
         let of = (!is_proxy).then(|| (ClientAddress::from(peer), is_reserve));
         if let Some(of) = of {
@@ -140,7 +147,7 @@ mod tests {
     async fn an_address_has_its_share_and_the_reserve_is_kept() {
         let room = room();
         let first = enter(&room, [192, 0, 2, 1]).await.unwrap();
-        let _second = enter(&room, [192, 0, 2, 1]).await.unwrap();
+        let second = enter(&room, [192, 0, 2, 1]).await.unwrap();
         assert!(enter(&room, [192, 0, 2, 1]).await.is_none());
         let _third = enter(&room, [192, 0, 2, 2]).await.unwrap();
         // All are taken: what comes now is the reserve.
@@ -153,9 +160,16 @@ mod tests {
         assert!(enter(&room, [192, 0, 2, 1]).await.is_none());
         assert!(enter(&room, [192, 0, 2, 3]).await.unwrap().is_reserve());
         drop(first);
-        assert!(!enter(&room, [192, 0, 2, 1]).await.unwrap().is_reserve());
+        let again = enter(&room, [192, 0, 2, 1]).await.unwrap();
+        assert!(!again.is_reserve());
         drop(reserve);
         assert_eq!(room.taken().len(), 2);
+        // Whoever waited for a caller since all were taken gives it the place that is free by now.
+        let waited = room.free().await.unwrap();
+        assert!(waited.is_reserve);
+        drop(second);
+        let address = IpAddr::from([192, 0, 2, 9]);
+        assert!(!room.place(waited, address).unwrap().is_reserve());
     }
 
     #[tokio::test]
