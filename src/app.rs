@@ -29,7 +29,8 @@ use crate::error::{ApiError, NONCE_HIGHEST};
 use crate::events::Streams;
 use crate::files::Files;
 use crate::idempotency::InProgress;
-use crate::limits::RateLimits;
+use crate::limits::shares::ANSWER_BYTES;
+use crate::limits::{Budget, RateLimits};
 use crate::operator::Operator;
 use crate::signing::{Request, Verifier};
 use crate::v2;
@@ -64,6 +65,8 @@ pub struct App {
     pub batches: Batches,
     /// Reads bodies.
     pub bodies: body::Reader,
+    /// Bytes of answers that are not sent yet.
+    pub answers: Arc<Budget>,
     /// Contents of files.
     pub files: Files,
     /// Permits for contents and exports that are being sent.
@@ -147,10 +150,11 @@ impl App {
             limits: RateLimits::new(config, engine.clone()),
             cursors: Cursors::new(secrets::read_or_make_32(&keys_dir.join("cursor.key"))?),
             batches: Batches::default(),
-            bodies: body::Reader::new(
-                config.body_bytes_max,
-                config.body_bytes_total_max,
-                Duration::from_secs(config.body_timeout_s),
+            bodies: body::Reader::new(config),
+            answers: Budget::new(
+                ANSWER_BYTES,
+                config.answer_bytes_total_max,
+                config.answer_bytes_per_caller,
             ),
             files: Files::open(config, engine.clone())?,
             downloads: Arc::new(Semaphore::new(config.downloads_max)),

@@ -126,6 +126,8 @@ pub struct Reply {
     pub body: Body,
     /// The highest sequence that the answer reflects.
     pub sequence: u64,
+    /// The caller named this very state with `If-None-Match`, so the answer is 304 and costs nothing.
+    pub is_known: bool,
 }
 
 /// Headers that most answers have in the end: room for them is made once.
@@ -159,6 +161,7 @@ impl Reply {
             headers,
             body: body.into(),
             sequence,
+            is_known: false,
         }
     }
 
@@ -200,12 +203,15 @@ impl Reply {
     /// With this strong ETag, and 304 where the caller has it already.
     #[must_use]
     pub fn tagged(mut self, call: &Call, tag: &str, cache: &'static str) -> Self {
-        let known = call.headers.get_all(hyper::header::IF_NONE_MATCH).iter();
-        let is_known = known
+        let named = call.headers.get_all(hyper::header::IF_NONE_MATCH).iter();
+        let named: Vec<&str> = named
             .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(','))
-            .map(|known| known.trim().trim_start_matches("W/"))
-            .any(|known| known == "*" || known == tag);
+            .map(|named| named.trim().trim_start_matches("W/"))
+            .collect();
+        self.is_known = named.contains(&tag);
+        // `*` is every state: whoever sends it may have none of them.
+        let is_known = self.is_known || named.contains(&"*");
         self.headers
             .insert(CACHE_CONTROL, HeaderValue::from_static(cache));
         if is_known {

@@ -75,6 +75,8 @@ codes! {
     Gone = "GONE", 410;
     /// A condition of the request does not hold.
     PreconditionFailed = "PRECONDITION_FAILED", 412;
+    /// The request line and the headers are too large, or too many.
+    HeadersTooLarge = "HEADERS_TOO_LARGE", 431;
     /// The body is too large.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413;
     /// The object's properties would be too large.

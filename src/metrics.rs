@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 
 use crate::endpoint::TABLE;
 use crate::error::Code;
-use crate::limits::Policy;
+use crate::limits::{Policy, shares};
 use crate::v2::AREAS;
 
 /// Requests, by route, method and status.
@@ -29,6 +29,10 @@ pub const REQUEST_SECONDS: &str = "kedge_http_request_seconds";
 pub const REQUESTS_IN_FLIGHT: &str = "kedge_http_requests_in_flight";
 /// Connections that are open.
 pub const CONNECTIONS: &str = "kedge_http_connections";
+/// Connections that the server ended, by why.
+pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
+/// Why: the address has too many, the caller takes no answer, or sends no request.
+pub const ENDS: [&str; 3] = ["address", "stalled", "idle"];
 /// Requests to v2 paths that have a successor, by area.
 pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 /// Errors, by code.
@@ -109,6 +113,11 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests under way");
     describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
     describe_counter!(
+        CONNECTIONS_ENDED,
+        Unit::Count,
+        "Connections that the server ended, by why"
+    );
+    describe_counter!(
         V2_REQUESTS,
         Unit::Count,
         "Requests to v2 paths that have a successor, by area"
@@ -153,8 +162,12 @@ fn start_at_zero() {
     for name in [USAGE_ROWS_WRITTEN, STREAMS_CUT_OFF] {
         counter!(name).increment(0);
     }
-    for policy in Policy::ALL {
-        counter!(RATE_LIMITED, "policy" => policy.name()).increment(0);
+    let policies = Policy::ALL.iter().map(|policy| policy.name());
+    for policy in policies.chain(shares::ALL) {
+        counter!(RATE_LIMITED, "policy" => policy).increment(0);
+    }
+    for reason in ENDS {
+        counter!(CONNECTIONS_ENDED, "reason" => reason).increment(0);
     }
     for area in AREAS {
         counter!(V2_REQUESTS, "area" => area).increment(0);

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::{Body as HttpBody, Frame};
 use tokio::sync::mpsc;
 
 /// Why a body broke off.
@@ -23,14 +23,14 @@ pub type Stream = UnsyncBoxBody<Bytes, BrokenOff>;
 /// The body of an answer.
 pub enum Body {
     /// All of it.
-    Whole(Vec<u8>),
+    Whole(Bytes),
     /// What comes.
     Stream(Stream),
 }
 
 impl Default for Body {
     fn default() -> Self {
-        Self::Whole(Vec::new())
+        Self::Whole(Bytes::new())
     }
 }
 
@@ -45,7 +45,13 @@ impl std::fmt::Debug for Body {
 
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
-        Self::Whole(bytes)
+        Self::Whole(bytes.into())
+    }
+}
+
+impl From<&'static [u8]> for Body {
+    fn from(bytes: &'static [u8]) -> Self {
+        Self::Whole(Bytes::from_static(bytes))
     }
 }
 
@@ -56,13 +62,6 @@ impl From<Stream> for Body {
 }
 
 impl Body {
-    pub(crate) fn into_sent(self) -> SentBody {
-        match self {
-            Self::Whole(bytes) => SentBody::Whole(Full::new(Bytes::from(bytes))),
-            Self::Stream(stream) => SentBody::Stream(stream),
-        }
-    }
-
     /// A body that a task of its own writes; a piece that is not taken within `write_timeout` ends
     /// it.
     pub fn written(write_timeout: Duration) -> (Writer, Self) {
@@ -72,43 +71,6 @@ impl Body {
             write_timeout,
         };
         (writer, Self::Stream(Written(receiver).boxed_unsync()))
-    }
-}
-
-/// A body as hyper sends it.
-pub(crate) enum SentBody {
-    Whole(Full<Bytes>),
-    Stream(Stream),
-}
-
-impl HttpBody for SentBody {
-    type Data = Bytes;
-    type Error = BrokenOff;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        match self.get_mut() {
-            Self::Whole(whole) => Pin::new(whole)
-                .poll_frame(context)
-                .map_err(|never| match never {}),
-            Self::Stream(stream) => Pin::new(stream).poll_frame(context),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Whole(whole) => whole.is_end_stream(),
-            Self::Stream(stream) => stream.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(whole) => whole.size_hint(),
-            Self::Stream(stream) => stream.size_hint(),
-        }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod keys;
 pub mod password;
 pub mod rights;
 pub mod session;
+mod turns;
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;

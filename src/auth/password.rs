@@ -3,23 +3,20 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
-use kedge_protocol::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
-use tokio::sync::Semaphore;
+use kedge_protocol::limits::{NAME_CHARS_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::turns::Turns;
 use crate::error::ApiError;
-
-/// How long a login waits for its turn.
-const TURN_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::limits::ClientAddress;
 
 /// Hashes and checks passwords.
 #[derive(Clone)]
 pub struct Passwords {
-    turns: Arc<Semaphore>,
+    turns: Turns,
     /// A hash that no password has: an unknown e-mail address takes as long as a known one.
     nobody: Arc<str>,
 }
@@ -41,6 +38,8 @@ fn normal(password: &str) -> String {
     password.nfkc().collect()
 }
 
+/// The longest name that a password is held against: the longest nickname in the widest characters.
+const NAME_BYTES_MAX: usize = 4 * NAME_CHARS_MAX;
 /// Words of which passwords are made that are guessed first; those of this service among them.
 const GUESSED_WORDS: &[&str] = &[
     "password",
@@ -129,25 +128,39 @@ fn is_random(password: &str) -> bool {
     others.len() > 10
 }
 
-/// Checks a new password's form (NIST SP 800-63B, 3.1.1.2: length and a block list, no rules of
-/// composition). `names` are the caller's own: e-mail address, nickname.
-pub fn check_new<'a>(
+fn wrong(code: &'static str, message: impl Into<String>) -> ApiError {
+    ApiError::field("/password", code, message)
+}
+
+/// Checks a new password's length (NIST SP 800-63B, 3.1.1.2): the bytes before anything is done with
+/// them, then the characters of its one text.
+pub fn check_length(password: &str) -> Result<(), ApiError> {
+    if password.len() > PASSWORD_BYTES_MAX {
+        let message = format!("must have at most {PASSWORD_BYTES_MAX} bytes");
+        return Err(wrong("range", message));
+    }
+    if normal(password).chars().count() < PASSWORD_CHARS_MIN {
+        let message = format!("must have at least {PASSWORD_CHARS_MIN} characters");
+        return Err(wrong("range", message));
+    }
+    Ok(())
+}
+
+/// Checks that a new password of the right length is none that is guessed first (NIST SP 800-63B,
+/// 3.1.1.2: a block list, no rules of composition). `names` are the caller's own: e-mail address,
+/// nickname. It takes longer than checking a signature, so it comes after that.
+pub fn check_guessed<'a>(
     password: &str,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), ApiError> {
-    let chars = normal(password).chars().count();
-    if chars < PASSWORD_CHARS_MIN {
-        let message = format!("must have at least {PASSWORD_CHARS_MIN} characters");
-        return Err(ApiError::field("/password", "range", message));
-    }
-    if password.len() > PASSWORD_BYTES_MAX {
-        let message = format!("must have at most {PASSWORD_BYTES_MAX} bytes");
-        return Err(ApiError::field("/password", "range", message));
-    }
+    // The rules refuse longer names, and say so.
+    let names = names
+        .into_iter()
+        .filter(|name| name.len() <= NAME_BYTES_MAX);
     if is_guessed(password, names) {
         let message = "is made of words that are guessed first; take some unrelated words, or let a \
                        password manager make one";
-        return Err(ApiError::field("/password", "guessed", message));
+        return Err(wrong("guessed", message));
     }
     Ok(())
 }
@@ -156,22 +169,18 @@ impl Passwords {
     /// At most `at_once` passwords are hashed at one time.
     pub fn new(at_once: usize) -> Result<Self, PasswordError> {
         Ok(Self {
-            turns: Arc::new(Semaphore::new(at_once)),
+            turns: Turns::new(at_once),
             nobody: hash(b"nobody's password")?.into(),
         })
     }
 
-    async fn in_turn<T, F>(&self, work: F) -> Result<T, ApiError>
+    /// Does work on a thread of its own, when it is the address's turn.
+    async fn in_turn<T, F>(&self, address: ClientAddress, work: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let turn = Arc::clone(&self.turns).acquire_owned();
-        let turn = tokio::time::timeout(TURN_TIMEOUT, turn)
-            .await
-            .ok()
-            .and_then(Result::ok)
-            .ok_or_else(ApiError::overloaded)?;
+        let turn = self.turns.turn(address).await?;
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
             work()
@@ -180,25 +189,33 @@ impl Passwords {
         .map_err(|error| ApiError::internal(&error))
     }
 
-    /// The PHC string of a password.
-    pub async fn hash(&self, password: String) -> Result<String, ApiError> {
-        self.in_turn(move || hash(normal(&password).as_bytes()))
+    /// The PHC string of a password, which a caller from this address sets.
+    pub async fn hash(&self, address: ClientAddress, password: String) -> Result<String, ApiError> {
+        let work = move || hash(normal(&password).as_bytes());
+        self.in_turn(address, work)
             .await?
             .map_err(|error| ApiError::internal(&error))
     }
 
     /// True if the password has this hash; `None` takes the same time and is never true.
-    pub async fn verify(&self, password: String, phc: Option<String>) -> Result<bool, ApiError> {
+    pub async fn verify(
+        &self,
+        address: ClientAddress,
+        password: String,
+        phc: Option<String>,
+    ) -> Result<bool, ApiError> {
         let known = phc.is_some();
         let phc = phc.unwrap_or_else(|| self.nobody.to_string());
-        // A longer one than any that was set is wrong, and not worth the work of hashing it.
-        let password = if password.len() > PASSWORD_BYTES_MAX {
-            String::new()
-        } else {
-            normal(&password)
+        let verify = move || {
+            // A longer one than any that was set is wrong, and not worth the work of hashing it.
+            let password = if password.len() > PASSWORD_BYTES_MAX {
+                String::new()
+            } else {
+                normal(&password)
+            };
+            Argon2::default().verify_password(password.as_bytes(), phc.as_str())
         };
-        let verify = move || Argon2::default().verify_password(password.as_bytes(), phc.as_str());
-        Ok(self.in_turn(verify).await?.is_ok() && known)
+        Ok(self.in_turn(address, verify).await?.is_ok() && known)
     }
 }
 
@@ -209,12 +226,11 @@ mod tests {
     #[tokio::test]
     async fn only_the_right_password_passes() {
         let passwords = Passwords::new(1).unwrap();
-        let phc = passwords
-            .hash("correct horse battery".into())
-            .await
-            .unwrap();
+        let address = ClientAddress::from(std::net::IpAddr::from([192, 0, 2, 1]));
+        let phc = passwords.hash(address, "correct horse battery".into());
+        let phc = phc.await.unwrap();
         assert!(phc.starts_with("$argon2id$"));
-        let verify = |password: &str, phc: Option<String>| passwords.verify(password.into(), phc);
+        let verify = |password: &str, phc| passwords.verify(address, password.to_owned(), phc);
         assert!(
             verify("correct horse battery", Some(phc.clone()))
                 .await
@@ -232,11 +248,22 @@ mod tests {
 
     #[test]
     fn length_is_checked_in_characters() {
-        assert!(check_new("äöüßäöüßäöüßäö", []).is_err());
-        assert!(check_new("äöüßäöüßäöüßäöü", []).is_ok());
+        assert!(check_length("äöüßäöüßäöüßäö").is_err());
+        assert!(check_length("äöüßäöüßäöüßäöü").is_ok());
         let longest = "four".repeat(PASSWORD_BYTES_MAX / 4);
-        assert!(check_new(&longest, []).is_ok());
-        assert!(check_new(&format!("{longest}x"), []).is_err());
+        assert!(check_length(&longest).is_ok());
+        assert!(check_length(&format!("{longest}x")).is_err());
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_refused_before_it_is_worked_on() {
+        // U+FDFA grows eighteenfold when it is normalised.
+        let long = "\u{fdfa}".repeat(5 << 20);
+        let begun = std::time::Instant::now();
+        assert!(check_length(&long).is_err());
+        let good = "correct horse battery";
+        assert!(check_guessed(good, [long.as_str()]).is_ok());
+        assert!(begun.elapsed() < std::time::Duration::from_millis(100));
     }
 
     #[test]
@@ -254,7 +281,7 @@ mod tests {
             "example-miller-2026",
             "1111111111111 7777",
         ] {
-            assert!(check_new(bad, names).is_err(), "{bad}");
+            assert!(check_guessed(bad, names).is_err(), "{bad}");
         }
         for good in [
             "correct horse battery",
@@ -263,7 +290,7 @@ mod tests {
             "7f3a 9c21 e04b 55d8",
             "08-15!47/11=$%&(23",
         ] {
-            assert!(check_new(good, names).is_ok(), "{good}");
+            assert!(check_guessed(good, names).is_ok(), "{good}");
         }
     }
 }

@@ -1,42 +1,61 @@
 //! Request bodies: read with a bound, in time, and as strict JSON whose errors say where.
 
+mod arriving;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::BodyExt;
 use hyper::HeaderMap;
-use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderName};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use serde::de::DeserializeOwned;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::config::Config;
 use crate::error::{ApiError, Code};
 use crate::files::Upload;
+use crate::limits::shares::BODY_BYTES;
+use crate::limits::{Budget, Held, Holder};
 
+pub(crate) use arriving::{Arriving, Broken};
 pub(crate) use kedge_machine::pointer;
 pub(crate) use kedge_machine::pointer::escape;
 pub(crate) use kedge_protocol::json::Object;
 
-/// The bodies' memory is counted in pieces of this size.
-const PIECE_BYTES: usize = 1_024;
+/// Bytes of a body from somebody who showed no credentials. The longest registration, all of it
+/// written in escapes, has about 12,000.
+pub const PUBLIC_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of a body that count on no budget: the permits for requests bound them.
+const SMALL_BYTES: usize = 16 * 1024;
+/// The part of the budget that is kept for bodies without credentials, and the part of that which one
+/// address may hold.
+const PUBLIC_PART: usize = 16;
+const ADDRESS_PART: usize = 8;
+/// What a body's first bytes get room for, if it has as many.
+const ROOM_BYTES_MIN: usize = 4 * 1024;
+/// Bytes of a multipart body besides its file.
+pub(crate) const FRAME_BYTES_MAX: u64 = 64 * 1024;
 
 /// How bodies are read.
 #[derive(Clone)]
 pub struct Reader {
     bytes_max: usize,
     timeout: Duration,
-    memory: Arc<Semaphore>,
+    bytes_per_s_min: u64,
+    /// Bytes that are read and dropped of a body that nobody wants.
+    passed_bytes_max: u64,
+    /// Memory for bodies of callers who showed who they are, and for those of all others.
+    memory: Arc<Budget>,
+    public_memory: Arc<Budget>,
 }
 
-/// A body as text, and the permit for its memory.
+/// A body as text, and what it holds of the bodies' memory.
 #[derive(Default, Debug)]
 pub struct Text {
     /// The text.
     pub text: String,
     /// The file that came instead of a text.
     pub upload: Option<Box<Upload>>,
-    _memory: Option<OwnedSemaphorePermit>,
+    _memory: Option<Held>,
 }
 
 impl Text {
@@ -50,129 +69,152 @@ impl Text {
 }
 
 impl Reader {
-    /// A reader of bodies of at most `bytes_max`, of `bytes_total_max` at one time together.
-    pub fn new(bytes_max: usize, bytes_total_max: usize, timeout: Duration) -> Self {
-        let pieces = (bytes_total_max / PIECE_BYTES).min(Semaphore::MAX_PERMITS);
+    /// A reader as it is configured.
+    pub fn new(config: &Config) -> Self {
+        let all = config.body_bytes_total_max;
+        let public = (all / PUBLIC_PART).max(ADDRESS_PART * PUBLIC_BYTES_MAX);
+        let file = config.file_bytes_max.saturating_add(FRAME_BYTES_MAX);
         Self {
-            bytes_max,
-            timeout,
-            memory: Arc::new(Semaphore::new(pieces)),
+            bytes_max: config.body_bytes_max,
+            timeout: Duration::from_secs(config.body_timeout_s),
+            bytes_per_s_min: config.body_bytes_per_s_min,
+            passed_bytes_max: file.max(config.body_bytes_max as u64),
+            memory: Budget::new(BODY_BYTES, all, config.body_bytes_per_caller),
+            public_memory: Budget::new(BODY_BYTES, public, public / ADDRESS_PART),
         }
     }
 
-    /// Reads a body of JSON; what its headers say is checked before a byte of it is taken.
-    pub async fn read(&self, headers: &HeaderMap, mut body: Incoming) -> Result<Text, ApiError> {
-        check_type(headers)?;
-        let announced = headers
-            .get(CONTENT_LENGTH)
-            .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        let reading = async {
-            let read = match announced {
-                Some(bytes) if bytes > self.bytes_max => Err(self.too_large()),
-                _ => self.collect(&mut body, announced.unwrap_or(0)).await,
-            };
-            if read.is_err() {
-                self.discard(&mut body).await;
-            }
-            read
-        };
-        tokio::time::timeout(self.timeout, reading)
-            .await
-            .map_err(|_| late(self.timeout))?
+    /// The body of a request with these headers.
+    pub(crate) fn arriving(&self, headers: &HeaderMap, body: Incoming) -> Arriving {
+        Arriving::new(headers, body, self.bytes_per_s_min)
     }
 
-    /// Reads on without keeping anything, for as much as an allowed body has: many callers look at
-    /// no answer before they have sent everything.
-    async fn discard(&self, body: &mut Incoming) {
-        let mut left = self.bytes_max;
-        while let Some(Ok(frame)) = body.frame().await {
-            let bytes = frame.data_ref().map_or(0, Bytes::len);
-            left = match left.checked_sub(bytes) {
-                Some(left) => left,
-                None => return,
-            };
-        }
-    }
-
-    /// Passes over the body of a request that is refused without reading it: a caller who is still sending
-    /// when the connection closes never sees the answer. Who asked first whether to send is not made to.
-    pub async fn pass_over(&self, headers: &HeaderMap, mut body: Incoming) {
-        if headers.contains_key(EXPECT) {
-            return;
-        }
-        // However it ends, the answer is the same.
-        let _ = tokio::time::timeout(self.timeout, self.discard(&mut body)).await;
-    }
-
-    async fn collect(&self, body: &mut Incoming, announced: usize) -> Result<Text, ApiError> {
-        let mut bytes = Vec::new();
-        let mut memory: Option<OwnedSemaphorePermit> = None;
-        let mut reserved = 0;
-        self.reserve(&mut memory, &mut reserved, announced)?;
-        bytes.reserve_exact(announced);
-        while !body.is_end_stream() {
-            let Some(frame) = body.frame().await else {
-                break;
-            };
-            let frame = frame.map_err(|_| {
-                ApiError::new(Code::ValidationError, "the body broke off before its end")
-            })?;
-            // Trailers say nothing here.
-            let Ok(data) = frame.into_data() else {
-                continue;
-            };
-            if bytes.len() + data.len() > self.bytes_max {
-                return Err(self.too_large());
-            }
-            self.reserve(&mut memory, &mut reserved, bytes.len() + data.len())?;
-            bytes.extend_from_slice(&data);
-        }
-        let text = String::from_utf8(bytes)
-            .map_err(|_| ApiError::new(Code::MalformedJson, "the body is not UTF-8"))?;
-        Ok(Text {
-            text,
-            upload: None,
-            _memory: memory,
-        })
-    }
-
-    /// Never waits: bodies that wait for each other's memory would wait for ever.
-    fn reserve(
+    /// Reads a body of JSON; what its headers say is checked before a byte of it is taken. Without
+    /// credentials (`is_public`) it must be short.
+    pub(crate) async fn read(
         &self,
-        memory: &mut Option<OwnedSemaphorePermit>,
-        reserved: &mut usize,
-        bytes: usize,
-    ) -> Result<(), ApiError> {
-        let pieces = bytes.div_ceil(PIECE_BYTES);
-        if pieces <= *reserved {
-            return Ok(());
+        headers: &HeaderMap,
+        body: &mut Arriving,
+        holder: Holder,
+        is_public: bool,
+    ) -> Result<Text, ApiError> {
+        check_type(headers)?;
+        let most = if is_public {
+            self.bytes_max.min(PUBLIC_BYTES_MAX)
+        } else {
+            self.bytes_max
+        };
+        if body.announced().is_some_and(|bytes| bytes > most as u64) {
+            return Err(too_large(most));
         }
-        let more = u32::try_from(pieces - *reserved).map_err(|_| self.too_large())?;
-        let permit = Arc::clone(&self.memory)
-            .try_acquire_many_owned(more)
-            .map_err(|_| ApiError::overloaded())?;
-        *reserved = pieces;
-        match memory {
-            Some(held) => held.merge(permit),
-            None => *memory = Some(permit),
+        let memory = is_public
+            .then(|| self.public_memory.hold(holder, PUBLIC_BYTES_MAX))
+            .transpose()?;
+        let mut gathered = Gathered {
+            reader: self,
+            holder,
+            most,
+            announced: body.announced().map(|bytes| bytes as usize),
+            bytes: Vec::new(),
+            memory,
+        };
+        let reading = tokio::time::timeout(self.timeout, gathered.read(body)).await;
+        match reading {
+            Ok(read) => read?,
+            Err(_) => {
+                body.give_up();
+                return Err(late(self.timeout));
+            }
+        }
+        gathered.finish()
+    }
+
+    /// Reads and drops what is left of a body whose request has its answer: many callers look at no
+    /// answer before they have sent everything. False if there was too much of it, or it came too slowly,
+    /// or the caller waits to be asked for it.
+    pub(crate) async fn pass_over(&self, body: &mut Arriving) -> bool {
+        if body.is_over() {
+            return true;
+        }
+        if !body.can_pass(self.passed_bytes_max) {
+            return false;
+        }
+        let passing = body.discard(self.passed_bytes_max);
+        let passed = tokio::time::timeout(self.timeout, passing).await;
+        if passed != Ok(true) {
+            body.give_up();
+        }
+        passed == Ok(true)
+    }
+}
+
+/// A body as far as it has come.
+struct Gathered<'a> {
+    reader: &'a Reader,
+    holder: Holder,
+    most: usize,
+    announced: Option<usize>,
+    bytes: Vec<u8>,
+    memory: Option<Held>,
+}
+
+impl Gathered<'_> {
+    async fn read(&mut self, body: &mut Arriving) -> Result<(), ApiError> {
+        while let Some(piece) = body.next().await {
+            let piece = piece.map_err(of_broken)?;
+            let bytes = self.bytes.len() + piece.len();
+            if bytes > self.most {
+                return Err(too_large(self.most));
+            }
+            if bytes > self.bytes.capacity() {
+                self.make_room(bytes)?;
+            }
+            self.bytes.extend_from_slice(&piece);
         }
         Ok(())
     }
 
-    fn too_large(&self) -> ApiError {
-        let message = format!("the body is larger than {} bytes", self.bytes_max);
-        // What is left of the body may stay unread, so nothing can follow it.
-        ApiError::new(Code::PayloadTooLarge, message)
-            .with_header(hyper::header::CONNECTION, "close".to_owned())
+    /// Makes room for what has come, and for as much again: what counts is the room, because that is
+    /// what takes memory. Never waits: bodies that wait for each other's memory would wait for ever.
+    fn make_room(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let end = self.announced.unwrap_or(self.most);
+        let room = (2 * self.bytes.capacity()).max(ROOM_BYTES_MIN);
+        let room = room.min(end).max(bytes);
+        if room > SMALL_BYTES {
+            match &mut self.memory {
+                Some(held) => held.grow_to(room)?,
+                None => self.memory = Some(self.reader.memory.hold(self.holder, room)?),
+            }
+        }
+        self.bytes.reserve_exact(room - self.bytes.len());
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Text, ApiError> {
+        let text = String::from_utf8(self.bytes)
+            .map_err(|_| ApiError::new(Code::MalformedJson, "the body is not UTF-8"))?;
+        Ok(Text {
+            text,
+            upload: None,
+            _memory: self.memory,
+        })
     }
 }
 
-/// What a caller is told whose body did not come in time.
+fn too_large(bytes_max: usize) -> ApiError {
+    let message = format!("the body is larger than {bytes_max} bytes");
+    ApiError::new(Code::PayloadTooLarge, message)
+}
+
+fn of_broken(broken: Broken) -> ApiError {
+    ApiError::new(Code::ValidationError, broken.to_string())
+}
+
+/// The answer to a caller whose body did not come in time.
 pub(crate) fn late(timeout: Duration) -> ApiError {
     let seconds = timeout.as_secs();
     let message = format!("the body did not arrive within {seconds} s");
     ApiError::new(Code::ValidationError, message)
-        .with_header(hyper::header::CONNECTION, "close".to_owned())
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

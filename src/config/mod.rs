@@ -144,8 +144,39 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 34] = [
+    let ranges: [(&'static str, u64, u64, u64); 40] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
+        (
+            "connections_per_address",
+            config.connections_per_address as u64,
+            1,
+            1 << 20,
+        ),
+        ("idle_timeout_s", config.idle_timeout_s, 1, 3_600),
+        (
+            "body_bytes_per_caller",
+            config.body_bytes_per_caller as u64,
+            config.body_bytes_max as u64,
+            1 << 40,
+        ),
+        (
+            "body_bytes_per_s_min",
+            config.body_bytes_per_s_min,
+            0,
+            1 << 30,
+        ),
+        (
+            "answer_bytes_total_max",
+            config.answer_bytes_total_max as u64,
+            1 << 20,
+            1 << 40,
+        ),
+        (
+            "answer_bytes_per_caller",
+            config.answer_bytes_per_caller as u64,
+            1 << 20,
+            1 << 40,
+        ),
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
         ("requests_min", config.requests_min as u64, 1, 1 << 20),
         ("wait_target_ms", config.wait_target_ms, 1, 60_000),

@@ -122,8 +122,15 @@ options! {
         log_filter: String = "info".to_owned();
     }
     "Connections and requests" {
-        /// Connections at one time; more wait to be accepted.
+        /// Connections at one time. A few more are let in that get answers about the server's health
+        /// alone; all others wait to be accepted.
         connections_max: usize = 16_384;
+        /// Connections of one address (of IPv6: one /64 network) at one time; more are closed at once.
+        /// Proxies that `trusted_proxies` names may have as many as they want.
+        connections_per_address: usize = 4_096;
+        /// Seconds that a connection may stay open without a request. Callers of HTTP/1.1 have
+        /// `header_timeout_s` for that where it is shorter.
+        idle_timeout_s: u64 = 60;
         /// Seconds that an Idempotency-Key is remembered; callers are promised a day.
         idempotency_key_s: u64 = 24 * 60 * 60;
         /// Requests under way at one time; more are answered 503.
@@ -133,8 +140,18 @@ options! {
         wait_target_ms: u64 = 30;
         /// Signed requests that may be under way however long they take.
         requests_min: usize = 512;
-        /// Bytes of request bodies in memory at one time; what would pass it is answered 503.
+        /// Bytes of request bodies in memory at one time; what would pass it is answered 503. A
+        /// sixteenth of as much comes on top, for bodies without credentials.
         body_bytes_total_max: usize = 256 * 1024 * 1024;
+        /// Bytes of it that one organization may hold; what would pass it is answered 429.
+        body_bytes_per_caller: usize = 64 * 1024 * 1024;
+        /// Bytes a second that a body has to come with, over five seconds.
+        body_bytes_per_s_min: u64 = 1_024;
+        /// Bytes of answers that are not sent yet; reads that would pass it are answered 503.
+        answer_bytes_total_max: usize = 512 * 1024 * 1024;
+        /// Bytes of them that one organization may hold, or one address that no organization is known
+        /// of; reads that would pass it are answered 429.
+        answer_bytes_per_caller: usize = 64 * 1024 * 1024;
         /// Bytes of one request body, at most 16 MiB.
         body_bytes_max: usize = kedge_protocol::limits::BODY_BYTES_MAX;
         /// Bytes of one uploaded file.
@@ -150,7 +167,7 @@ options! {
         header_timeout_s: u64 = 10;
         /// Seconds for a caller to send the body of a request.
         body_timeout_s: u64 = 30;
-        /// Seconds that a caller may leave an answer unread.
+        /// Seconds that a caller may leave a piece of an answer unread. Then its connection is closed.
         write_timeout_s: u64 = 30;
         /// Event streams at one time; more are answered 503. With HTTP/1.1 each takes a
         /// connection of its own: leave room for others below `connections_max`.

@@ -8,9 +8,10 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use hyper::body::{Body as _, Incoming};
 use kedge_protocol::Hash;
 use sha2::{Digest as _, Sha256};
+
+use crate::body::{Arriving, Broken};
 
 /// Bytes that the reader may hold back: the heads of parts, and what might be a boundary.
 const HELD_BYTES_MAX: u64 = 128 * 1024;
@@ -18,17 +19,17 @@ const HELD_BYTES_MAX: u64 = 128 * 1024;
 /// Why the body gives no more.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
-    /// The caller stopped sending.
-    #[error("the body broke off before its end")]
-    BrokenOff,
+    /// The caller stopped sending, or sends too slowly.
+    #[error(transparent)]
+    Broken(#[from] Broken),
     /// There are long stretches that belong to no part.
     #[error("the body's parts have heads of more than {HELD_BYTES_MAX} bytes")]
     LongHeads,
 }
 
 /// A body as a stream of pieces.
-pub(super) struct Pieces {
-    body: Incoming,
+pub(super) struct Pieces<'a> {
+    body: &'a mut Arriving,
     hasher: Option<Sha256>,
     /// Given to the reader.
     given: u64,
@@ -38,9 +39,9 @@ pub(super) struct Pieces {
     rests: bool,
 }
 
-impl Pieces {
+impl<'a> Pieces<'a> {
     /// The pieces of a body; `hashed` if its digest will be asked for.
-    pub(super) fn new(body: Incoming, hashed: bool) -> Self {
+    pub(super) fn new(body: &'a mut Arriving, hashed: bool) -> Self {
         Self {
             body,
             hasher: hashed.then(Sha256::new),
@@ -75,25 +76,15 @@ impl Pieces {
     }
 
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        loop {
-            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
-                return Poll::Ready(None);
-            };
-            let Ok(frame) = frame else {
-                return Poll::Ready(Some(Err(BodyError::BrokenOff)));
-            };
-            // Trailers say nothing here.
-            if let Ok(piece) = frame.into_data() {
-                if let Some(hasher) = &mut self.hasher {
-                    hasher.update(&piece);
-                }
-                return Poll::Ready(Some(Ok(piece)));
-            }
+        let piece = ready!(self.body.poll_piece(context));
+        if let (Some(Ok(piece)), Some(hasher)) = (&piece, &mut self.hasher) {
+            hasher.update(piece);
         }
+        Poll::Ready(piece.map(|piece| piece.map_err(BodyError::from)))
     }
 }
 
-impl Stream for Pieces {
+impl Stream for Pieces<'_> {
     type Item = Result<Bytes, BodyError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
-use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
+use hyper::header::CONTENT_TYPE;
 use kedge_protocol::limits::FILE_NAME_CHARS_MAX;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Hash, Id};
@@ -18,11 +17,9 @@ use super::multipart::Pieces;
 use super::quota::Reservation;
 use super::sink::Sink;
 use super::{Files, RECEIVED_FOLDER, RETRY_DISK_S, Upload};
-use crate::body::{self, escape};
+use crate::body::{self, Arriving, FRAME_BYTES_MAX, escape};
 use crate::error::{ApiError, Code};
 
-/// Bytes of a multipart body besides its file.
-const FRAME_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes of a name: the longest that the rules take, in the widest characters.
 const NAME_BYTES_MAX: usize = 4 * FILE_NAME_CHARS_MAX;
 
@@ -38,43 +35,40 @@ struct Parts {
 impl Files {
     /// Receives an upload for an organization. What its headers say is checked before a byte of it
     /// is taken.
-    pub async fn receive(
+    pub(crate) async fn receive(
         &self,
         headers: &HeaderMap,
-        incoming: Incoming,
+        arriving: &mut Arriving,
         organization: Id,
     ) -> Result<body::Text, ApiError> {
         body::check_coding(headers)?;
         let boundary = boundary(headers)?;
         let expected = content_digest(headers)?;
-        let announced = headers
-            .get(CONTENT_LENGTH)
-            .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-        let mut pieces = Pieces::new(incoming, expected.is_some());
+        let most = self.bytes_max.saturating_add(FRAME_BYTES_MAX);
+        if arriving.announced().is_some_and(|bytes| bytes > most) {
+            return Err(self.too_large());
+        }
+        let mut pieces = Pieces::new(arriving, expected.is_some());
         let reading = async {
-            let read = if announced.is_some_and(|bytes| bytes > self.bytes_max + FRAME_BYTES_MAX) {
-                Err(self.too_large())
-            } else {
-                self.read(&mut pieces, boundary, organization).await
-            };
-            if read.is_err() {
-                pieces.drain(self.bytes_max).await;
-                return read;
-            }
+            let read = self.read(&mut pieces, boundary, organization).await?;
             if !pieces.drain(FRAME_BYTES_MAX).await {
                 return Err(self.too_large());
             }
             check_digest(expected, pieces.digest())?;
-            read
+            Ok(read)
         };
-        let read = tokio::time::timeout(self.timeout, reading).await;
-        let upload = read.map_err(|_| body::late(self.timeout))??;
-        Ok(body::Text::of_upload(upload))
+        match tokio::time::timeout(self.timeout, reading).await {
+            Ok(upload) => Ok(body::Text::of_upload(upload?)),
+            Err(_) => {
+                arriving.give_up();
+                Err(body::late(self.timeout))
+            }
+        }
     }
 
     async fn read(
         &self,
-        pieces: &mut Pieces,
+        pieces: &mut Pieces<'_>,
         boundary: String,
         organization: Id,
     ) -> Result<Upload, ApiError> {
@@ -152,8 +146,7 @@ impl Files {
 
     fn too_large(&self) -> ApiError {
         let message = format!("the file is larger than {} bytes", self.bytes_max);
-        // What is left of the body may stay unread, so nothing can follow it.
-        ApiError::new(Code::PayloadTooLarge, message).with_header(CONNECTION, "close".to_owned())
+        ApiError::new(Code::PayloadTooLarge, message)
     }
 }
 

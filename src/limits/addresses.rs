@@ -8,7 +8,7 @@ use hyper::HeaderMap;
 use hyper::header::HeaderName;
 use quick_cache::sync::Cache;
 
-use super::window::Counter;
+use super::window::{Count, Counter};
 use crate::config::Network;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -31,10 +31,36 @@ impl From<IpAddr> for ClientAddress {
     }
 }
 
+/// The requests of one address, and how many of them were given back.
+#[derive(Default, Debug)]
+pub(super) struct Requests {
+    taken: Counter,
+    given_back: Counter,
+}
+
+impl Requests {
+    /// Counts one, if `limit` leaves room for it; false if not.
+    pub(super) fn take(&self, window: u32, limit: u32) -> bool {
+        self.taken.take(window, limit)
+    }
+
+    /// Takes one back, at most `limit` of one window.
+    pub(super) fn give_back_known(&self, window: u32, limit: u32) {
+        if self.given_back.take(window, limit) {
+            self.taken.give_back(window);
+        }
+    }
+
+    /// What is counted in this window.
+    pub(super) fn count(&self, window: u32) -> Count {
+        self.taken.count(window)
+    }
+}
+
 /// Finds out where requests come from, and counts.
 pub(super) struct Addresses {
     trusted: Vec<Network>,
-    counters: Cache<ClientAddress, Arc<Counter>>,
+    counters: Cache<ClientAddress, Arc<Requests>>,
 }
 
 impl Addresses {
@@ -72,7 +98,7 @@ impl Addresses {
     }
 
     /// The address's counter.
-    pub(super) fn counter(&self, address: ClientAddress) -> Arc<Counter> {
+    pub(super) fn counter(&self, address: ClientAddress) -> Arc<Requests> {
         let made = self.counters.get_or_insert_with(&address, || {
             Ok::<_, std::convert::Infallible>(Arc::default())
         });
@@ -80,7 +106,7 @@ impl Addresses {
     }
 
     /// The address's counter, if anything came from there before.
-    pub(super) fn known(&self, address: ClientAddress) -> Option<Arc<Counter>> {
+    pub(super) fn known(&self, address: ClientAddress) -> Option<Arc<Requests>> {
         self.counters.get(&address)
     }
 }

@@ -9,6 +9,7 @@ pub mod fields;
 mod logins;
 mod organizations;
 mod policy;
+pub mod shares;
 mod tier;
 mod window;
 
@@ -17,7 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::HeaderMap;
-use hyper::StatusCode;
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use kedge_actors::Engine;
 use kedge_actors::api::SubmitError;
@@ -42,6 +42,7 @@ use crate::metrics::{RATE_LIMITED, USAGE_ROWS_WRITTEN};
 pub use self::addresses::ClientAddress;
 pub use self::logins::Login;
 pub use self::policy::{Policy, Standing};
+pub use self::shares::{Budget, Held, Holder};
 pub use self::tier::{Limits, PerLimit, limits_of, price_of};
 pub use self::window::Period;
 
@@ -79,6 +80,14 @@ impl Tally {
     /// The address that calls.
     pub fn client_address(&self) -> ClientAddress {
         self.address
+    }
+
+    /// Who holds what this request takes: the organization that it was counted on, or its address.
+    pub fn holder(&self) -> Holder {
+        match &self.counted {
+            Counted::Organization(account, _) => Holder::Organization(account.organization_id()),
+            Counted::Address | Counted::Nothing => Holder::Address(self.address),
+        }
     }
 }
 
@@ -198,10 +207,10 @@ impl RateLimits {
             .map_err(|standing| refuse(&standing, now_s))
     }
 
-    /// Writes how the limits stand into an answer that leaves. One that tells the caller to use
-    /// what it has costs nothing (RFC 9110, 15.4.5): it is taken off again first.
-    pub fn finish(&self, tally: &Tally, status: StatusCode, headers: &mut HeaderMap, now_s: u64) {
-        if status == StatusCode::NOT_MODIFIED {
+    /// Writes how the limits stand into an answer that leaves. Where the caller named the very state
+    /// that it would have got (`is_known`), the answer costs nothing: it is taken off again first.
+    pub fn finish(&self, tally: &Tally, is_known: bool, headers: &mut HeaderMap, now_s: u64) {
+        if is_known {
             self.give_back(tally);
         }
         if headers.contains_key(fields::LIMIT) {
@@ -224,15 +233,18 @@ impl RateLimits {
         }
     }
 
+    /// As many a minute are given back as the minute's limit allows: each took the work of an answer.
     fn give_back(&self, tally: &Tally) {
         match &tally.counted {
             Counted::Organization(account, class) => {
-                account.give_back(*class, tally.taken_s);
+                account.give_back_known(*class, tally.taken_s);
                 self.note(account);
             }
             Counted::Address => {
                 let window = Policy::Address.period().window(tally.taken_s);
-                self.addresses.counter(tally.address).give_back(window);
+                self.addresses
+                    .counter(tally.address)
+                    .give_back_known(window, self.per_address);
             }
             Counted::Nothing => {}
         }

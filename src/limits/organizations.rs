@@ -22,6 +22,8 @@ pub(super) struct Account {
     organization_id: Id,
     plan: ArcSwap<Plan>,
     counters: [Counter; Policy::OF_ORGANIZATION],
+    /// Requests of the minute that were given back.
+    given_back: Counter,
     /// It waits among those whose day's count is to be stored.
     queued: AtomicBool,
 }
@@ -39,6 +41,7 @@ impl Account {
             organization_id,
             plan: ArcSwap::new(plan),
             counters,
+            given_back: Counter::default(),
             queued: AtomicBool::new(false),
         }
     }
@@ -93,10 +96,21 @@ impl Account {
     }
 
     /// Takes back what [`Self::take`] counted at that moment.
-    pub(super) fn give_back(&self, class: LimitClass, taken_s: u64) {
+    fn give_back(&self, class: LimitClass, taken_s: u64) {
         for &policy in Policy::covering(class) {
             let window = policy.period().window(taken_s);
             self.counter(policy).give_back(window);
+        }
+    }
+
+    /// Takes a request back whose answer the caller had already, at most as many a minute as the
+    /// minute's limit allows.
+    pub(super) fn give_back_known(&self, class: LimitClass, taken_s: u64) {
+        let minute = Policy::TierMinute;
+        let window = minute.period().window(taken_s);
+        let ceiling = self.plan.load().ceiling(minute);
+        if self.given_back.take(window, ceiling) {
+            self.give_back(class, taken_s);
         }
     }
 

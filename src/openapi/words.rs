@@ -33,7 +33,8 @@ Requests are counted for the organization: by its tier in the minute and the UTC
 operations allow a minute (50 for making and changing objects, 10 for batches of actions, 20 for files, 10 for \
 templates, 1,000 for the three lists of objects, templates and batches). Free allows 100 a minute and \
 1,000 a day and costs nothing; Developer 500 and 50,000 for 99 USD a month; Enterprise 5,000 and any number, \
-by agreement. Every answer says in `X-RateLimit-*` and `RateLimit` how the limits stand; 304 costs nothing.
+by agreement. Every answer says in `X-RateLimit-*` and `RateLimit` how the limits stand; 304 costs nothing to who names the `ETag`. Without credentials a \
+body has at most 16 KiB.
 
 A signed request may carry an `Idempotency-Key`. Sent again with the same key and body it does nothing twice \
 and is answered as the first time, with `Idempotent-Replayed: true`.

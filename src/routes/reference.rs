@@ -21,18 +21,13 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-fn file(call: &Call, media_type: &'static str, text: &str) -> Reply {
+fn file(call: &Call, media_type: &'static str, text: &'static str) -> Reply {
     let sequence = call.published().head.sequence;
     let media_type = HeaderValue::from_static(media_type);
-    Reply::bytes(
-        StatusCode::OK,
-        sequence,
-        media_type,
-        text.as_bytes().to_vec(),
-    )
-    .with(CONTENT_SECURITY_POLICY, POLICY)
-    .with(OPENER_POLICY, "same-origin")
-    .etagged(call, PUBLIC)
+    Reply::bytes(StatusCode::OK, sequence, media_type, text.as_bytes())
+        .with(CONTENT_SECURITY_POLICY, POLICY)
+        .with(OPENER_POLICY, "same-origin")
+        .etagged(call, PUBLIC)
 }
 
 /// `GET /docs`

@@ -224,7 +224,7 @@ pub async fn version(call: Call) -> Result<Reply, ApiError> {
 /// `GET /openapi.json`
 pub async fn document(call: Call) -> Result<Reply, ApiError> {
     let json = HeaderValue::from_static("application/json");
-    let body = openapi::document_json().to_vec();
+    let body = openapi::document_json();
     let reply = Reply::bytes(StatusCode::OK, sequence(&call), json, body);
     Ok(reply.etagged(&call, PUBLIC))
 }

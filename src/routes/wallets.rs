@@ -7,6 +7,7 @@ use kedge_actors::api::{ActionOutcome, NewSecret, Outcome, Submission, Submitted
 use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
 use kedge_protocol::Id;
+use kedge_protocol::limits::EMAIL_BYTES_MAX;
 use kedge_protocol::resource::Wallet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,8 +54,10 @@ pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
     let registration: RegisterBody = body::parse(&call.body.text)?;
     let mut submission = call.take_submission()?;
     check_invitation(&call, &registration)?;
-    // Hashing a password is dear: only for those who have signed.
-    let phc = call.app.passwords.hash(registration.password).await?;
+    // Judging and hashing a password is dear: only for those who have signed.
+    registration.check_password()?;
+    let hashed = (call.app.passwords).hash(call.client_address, registration.password);
+    let phc = hashed.await?;
     submission.secret = Some(NewSecret::Password(phc.clone()));
     let submission = Arc::new(submission);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
@@ -124,9 +127,18 @@ async fn begin(call: &Call, wallet: &Wallet, phc: &str) -> Result<Tokens, ApiErr
         .await
 }
 
+fn wrong_login() -> ApiError {
+    let message = "e-mail address or password are not right";
+    ApiError::new(Code::CredentialsInvalid, message)
+}
+
 /// `POST /wallets/login`
 pub async fn login(call: Call) -> Result<Reply, ApiError> {
     let login: LoginBody = body::parse(&call.body.text)?;
+    if login.email.len() > EMAIL_BYTES_MAX {
+        // No account can have it, so saying so at once tells nothing.
+        return Err(wrong_login());
+    }
     let email = normal_email(&login.email);
     let attempt = call
         .app
@@ -138,16 +150,14 @@ pub async fn login(call: Call) -> Result<Reply, ApiError> {
         Some(wallet) => published.snapshot.password_hash(wallet.id)?,
         None => None,
     };
-    let verified = call.app.passwords.verify(login.password, phc.clone());
+    let passwords = &call.app.passwords;
+    let verified = passwords.verify(call.client_address, login.password, phc.clone());
     let right = verified.await?;
     let (Some(wallet), Some(phc), true) = (wallet, phc, right) else {
         if let Some(attempt) = attempt {
             attempt.failed(now_s());
         }
-        return Err(ApiError::new(
-            Code::CredentialsInvalid,
-            "e-mail address or password are not right",
-        ));
+        return Err(wrong_login());
     };
     if let Some(attempt) = attempt {
         attempt.succeeded();
@@ -223,17 +233,23 @@ pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
 async fn new_password(call: &Call) -> Result<NewSecret, ApiError> {
     let patch: WalletBody = body::parse(&call.body.text)?;
     let wallet = own_wallet(call, call.session()?.wallet()?)?;
-    let passwords = &call.app.passwords;
+    let (passwords, address) = (&call.app.passwords, call.client_address);
     let current = patch.current_password.unwrap_or_default();
     let phc = call.published().snapshot.password_hash(wallet.id)?;
-    if !passwords.verify(current, phc).await? {
+    if !passwords.verify(address, current, phc).await? {
         let message = "current_password is not right";
         return Err(ApiError::new(Code::CredentialsInvalid, message));
     }
     let password = patch.password.unwrap_or_default();
-    let names = [Some(wallet.email.as_str()), wallet.nickname.as_deref()];
-    password::check_new(&password, names.into_iter().flatten())?;
-    Ok(NewSecret::Password(passwords.hash(password).await?))
+    let names = [
+        Some(wallet.email.as_str()),
+        wallet.nickname.as_deref(),
+        patch.email.as_deref(),
+        patch.nickname.as_deref(),
+    ];
+    password::check_guessed(&password, names.into_iter().flatten())?;
+    let phc = passwords.hash(address, password).await?;
+    Ok(NewSecret::Password(phc))
 }
 
 /// `POST /wallets/me/keys` and `DELETE /wallets/me/keys/{id}`

@@ -1,7 +1,6 @@
 //! The way of one request through the edge: route, permit, authentication, signature headers,
 //! body, signature, handler, answer. Each step refuses before the next one costs anything.
 
-use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,23 +9,27 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
-use hyper::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
-};
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::header::{AUTHORIZATION, CONNECTION, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Request, Response, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
+use kedge_protocol::Address;
 use tokio::sync::SemaphorePermit;
 use tracing::Instrument as _;
 
+use super::line::Using;
+use super::parsing;
 use super::refusals::Refusals;
+use super::sent::SentBody;
 use super::shedding::Shedding;
 use crate::app::App;
 use crate::auth::Session;
 use crate::auth::api_key::API_KEY;
-use crate::body::Text;
+use crate::body::{Arriving, Text};
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
-use crate::config::secrets;
+use crate::config::{Config, secrets};
+use crate::cors::Readers;
 use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE};
 use crate::envelope::Form;
 use crate::error::{ApiError, Code};
@@ -36,7 +39,6 @@ use crate::metrics::HttpMetrics;
 use crate::query::Query;
 use crate::signing::SignatureHeaders;
 use crate::signing::request::{self, Circumstances};
-use crate::stream::SentBody;
 use crate::v2;
 
 /// How long a read waits for `min_sequence`.
@@ -44,28 +46,44 @@ const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest request id that is taken over from a caller.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Answers requests.
 pub(super) struct Dispatch {
-    app: Arc<App>,
+    pub(super) app: Arc<App>,
     router: Router,
-    metrics: HttpMetrics,
-    ids: RequestIds,
+    pub(super) metrics: HttpMetrics,
+    pub(super) ids: RequestIds,
     refusals: Refusals,
     shedding: Arc<Shedding>,
-    tls: bool,
+    pub(super) header_bytes_max: usize,
+    pub(super) tls: bool,
+}
+
+/// What is known of a request while it is answered.
+pub(super) struct Asked {
+    pub(super) request_id: Arc<str>,
+    pub(super) form: Form,
+    pub(super) tally: Tally,
+    body: Arriving,
+    is_reserve: bool,
+    /// The place in [`TABLE`] of what answers.
+    pub(super) index: Option<usize>,
+    /// Who calls.
+    pub(super) session: Option<Session>,
+    /// Who says to have signed, and whether the signature shows it.
+    pub(super) signer: Option<Address>,
+    pub(super) signer_is_known: bool,
 }
 
 /// Ids for requests that bring none: unique over restarts, cheap to make.
-struct RequestIds {
+pub(super) struct RequestIds {
     process: String,
     next: AtomicU64,
 }
 
 impl RequestIds {
-    fn next(&self) -> Arc<str> {
+    pub(super) fn next(&self) -> Arc<str> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         format!("{}-{number:x}", self.process).into()
     }
@@ -85,6 +103,7 @@ fn sane_request_id(value: &HeaderValue) -> Option<Arc<str>> {
 impl Dispatch {
     /// Answers with `app`; `tls` tells that callers come by TLS.
     pub(super) fn new(
+        config: &Config,
         app: Arc<App>,
         shedding: Arc<Shedding>,
         tls: bool,
@@ -99,6 +118,7 @@ impl Dispatch {
             },
             refusals: Refusals::new(),
             shedding,
+            header_bytes_max: config.header_bytes_max,
             tls,
         })
     }
@@ -107,97 +127,131 @@ impl Dispatch {
     pub(super) async fn answer(
         &self,
         request: Request<Incoming>,
-        peer: IpAddr,
+        using: Using,
     ) -> Response<SentBody> {
         let begun = Instant::now();
         let _under_way = self.metrics.begin();
-        let brought = request.headers().get(REQUEST_ID).and_then(sane_request_id);
-        let request_id = brought.unwrap_or_else(|| self.ids.next());
-        let method = request.method().clone();
-        let path = request.uri().path().to_owned();
-        let is_v2 = v2::covers(&path);
-        let form = if is_v2 {
-            Form::Legacy
-        } else {
-            Form::of(request.headers())
+        let (mut parts, incoming) = request.into_parts();
+        let is_http2 = parts.version == Version::HTTP_2;
+        let headers = &parts.headers;
+        let mut asked = Asked {
+            request_id: self.request_id(headers),
+            form: if v2::covers(parts.uri.path()) {
+                Form::Legacy
+            } else {
+                Form::of(headers)
+            },
+            tally: self.app.limits.begin(using.line().peer, headers, now_s()),
+            body: self.app.bodies.arriving(headers, incoming),
+            is_reserve: using.line().is_reserve,
+            index: None,
+            session: None,
+            signer: None,
+            signer_is_known: false,
         };
-        let found = self.router.find(&method, &path);
-        let index = found.as_ref().ok().map(|found| found.index);
-        let readers = self.app.cors.readers(request.headers());
-        let limits = &self.app.limits;
-        let mut tally = limits.begin(peer, request.headers(), now_s());
-        let span = tracing::info_span!("request", id = %request_id);
-        let handled = async {
-            if is_v2 {
-                limits.count_address(&mut tally)?;
-                let sequence = self.app.published().head.sequence;
-                return self
-                    .app
-                    .v2
-                    .answer(request.method(), request.uri(), sequence);
-            }
-            let found = match found {
-                Ok(found) => found,
-                Err(error) => {
-                    let sequence = self.app.published().head.sequence;
-                    let (method, headers) = (request.method(), request.headers());
-                    if let Some(reply) = readers.preflight(method, headers, &error, sequence) {
-                        return Ok(reply);
-                    }
-                    limits.count_address(&mut tally)?;
-                    return Err(error);
-                }
-            };
-            self.handle(
-                &TABLE[found.index],
-                (found.id, found.sub_id),
-                request,
-                Arc::clone(&request_id),
-                &mut tally,
-            )
-            .await
-        };
+        let readers = self.app.cors.readers(headers);
+        let span = tracing::info_span!("request", id = %asked.request_id);
+        let handled = self.route(&mut parts, &readers, &mut asked);
         let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
+        let (result, held) = self.hold(result, &parts, &asked, is_http2);
         debug_assert_eq!(
-            index.and_then(|index| TABLE[index].contradiction(&result)),
+            asked
+                .index
+                .and_then(|index| TABLE[index].contradiction(&result)),
             None,
             "the document is made from the row"
         );
         let (reply, code) = match result {
             Ok(reply) => (reply, None),
-            Err(error) => (self.refuse(form, &error, &request_id), Some(error.code)),
+            Err(error) => {
+                let error = self.with_nonce(error, &parts.headers, &asked);
+                let reply = self.refuse(asked.form, &error, &asked.request_id);
+                (reply, Some(error.code))
+            }
         };
         let status = reply.status;
-        self.metrics.end(index, status, code, begun.elapsed());
+        self.metrics.end(asked.index, status, code, begun.elapsed());
         span.in_scope(|| {
             let elapsed_us = begun.elapsed().as_micros() as u64;
+            let (method, path) = (&parts.method, parts.uri.path());
             tracing::debug!(%method, path, status = status.as_u16(), elapsed_us, "answered");
         });
-        let mut response = self.finish(reply, &request_id, &tally);
+        let is_read = self.app.bodies.pass_over(&mut asked.body).await;
+        let mut response = self.finish(reply, &asked).map(|body| (body, held));
         readers.write(response.headers_mut());
-        response
+        if !is_http2 && (!is_read || asked.is_reserve) {
+            // What is left of the body may stay unread, so nothing can follow it.
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+            using.line().linger();
+        }
+        response.map(|(body, held)| SentBody::new(body, is_http2, held, using))
+    }
+
+    fn request_id(&self, headers: &HeaderMap) -> Arc<str> {
+        let brought = headers.get(REQUEST_ID).and_then(sane_request_id);
+        brought.unwrap_or_else(|| self.ids.next())
+    }
+
+    /// Finds what answers a request.
+    async fn route(
+        &self,
+        parts: &mut Parts,
+        readers: &Readers,
+        asked: &mut Asked,
+    ) -> Result<Reply, ApiError> {
+        let limits = &self.app.limits;
+        if let Some(fault) = parsing::fault(parts, self.header_bytes_max) {
+            limits.count_address(&mut asked.tally)?;
+            return Err(fault);
+        }
+        let (method, path) = (&parts.method, parts.uri.path());
+        if v2::covers(path) {
+            limits.count_address(&mut asked.tally)?;
+            let sequence = self.app.published().head.sequence;
+            return self.app.v2.answer(method, &parts.uri, sequence);
+        }
+        let found = match self.router.find(method, path) {
+            Ok(found) => found,
+            Err(error) => {
+                let sequence = self.app.published().head.sequence;
+                if let Some(reply) = readers.preflight(method, &parts.headers, &error, sequence) {
+                    return Ok(reply);
+                }
+                limits.count_address(&mut asked.tally)?;
+                return Err(error);
+            }
+        };
+        asked.index = Some(found.index);
+        let endpoint = &TABLE[found.index];
+        if asked.is_reserve && endpoint.limit != LimitClass::Free {
+            return Err(ApiError::overloaded());
+        }
+        self.handle(endpoint, (found.id, found.sub_id), parts, asked)
+            .await
     }
 
     async fn handle(
         &self,
         endpoint: &'static Endpoint,
         (id, sub_id): (String, String),
-        request: Request<Incoming>,
-        request_id: Arc<str>,
-        tally: &mut Tally,
+        parts: &mut Parts,
+        asked: &mut Asked,
     ) -> Result<Reply, ApiError> {
         let app = &self.app;
-        let (parts, incoming) = request.into_parts();
         let permit = match self.room_for(endpoint) {
             Ok(permit) => permit,
             Err(error) => {
-                app.bodies.pass_over(&parts.headers, incoming).await;
+                app.bodies.pass_over(&mut asked.body).await;
                 self.refusals.turn().await;
                 return Err(error);
             }
         };
         let now_s = now_s();
-        let session = self.identify(endpoint, &parts.headers, now_s, tally)?;
+        let session = self.identify(endpoint, &parts.headers, now_s, asked)?;
+        if endpoint.limit != LimitClass::Free && endpoint.signs == Signs::Nothing {
+            app.answers.check(&asked.tally.holder())?;
+        }
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
         if let Some(session) = &session {
             session.check(endpoint.right())?;
@@ -206,19 +260,11 @@ impl Dispatch {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
         };
-        let mut body = match (endpoint.request, &endpoint.signs, session) {
-            (None, ..) => Text::default(),
-            (Some(_), Signs::File, Some(session)) => {
-                let organization_id = session.organization_id;
-                app.files
-                    .receive(&parts.headers, incoming, organization_id)
-                    .await?
-            }
-            (Some(_), ..) => app.bodies.read(&parts.headers, incoming).await?,
-        };
+        let mut body = self.read_body(endpoint, &parts.headers, asked).await?;
         let submission = match signature {
             None => None,
             Some(headers) => {
+                asked.signer = Some(headers.signer);
                 let circumstances = Circumstances {
                     session,
                     path_id: &id,
@@ -226,7 +272,11 @@ impl Dispatch {
                 };
                 match request::read(&endpoint.signs, headers, &circumstances, &mut body)? {
                     None => None,
-                    Some(signed) => Some(app.check(signed).await?),
+                    Some(signed) => {
+                        let submission = app.check(signed).await?;
+                        asked.signer_is_known = true;
+                        Some(submission)
+                    }
                 }
             }
         };
@@ -234,16 +284,16 @@ impl Dispatch {
         let mut call = Call {
             app: Arc::clone(app),
             endpoint,
-            method: parts.method,
+            method: parts.method.clone(),
             id,
             sub_id,
             query,
-            headers: parts.headers,
+            headers: std::mem::take(&mut parts.headers),
             body,
             session,
             submission: None,
-            client_address: tally.client_address(),
-            request_id,
+            client_address: asked.tally.client_address(),
+            request_id: Arc::clone(&asked.request_id),
         };
         if let Some(mut submission) = submission {
             if let Some(key) = idempotency::key_of(&call.headers)?
@@ -258,6 +308,31 @@ impl Dispatch {
         let reply = answer.await;
         drop(permit);
         reply
+    }
+
+    async fn read_body(
+        &self,
+        endpoint: &Endpoint,
+        headers: &HeaderMap,
+        asked: &mut Asked,
+    ) -> Result<Text, ApiError> {
+        let app = &self.app;
+        let holder = asked.tally.holder();
+        let is_public = endpoint.auth == Auth::Public;
+        match (endpoint.request, &endpoint.signs, asked.session) {
+            (None, ..) => Ok(Text::default()),
+            (Some(_), Signs::File, Some(session)) => {
+                let organization_id = session.organization_id;
+                app.files
+                    .receive(headers, &mut asked.body, organization_id)
+                    .await
+            }
+            (Some(_), ..) => {
+                app.bodies
+                    .read(headers, &mut asked.body, holder, is_public)
+                    .await
+            }
+        }
     }
 
     /// A permit for one more request, where one is needed. Asked for before anything else costs anything.
@@ -284,7 +359,7 @@ impl Dispatch {
         endpoint: &Endpoint,
         headers: &HeaderMap,
         now_s: u64,
-        tally: &mut Tally,
+        asked: &mut Asked,
     ) -> Result<Option<Session>, ApiError> {
         let app = &self.app;
         let shows_something = headers.contains_key(AUTHORIZATION) || headers.contains_key(API_KEY);
@@ -298,8 +373,10 @@ impl Dispatch {
             Auth::Public if may_show_token => (app.authenticate(headers, now_s).ok(), Ok(None)),
             Auth::Public => (None, Ok(None)),
         };
+        asked.session = session.as_ref().ok().copied().flatten();
         let organization = counted_on.map(|session| session.organization_id);
-        self.app.limits.count(tally, endpoint.limit, organization)?;
+        let limits = &self.app.limits;
+        limits.count(&mut asked.tally, endpoint.limit, organization)?;
         session
     }
 
@@ -319,64 +396,7 @@ impl Dispatch {
             format!("the log is at sequence {reached}, not yet at {wanted}"),
         ))
     }
-
-    fn refuse(&self, form: Form, error: &ApiError, request_id: &str) -> Reply {
-        let body = form.write(error, request_id);
-        let media_type = HeaderValue::from_static(form.media_type());
-        let sequence = self.app.published().head.sequence;
-        let reply = Reply::bytes(error.status(), sequence, media_type, body);
-        // Every 401 says how to be known (RFC 9110, 15.5.2).
-        let reply = if reply.status == StatusCode::UNAUTHORIZED {
-            reply.with(WWW_AUTHENTICATE, "Bearer")
-        } else {
-            reply
-        };
-        let headers = error.headers.iter().cloned();
-        headers.fold(reply, |reply, (name, value)| reply.with(name, &value))
-    }
-
-    /// Puts the headers on that every answer has.
-    fn finish(&self, reply: Reply, request_id: &str, tally: &Tally) -> Response<SentBody> {
-        let reply = reply.with(REQUEST_ID, request_id);
-        let mut response = Response::new(reply.body.into_sent());
-        *response.status_mut() = reply.status;
-        *response.headers_mut() = reply.headers;
-        let headers = response.headers_mut();
-        headers.insert(SEQUENCE, HeaderValue::from(reply.sequence));
-        self.app
-            .limits
-            .finish(tally, reply.status, headers, now_s());
-        for (name, value) in SECURITY_HEADERS {
-            // A page, and a file's content, bring a policy of their own.
-            headers
-                .entry(HeaderName::from_static(name))
-                .or_insert(HeaderValue::from_static(value));
-        }
-        if self.tls {
-            let year = HeaderValue::from_static("max-age=31536000");
-            headers.insert(hyper::header::STRICT_TRANSPORT_SECURITY, year);
-        }
-        debug_assert!(
-            headers.contains_key(CACHE_CONTROL),
-            "every answer says how it may be kept"
-        );
-        debug_assert!(
-            headers.contains_key(CONTENT_TYPE) || [204, 304].contains(&response.status().as_u16()),
-            "every body has a type"
-        );
-        response
-    }
 }
-
-/// An API's answers are data: nothing in them is to be run, framed or guessed at.
-const SECURITY_HEADERS: [(&str, &str); 3] = [
-    ("x-content-type-options", "nosniff"),
-    (
-        "content-security-policy",
-        "default-src 'none'; frame-ancestors 'none'",
-    ),
-    ("referrer-policy", "no-referrer"),
-];
 
 /// A handler that panics becomes an error; the connection and the process go on.
 struct CatchPanic<F>(Pin<Box<F>>);

@@ -1,38 +1,75 @@
-//! A connection's bytes, with limits in time that hyper does not keep: the first bytes must come
-//! soon, and what is written must be taken.
+//! A connection's bytes, with what hyper does not do for them: the first ones must come soon, what is
+//! written must be taken, hyper's own refusals get the form of all others, and a caller who still sends
+//! when the connection closes gets the answer all the same.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::{Buf as _, Bytes};
+use hyper::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
+
+use super::line::Line;
+use super::parsing::bare_status;
 
 /// How many first bytes must come in time: as many as tell HTTP/1 from HTTP/2. From then on
 /// hyper's own timers hold.
 const FIRST_BYTES: usize = 24;
+/// How long a connection that is closed is read from, so that the system sends no reset, which would
+/// destroy the answer; and how much.
+const LINGER: Duration = Duration::from_secs(10);
+const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes that are read at one time then.
+const LINGER_PIECE_BYTES: usize = 8 * 1024;
+
+/// Writes the answer to a request that hyper refuses with this status.
+pub(super) type Refuse = Box<dyn Fn(StatusCode) -> Bytes + Send>;
 
 /// A stream with limits in time.
 pub(super) struct Timed<S> {
     stream: S,
+    line: Arc<Line>,
+    refuse: Refuse,
+    /// What is to be written in place of hyper's own refusal.
+    instead: Bytes,
     first_bytes_missing: usize,
     first_bytes_by: Pin<Box<Sleep>>,
     write_timeout: Duration,
     write_by: Pin<Box<Sleep>>,
     writing: bool,
+    closing: Option<Closing>,
+}
+
+/// A connection whose own side is closed, while the caller may still send.
+struct Closing {
+    until: Pin<Box<Sleep>>,
+    bytes: usize,
 }
 
 impl<S> Timed<S> {
     /// Limits a stream.
-    pub(super) fn new(stream: S, first_bytes_timeout: Duration, write_timeout: Duration) -> Self {
+    pub(super) fn new(
+        stream: S,
+        line: Arc<Line>,
+        refuse: Refuse,
+        first_bytes_timeout: Duration,
+        write_timeout: Duration,
+    ) -> Self {
         Self {
             stream,
+            line,
+            refuse,
+            instead: Bytes::new(),
             first_bytes_missing: FIRST_BYTES,
             first_bytes_by: Box::pin(sleep(first_bytes_timeout)),
             write_timeout,
             write_by: Box::pin(sleep(write_timeout)),
             writing: false,
+            closing: None,
         }
     }
 
@@ -54,6 +91,62 @@ impl<S> Timed<S> {
         }
         ready!(self.write_by.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Takes hyper's own refusal away, if that is what it writes: no answer of ours is on its way, and
+    /// these bytes are all of one.
+    fn takes_away(&mut self, bytes: &[u8]) -> bool {
+        if !self.line.is_quiet() {
+            return false;
+        }
+        let Some(status) = bare_status(bytes) else {
+            return false;
+        };
+        self.instead = (self.refuse)(status);
+        self.line.linger();
+        true
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Timed<S> {
+    /// Writes what stands in place of hyper's own refusal.
+    fn poll_instead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.instead.is_empty() {
+            let written = Pin::new(&mut self.stream).poll_write(context, &self.instead);
+            let count = ready!(self.written(context, written))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.instead.advance(count);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> Timed<S> {
+    /// Reads and drops what the caller still sends, until it closes its side too. However it ends, the
+    /// connection is closed.
+    fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let closing = self.closing.get_or_insert_with(|| Closing {
+            until: Box::pin(sleep(LINGER)),
+            bytes: 0,
+        });
+        loop {
+            if closing.until.as_mut().poll(context).is_ready() {
+                return Poll::Ready(());
+            }
+            let mut space = [0; LINGER_PIECE_BYTES];
+            let mut buffer = ReadBuf::new(&mut space);
+            let read = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
+            let count = match ready!(read) {
+                Ok(()) => buffer.filled().len(),
+                Err(_) => 0,
+            };
+            closing.bytes += count;
+            if count == 0 || closing.bytes > LINGER_BYTES_MAX {
+                return Poll::Ready(());
+            }
+        }
     }
 }
 
@@ -79,12 +172,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Timed<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_instead(context))?;
+        if self.takes_away(bytes) {
+            return Poll::Ready(Ok(bytes.len()));
+        }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.written(context, written)
     }
@@ -94,6 +191,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
         context: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_instead(context))?;
+        if let [only] = bytes
+            && self.takes_away(only)
+        {
+            return Poll::Ready(Ok(only.len()));
+        }
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
         self.written(context, written)
     }
@@ -103,13 +206,23 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_instead(context))?;
+        // Hyper flushes when it has nothing more to write.
+        self.line.flushed();
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
         self.written(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.written(context, shut)
+        if self.closing.is_none() {
+            ready!(self.poll_instead(context))?;
+            let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+            ready!(self.written(context, shut))?;
+        }
+        if self.line.lingers() {
+            ready!(self.poll_linger(context));
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -121,10 +234,44 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(30);
 
+    fn timed<S>(stream: S) -> (Arc<Line>, Timed<S>) {
+        let line = Line::new(std::net::IpAddr::from([192, 0, 2, 1]), false);
+        let refuse = |status: StatusCode| Bytes::from(format!("instead of {}", status.as_u16()));
+        let timed = Timed::new(stream, Arc::clone(&line), Box::new(refuse), SHORT, SHORT);
+        (line, timed)
+    }
+
+    #[tokio::test]
+    async fn hypers_own_refusals_are_replaced_and_nothing_else() {
+        const BARE: &[u8] = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n";
+        let (ours, mut theirs) = duplex(1_024);
+        let (line, mut timed) = timed(ours);
+        // A file may hold the same bytes.
+        let using = line.begin();
+        timed.write_all(BARE).await.unwrap();
+        timed.flush().await.unwrap();
+        drop(using);
+        timed.write_all(BARE).await.unwrap();
+        timed.flush().await.unwrap();
+        timed.write_all(BARE).await.unwrap();
+        let closing = tokio::spawn(async move { timed.shutdown().await });
+        let mut all = vec![0; 2 * BARE.len()];
+        theirs.read_exact(&mut all).await.unwrap();
+        assert_eq!(all, [BARE, BARE].concat());
+        let mut rest = String::new();
+        theirs.read_to_string(&mut rest).await.unwrap();
+        assert_eq!(rest, "instead of 400");
+        // The connection is open until the caller has closed its side.
+        assert!(!closing.is_finished());
+        theirs.write_all(&[0; 2_000]).await.unwrap();
+        drop(theirs);
+        closing.await.unwrap().unwrap();
+    }
+
     #[tokio::test]
     async fn who_sends_nothing_or_takes_nothing_is_cut_off() {
         let (ours, mut theirs) = duplex(8);
-        let mut timed = Timed::new(ours, SHORT, SHORT);
+        let (_line, mut timed) = timed(ours);
         theirs.write_all(b"GET").await.unwrap();
         let mut bytes = [0; 3];
         timed.read_exact(&mut bytes).await.unwrap();
@@ -137,7 +284,7 @@ mod tests {
     #[tokio::test]
     async fn after_its_first_bytes_a_caller_may_pause() {
         let (ours, mut theirs) = duplex(64);
-        let mut timed = Timed::new(ours, SHORT, SHORT);
+        let (_line, mut timed) = timed(ours);
         theirs.write_all(&[1; FIRST_BYTES]).await.unwrap();
         let mut bytes = [0; FIRST_BYTES];
         timed.read_exact(&mut bytes).await.unwrap();

@@ -1,46 +1,36 @@
 //! The listener: accepts connections within bounds, speaks HTTP/1.1 and HTTP/2 with or without
 //! TLS, and drains on the way down.
 
+mod connection;
 mod dispatch;
+mod finish;
 mod io;
+mod line;
+mod parsing;
 mod refusals;
+mod room;
+mod sent;
 mod shedding;
 pub mod tls;
 
-use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::app::App;
 use crate::config::Config;
-use crate::metrics::CONNECTIONS;
+use crate::metrics::{CONNECTIONS, CONNECTIONS_ENDED};
+use connection::Connections;
 use dispatch::Dispatch;
-use io::Timed;
+use room::Room;
 use shedding::Shedding;
 use tls::Tls;
 
-/// Requests of one HTTP/2 connection under way at one time.
-const STREAMS_MAX: u32 = 256;
 /// Headers of one request.
 const HEADERS_MAX: usize = 100;
-/// How often a silent HTTP/2 connection is asked whether it lives.
-const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// How long it has to say so.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// HTTP/2 windows: the largest body must not wait for many rounds.
-const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
-const CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 /// The pause after an error of `accept`, which is mostly a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -115,27 +105,18 @@ impl Bound {
         let wait_target = Duration::from_millis(config.wait_target_ms);
         let shedding =
             Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
-        let connections = Connections {
-            dispatch: Arc::new(Dispatch::new(
-                app,
-                Arc::clone(&shedding),
-                self.tls.is_some(),
-            )?),
-            protocol: protocol(config),
-            header_timeout: Duration::from_secs(config.header_timeout_s),
-            write_timeout: Duration::from_secs(config.write_timeout_s),
-        };
-        let connections = Arc::new(connections);
-        let permits = Arc::new(Semaphore::new(config.connections_max));
-        let graceful = GracefulShutdown::new();
+        let dispatch = Dispatch::new(config, app, Arc::clone(&shedding), self.tls.is_some())?;
+        let connections = Arc::new(Connections::new(config, dispatch));
+        let room = Room::new(config);
+        let (ends, end) = watch::channel(());
         tokio::pin!(stop);
         loop {
             // Above the bound connections wait in the kernel's queue.
             let accepted = async {
-                let permit = Arc::clone(&permits).acquire_owned().await;
-                (permit, self.listener.accept().await)
+                let free = room.free().await;
+                (free, self.listener.accept().await)
             };
-            let (permit, accepted) = tokio::select! {
+            let (free, accepted) = tokio::select! {
                 () = &mut stop => break,
                 accepted = accepted => accepted,
             };
@@ -147,14 +128,18 @@ impl Bound {
                     continue;
                 }
             };
+            let Some(place) = free.and_then(|free| room.place(free, peer)) else {
+                metrics::counter!(CONNECTIONS_ENDED, "reason" => "address").increment(1);
+                continue;
+            };
             let connections = Arc::clone(&connections);
             let tls = self.tls.clone();
-            let watcher = graceful.watcher();
+            let end = end.clone();
             let connected = shedding.connected();
             tokio::spawn(async move {
-                let _counted = (permit, connected);
+                let _counted = connected;
                 metrics::gauge!(CONNECTIONS).increment(1);
-                connections.accept(stream, peer, tls, watcher).await;
+                connections.accept(stream, (peer, place), tls, end).await;
                 metrics::gauge!(CONNECTIONS).decrement(1);
             });
         }
@@ -162,78 +147,12 @@ impl Bound {
         // They would go on for ever.
         streams.stop();
         let drain = Duration::from_secs(config.drain_timeout_s);
-        if tokio::time::timeout(drain, graceful.shutdown())
-            .await
-            .is_err()
-        {
+        drop(end);
+        // Nobody listens if there is no connection.
+        let _ = ends.send(());
+        if tokio::time::timeout(drain, ends.closed()).await.is_err() {
             tracing::warn!("requests were still under way at the end of drain_timeout_s");
         }
         Ok(())
-    }
-}
-
-/// How both protocols are spoken.
-fn protocol(config: &Config) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(config.header_timeout_s))
-        .max_headers(HEADERS_MAX)
-        .max_buf_size(config.header_bytes_max);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(config.header_bytes_max as u32)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_TIMEOUT);
-    builder
-}
-
-/// What every connection is served with.
-struct Connections {
-    dispatch: Arc<Dispatch>,
-    protocol: auto::Builder<TokioExecutor>,
-    header_timeout: Duration,
-    write_timeout: Duration,
-}
-
-impl Connections {
-    async fn accept(
-        &self,
-        stream: TcpStream,
-        peer: IpAddr,
-        tls: Option<Arc<Tls>>,
-        watcher: Watcher,
-    ) {
-        // Answers are written whole: waiting for more to send only costs time.
-        let _best_effort = stream.set_nodelay(true);
-        let Some(tls) = tls else {
-            return self.serve(stream, peer, watcher).await;
-        };
-        let handshake = tls.acceptor().accept(stream);
-        match tokio::time::timeout(self.header_timeout, handshake).await {
-            Ok(Ok(stream)) => self.serve(stream, peer, watcher).await,
-            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-            Err(_) => tracing::debug!("a TLS handshake took too long"),
-        }
-    }
-
-    async fn serve<S>(&self, stream: S, peer: IpAddr, watcher: Watcher)
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let timed = Timed::new(stream, self.header_timeout, self.write_timeout);
-        let service = service_fn(|request: Request<Incoming>| {
-            let dispatch = Arc::clone(&self.dispatch);
-            async move { Ok::<_, Infallible>(dispatch.answer(request, peer).await) }
-        });
-        let connection = self.protocol.serve_connection(TokioIo::new(timed), service);
-        if let Err(error) = watcher.watch(connection).await {
-            tracing::debug!(error, "a connection ended early");
-        }
     }
 }

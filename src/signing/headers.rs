@@ -73,6 +73,13 @@ impl SignatureHeaders {
         Ok(read)
     }
 
+    /// The address that a request names as its signer's; nothing says yet that it is.
+    pub fn signer(headers: &HeaderMap) -> Option<Address> {
+        let mut named = headers.get_all(ADDRESS).iter();
+        let only = named.next().filter(|_| named.next().is_none())?;
+        only.to_str().ok()?.trim().parse().ok()
+    }
+
     fn check_deadline(&self, now_s: u64) -> Result<(), ApiError> {
         if self.deadline_s < now_s {
             return Err(ApiError::new(

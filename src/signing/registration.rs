@@ -53,6 +53,14 @@ pub struct RegisterBody {
     blind: Option<String>,
 }
 
+impl RegisterBody {
+    /// Checks what takes longer than checking the signature.
+    pub fn check_password(&self) -> Result<(), ApiError> {
+        let names = [Some(self.email.as_str()), self.nickname.as_deref()];
+        password::check_guessed(&self.password, names.into_iter().flatten())
+    }
+}
+
 fn forbidden(message: &'static str) -> ApiError {
     ApiError::new(Code::Forbidden, message)
 }
@@ -77,11 +85,7 @@ pub(super) fn read(
 ) -> Result<(String, ActionText), ApiError> {
     let registration: RegisterBody = body::parse(raw)?;
     check_blind(registration.blind.as_deref())?;
-    let names = [
-        Some(registration.email.as_str()),
-        registration.nickname.as_deref(),
-    ];
-    password::check_new(&registration.password, names.into_iter().flatten())?;
+    password::check_length(&registration.password)?;
     let invitation = match &registration.invitation {
         Some(code) => Some(invitations.open(code).ok_or_else(|| {
             forbidden("the invitation's code is none of this service; ask for it again")

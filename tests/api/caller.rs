@@ -141,6 +141,10 @@ impl Caller {
 
     pub(crate) fn terms(&self, server: &Server) -> Terms {
         let nonce = self.nonce.fetch_add(1, Ordering::Relaxed) + 1;
+        self.terms_of(server, nonce)
+    }
+
+    fn terms_of(&self, server: &Server, nonce: u64) -> Terms {
         let mut preimage = self.key.address().0.to_vec();
         preimage.extend_from_slice(&nonce.to_be_bytes());
         Terms {
@@ -150,6 +154,19 @@ impl Caller {
             atomic: false,
             seed: sha256(&preimage),
         }
+    }
+
+    /// Headers of a signature that is in form and of something else, with a nonce that is not spent.
+    pub(crate) fn false_signature(&self, server: &Server) -> Vec<(&'static str, String)> {
+        let terms = Terms {
+            nonce: self.nonce.load(Ordering::Relaxed) + 1,
+            ..self.terms_of(server, 0)
+        };
+        signature(
+            &self.key,
+            &terms,
+            &[("wallet.register", "", "something else")],
+        )
     }
 
     pub(crate) fn bearer(&self) -> (&'static str, String) {

@@ -8,6 +8,7 @@ mod caller;
 mod claims;
 mod client;
 mod disputes;
+mod edge;
 mod event_stream;
 mod events;
 mod export;

@@ -93,6 +93,33 @@ async fn what_has_not_changed_costs_nothing() {
     panic!("two windows ended within a few requests");
 }
 
+/// Asks with this `If-None-Match` until it is refused; gives how many were let in.
+async fn until_refused(server: &Server, ann: &Caller, known: &str, most: u64) -> u64 {
+    let headers = [ann.bearer(), ("if-none-match", known.to_owned())];
+    for number in 0..most {
+        let answer = server.call("GET", "/wallets/me", &headers, "").await;
+        if answer.status == 429 {
+            return number;
+        }
+        answer.expect(304);
+    }
+    panic!("{most} requests with If-None-Match: {known} were let in");
+}
+
+#[tokio::test]
+async fn naming_every_state_costs_and_naming_the_right_one_is_free_a_bounded_number_of_times() {
+    const MINUTE: u64 = 100;
+    let server = Server::start_with(&[ON]).await;
+    // A window may end on the way once.
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let let_in = until_refused(&server, &bob, "*", 2 * MINUTE + 1).await;
+    assert!(let_in >= MINUTE - 1, "{let_in}");
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let tag = me(&server, &ann).await.expect(200);
+    let let_in = until_refused(&server, &ann, tag.header("etag"), 4 * MINUTE + 1).await;
+    assert!(let_in > 2 * MINUTE - 3, "{let_in}");
+}
+
 #[tokio::test]
 async fn a_days_count_survives_kill_9() {
     let port = free_port();

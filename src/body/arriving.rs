@@ -1,0 +1,196 @@
+//! A body on its way in. Nothing is set aside for what is announced: what counts is what has come, and
+//! that it comes fast enough.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONTENT_LENGTH, EXPECT};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How long a body may come slower than it must before it is given up.
+const WINDOW: Duration = Duration::from_secs(5);
+
+/// Why a body gives no more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum Broken {
+    /// The caller stopped sending.
+    #[error("the body broke off before its end")]
+    Off,
+    /// It comes too slowly.
+    #[error("the body came more slowly than {0} bytes a second; send it faster")]
+    Slow(u64),
+}
+
+/// The body of a request.
+pub(crate) struct Arriving {
+    body: Incoming,
+    pace: Pace,
+    announced: Option<u64>,
+    read: u64,
+    /// The caller waits to be asked for the body (`Expect: 100-continue`), and was not.
+    waits: bool,
+    ended: bool,
+    broken: bool,
+}
+
+impl Arriving {
+    /// The body of a request with these headers, which must come at this rate.
+    pub(crate) fn new(headers: &HeaderMap, body: Incoming, bytes_per_s_min: u64) -> Self {
+        let announced = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|value| value.to_str().ok()?.parse().ok());
+        Self {
+            ended: body.is_end_stream(),
+            body,
+            pace: Pace::new(bytes_per_s_min),
+            announced,
+            read: 0,
+            waits: headers.contains_key(EXPECT),
+            broken: false,
+        }
+    }
+
+    /// The length that the headers give it.
+    pub(crate) fn announced(&self) -> Option<u64> {
+        self.announced
+    }
+
+    /// True where all of it was read.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended || self.body.is_end_stream()
+    }
+
+    /// True where reading on makes sense: the caller sends, and at most `most` bytes are left.
+    pub(crate) fn can_pass(&self, most: u64) -> bool {
+        let left = self.announced.map(|bytes| bytes.saturating_sub(self.read));
+        !self.waits && !self.broken && left.is_none_or(|left| left <= most)
+    }
+
+    /// Reads no more of it.
+    pub(crate) fn give_up(&mut self) {
+        self.broken = true;
+    }
+
+    /// The next piece.
+    pub(crate) fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Broken>>> {
+        if self.is_over() || self.broken {
+            return Poll::Ready(None);
+        }
+        self.waits = false;
+        loop {
+            let frame = match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => frame,
+                Poll::Ready(Some(Err(_))) => {
+                    self.broken = true;
+                    return Poll::Ready(Some(Err(Broken::Off)));
+                }
+                Poll::Ready(None) => {
+                    self.ended = true;
+                    return Poll::Ready(None);
+                }
+                Poll::Pending => {
+                    ready!(self.pace.poll_slow(context));
+                    self.broken = true;
+                    let slow = Broken::Slow(self.pace.bytes_per_s_min);
+                    return Poll::Ready(Some(Err(slow)));
+                }
+            };
+            // Trailers say nothing here.
+            if let Ok(piece) = frame.into_data() {
+                self.read += piece.len() as u64;
+                self.pace.came(piece.len());
+                return Poll::Ready(Some(Ok(piece)));
+            }
+        }
+    }
+
+    /// The next piece.
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
+        std::future::poll_fn(|context| self.poll_piece(context)).await
+    }
+
+    /// Reads on without keeping anything, `most` bytes at the most; true if that was all of it.
+    pub(crate) async fn discard(&mut self, most: u64) -> bool {
+        let end = self.read.saturating_add(most);
+        while let Some(Ok(_)) = self.next().await {
+            if self.read > end {
+                return false;
+            }
+        }
+        self.is_over()
+    }
+}
+
+/// Holds a body to a rate. The clock is only looked at where one has to wait.
+struct Pace {
+    bytes_per_s_min: u64,
+    came: u64,
+    window: Option<Pin<Box<Sleep>>>,
+}
+
+impl Pace {
+    fn new(bytes_per_s_min: u64) -> Self {
+        Self {
+            bytes_per_s_min,
+            came: 0,
+            window: None,
+        }
+    }
+
+    fn came(&mut self, bytes: usize) {
+        self.came += bytes as u64;
+    }
+
+    /// Ready where too little came in a whole window.
+    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let window = self.window.get_or_insert_with(|| {
+            // What came before the first wait was fast.
+            self.came = 0;
+            Box::pin(sleep_until(Instant::now() + WINDOW))
+        });
+        loop {
+            ready!(window.as_mut().poll(context));
+            if self.came < self.bytes_per_s_min * WINDOW.as_secs() {
+                return Poll::Ready(());
+            }
+            self.came = 0;
+            window.as_mut().reset(Instant::now() + WINDOW);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn is_slow(pace: &mut Pace, wait: Duration) -> bool {
+        let slow = std::future::poll_fn(|context| pace.poll_slow(context));
+        tokio::time::timeout(wait, slow).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_to_come_at_its_rate_in_each_window() {
+        let mut pace = Pace::new(100);
+        for _ in 0..3 {
+            assert!(!is_slow(&mut pace, WINDOW / 2).await);
+            pace.came(500);
+            assert!(!is_slow(&mut pace, WINDOW / 2).await);
+        }
+        pace.came(499);
+        assert!(is_slow(&mut pace, 2 * WINDOW).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_at_all_is_too_slow_after_one_window() {
+        let mut pace = Pace::new(1);
+        assert!(!is_slow(&mut pace, WINDOW - Duration::from_millis(1)).await);
+        assert!(is_slow(&mut pace, Duration::from_millis(2)).await);
+    }
+}

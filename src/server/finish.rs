@@ -1,0 +1,191 @@
+//! From what a request came to, to the answer that leaves: errors in their form, the headers that every
+//! answer has, and what an answer holds until it is sent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY,
+    WWW_AUTHENTICATE,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Response, StatusCode};
+use kedge_protocol::Address;
+use kedge_storage::ReadError;
+
+use super::dispatch::{Asked, Dispatch, REQUEST_ID};
+use super::line::Line;
+use super::{parsing, sent};
+use crate::call::Reply;
+use crate::clock::now_s;
+use crate::endpoint::{LimitClass, Signs, TABLE};
+use crate::envelope::Form;
+use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::limits::{Held, Tally};
+use crate::signing::SignatureHeaders;
+use crate::stream::Body;
+
+const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
+
+/// An API's answers are data: nothing in them is to be run, framed or guessed at.
+const SECURITY_HEADERS: [(&str, &str); 3] = [
+    ("x-content-type-options", "nosniff"),
+    (
+        "content-security-policy",
+        "default-src 'none'; frame-ancestors 'none'",
+    ),
+    ("referrer-policy", "no-referrer"),
+];
+
+impl Dispatch {
+    /// Counts an answer on its caller's share until it is sent. A read that has no room is refused; a
+    /// change that was made is told whatever that takes.
+    pub(super) fn hold(
+        &self,
+        result: Result<Reply, ApiError>,
+        parts: &Parts,
+        asked: &Asked,
+        is_http2: bool,
+    ) -> (Result<Reply, ApiError>, Option<Held>) {
+        let bytes = match &result {
+            Ok(reply) => match &reply.body {
+                Body::Whole(bytes) if parts.method != hyper::Method::HEAD => bytes.len(),
+                _ => 0,
+            },
+            Err(_) => 0,
+        };
+        if bytes == 0 || !sent::is_watched(bytes, is_http2) {
+            return (result, None);
+        }
+        let endpoint = asked.index.map(|index| &TABLE[index]);
+        if endpoint.is_some_and(|endpoint| endpoint.limit == LimitClass::Free) {
+            // Those are short, or one text that all of them share.
+            return (result, None);
+        }
+        let is_read = endpoint.is_none_or(|endpoint| endpoint.signs == Signs::Nothing);
+        let (budget, holder) = (&self.app.answers, asked.tally.holder());
+        match budget.hold(holder, bytes) {
+            Ok(held) => (result, Some(held)),
+            Err(error) if is_read => (Err(error), None),
+            Err(_) => (result, Some(budget.hold_over(holder, bytes))),
+        }
+    }
+
+    /// An error that tells the signer's highest nonce, where it is known who signs: the signature is
+    /// right, or the address that it names is the caller's.
+    pub(super) fn with_nonce(
+        &self,
+        error: ApiError,
+        headers: &HeaderMap,
+        asked: &Asked,
+    ) -> ApiError {
+        let is_signed = asked
+            .index
+            .is_some_and(|index| TABLE[index].signs != Signs::Nothing);
+        let is_told = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
+        if !is_signed || is_told || error.status().is_server_error() {
+            return error;
+        }
+        match self.known_nonce(headers, asked) {
+            Ok(Some(highest)) => error.with_header(NONCE_HIGHEST, highest.to_string()),
+            _ => error,
+        }
+    }
+
+    fn known_nonce(&self, headers: &HeaderMap, asked: &Asked) -> Result<Option<u64>, ReadError> {
+        let Some(signer) = asked.signer.or_else(|| SignatureHeaders::signer(headers)) else {
+            return Ok(None);
+        };
+        let is_known = asked.signer_is_known || self.is_callers(signer, asked)?;
+        let published = self.app.published();
+        is_known
+            .then(|| Ok(published.snapshot.nonces(signer)?.highest()))
+            .transpose()
+    }
+
+    /// Whether an address is the caller's: of its wallet, or for an API key of its organization.
+    fn is_callers(&self, address: Address, asked: &Asked) -> Result<bool, ReadError> {
+        let Some(session) = asked.session else {
+            return Ok(false);
+        };
+        let published = self.app.published();
+        let wallet = published.snapshot.wallet_by_address(address)?;
+        Ok(wallet.is_some_and(|wallet| {
+            wallet.organization_id == session.organization_id
+                && wallet.keys.contains(&address)
+                && session.wallet_id.is_none_or(|id| id == wallet.id)
+        }))
+    }
+
+    /// An error as an answer.
+    pub(super) fn refuse(&self, form: Form, error: &ApiError, request_id: &str) -> Reply {
+        let body = form.write(error, request_id);
+        let media_type = HeaderValue::from_static(form.media_type());
+        let sequence = self.app.published().head.sequence;
+        let reply = Reply::bytes(error.status(), sequence, media_type, body);
+        // Every 401 says how to be known (RFC 9110, 15.5.2).
+        let reply = if reply.status == StatusCode::UNAUTHORIZED {
+            reply.with(WWW_AUTHENTICATE, "Bearer")
+        } else {
+            reply
+        };
+        let headers = error.headers.iter().cloned();
+        headers.fold(reply, |reply, (name, value)| reply.with(name, &value))
+    }
+
+    /// Puts the headers on that every answer has.
+    pub(super) fn finish(&self, reply: Reply, asked: &Asked) -> Response<Body> {
+        self.with_headers(reply, &asked.request_id, &asked.tally)
+    }
+
+    fn with_headers(&self, reply: Reply, request_id: &str, tally: &Tally) -> Response<Body> {
+        let reply = reply.with(REQUEST_ID, request_id);
+        let mut response = Response::new(reply.body);
+        *response.status_mut() = reply.status;
+        *response.headers_mut() = reply.headers;
+        let headers = response.headers_mut();
+        headers.insert(SEQUENCE, HeaderValue::from(reply.sequence));
+        self.app
+            .limits
+            .finish(tally, reply.is_known, headers, now_s());
+        for (name, value) in SECURITY_HEADERS {
+            // A page, and a file's content, bring a policy of their own.
+            headers
+                .entry(HeaderName::from_static(name))
+                .or_insert(HeaderValue::from_static(value));
+        }
+        if self.tls {
+            let year = HeaderValue::from_static("max-age=31536000");
+            headers.insert(STRICT_TRANSPORT_SECURITY, year);
+        }
+        debug_assert!(
+            headers.contains_key(CACHE_CONTROL),
+            "every answer says how it may be kept"
+        );
+        debug_assert!(
+            headers.contains_key(CONTENT_TYPE) || [204, 304].contains(&response.status().as_u16()),
+            "every body has a type"
+        );
+        response
+    }
+
+    /// The answer to what hyper could not read as a request, as bytes.
+    pub(super) fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+        let mut tally = self.app.limits.begin(line.peer, &HeaderMap::new(), now_s());
+        let fault = parsing::error_of(status, self.header_bytes_max);
+        let counted = self.app.limits.count_address(&mut tally);
+        let error = counted.err().unwrap_or(fault);
+        let request_id = self.ids.next();
+        let reply = self.refuse(Form::Envelope, &error, &request_id);
+        self.metrics
+            .end(None, reply.status, Some(error.code), Duration::ZERO);
+        let response = self.with_headers(reply, &request_id, &tally);
+        let (parts, body) = response.into_parts();
+        let body = match body {
+            Body::Whole(bytes) => bytes,
+            Body::Stream(_) => Bytes::new(),
+        };
+        parsing::write(parts.status, &parts.headers, &body)
+    }
+}

@@ -1,0 +1,239 @@
+//! What the parts of one connection know of each other: hyper, the requests that it brings, their
+//! answers on the way out, and the stream below.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Looks at a connection in the shorter of its two times.
+const LOOKS: u32 = 4;
+
+/// One connection.
+pub(super) struct Line {
+    /// Who called.
+    pub(super) peer: IpAddr,
+    /// It came when there was no room: it gets answers about the server's health alone.
+    pub(super) is_reserve: bool,
+    /// Requests whose answers are not handed over to hyper yet.
+    requests: AtomicUsize,
+    /// A request came since somebody looked.
+    used: AtomicBool,
+    /// A request came whose answer hyper has not written to the end.
+    writing: AtomicBool,
+    /// The caller may still be sending when the connection is closed.
+    lingers: AtomicBool,
+    pieces: Mutex<Pieces>,
+}
+
+/// Pieces of answers that hyper was given and the caller has not taken.
+#[derive(Default)]
+struct Pieces {
+    next: u64,
+    /// When each was given; the first is the oldest.
+    given: BTreeMap<u64, Instant>,
+}
+
+/// Why a connection is to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// Its caller takes no answer.
+    Stalled,
+    /// Its caller asks nothing.
+    Idle,
+}
+
+/// How long a caller may leave a connection as it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// Without taking a piece of an answer.
+    pub(super) stalled: Duration,
+    /// Without a request.
+    pub(super) idle: Duration,
+}
+
+/// A request, until its answer is handed over.
+pub(super) struct Using(Arc<Line>);
+
+/// A piece that the caller has not taken yet.
+pub(super) struct Given {
+    line: Arc<Line>,
+    number: u64,
+}
+
+impl Drop for Using {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        self.line.pieces().given.remove(&self.number);
+    }
+}
+
+impl Using {
+    /// The connection.
+    pub(super) fn line(&self) -> &Arc<Line> {
+        &self.0
+    }
+}
+
+impl Line {
+    /// A connection that has just been made.
+    pub(super) fn new(peer: IpAddr, is_reserve: bool) -> Arc<Self> {
+        Arc::new(Self {
+            peer,
+            is_reserve,
+            requests: AtomicUsize::new(0),
+            used: AtomicBool::new(true),
+            writing: AtomicBool::new(false),
+            lingers: AtomicBool::new(false),
+            pieces: Mutex::default(),
+        })
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, Pieces> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request came.
+    pub(super) fn begin(self: &Arc<Self>) -> Using {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.used.store(true, Ordering::Relaxed);
+        self.writing.store(true, Ordering::Relaxed);
+        Using(Arc::clone(self))
+    }
+
+    /// Hyper has written all that it had.
+    pub(super) fn flushed(&self) {
+        if self.requests.load(Ordering::Relaxed) == 0 {
+            self.writing.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// True where hyper has no answer of ours to write: what it writes now is its own.
+    pub(super) fn is_quiet(&self) -> bool {
+        !self.writing.load(Ordering::Relaxed)
+    }
+
+    /// The caller may still be sending when the connection is closed.
+    pub(super) fn linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that is so.
+    pub(super) fn lingers(&self) -> bool {
+        self.lingers.load(Ordering::Relaxed)
+    }
+
+    /// Notes a piece that hyper is given.
+    pub(super) fn give(self: &Arc<Self>) -> Given {
+        let mut pieces = self.pieces();
+        let number = pieces.next;
+        pieces.next += 1;
+        pieces.given.insert(number, Instant::now());
+        Given {
+            line: Arc::clone(self),
+            number,
+        }
+    }
+
+    fn is_stalled(&self, patience: Duration) -> bool {
+        let pieces = self.pieces();
+        let oldest = pieces.given.first_key_value();
+        oldest.is_some_and(|(_, given)| given.elapsed() >= patience)
+    }
+
+    /// Resolves when the connection should end.
+    pub(super) async fn over(&self, patience: Patience) -> End {
+        let look = patience.stalled.min(patience.idle) / LOOKS;
+        let mut idle = Duration::ZERO;
+        loop {
+            tokio::time::sleep(look).await;
+            if self.is_stalled(patience.stalled) {
+                return End::Stalled;
+            }
+            let was_used = self.used.swap(false, Ordering::Relaxed);
+            if was_used || self.requests.load(Ordering::Relaxed) > 0 {
+                idle = Duration::ZERO;
+            } else {
+                idle += look;
+            }
+            if idle >= patience.idle {
+                return End::Idle;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience = Patience {
+        stalled: Duration::from_secs(30),
+        idle: Duration::from_secs(60),
+    };
+
+    fn line() -> Arc<Line> {
+        Line::new(IpAddr::from([192, 0, 2, 1]), false)
+    }
+
+    async fn ends_within(line: &Line, seconds: u64) -> Option<End> {
+        let over = line.over(PATIENCE);
+        let over = tokio::time::timeout(Duration::from_secs(seconds), over);
+        over.await.ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_requests_ends_and_one_with_a_long_request_does_not() {
+        let idle = line();
+        assert_eq!(ends_within(&idle, 59).await, None);
+        let idle = line();
+        assert_eq!(ends_within(&idle, 70).await, Some(End::Idle));
+        let busy = line();
+        let using = busy.begin();
+        assert_eq!(ends_within(&busy, 300).await, None);
+        drop(using);
+        assert_eq!(ends_within(&busy, 70).await, Some(End::Idle));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_piece_that_is_not_taken_ends_the_connection_whatever_else_is_taken() {
+        let stalled = line();
+        let _using = stalled.begin();
+        let oldest = stalled.give();
+        let others = async {
+            loop {
+                let piece = stalled.give();
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                drop(piece);
+            }
+        };
+        let end = tokio::select! {
+            end = ends_within(&stalled, 40) => end,
+            () = others => None,
+        };
+        assert_eq!(end, Some(End::Stalled));
+        drop(oldest);
+        assert_eq!(ends_within(&stalled, 300).await, None);
+    }
+
+    #[test]
+    fn hyper_is_quiet_between_answers() {
+        let line = line();
+        assert!(line.is_quiet());
+        let using = line.begin();
+        line.flushed();
+        assert!(!line.is_quiet(), "the answer is not handed over");
+        drop(using);
+        assert!(!line.is_quiet(), "nor written");
+        line.flushed();
+        assert!(line.is_quiet());
+    }
+}

@@ -1,0 +1,205 @@
+//! Bodies: what is announced reserves nothing, what comes counts, and it has to come.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{ask, connect_from, login, post, read_answer};
+use crate::harness::{Caller, Server};
+
+const MIB: u64 = 1 << 20;
+
+#[tokio::test]
+async fn what_is_announced_reserves_nothing() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let announced = ("Content-Length", (16 * MIB).to_string());
+    let token = ("Authorization", format!("Bearer {}", ann.token));
+    let mut open = Vec::new();
+    for number in 0..32 {
+        let mut stream = connect_from(&server, 1).await;
+        // Half of them show a token, half of them log in.
+        let head = if number % 2 == 0 {
+            post("/objects/search", &[announced.clone(), token.clone()])
+        } else {
+            post("/wallets/login", &[announced.clone()])
+        };
+        stream
+            .write_all(format!("{head}{{").as_bytes())
+            .await
+            .unwrap();
+        open.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for host in [1, 2] {
+        let answer = ask(
+            &mut connect_from(&server, host).await,
+            &login("ann@example.com"),
+        )
+        .await;
+        answer.refused(401, "CREDENTIALS_INVALID");
+    }
+    let body = r#"{"filter":{}}"#;
+    let headers = [ann.bearer()];
+    let searched = server.call("POST", "/objects/search", &headers, body).await;
+    assert_ne!(searched.status, 503, "{}", searched.body);
+}
+
+#[tokio::test]
+async fn one_address_leaves_room_for_the_bodies_of_others() {
+    let server = Server::start().await;
+    let mut open = Vec::new();
+    let head = post("/wallets/login", &[("Content-Length", "99".to_owned())]);
+    for _ in 0..300 {
+        let mut stream = connect_from(&server, 1).await;
+        stream
+            .write_all(format!("{head}{{").as_bytes())
+            .await
+            .unwrap();
+        open.push(stream);
+    }
+    // Its share is used up, nobody else's is.
+    let refused = read_answer(open.last_mut().unwrap()).await;
+    refused.refused(429, "RATE_LIMITED");
+    assert_eq!(refused.body["body"]["policy"], "body-bytes");
+    assert!(refused.header("retry-after").is_some());
+    let other = ask(
+        &mut connect_from(&server, 2).await,
+        &login("ann@example.com"),
+    )
+    .await;
+    other.refused(401, "CREDENTIALS_INVALID");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chunked_bodies_stay_within_their_share() {
+    const BODIES: usize = 30;
+    const SHARE: u64 = 32 * MIB;
+    let share = format!("body_bytes_per_caller={SHARE}");
+    let server = Server::start_with(&[&share]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let head = post(
+        "/objects/search",
+        &[
+            ("Transfer-Encoding", "chunked".to_owned()),
+            ("Authorization", format!("Bearer {}", ann.token)),
+        ],
+    );
+    let before = server.memory_bytes();
+    let piece = format!("{:x}\r\n{}\r\n", MIB, " ".repeat(MIB as usize));
+    let mut senders = tokio::task::JoinSet::new();
+    for _ in 0..BODIES {
+        let mut stream = connect_from(&server, 1).await;
+        let (head, piece) = (head.clone(), piece.clone());
+        senders.spawn(async move {
+            stream.write_all(head.as_bytes()).await.unwrap();
+            for _ in 0..6 {
+                stream.write_all(piece.as_bytes()).await.unwrap();
+            }
+            stream
+        });
+    }
+    let mut open = senders.join_all().await;
+    let grown = server.memory_bytes().saturating_sub(before);
+    assert!(
+        grown < 2 * SHARE,
+        "{grown} bytes for {} bytes of bodies",
+        6 * MIB * BODIES as u64
+    );
+    // Some have no room; once they have sent everything they get to know.
+    let mut refused = 0;
+    for stream in &mut open {
+        stream.write_all(b"0\r\n\r\n").await.unwrap();
+        let answer = read_answer(stream).await;
+        if answer.status() == 429 {
+            answer.refused(429, "RATE_LIMITED");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0 && refused < BODIES, "{refused}");
+    let answer = ask(
+        &mut connect_from(&server, 1).await,
+        &login("ann@example.com"),
+    )
+    .await;
+    answer.refused(401, "CREDENTIALS_INVALID");
+}
+
+#[tokio::test]
+async fn a_body_that_hardly_comes_is_ended() {
+    let server = Server::start().await;
+    let begun = Instant::now();
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let head = post("/wallets/login", &[("Content-Length", "9999".to_owned())]);
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut reading, mut writing) = stream.into_split();
+    let drip = tokio::spawn(async move {
+        // Ends when the server has closed.
+        while writing.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let mut text = vec![0; 4096];
+    let count = reading.read(&mut text).await.unwrap();
+    let text = String::from_utf8_lossy(&text[..count]);
+    assert!(
+        text.starts_with("HTTP/1.1 400") && text.contains("slowly"),
+        "{text}"
+    );
+    assert!(text.to_lowercase().contains("connection: close"), "{text}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        begun.elapsed()
+    );
+    drip.abort();
+}
+
+#[tokio::test]
+async fn without_credentials_bodies_are_short_and_long_enough() {
+    let server = Server::start().await;
+    for path in [
+        "/wallets/login",
+        "/wallets/token/refresh",
+        "/wallets/logout",
+        "/wallets/register",
+    ] {
+        let mut stream = connect_from(&server, 1).await;
+        let filler = format!(r#"{{"email":"{}"}}"#, "a".repeat(17 * 1024));
+        let headers = Caller::nobody().false_signature(&server);
+        let mut fields = vec![("Content-Length", filler.len().to_string())];
+        fields.extend(headers);
+        let answer = ask(&mut stream, &(post(path, &fields) + &filler)).await;
+        answer.refused(413, "PAYLOAD_TOO_LARGE");
+    }
+    // The longest registration, every character of it written in the longest way.
+    let escaped = |text: &str| -> String {
+        let units = text.encode_utf16();
+        units.map(|unit| format!("\\u{unit:04x}")).collect()
+    };
+    let ann = Caller::nobody();
+    let body = ann.registration("ann@example.com");
+    let password: String = ('a'..='z').cycle().take(1_023).chain(['!']).collect();
+    let nickname = "\u{1f600}".repeat(200);
+    let email = format!("{}@example.com", "a".repeat(60));
+    let blind = body["blind"].as_str().unwrap();
+    let body = format!(
+        r#"{{"email":"{}","password":"{}","nickname":"{}","organization_name":"{}","address":"{}","blind":"{}"}}"#,
+        escaped(&email),
+        escaped(&password),
+        escaped(&nickname),
+        escaped(&nickname),
+        escaped(body["address"].as_str().unwrap()),
+        escaped(blind),
+    );
+    assert!(body.len() > 11_000, "{}", body.len());
+    let made = ann.send_registration(&server, &body).await.expect(201);
+    assert_eq!(made.body["wallet"]["nickname"], nickname);
+    let again = json!({ "email": email, "password": password });
+    server
+        .call("POST", "/wallets/login", &[], &again.to_string())
+        .await
+        .expect(200);
+}

@@ -1,0 +1,173 @@
+//! Connections: answers that nobody takes, connections that ask nothing, and one address that wants all.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{ask, connect_from, connect_http2, http2_request, login};
+use crate::harness::{Caller, Server};
+
+const MIB: u64 = 1 << 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
+    const ANSWERS: usize = 80;
+    const SHARE: u64 = 8 * MIB;
+    let share = format!("answer_bytes_per_caller={SHARE}");
+    let server = Server::start_with(&[&share, "write_timeout_s=3"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template = ann.new_template(&server, "ticket").await;
+    for _ in 0..40 {
+        let properties = json!({ "text": "x".repeat(50_000) });
+        let body = json!({ "template_id": template, "properties": properties });
+        ann.mint(&server, &body).await.expect(201);
+    }
+    let path = "/objects?limit=100";
+    let whole = server.get(path, Some(&ann.token)).await.expect(200);
+    let bytes = whole.body.to_string().len() as u64;
+    assert!(bytes > 2_000_000);
+    let before = server.memory_bytes();
+    let (mut sender, mut ended) = connect_http2(&server, 0).await;
+    let (mut given, mut refused) = (Vec::new(), 0);
+    for _ in 0..ANSWERS {
+        sender.ready().await.unwrap();
+        let request = http2_request(&server, "GET", path, &ann.token);
+        let response = sender.send_request(request.body(Default::default()).unwrap());
+        let response = response.await.unwrap();
+        match response.status().as_u16() {
+            200 => given.push(response),
+            429 => refused += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert!(refused > 0 && !given.is_empty(), "{refused} refused");
+    let grown = server.memory_bytes().saturating_sub(before);
+    assert!(
+        grown < SHARE + 48 * MIB,
+        "{grown} bytes for {ANSWERS} answers of {bytes}"
+    );
+    // Nobody takes them, so the connection ends, and all that they held is given back.
+    let end = tokio::time::timeout(Duration::from_secs(20), &mut ended).await;
+    end.expect("the server closes the connection").unwrap();
+    drop(given);
+    let (mut sender, _ended) = connect_http2(&server, 1 << 20).await;
+    let request = http2_request(&server, "GET", path, &ann.token);
+    let response = sender.send_request(request.body(Default::default()).unwrap());
+    assert_eq!(response.await.unwrap().status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_who_takes_an_answer_in_drops_is_cut_off() {
+    let server = Server::start_with(&["write_timeout_s=2"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template = ann.new_template(&server, "ticket").await;
+    for _ in 0..100 {
+        let properties = json!({ "text": "x".repeat(60_000) });
+        let body = json!({ "template_id": template, "properties": properties });
+        ann.mint(&server, &body).await.expect(201);
+    }
+    // A small buffer, or the system takes the whole answer.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let address = server.address().parse().unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let request = format!(
+        "GET /objects?limit=1000 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\r\n",
+        ann.token
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let begun = Instant::now();
+    let mut taken = 0;
+    let mut drop_of = [0; 512];
+    while begun.elapsed() < Duration::from_secs(30) {
+        match stream.read(&mut drop_of).await {
+            Ok(0) | Err(_) => break,
+            Ok(count) => taken += count,
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // What the system had buffered comes even after the end.
+    assert!(taken < 6_000_000, "{taken}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "{taken} bytes were taken"
+    );
+}
+
+#[tokio::test]
+async fn a_connection_that_asks_nothing_is_closed() {
+    let server = Server::start_with(&["idle_timeout_s=2"]).await;
+    let (mut sender, mut ended) = connect_http2(&server, 1 << 20).await;
+    let request = http2_request(&server, "GET", "/version", "");
+    let response = sender.send_request(request.body(Default::default()).unwrap());
+    assert_eq!(response.await.unwrap().status(), 200);
+    let end = tokio::time::timeout(Duration::from_secs(10), &mut ended).await;
+    end.expect("an idle connection ends").unwrap();
+    // One that has a request, however long that takes, stays.
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let (mut sender, mut ended) = connect_http2(&server, 1 << 20).await;
+    let request = http2_request(&server, "GET", "/ebus/events/stream", &ann.token);
+    let stream = sender.send_request(request.body(Default::default()).unwrap());
+    let stream = stream.await.unwrap();
+    assert_eq!(stream.status(), 200);
+    let end = tokio::time::timeout(Duration::from_secs(6), &mut ended).await;
+    assert!(end.is_err(), "an event stream is a request");
+}
+
+/// Whether the server closes the connection at once.
+async fn is_closed(stream: &mut TcpStream) -> bool {
+    let mut byte = [0; 1];
+    let read = tokio::time::timeout(Duration::from_millis(300), stream.read(&mut byte));
+    matches!(read.await, Ok(Ok(0) | Err(_)))
+}
+
+#[tokio::test]
+async fn one_address_has_its_share_and_health_is_answered_when_all_are_taken() {
+    let options = [
+        "connections_max=20",
+        "connections_per_address=8",
+        "header_timeout_s=60",
+    ];
+    let server = Server::start_with(&options).await;
+    let mut open = Vec::new();
+    let mut closed = 0;
+    // From the address that holds most of them none is left.
+    for host in [
+        2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4,
+    ] {
+        let mut stream = connect_from(&server, host).await;
+        stream
+            .write_all(b"GET /healthz HTTP/1.1\r\n")
+            .await
+            .unwrap();
+        if host == 2 && is_closed(&mut stream).await {
+            closed += 1;
+        } else {
+            open.push(stream);
+        }
+    }
+    assert_eq!(closed, 2);
+    let health = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    for host in [5, 6, 7] {
+        let answer = ask(&mut connect_from(&server, host).await, health).await;
+        assert_eq!(answer.status(), 200);
+        assert!(answer.closes(), "its place is for the next one");
+    }
+    let refused = ask(
+        &mut connect_from(&server, 8).await,
+        &login("ann@example.com"),
+    )
+    .await;
+    refused.refused(503, "UNAVAILABLE");
+    assert!(refused.header("retry-after").is_some());
+    drop(open);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let answer = ask(
+        &mut connect_from(&server, 8).await,
+        &login("ann@example.com"),
+    )
+    .await;
+    answer.refused(401, "CREDENTIALS_INVALID");
+}

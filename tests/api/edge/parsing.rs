@@ -1,0 +1,96 @@
+//! What is no HTTP is refused in the service's own form.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::{ask, connect_from, connect_http2, http2_request, read_answer};
+use crate::harness::Server;
+
+#[tokio::test]
+async fn what_cannot_be_parsed_is_refused_like_everything_else() {
+    let server = Server::start().await;
+    let long = format!(
+        "GET / HTTP/1.1\r\nHost: a\r\nX-Long: {}\r\n\r\n",
+        "y".repeat(40_000)
+    );
+    let many = format!(
+        "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+        "X-Filler: y\r\n".repeat(200)
+    );
+    let bad = "VALIDATION_ERROR";
+    let large = "HEADERS_TOO_LARGE";
+    let cases = [
+        ("GET / HTTP/1.1 what\r\nHost: a\r\n\r\n", 400, bad),
+        ("\u{1}\u{2}\u{3}\r\n\r\n", 400, bad),
+        ("GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", 400, bad),
+        ("GET / HTTP/3.7\r\nHost: a\r\n\r\n", 400, bad),
+        ("GET / HTTP/1.1\r\nHost: a\r\nBad Name: x\r\n\r\n", 400, bad),
+        (
+            "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+            400,
+            bad,
+        ),
+        ("GET /healthz HTTP/1.1\r\n\r\n", 400, bad),
+        (
+            "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+            400,
+            bad,
+        ),
+        (&long, 431, large),
+        (&many, 431, large),
+    ];
+    for (request, status, code) in cases {
+        let answer = ask(&mut connect_from(&server, 1).await, request).await;
+        answer.refused(status, code);
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert!(answer.header("date").is_some() && answer.header("x-sequence").is_some());
+    }
+    // An old client needs no host.
+    let old = ask(
+        &mut connect_from(&server, 1).await,
+        "GET /healthz HTTP/1.0\r\n\r\n",
+    )
+    .await;
+    assert_eq!(old.status(), 200);
+}
+
+#[tokio::test]
+async fn a_bad_request_after_good_ones_leaves_their_answers_as_they_are() {
+    let server = Server::start().await;
+    let mut stream = connect_from(&server, 1).await;
+    let good = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    let requests = format!("{good}{good}NO HTTP\r\n\r\n");
+    stream.write_all(requests.as_bytes()).await.unwrap();
+    let mut all = String::new();
+    stream.read_to_string(&mut all).await.unwrap();
+    assert_eq!(all.matches("HTTP/1.1 200").count(), 2, "{all}");
+    assert_eq!(all.matches("HTTP/1.1 400").count(), 1, "{all}");
+    assert!(all.trim_end().ends_with('}'), "{all}");
+    // One after the other, on a connection that was quiet between them.
+    let mut stream = connect_from(&server, 1).await;
+    assert_eq!(ask(&mut stream, good).await.status(), 200);
+    stream.write_all(b"NO HTTP\r\n\r\n").await.unwrap();
+    read_answer(&mut stream)
+        .await
+        .refused(400, "VALIDATION_ERROR");
+}
+
+#[tokio::test]
+async fn headers_that_are_too_large_over_http2_are_refused_too() {
+    let server = Server::start().await;
+    let (mut sender, _ended) = connect_http2(&server, 1 << 20).await;
+    for (count, bytes) in [(1, 40_000), (150, 10)] {
+        let mut request = http2_request(&server, "GET", "/healthz", "");
+        for number in 0..count {
+            request = request.header(format!("x-filler-{number}"), "y".repeat(bytes));
+        }
+        let response = sender.send_request(request.body(Default::default()).unwrap());
+        let response = response.await.unwrap();
+        assert_eq!(response.status(), 431);
+        assert!(response.headers().contains_key("x-request-id"));
+        assert!(response.headers().contains_key("x-ratelimit-limit"));
+    }
+    let request = http2_request(&server, "GET", "/healthz", "");
+    let response = sender.send_request(request.body(Default::default()).unwrap());
+    assert_eq!(response.await.unwrap().status(), 200);
+}

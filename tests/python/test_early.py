@@ -1,0 +1,57 @@
+"""Refusals that come before the body was read reach the clients of this platform, every time."""
+
+import http.client
+import json
+import subprocess
+import tempfile
+import unittest
+from urllib.parse import urlsplit
+
+from harness import Server
+
+TIMES = 100
+SIZES = (2_000, 300_000, 3_000_000)
+
+
+class Early(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(lambda: cls.assertEqual(cls(), cls.server.stop(), 0))
+
+    def test_http_client_gets_every_refusal_and_goes_on(self):
+        address = urlsplit(self.server.url)
+        for size in SIZES:
+            connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+            for number in range(TIMES):
+                with self.subTest(size=size, number=number):
+                    connection.request("POST", "/objects", b" " * size, {"content-type": "application/json"})
+                    answer = connection.getresponse()
+                    self.assertEqual((answer.status, json.load(answer)["code"]), (401, "UNAUTHENTICATED"))
+                    # The next request is read as one, not as the rest of the body.
+                    connection.request("GET", "/version")
+                    answer = connection.getresponse()
+                    self.assertEqual(answer.status, 200)
+                    answer.read()
+            connection.close()
+
+    def test_curl_over_http2_gets_every_refusal(self):
+        for size in SIZES:
+            with tempfile.NamedTemporaryFile() as body:
+                body.write(b" " * size)
+                body.flush()
+                for number in range(TIMES):
+                    command = [
+                        "curl", "--silent", "--show-error", "--http2-prior-knowledge", "--max-time", "30",
+                        "--header", "content-type: application/json", "--data-binary", f"@{body.name}",
+                        "--write-out", "%{http_code} %{http_version}", "--output", "-", f"{self.server.url}/objects",
+                    ]
+                    sent = subprocess.run(command, capture_output=True, text=True, check=False)
+                    with self.subTest(size=size, number=number):
+                        self.assertEqual((sent.returncode, sent.stderr), (0, ""))
+                        self.assertTrue(sent.stdout.endswith("401 2"), sent.stdout)
+                        self.assertIn("UNAUTHENTICATED", sent.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
