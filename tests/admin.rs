@@ -5,17 +5,18 @@
 mod support;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use kedge_protocol::Id;
 use kedge_protocol::resource::{CustomLimits, Tier};
 use kedge_storage::{Options, Store};
 
+use support::program::kedge;
 use support::server::Setup;
 use support::{Rng, connect, register};
 
 fn admin(data: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kedge"))
+    kedge()
         .arg("admin")
         .args(arguments)
         .arg("--socket")

@@ -17,6 +17,7 @@ use kedge_protocol::{Address, Id};
 use serde_json::json;
 
 use support::anvil::{self, Anvil, CHAIN_ID, deploy_anchor};
+use support::program::kedge;
 use support::server::{Server, Setup};
 use support::{Rng, connect, copy_directory, eventually, free_port, http, register, template};
 
@@ -122,7 +123,7 @@ impl Anchored {
     /// `kedge admin recover`: whether it worked, and what it printed.
     fn recover(&self) -> (bool, String) {
         let socket = self.setup.data().join("admin.sock");
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"))
+        let output = kedge()
             .args(["admin", "recover", "--socket"])
             .arg(socket)
             .output()

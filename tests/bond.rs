@@ -34,6 +34,7 @@ use serde_json::json;
 
 use support::anvil::{Anvil, CHAIN_ID};
 use support::bonded::{BOND_WEI, Bonded, TERMS};
+use support::program::kedge;
 use support::server::Setup;
 use support::{Rng, connect, eventually, free_port, http, register, template};
 
@@ -131,7 +132,7 @@ impl Operated {
     /// batches 0 and 1 were published before; those of the next one are given in time.
     async fn answers_a_watchtower(&self, directory: &Path) {
         let watch = || async {
-            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"));
+            let mut command = kedge();
             command
                 .args(["watch", "--once", "--report", "--patience-s", "0"])
                 .args(["--deposits-wei", &TERMS.case_deposit_wei.to_string()])

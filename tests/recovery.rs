@@ -7,7 +7,6 @@ mod support;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject};
 use kedge_protocol::Id;
@@ -15,6 +14,7 @@ use kedge_storage::{Group, Options, Store};
 use serde_json::{Value, json};
 
 use support::ledger::Ledger;
+use support::program::kedge;
 use support::server::Setup;
 use support::{Rng, connect, copy_directory, http, register, template};
 
@@ -230,7 +230,7 @@ async fn verify_names_the_sequence_of_a_changed_record() {
         named.starts_with(&format!("sequence {sequence}:")),
         "{named}"
     );
-    let told = Command::new(env!("CARGO_BIN_EXE_kedge"))
+    let told = kedge()
         .args(["verify", "data", "--dev"])
         .arg(made.setup.data())
         .output()
@@ -260,7 +260,7 @@ async fn verify_finds_a_state_that_the_log_does_not_make() {
         ("hashes", "signatures of requests, the rules and the state"),
         ("signatures", "the rules and the state"),
     ] {
-        let told = Command::new(env!("CARGO_BIN_EXE_kedge"))
+        let told = kedge()
             .args(["verify", "data", "--dev", "--json", "--checks", checks])
             .arg(made.setup.data())
             .output()

@@ -190,6 +190,23 @@ fn nothing_is_left_undone() {
     }
 }
 
+/// Tests run the program that they are given, which is the release build that users run: one place knows which.
+#[test]
+fn tests_ask_one_place_for_the_program() {
+    // Put together here, so that this file does not find itself.
+    let built = concat!("CARGO_BIN_", "EXE_kedge\"");
+    let naming: Vec<String> = sources(&[".rs"])
+        .into_iter()
+        .filter(|(_, text)| text.contains(built))
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(
+        naming,
+        ["tests/support/program.rs"],
+        "call kedge() of tests/support/program.rs instead"
+    );
+}
+
 #[test]
 fn every_module_says_what_it_is_about() {
     let vague = [

@@ -31,6 +31,7 @@ use signed_log::{START_MS, domain};
 use support::anvil::Anvil;
 use support::bonded::{BOND_WEI, Bonded, TERMS};
 use support::free_port;
+use support::program::kedge;
 
 /// Who watches, and what with.
 struct Tower {
@@ -84,7 +85,7 @@ impl Tower {
 
     /// `kedge watch --once --report`, while time passes on the chain.
     async fn watch(&self, url: &str) -> Output {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"));
+        let mut command = kedge();
         command
             .args(["watch", "--once", "--report", "--url", url])
             .args(["--rpc", &self.rpc_url])

@@ -1,13 +1,13 @@
 //! The list of events: what each action tells, who sees it, filters and pages.
 
 use std::collections::HashSet;
-use std::process::Command;
 use std::time::Duration;
 
 use kedge::views::event::EventView;
 use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
+use crate::program::kedge;
 
 /// A page of the list; every event must be what the document says.
 pub(crate) async fn list(server: &Server, caller: &Caller, query: &str) -> Value {
@@ -383,7 +383,7 @@ async fn anchors_are_told_to_everybody() {
     let ann = Caller::register(&server, "ann@example.com").await;
     let bob = Caller::register(&server, "bob@example.com").await;
     let socket = server.dir.path().join("data").join("admin.sock");
-    let anchored = Command::new(env!("CARGO_BIN_EXE_kedge"))
+    let anchored = kedge()
         .args(["admin", "anchor-now", "--socket"])
         .arg(socket)
         .output()

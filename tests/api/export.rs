@@ -2,7 +2,7 @@
 //! byte changed anywhere.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -38,7 +38,7 @@ fn check(server: &Server, lines: &[String]) -> Result<Shown, String> {
 }
 
 fn kedge(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
+    let mut command = crate::program::kedge();
     command.args(arguments).output().unwrap()
 }
 

@@ -15,6 +15,7 @@ use kedge_protocol::eip712::Domain;
 use serde_json::Value;
 
 pub(crate) use crate::caller::{Caller, PASSWORD, Signed, Terms, bus_members, signature};
+use crate::program::kedge;
 
 /// Where a traced server logs, in its directory.
 const LOG: &str = "server.log";
@@ -76,7 +77,7 @@ impl Answer {
 impl Server {
     /// What `kedge verify data` says of the server's store.
     pub(crate) fn verify_data(&self) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_kedge"))
+        kedge()
             .args(["verify", "data", "--dev"])
             .arg(self.dir.path().join("data"))
             .output()
@@ -121,7 +122,7 @@ impl Server {
     }
 
     async fn start_logging(dir: tempfile::TempDir, options: &[&str], log: Stdio) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
+        let mut command = kedge();
         command
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
             .arg(dir.path().join("data"))
@@ -231,7 +232,7 @@ impl Server {
     /// Runs a command of the operator.
     pub(crate) fn admin(&self, command: &str) {
         let socket = self.dir.path().join("data/admin.sock");
-        let status = Command::new(env!("CARGO_BIN_EXE_kedge"))
+        let status = kedge()
             .args(["admin", command, "--json", "--socket"])
             .arg(socket)
             .stdout(Stdio::null())

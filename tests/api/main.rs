@@ -26,6 +26,8 @@ mod members;
 mod objects;
 mod overload;
 mod preview;
+#[path = "../support/program.rs"]
+mod program;
 mod public_log;
 mod search;
 mod streams;

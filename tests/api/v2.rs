@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Caller, PASSWORD, Server};
+use crate::program::kedge;
 
 /// Unix time of 2026-01-01.
 const DEPRECATION: &str = "@1767225600";
@@ -193,7 +194,7 @@ async fn curl_follows() {
 /// What a server logs at its start.
 fn logged_at_start(option: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kedge"))
+    let mut child = kedge()
         .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
         .arg(dir.path().join("data"))
         .args(["--set", "embedded_chain_listen=\"127.0.0.1:0\""])

@@ -15,7 +15,6 @@ mod replay;
 mod support;
 mod wire;
 
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -27,6 +26,7 @@ use clients::Clients;
 use followers::Follower;
 use oracle::State;
 use replay::{Replay, Trust};
+use support::program::kedge;
 use support::server::{Server, Setup};
 use support::{Rng, connect};
 
@@ -143,7 +143,7 @@ async fn random_histories_are_the_oracles() {
     let summary =
         kedge::verify::store(&setup.store(), trust.domain, trust.sequencer, |_| ()).unwrap();
     assert_eq!(summary.actions, leaves.len() as u64);
-    let told = Command::new(env!("CARGO_BIN_EXE_kedge"))
+    let told = kedge()
         .args(["verify", "data", "--dev"])
         .arg(setup.data())
         .output()

@@ -13,6 +13,7 @@ pub(crate) mod bonded;
 pub(crate) mod http;
 pub(crate) mod ledger;
 mod ports;
+pub(crate) mod program;
 mod rng;
 pub(crate) mod server;
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::program::kedge;
 use super::{free_port, http};
 
 /// How long a start may take, recovery included.
@@ -103,11 +104,7 @@ impl Setup {
             .append(true)
             .open(self.log_path())
             .unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("KEDGE_")) {
-            command.env_remove(name);
-        }
-        command
+        kedge()
             .arg("serve")
             .args([Path::new("--data"), &self.data])
             .args(["--listen", &format!("127.0.0.1:{}", self.port)])
@@ -122,6 +119,14 @@ impl Setup {
             .stderr(log)
             .spawn()
             .unwrap()
+    }
+
+    /// Begins to start the server and waits for nothing. What it prints stays unread.
+    pub(crate) fn begin(&self) -> Server {
+        Server {
+            child: self.spawn(),
+            setup: self.clone(),
+        }
     }
 
     /// Starts the server and waits until it serves.
@@ -196,17 +201,24 @@ impl Server {
 
     /// Stops the process where it stands, or lets it go on.
     pub(crate) fn freeze(&self, frozen: bool) {
-        let signal = if frozen { "-STOP" } else { "-CONT" };
+        self.signal(if frozen { "-STOP" } else { "-CONT" });
+    }
+
+    /// Sends a signal, as `kill` names it.
+    pub(crate) fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
-        let told = Command::new("kill").args([signal, &id]).status().unwrap();
-        assert!(told.success());
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// The process's id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Asks the server to stop; it must drain and exit with 0.
     pub(crate) fn stop(mut self) {
-        let id = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        assert!(told.success());
+        self.signal("-TERM");
         let status = wait(&mut self.child, STOP_LIMIT);
         assert!(
             status.is_some_and(|status| status.success()),

@@ -1,6 +1,6 @@
 //! Two of the checkers: the library, and the command line as a process.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use kedge_protocol::Hash;
 use kedge_protocol::json::Object;
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::kept;
 use super::log::Log;
+use super::program::kedge;
 use super::table::{Kind, Row};
 
 /// The names of checks, as the table has them.
@@ -133,7 +134,7 @@ fn command_line(row: &Row, log: &Log, file: &std::path::Path) -> Output {
         Kind::Proof => "proof",
         Kind::Claim => "claim",
     };
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kedge"));
+    let mut command = kedge();
     command.args(["verify", what, "--json"]).arg(file).args([
         "--domain",
         &format!("{}:{}", domain.chain_id, domain.verifying_contract),

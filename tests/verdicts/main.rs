@@ -7,6 +7,8 @@ mod calls;
 mod checkers;
 mod claims;
 mod log;
+#[path = "../support/program.rs"]
+mod program;
 mod proofs;
 mod receipts;
 mod table;

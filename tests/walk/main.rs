@@ -26,6 +26,8 @@ mod foreign;
 mod happy;
 mod limited;
 mod origins;
+#[path = "../support/program.rs"]
+mod program;
 mod races;
 mod reads;
 mod row;
