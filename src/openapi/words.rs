@@ -35,7 +35,7 @@ templates, 1,000 for the three lists of objects, templates and batches). Free al
 1,000 a day and costs nothing; Developer 500 and 50,000 for 99 USD a month; Enterprise 5,000 and any number, \
 by agreement. Every answer says in `X-RateLimit-*` and `RateLimit` how the limits stand; 304 costs nothing.
 
-A signed request may carry an `Idempotency-Key`. Sent again with the same key and body it does nothing twice \
+A request that changes or sends something may carry an `Idempotency-Key`. Sent again with the same key and body it does nothing twice \
 and is answered as the first time, with `Idempotent-Replayed: true`.
 
 Every answer carries `X-Request-Id`, which the log of the server knows too, and `X-Sequence`, the \
