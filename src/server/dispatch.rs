@@ -26,6 +26,7 @@ use crate::auth::api_key::API_KEY;
 use crate::body::Text;
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
+use crate::conditional;
 use crate::config::secrets;
 use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE};
 use crate::envelope::Form;
@@ -199,6 +200,7 @@ impl Dispatch {
         let now_s = now_s();
         let session = self.identify(endpoint, &parts.headers, now_s, tally)?;
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+        conditional::refuse_unless(endpoint, &parts.headers)?;
         if let Some(session) = &session {
             session.check(endpoint.right())?;
         }
