@@ -179,7 +179,7 @@ impl Operator {
         let payload = Value::Object(payload).to_string();
         let (kind, target) = (Kind::SystemTier, organization_id);
         let outcome = operator
-            .act(&self.app, organization_id, kind, target, &payload)
+            .act(&self.app, organization_id, kind, target, &payload, None)
             .await
             .map_err(|error| error.message.into_owned())?;
         let placement = outcome.placement.as_ref();

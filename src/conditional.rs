@@ -10,6 +10,7 @@ use kedge_actors::api::Expected;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::Trace;
 
+use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Code};
 
 /// The entity tag of an object's state.
@@ -42,6 +43,17 @@ fn state_of(tag: &str) -> Option<Expected> {
         version: version.parse().ok()?,
         integrity: bytes,
     })
+}
+
+/// Refuses `If-Match` where it has no meaning: a caller who relies on it must hear that it is not held to.
+pub fn refuse_unless(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), ApiError> {
+    if endpoint.is_conditional() || !headers.contains_key(IF_MATCH) {
+        return Ok(());
+    }
+    Err(ApiError::parameter(
+        "If-Match",
+        format_args!("has no meaning for {} {}", endpoint.method, endpoint.path),
+    ))
 }
 
 /// The states that `If-Match` names; `None` where the request has no condition, or takes any state.

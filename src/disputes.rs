@@ -3,8 +3,11 @@
 
 mod trust;
 
+use hyper::StatusCode;
 use kedge_actors::Published;
+use kedge_actors::api::ActionOutcome;
 use kedge_machine::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
+use kedge_machine::image::Image;
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::claim::ClaimFile;
@@ -18,6 +21,8 @@ use tokio::sync::Mutex;
 use crate::app::App;
 use crate::claims::Claim;
 use crate::error::{ApiError, Code};
+use crate::idempotency::unsigned::{Answer, Key};
+use crate::views::dispute::DisputeView;
 
 /// How long a caller waits where this server has no key to record a verdict with, seconds.
 const NO_KEY_RETRY_S: u64 = 3_600;
@@ -34,6 +39,45 @@ pub struct Recorded {
     pub dispute: Dispute,
     /// It was not there before.
     pub is_new: bool,
+}
+
+impl Recorded {
+    /// The answer to who brought it.
+    pub fn answer(&self) -> Result<Answer, ApiError> {
+        let view = DisputeView::whole(&self.dispute)?;
+        let status = if self.is_new {
+            StatusCode::CREATED
+        } else {
+            StatusCode::OK
+        };
+        let location = format!("/disputes/{}", self.dispute.id);
+        Answer::new(status, Some(location), &view).map_err(|error| ApiError::internal(&error))
+    }
+
+    /// Keeps the answer where nothing else is written.
+    pub async fn keep(&self, app: &App, kept: Option<Key>) -> Result<(), ApiError> {
+        if let Some(kept) = kept {
+            app.engine.side_write(kept.write(&self.answer()?)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The answer to a verdict that is recorded just now.
+fn answer_of(actions: &[ActionOutcome], timestamp_ms: u64) -> Option<Answer> {
+    let Some(ActionOutcome::Done(done)) = actions.first() else {
+        return None;
+    };
+    let mut images = done.resources(timestamp_ms).into_iter();
+    let dispute = images.find_map(|image| match image {
+        Image::Dispute(dispute) => Some(dispute),
+        _ => None,
+    })?;
+    let recorded = Recorded {
+        dispute,
+        is_new: true,
+    };
+    recorded.answer().ok()
 }
 
 /// What the evidence shows; 422 where it shows nothing.
@@ -75,6 +119,7 @@ impl Recorder {
         organization_id: Id,
         file: &EvidenceFile,
         verdict: Verdict,
+        kept: Option<Key>,
     ) -> Result<Recorded, ApiError> {
         let evidence = normal_form(file.normal_form())?;
         let digest = EvidenceFile::digest_of(&evidence);
@@ -87,7 +132,7 @@ impl Recorder {
             evidence: raw(evidence)?,
         };
         let subject = file.evidence.subject();
-        let recorded = self.once(app, organization_id, find, subject, &payload);
+        let recorded = self.once(app, organization_id, find, subject, &payload, kept);
         let recorded = recorded.await?;
         if recorded.is_new {
             tracing::error!(
@@ -106,6 +151,7 @@ impl Recorder {
         app: &App,
         organization_id: Id,
         claim: &Claim,
+        kept: Option<Key>,
     ) -> Result<Recorded, ApiError> {
         let find = |snapshot: &Snapshot| of_claim(snapshot, organization_id, &claim.file);
         let payload = ClaimVerdict {
@@ -114,7 +160,7 @@ impl Recorder {
             claim: raw(normal_form(claim.file.normal_form())?)?,
         };
         let subject = claim.file.subject();
-        let recorded = self.once(app, organization_id, find, subject, &payload);
+        let recorded = self.once(app, organization_id, find, subject, &payload, kept);
         let recorded = recorded.await?;
         if recorded.is_new {
             tracing::info!(action = %subject, context = %claim.shown.context, "a claim was taken");
@@ -129,22 +175,27 @@ impl Recorder {
         find: impl Fn(&Snapshot) -> Result<Option<Dispute>, ApiError>,
         subject: Id,
         payload: &P,
+        kept: Option<Key>,
     ) -> Result<Recorded, ApiError> {
         let payload = serde_json::to_string(payload).map_err(|error| ApiError::internal(&error))?;
         let _turn = self.turn.lock().await;
         if let Some(dispute) = find(&app.published().snapshot)? {
-            return Ok(Recorded {
+            let recorded = Recorded {
                 dispute,
                 is_new: false,
-            });
+            };
+            recorded.keep(app, kept).await?;
+            return Ok(recorded);
         }
         let Some(operator) = &app.operator else {
             let message =
                 "what was brought holds, but this server has no operator's key to record that with";
             return Err(ApiError::unavailable(message, NO_KEY_RETRY_S));
         };
+        let keep = kept.map(|kept| kept.into_keep(answer_of));
+        let kind = Kind::SystemVerdict;
         operator
-            .act(app, organization_id, Kind::SystemVerdict, subject, &payload)
+            .act(app, organization_id, kind, subject, &payload, keep)
             .await?;
         let missing = || ApiError::internal(&"a verdict that was committed is missing");
         Ok(Recorded {

@@ -3,12 +3,14 @@
 
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
+use kedge_actors::api::Past;
 use kedge_machine::FieldError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::error::{ApiError, Detail};
+use crate::views::scalars::AddressText;
 
 /// The media type of problem details.
 pub const PROBLEM_JSON: &str = "application/problem+json";
@@ -140,6 +142,15 @@ fn write_detail<M: SerializeMap>(
             map.serialize_entry("id", id)
         }
         Detail::Limit { policy } => map.serialize_entry("policy", policy),
+        Detail::Nonce(Past::Refused) => map.serialize_entry("reason", "refused"),
+        Detail::Nonce(Past::Done { sequence }) => {
+            map.serialize_entry("reason", "done")?;
+            match sequence {
+                Some(sequence) => map.serialize_entry("sequence", sequence),
+                None => Ok(()),
+            }
+        }
+        Detail::Recovered(address) => map.serialize_entry("recovered", &AddressText(*address)),
         Detail::Action { index, error } => {
             map.serialize_entry("index", index)?;
             map.serialize_entry("error", &Envelope { error, request_id })

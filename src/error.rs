@@ -5,8 +5,9 @@ use std::borrow::Cow;
 
 use hyper::StatusCode;
 use hyper::header::HeaderName;
-use kedge_actors::api::SubmitError;
+use kedge_actors::api::{Past, SubmitError};
 use kedge_machine::{FieldError, Refusal};
+use kedge_protocol::Address;
 
 macro_rules! codes {
     ($(#[doc = $meaning:literal] $name:ident = $text:literal, $status:literal;)*) => {
@@ -123,6 +124,10 @@ pub enum Detail {
         /// Its name.
         policy: &'static str,
     },
+    /// What came of the request that a nonce was for.
+    Nonce(Past),
+    /// The address whose key made the signature.
+    Recovered(Address),
     /// The first refused action of a request that was all or none.
     Action {
         /// Its index in the request.
@@ -273,9 +278,15 @@ impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         let message = error.to_string();
         match error {
-            SubmitError::Nonce { highest, .. } => Self::new(Code::NonceReused, message)
-                .with_header(NONCE_HIGHEST, highest.to_string()),
-            SubmitError::Replayed => Self::new(Code::NonceReused, message),
+            SubmitError::Nonce { highest, past, .. } => Self {
+                detail: past.map_or(Detail::None, Detail::Nonce),
+                ..Self::new(Code::NonceReused, message)
+            }
+            .with_header(NONCE_HIGHEST, highest.to_string()),
+            SubmitError::Replayed => Self {
+                detail: Detail::Nonce(Past::Refused),
+                ..Self::new(Code::NonceReused, message)
+            },
             SubmitError::DeadlineExpired => Self::new(Code::DeadlineExpired, message),
             SubmitError::SignerNotOfWallet | SubmitError::SignerNotOfOrganization => {
                 Self::new(Code::Forbidden, message)
@@ -364,7 +375,13 @@ mod tests {
             nonce: 3,
             highest: 7,
         };
-        let error = ApiError::from(SubmitError::Nonce { error, highest: 7 });
+        let past = Past::Done { sequence: Some(5) };
+        let error = ApiError::from(SubmitError::Nonce {
+            error,
+            highest: 7,
+            past: Some(past),
+        });
+        assert_eq!(error.detail, Detail::Nonce(past));
         assert_eq!(error.code, Code::NonceReused);
         assert_eq!(error.headers, [(NONCE_HIGHEST, "7".to_owned())]);
     }

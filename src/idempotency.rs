@@ -2,10 +2,13 @@
 //! nothing is done twice. What is needed for that is stored in the commit of the change itself:
 //! the place in the log, from which the answer is made again, and what the log does not hold.
 
+pub mod unsigned;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::HeaderMap;
+use kedge_actors::Published;
 use kedge_actors::api::{
     ActionOutcome, Done, Keep, Made, Outcome, Placement, SealedBatch, Submission,
 };
@@ -21,7 +24,7 @@ use kedge_storage::{IdempotencyRow, Snapshot};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::auth::Session;
+use crate::app::App;
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::endpoint::{Endpoint, Signs};
@@ -101,31 +104,18 @@ pub fn begin(
     submission: &mut Submission,
 ) -> Result<Option<Replayed>, ApiError> {
     let app = &call.app;
-    let key = scope(call.session, call.endpoint, path, key, submission);
+    // Who registers has no organization yet, but an address.
+    let caller: &[u8] = match &call.session {
+        Some(session) => &session.organization_id.bytes,
+        None => &submission.head.signer.0,
+    };
+    let key = scope(caller, call.endpoint, path, key);
     let request = request_hash(submission);
-    let is_new = app.idempotency.locked().insert(key);
-    let held = is_new.then(|| Held {
-        keys: app.idempotency.clone(),
-        key,
-    });
-    // Read after the place was taken: what was under way until then is visible now.
-    let published = call.published();
-    if let Some(row) = published.snapshot.idempotency(key)?
-        && row.until_s > now_s()
-    {
-        if row.request != request {
-            return Err(ApiError::new(
-                Code::IdempotencyMismatch,
-                "the key was used for another request; take a new key for a new request",
-            ));
+    let (held, published) = match claim(app, key, request)? {
+        Claimed::Before { row, published } => {
+            return rebuild(&published.snapshot, submission, row).map(Some);
         }
-        return rebuild(&published.snapshot, submission, row).map(Some);
-    }
-    let Some(held) = held else {
-        return Err(ApiError::new(
-            Code::IdempotencyInProgress,
-            "a request with this key is under way; try again shortly to get its answer",
-        ));
+        Claimed::New { held, published } => (held, published),
     };
     let (endpoint, request_id) = (call.endpoint, Arc::clone(&call.request_id));
     let minted = minted(&published.snapshot, submission)?;
@@ -141,19 +131,51 @@ pub fn begin(
     Ok(None)
 }
 
-/// Keys of different callers, methods and paths are different keys. Who registers has no
-/// organization yet, but an address.
-fn scope(
-    session: Option<Session>,
-    endpoint: &Endpoint,
-    path: &str,
-    key: &str,
-    submission: &Submission,
-) -> [u8; 32] {
-    let caller: &[u8] = match &session {
-        Some(session) => &session.organization_id.bytes,
-        None => &submission.head.signer.0,
-    };
+/// What is known of a key.
+enum Claimed {
+    /// Nobody has used it, and nobody else can while it is held.
+    New {
+        held: Held,
+        published: Arc<Published>,
+    },
+    /// The same request was carried out with it.
+    Before {
+        row: IdempotencyRow,
+        published: Arc<Published>,
+    },
+}
+
+/// Takes a key's place among those in flight, unless its request was carried out before.
+fn claim(app: &App, key: [u8; 32], request: [u8; 32]) -> Result<Claimed, ApiError> {
+    let is_new = app.idempotency.locked().insert(key);
+    let held = is_new.then(|| Held {
+        keys: app.idempotency.clone(),
+        key,
+    });
+    // Read after the place was taken: what was in flight until then is visible now.
+    let published = app.published();
+    if let Some(row) = published.snapshot.idempotency(key)?
+        && row.until_s > now_s()
+    {
+        if row.request != request {
+            return Err(ApiError::new(
+                Code::IdempotencyMismatch,
+                "the key was used for another request; take a new key for a new request",
+            ));
+        }
+        return Ok(Claimed::Before { row, published });
+    }
+    match held {
+        Some(held) => Ok(Claimed::New { held, published }),
+        None => Err(ApiError::new(
+            Code::IdempotencyInProgress,
+            "a request with this key is in flight; try again shortly to get its answer",
+        )),
+    }
+}
+
+/// Keys of different callers, methods and paths are different keys.
+fn scope(caller: &[u8], endpoint: &Endpoint, path: &str, key: &str) -> [u8; 32] {
     let method = endpoint.method.as_str();
     let caller_bytes = [caller.len() as u8];
     let parts = [

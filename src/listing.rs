@@ -41,6 +41,18 @@ pub const LIST: &[Parameter] = &[
     },
 ];
 
+/// The parameters of a list whose newest records come first unless `order` says otherwise.
+pub const LIST_NEWEST_FIRST: &[Parameter] = &[
+    LIST[0],
+    LIST[1],
+    Parameter {
+        name: "order",
+        schema_type: r#"{"type": "string", "enum": ["asc", "desc"], "default": "desc"}"#,
+        description: "asc or desc (the default), by creation.",
+    },
+    LIST[3],
+];
+
 /// Which part of a list is asked for.
 pub struct Listing {
     scope: Scope,
@@ -69,6 +81,15 @@ pub struct Source<F, P, K> {
 impl Listing {
     /// Reads the parameters; `filters` are the values that the list is narrowed by.
     pub fn of(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
+        Self::read(call, filters, false)
+    }
+
+    /// As [`Self::of`], newest first where `order` is absent: for [`LIST_NEWEST_FIRST`].
+    pub fn newest_first(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
+        Self::read(call, filters, true)
+    }
+
+    fn read(call: &Call, filters: &[&str], newest_first: bool) -> Result<Self, ApiError> {
         let query = &call.query;
         let limit = query.number("limit")?.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
         if limit == 0 || limit > PAGE_ITEMS_MAX as u64 {
@@ -76,7 +97,8 @@ impl Listing {
             return Err(ApiError::parameter("limit", message));
         }
         let descending = match query.get("order") {
-            None | Some("asc") => false,
+            None => newest_first,
+            Some("asc") => false,
             Some("desc") => true,
             Some(_) => return Err(ApiError::parameter("order", "must be asc or desc")),
         };
@@ -112,15 +134,6 @@ impl Listing {
             descending,
             deprecated: offset.is_some(),
         })
-    }
-
-    /// With another order than the one that `order` says: for lists that have one order only.
-    #[must_use]
-    pub fn newest_first(self) -> Self {
-        Self {
-            descending: true,
-            ..self
-        }
     }
 
     /// The cursor for what follows `place`.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kedge_actors::api::{Asker, Outcome};
+use kedge_actors::api::{Asker, Keep, Outcome};
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
@@ -39,7 +39,7 @@ impl Operator {
         self.key.address()
     }
 
-    /// Carries out one action about `organization_id`.
+    /// Carries out one action about `organization_id`; `keep` is what is remembered of who asked for it.
     pub async fn act(
         &self,
         app: &App,
@@ -47,6 +47,7 @@ impl Operator {
         kind: Kind,
         target: Id,
         payload: &str,
+        keep: Option<Keep>,
     ) -> Result<Outcome, ApiError> {
         let _turn = self.turn.lock().await;
         let nonces = app.published().snapshot.nonces(self.key.address())?;
@@ -82,7 +83,8 @@ impl Operator {
             text,
             atomic: false,
         };
-        let submission = app.verifier.check(request, Instant::now() + PATIENCE)?;
+        let mut submission = app.verifier.check(request, Instant::now() + PATIENCE)?;
+        submission.keep = keep.map(Arc::new);
         let outcome = app.submit(Arc::new(submission)).await?;
         match outcome.first_refusal() {
             Some((_, refusal)) => Err(ApiError::from(refusal)),

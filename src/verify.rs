@@ -13,7 +13,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::resource::{File, Object};
+use kedge_protocol::resource::{File, Object, ObjectStatus};
 use kedge_protocol::{Address, Hash, Id};
 use kedge_storage::verify::{self as log, Plan, Progress};
 use kedge_storage::{CommitError, Group, OpenError, Options, Store};
@@ -212,7 +212,10 @@ impl<'a> Replay<'a> {
             rows.action(record, state, images);
         })?;
         if let Some(window) = state.nonces.get(&record.head.signer) {
-            rows.group.put_nonces(record.head.signer, window);
+            let signer = record.head.signer;
+            rows.group.put_nonces(signer, window);
+            rows.group
+                .put_spent(signer, record.head.nonce, record.first_sequence);
         }
         if rows.group.len_bytes() >= GROUP_BYTES_MAX {
             self.write()?;
@@ -266,6 +269,10 @@ impl Rows {
     /// An object with its next version. The first and every milestone leave rows that stay; of the
     /// others only the last does, which is written later.
     fn changed(&mut self, state: &State, object: &Object) {
+        if object.status == ObjectStatus::Burned {
+            let burned = state.burned.get(&object.template_id).unwrap_or(&0) + 1;
+            self.group.put_burned(object.template_id, burned);
+        }
         let stays = object.trace.version.is_multiple_of(OBJECT_HISTORY_MAX);
         let Some(known) = state.objects.get(&object.id) else {
             self.object(state, object, None);

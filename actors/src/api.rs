@@ -328,6 +328,18 @@ impl Outcome {
     }
 }
 
+/// What came of a request whose nonce cannot be spent now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Past {
+    /// Something of it was done.
+    Done {
+        /// The sequence of its first action; for the signer's own organization alone.
+        sequence: Option<u64>,
+    },
+    /// Nothing was done, and nothing will be.
+    Refused,
+}
+
 /// Why a submission came to nothing as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
@@ -338,6 +350,8 @@ pub enum SubmitError {
         error: NonceError,
         /// The signer's highest spent nonce.
         highest: u64,
+        /// What came of the request that the nonce was for, where that can be told.
+        past: Option<Past>,
     },
     /// The same signed request failed as a whole before; it is remembered until its deadline.
     #[error("this signed request was refused before; sign a new one with a new salt seed")]

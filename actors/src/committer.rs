@@ -24,7 +24,7 @@ use crate::engine::Clock;
 use crate::events::Beside;
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
-use crate::record::{put_image, record};
+use crate::record::{ends_credentials, put_image, record};
 use crate::unit::{Decided, outcomes};
 use crate::work::{PlacedUnit, Work};
 use crate::world::Published;
@@ -66,6 +66,7 @@ pub(crate) struct Committer {
     pub(crate) frontier: Frontier,
     pub(crate) nonces: HashMap<Address, NonceWindow>,
     pub(crate) minted: HashMap<Id, u64>,
+    pub(crate) burned: HashMap<Id, u64>,
     /// Secrets that may not be in the published snapshot yet.
     pub(crate) secrets: HashMap<Id, SecretRow>,
     pub(crate) runtime: Runtime,
@@ -363,6 +364,7 @@ impl Committer {
             .spend(nonce)
             .map_err(|_| CommitterError::Nonce { signer, nonce })?;
         group.put_nonces(signer, window);
+        group.put_spent(signer, nonce, record.first_sequence);
         Ok(())
     }
 
@@ -395,13 +397,20 @@ impl Committer {
                     *minted += 1;
                     group.put_minted(object.template_id, *minted);
                 }
+                if object.status == kedge_protocol::resource::ObjectStatus::Burned {
+                    let (id, published) = (object.template_id, self.published.load());
+                    let known = self.burned.get(&id).copied();
+                    let burned = 1 + known.map_or_else(|| published.snapshot.burned(id), Ok)?;
+                    self.burned.insert(id, burned);
+                    group.put_burned(id, burned);
+                }
             }
             Decided::Resources { base, next, .. } => {
                 let before = base.as_ref().and_then(|base| base.images.first());
                 let mut images = Vec::clone(next);
                 Image::place_all(&mut images, sequence, timestamp_ms);
                 for image in &images {
-                    if let Image::ApiKey(_) = image {
+                    if ends_credentials(image) {
                         self.keys_changed_at = sequence;
                     }
                     put_image(group, image, before);
@@ -481,6 +490,7 @@ impl Committer {
         let entries = [
             self.nonces.len(),
             self.minted.len(),
+            self.burned.len(),
             self.secrets.len(),
             self.beside.remembered(),
         ];
@@ -488,6 +498,7 @@ impl Committer {
             self.runtime.block_on(self.writing.settled())?;
             self.nonces.clear();
             self.minted.clear();
+            self.burned.clear();
             self.secrets.clear();
             self.beside.forget();
         }

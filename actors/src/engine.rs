@@ -188,6 +188,7 @@ impl Engine {
             frontier,
             nonces: std::collections::HashMap::new(),
             minted: std::collections::HashMap::new(),
+            burned: std::collections::HashMap::new(),
             secrets: std::collections::HashMap::new(),
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_time()

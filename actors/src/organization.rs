@@ -14,7 +14,7 @@ use kedge_protocol::resource::Wallet;
 use kedge_protocol::{Address, Id};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use crate::api::{Asker, Submission, SubmitError};
+use crate::api::{Asker, Past, Submission, SubmitError};
 use crate::directory::DirectoryMessage;
 use crate::metric_definitions as metric;
 use crate::resources::Resources;
@@ -218,10 +218,17 @@ impl OrganizationState {
         }
         let signer = self.signers.get(&address).ok_or(SubmitError::Unavailable)?;
         let highest = signer.window.highest();
-        let refuse = |error| SubmitError::Nonce { error, highest };
-        signer.window.check(nonce).map_err(refuse)?;
+        let refuse = |error, past| SubmitError::Nonce {
+            error,
+            highest,
+            past,
+        };
+        if let Err(error) = signer.window.check(nonce) {
+            return Err(refuse(error, self.past(address, error)?));
+        }
         if signer.pending.contains(&nonce) {
-            return Err(refuse(NonceError::Used { nonce, highest }));
+            // Nobody can tell yet.
+            return Err(refuse(NonceError::Used { nonce, highest }, None));
         }
         // Whichever of two requests is placed first, the other must stay inside the window.
         let far = |pending: &u64| pending.abs_diff(nonce) > NONCE_WINDOW;
@@ -229,6 +236,24 @@ impl OrganizationState {
             return Err(SubmitError::Overloaded);
         }
         Ok(())
+    }
+
+    /// What came of the request that a nonce was for.
+    fn past(&self, signer: Address, error: NonceError) -> Result<Option<Past>, SubmitError> {
+        Ok(match error {
+            NonceError::Used { nonce, .. } => {
+                let published = self.options.reader.published();
+                let sequence = match self.options.id {
+                    // Whose nonce it is was checked before.
+                    Some(_) => published.snapshot.spent_at(signer, nonce),
+                    None => Ok(None),
+                };
+                let sequence = sequence.map_err(|error| gone(&error))?;
+                Some(Past::Done { sequence })
+            }
+            NonceError::TooOld { .. } => None,
+            NonceError::TooFar { .. } => Some(Past::Refused),
+        })
     }
 
     /// Reserves supply of this organization's templates for the unit, and passes it on: to the next

@@ -82,6 +82,15 @@ fn asker(placed: &PlacedUnit) -> (Id, Id) {
     }
 }
 
+/// True for what may end credentials that were good until now.
+pub(crate) fn ends_credentials(image: &Image) -> bool {
+    match image {
+        Image::ApiKey(_) => true,
+        Image::Wallet(wallet) => wallet.is_removed(),
+        _ => false,
+    }
+}
+
 /// Writes a resource; `before` is the one acted on as it was, for the names that it gives up.
 pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
     match image {

@@ -150,6 +150,7 @@ fn decided(base: Option<Base>, decision: Decision) -> (Decided, Arc<Versioned<Ve
         next: Arc::clone(&next),
         claims: decision.claims,
         releases: decision.releases,
+        reads: decision.reads,
     };
     (decided, next)
 }

@@ -43,6 +43,8 @@ pub(crate) enum Decided {
         claims: Vec<Key>,
         /// Names that it gives up.
         releases: Vec<Key>,
+        /// What it looked at and its actor does not own, with the version that it saw.
+        reads: Vec<(Key, u64)>,
     },
 }
 
@@ -145,6 +147,7 @@ impl Decided {
                 base,
                 claims,
                 releases,
+                reads,
                 ..
             } => {
                 writes.push(KeyWrite {
@@ -162,6 +165,8 @@ impl Decided {
                     base_version: 1,
                     version: 0,
                 }));
+                let reads = reads.iter();
+                writes.extend(reads.map(|(key, version)| KeyWrite::read(*key, *version)));
             }
         }
     }

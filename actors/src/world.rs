@@ -6,7 +6,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use kedge_machine::{Held, Recipient, TemplateRules, Unavailable, World};
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
-use kedge_protocol::resource::{ApiKey, Invitation, Variation, Wallet, Webhook};
+use kedge_protocol::resource::{ApiKey, Invitation, Organization, Variation, Wallet, Webhook};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_storage::{LogHead, Page, ReadError, Snapshot};
 use quick_cache::sync::Cache;
@@ -16,7 +16,8 @@ use tokio::sync::watch;
 pub struct Published {
     /// Where the log stands.
     pub head: LogHead,
-    /// No API key has changed behind this sequence: what was found about one there still holds.
+    /// No API key has changed after this sequence, and no wallet was removed from its organization: what
+    /// was found about one there still holds.
     pub keys_changed_at: u64,
     /// The store at that moment.
     pub snapshot: Snapshot,
@@ -132,6 +133,11 @@ impl World for Reader {
         wallet.map_err(|error| unavailable(&error))
     }
 
+    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
+        let organization = self.published.load().snapshot.organization(id);
+        organization.map_err(|error| unavailable(&error))
+    }
+
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
         let invitation = self.published.load().snapshot.invitation(id);
         invitation.map_err(|error| unavailable(&error))
@@ -140,6 +146,11 @@ impl World for Reader {
     fn minted(&self, template: Id) -> Result<u64, Unavailable> {
         let minted = self.published.load().snapshot.minted(template);
         minted.map_err(|error| unavailable(&error))
+    }
+
+    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
+        let burned = self.published.load().snapshot.burned(template);
+        burned.map_err(|error| unavailable(&error))
     }
 
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {

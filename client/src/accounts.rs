@@ -5,6 +5,7 @@ use hyper::Method;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{Permission, Role};
 use kedge_protocol::{Address, Id, Prefix};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -91,6 +92,8 @@ pub struct Invitation {
     pub id: Id,
     /// The organization.
     pub organization_id: Id,
+    /// The wallet that invites.
+    pub invited_by: Id,
     /// What the wallet that joins may do.
     pub role: Role,
     /// The only e-mail address that may use it.
@@ -99,6 +102,8 @@ pub struct Invitation {
     pub expires_at: String,
     /// The wallet that used it.
     pub used_by: Option<Id>,
+    /// It was taken back.
+    pub revoked: bool,
 }
 
 /// An invitation with its code, which is shown this once.
@@ -252,6 +257,49 @@ impl Account {
             .change(Method::POST, path, &Kind::OrgInvite, &target, invitation)
             .await?;
         Ok(changed)
+    }
+
+    /// Ends a wallet's membership of the account's organization: its keys, its logins, its API keys.
+    pub async fn remove_member(
+        &self,
+        organization_id: Id,
+        wallet_id: Id,
+    ) -> Result<Changed<Wallet>> {
+        let path = format!("/organizations/me/members/{wallet_id}");
+        let payload = format!(r#"{{"wallet_id":"{wallet_id}"}}"#);
+        self.delete_of_organization(organization_id, &path, &Kind::OrgMemberRemove, &payload)
+            .await
+    }
+
+    /// Takes an invitation back that nobody has used.
+    pub async fn revoke_invitation(
+        &self,
+        organization_id: Id,
+        invitation_id: Id,
+    ) -> Result<Changed<Invitation>> {
+        let path = format!("/organizations/me/invitations/{invitation_id}");
+        let payload = format!(r#"{{"invitation_id":"{invitation_id}"}}"#);
+        let kind = Kind::OrgInvitationRevoke;
+        self.delete_of_organization(organization_id, &path, &kind, &payload)
+            .await
+    }
+
+    /// Deletes what the path names; the signed payload repeats it.
+    async fn delete_of_organization<T: DeserializeOwned>(
+        &self,
+        organization_id: Id,
+        path: &str,
+        kind: &Kind,
+        payload: &str,
+    ) -> Result<Changed<T>> {
+        let target = organization_id.to_string();
+        let action = ActionText {
+            kind,
+            target: &target,
+            payload: payload.as_bytes(),
+        };
+        let signed = self.change_signing(Method::DELETE, path, Bytes::new(), action);
+        Ok(signed.await?.0)
     }
 
     /// The organization's invitations.

@@ -100,7 +100,7 @@ impl Account {
         Ok(made)
     }
 
-    /// Changes a template of which nothing was minted.
+    /// Changes a template that has no live objects.
     pub async fn update_template(
         &self,
         template_id: Id,

@@ -34,7 +34,7 @@ pub struct NewTemplate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Properties>,
     /// How many objects there may be.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "decimal")]
     pub max_supply: Option<u64>,
     /// Who may do what, where the default does not fit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -43,7 +43,7 @@ pub struct NewTemplate {
     pub public_access: bool,
 }
 
-/// What changes of a template of which nothing was minted; what is `None` stays.
+/// What changes of a template that has no live objects; what is `None` stays.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct TemplateChange {
     /// Unique in the organization.
@@ -83,8 +83,9 @@ pub struct Template {
     #[serde(default)]
     pub schema: Option<Properties>,
     /// How many objects there may be; `None` for any number.
+    #[serde(default, with = "decimal")]
     pub max_supply: Option<u64>,
-    /// How many there are.
+    /// How many were minted.
     pub minted_count: u64,
     /// Who may do what, where the default does not fit.
     pub actions: Vec<ActionRule>,
@@ -102,4 +103,29 @@ pub struct Template {
     pub created_at: String,
     /// RFC 3339.
     pub updated_at: String,
+}
+
+/// Numbers that can pass 2^53 travel as decimal texts.
+mod decimal {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::ref_option, reason = "the shape that serde wants")]
+    pub(super) fn serialize<S: Serializer>(
+        number: &Option<u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match number {
+            Some(number) => serializer.collect_str(number),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<u64>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(D::Error::custom))
+            .transpose()
+    }
 }

@@ -10,8 +10,8 @@ use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{
-    ApiKey, Dispute, DisputeMatter, File, Invitation, Object, Organization, Trace, Variation,
-    Wallet, Webhook,
+    ApiKey, Dispute, DisputeMatter, File, Invitation, Object, ObjectStatus, Organization, Trace,
+    Variation, Wallet, Webhook,
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -89,6 +89,8 @@ pub struct State {
     pub operators: Vec<Address>,
     /// How many objects each template has made.
     pub minted: IdMap<Id, u64>,
+    /// How many of them were burned.
+    pub burned: IdMap<Id, u64>,
     /// Each signer's nonces.
     pub nonces: HashMap<Address, NonceWindow>,
     wallet_of_address: HashMap<Address, Id>,
@@ -116,12 +118,20 @@ impl World for State {
         Ok(self.wallets.get(&id).cloned())
     }
 
+    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
+        Ok(self.organizations.get(&id).cloned())
+    }
+
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
         Ok(self.invitations.get(&id).cloned())
     }
 
     fn minted(&self, template: Id) -> Result<u64, Unavailable> {
         Ok(self.minted.get(&template).copied().unwrap_or(0))
+    }
+
+    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
+        Ok(self.burned.get(&template).copied().unwrap_or(0))
     }
 
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
@@ -346,13 +356,19 @@ impl State {
                 if object.trace.version == 1 {
                     *self.minted.entry(object.template_id).or_default() += 1;
                 }
+                // Nothing happens to an object once it is burned.
+                if object.status == ObjectStatus::Burned {
+                    *self.burned.entry(object.template_id).or_default() += 1;
+                }
                 self.objects.insert(object.id, object);
             }
             Image::Wallet(wallet) => {
                 if let Some(before) = self.wallets.get(&wallet.id) {
                     self.emails.remove(&before.email);
                 }
-                self.emails.insert(wallet.email.clone());
+                if !wallet.is_removed() {
+                    self.emails.insert(wallet.email.clone());
+                }
                 for address in &wallet.keys {
                     self.wallet_of_address.insert(*address, wallet.id);
                 }

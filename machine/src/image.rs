@@ -92,7 +92,7 @@ impl Image {
         for (i, image) in images.iter_mut().enumerate() {
             let beside = match image {
                 Self::Wallet(wallet) => i > 0 && wallet.trace.created_sequence != 0,
-                Self::Invitation(invitation) => invitation.used_by.is_some(),
+                Self::Invitation(invitation) => invitation.used_by.is_some() || invitation.revoked,
                 _ => false,
             };
             if !beside {

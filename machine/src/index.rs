@@ -31,6 +31,12 @@ pub struct IndexChange {
     pub after: Vec<u8>,
 }
 
+impl PartialEq for IndexedPaths {
+    fn eq(&self, other: &Self) -> bool {
+        self.paths == other.paths
+    }
+}
+
 impl IndexedPaths {
     /// Reads the marks of a schema (JSON text); says what is wrong with them, with a pointer into
     /// the schema.

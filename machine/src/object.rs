@@ -193,11 +193,13 @@ pub fn act<W: World>(
 }
 
 /// An object's action again, out of the log: what it did, without asking once more who might.
-/// `before` is the object as it was; `asker` is the wallet that asked.
+/// `before` is the object as it was; `asker` is the wallet that asked; `beginning` is what the template's
+/// objects began with at the time, where that is not what they begin with now.
 pub(crate) fn again<W: World>(
     world: &W,
     before: Option<&Object>,
     asker: Id,
+    beginning: Option<&str>,
     input: &Input<'_>,
 ) -> Result<Object, Refusal> {
     if let Some(object) = before {
@@ -212,7 +214,16 @@ pub(crate) fn again<W: World>(
         .ok_or_else(|| Refusal::not_found("template", input.target))?;
     let asker = world.wallet(asker)?;
     let asker = asker.ok_or_else(|| Refusal::not_found("wallet", input.target))?;
-    minted(world, asker, &template, &payload, input)
+    match beginning {
+        None => minted(world, asker, &template, &payload, input),
+        Some(properties) => {
+            let template = Template {
+                properties: properties.to_owned(),
+                ..template.template().clone()
+            };
+            minted(world, asker, &template, &payload, input)
+        }
+    }
 }
 
 /// The object after an action that is allowed.

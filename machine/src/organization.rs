@@ -1,4 +1,4 @@
-//! What actions do to organizations: invitations, roles, the operator's tier.
+//! What actions do to organizations: invitations, roles, members that leave, the operator's tier.
 
 use kedge_protocol::limits::{INVITATION_S_DEFAULT, INVITATION_S_MAX};
 use kedge_protocol::resource::{CustomLimits, Invitation, Organization, Role, Tier, Wallet};
@@ -17,6 +17,18 @@ fn own(caller: &Caller, organization: &Organization, input: &Input<'_>) -> Resul
         return Ok(());
     }
     Err(Refusal::not_found("organization", input.target))
+}
+
+fn administers(caller: &Caller, message: &'static str) -> Result<(), Refusal> {
+    if may_administer(caller.role) {
+        return Ok(());
+    }
+    Err(Refusal::Forbidden(message.into()))
+}
+
+/// True where a wallet with one role may invite somebody to another: nobody gives more than they have.
+pub(crate) fn may_invite(inviter: Role, role: Role) -> bool {
+    may_administer(inviter) && (role != Role::Owner || inviter == Role::Owner)
 }
 
 fn next(organization: &Organization, input: &Input<'_>) -> Organization {
@@ -41,11 +53,7 @@ pub fn invite(
     input: &Input<'_>,
 ) -> Result<(Organization, Invitation), Refusal> {
     own(caller, organization, input)?;
-    if !may_administer(caller.role) {
-        return Err(Refusal::Forbidden(
-            "owners and admins of the organization invite".into(),
-        ));
-    }
+    administers(caller, "owners and admins of the organization invite")?;
     let payload: InvitePayload = text::read(input.payload)?;
     let role = payload.role.unwrap_or(Role::Member);
     let lifetime_s = payload.expires_in_s.unwrap_or(INVITATION_S_DEFAULT);
@@ -63,16 +71,18 @@ pub fn invite(
         problems.add("/expires_in_s", "range", message);
     }
     problems.finish()?;
-    if role == Role::Owner && caller.role != Role::Owner {
+    if !may_invite(caller.role, role) {
         return Err(Refusal::Forbidden("only an owner invites owners".into()));
     }
     let invitation = Invitation {
         id: Id::of_hash(Prefix::Action, input.content),
         organization_id: organization.id,
+        invited_by: caller.wallet_id,
         role,
         email,
         lifetime_s,
         used_by: None,
+        revoked: false,
         created_sequence: 0,
         created_at_ms: 0,
     };
@@ -93,6 +103,103 @@ pub fn role_subject(payload: &str) -> Option<Id> {
         .map(|payload| payload.wallet_id)
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RevokePayload {
+    invitation_id: Id,
+}
+
+/// Takes an invitation back that nobody has used.
+pub fn revoke<W: World>(
+    world: &W,
+    caller: &Caller,
+    organization: &Organization,
+    input: &Input<'_>,
+) -> Result<(Organization, Invitation), Refusal> {
+    own(caller, organization, input)?;
+    let RevokePayload { invitation_id } = text::read(input.payload)?;
+    let invitation = world
+        .invitation(invitation_id)?
+        .filter(|invitation| invitation.organization_id == organization.id)
+        .ok_or_else(|| Refusal::not_found("invitation", &invitation_id))?;
+    administers(
+        caller,
+        "invitations are revoked by owners and admins of the organization",
+    )?;
+    if invitation.used_by.is_some() {
+        return Err(Refusal::State(
+            "the invitation was used; remove the member instead".into(),
+        ));
+    }
+    if invitation.revoked {
+        return Err(Refusal::State("the invitation is revoked already".into()));
+    }
+    let invitation = Invitation {
+        revoked: true,
+        ..invitation
+    };
+    Ok((next(organization, input), invitation))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RemovalPayload {
+    wallet_id: Id,
+}
+
+/// The wallet that a payload removes, where it can be read.
+pub fn removal_subject(payload: &str) -> Option<Id> {
+    text::read::<RemovalPayload>(payload)
+        .ok()
+        .map(|payload| payload.wallet_id)
+}
+
+/// Another member of the organization, who was not removed.
+fn member<W: World>(
+    world: &W,
+    caller: &Caller,
+    organization: &Organization,
+    id: Id,
+) -> Result<Wallet, Refusal> {
+    let member = world
+        .member(id)?
+        .filter(|wallet| wallet.organization_id == organization.id && !wallet.is_removed())
+        .ok_or_else(|| Refusal::not_found("wallet", &id))?;
+    administers(
+        caller,
+        "members and their roles are managed by owners and admins of the organization",
+    )?;
+    if member.id == caller.wallet_id {
+        return Err(Refusal::Forbidden(
+            "nobody changes their own membership; ask another owner or admin".into(),
+        ));
+    }
+    Ok(member)
+}
+
+/// Ends a wallet's membership: it has no key any more, and its e-mail address is free. What it owns
+/// stays its own.
+pub fn remove_member<W: World>(
+    world: &W,
+    caller: &Caller,
+    organization: &Organization,
+    input: &Input<'_>,
+) -> Result<(Organization, Wallet), Refusal> {
+    own(caller, organization, input)?;
+    let RemovalPayload { wallet_id } = text::read(input.payload)?;
+    let member = member(world, caller, organization, wallet_id)?;
+    if member.role == Role::Owner {
+        return Err(Refusal::Forbidden(
+            "an owner stays; another owner can take the role away first".into(),
+        ));
+    }
+    let member = Wallet {
+        keys: Vec::new(),
+        ..member
+    };
+    Ok((next(organization, input), member))
+}
+
 /// Sets what a member may do. Nobody changes their own role, so an organization never loses its
 /// last owner.
 pub fn set_role<W: World>(
@@ -103,20 +210,7 @@ pub fn set_role<W: World>(
 ) -> Result<(Organization, Wallet), Refusal> {
     own(caller, organization, input)?;
     let payload: RolePayload = text::read(input.payload)?;
-    let member = world
-        .member(payload.wallet_id)?
-        .filter(|wallet| wallet.organization_id == organization.id)
-        .ok_or_else(|| Refusal::not_found("wallet", &payload.wallet_id))?;
-    if !may_administer(caller.role) {
-        return Err(Refusal::Forbidden(
-            "roles are set by owners and admins of the organization".into(),
-        ));
-    }
-    if member.id == caller.wallet_id {
-        return Err(Refusal::Forbidden(
-            "nobody changes their own role; ask another owner".into(),
-        ));
-    }
+    let member = member(world, caller, organization, payload.wallet_id)?;
     let touches_owner = member.role == Role::Owner || payload.role == Role::Owner;
     if touches_owner && caller.role != Role::Owner {
         return Err(Refusal::Forbidden(
@@ -151,6 +245,13 @@ pub fn set_tier(organization: &Organization, input: &Input<'_>) -> Result<Organi
     let payload: TierPayload = text::read(input.payload)?;
     let limits: CustomLimits = serde_json::from_value(serde_json::Value::Object(payload.limits))
         .map_err(|error| text::of_serde("", &error))?;
+    if let Some(name) = limits.inexact() {
+        return Err(Refusal::field(
+            &format!("/{name}"),
+            "range",
+            "must be below 2^53: answers show limits as numbers",
+        ));
+    }
     let tier = match payload.tier {
         TierName::Custom => Tier::Custom(limits),
         _ if limits != CustomLimits::default() => {

@@ -6,6 +6,7 @@ use kedge_protocol::{Address, Id, Prefix};
 use serde::{Deserialize, Serialize};
 
 use crate::image::Image;
+use crate::organization::may_invite;
 use crate::refusal::Refusal;
 use crate::resources::Decision;
 use crate::sequencer::Key;
@@ -87,9 +88,11 @@ pub fn register<W: World>(
         keys: vec![registration.address],
         trace: Trace::made_by(input.content, 0),
     };
+    let mut reads = Vec::new();
     let beside = if let Some(id) = registration.invitation {
-        let invitation = join(world, id, &mut wallet)?;
+        let (invitation, organization) = join(world, id, &mut wallet)?;
         claims.push(Key::resource(id));
+        reads.push(organization);
         Image::Invitation(invitation)
     } else {
         let local_part = wallet.email.split('@').next().unwrap_or_default();
@@ -106,28 +109,55 @@ pub fn register<W: World>(
         images: vec![Image::Wallet(wallet), beside],
         claims,
         releases: Vec::new(),
+        reads,
     })
 }
 
-/// Puts a new wallet into the organization that invites it; gives the invitation after that. That
-/// it has not run out is checked at the edge: here there is no clock.
-fn join<W: World>(world: &W, id: Id, wallet: &mut Wallet) -> Result<Invitation, Refusal> {
-    let unusable = || Refusal::Forbidden("the invitation was used, or is for somebody else".into());
-    let invitation = world.invitation(id)?.ok_or_else(unusable)?;
+/// Puts a new wallet into the organization that invites it; gives the invitation after that, and the
+/// organization's version that this rests on: whatever changes a role or ends a membership is an action
+/// on the organization. That the invitation has not run out is checked at the edge: here there is no
+/// clock.
+fn join<W: World>(
+    world: &W,
+    id: Id,
+    wallet: &mut Wallet,
+) -> Result<(Invitation, (Key, u64)), Refusal> {
+    let unusable = |message: &'static str| Refusal::Forbidden(message.into());
+    let other = "the invitation was used, or is for somebody else";
+    // The version before anything that it stands for: a change in between is noticed.
+    let invitation = world.invitation(id)?.ok_or_else(|| unusable(other))?;
+    let organization = world
+        .organization(invitation.organization_id)?
+        .ok_or_else(|| unusable(other))?;
+    let invitation = world.invitation(id)?.ok_or_else(|| unusable(other))?;
     let is_for = invitation
         .email
         .as_ref()
         .is_none_or(|email| *email == wallet.email);
     if invitation.used_by.is_some() || !is_for {
-        return Err(unusable());
+        return Err(unusable(other));
+    }
+    if invitation.revoked {
+        return Err(unusable("the invitation was revoked; ask for a new one"));
+    }
+    let inviter = world
+        .member(invitation.invited_by)?
+        .filter(|inviter| !inviter.is_removed());
+    if inviter.is_none_or(|inviter| !may_invite(inviter.role, invitation.role)) {
+        return Err(unusable(
+            "who made the invitation may not invite to this role any more; ask for a new one",
+        ));
     }
     wallet.organization_id = invitation.organization_id;
     wallet.role = invitation.role;
-    Ok(Invitation {
+    let read = (Key::resource(organization.id), organization.trace.version);
+    let used = Invitation {
         used_by: Some(wallet.id),
         ..invitation
-    })
+    };
+    Ok((used, read))
 }
+
 /// A practical check: one @, a local part, a dotted or single-label host of letters, digits and
 /// hyphens. Whether mail arrives is not known from the text.
 pub(crate) fn is_email(email: &str) -> bool {

@@ -28,16 +28,30 @@ pub struct PastAction<'a> {
 #[derive(Clone, Default, Debug)]
 pub struct ObjectReplay {
     object: Option<Object>,
+    beginning: Option<String>,
 }
 
 impl ObjectReplay {
     /// Goes on behind an object as it was once; from before its mint if that is `None`.
     pub fn behind(object: Option<Object>) -> Self {
-        Self { object }
+        Self {
+            object,
+            beginning: None,
+        }
     }
 
-    /// Does the object's next action; the first of all is its mint. What is looked up on the way (a
-    /// template of which objects were minted, a wallet's address) never changes.
+    /// With what the template's objects began with when this one was minted, where the template was changed
+    /// since.
+    #[must_use]
+    pub fn beginning_with(self, properties: Option<String>) -> Self {
+        Self {
+            beginning: properties,
+            ..self
+        }
+    }
+
+    /// Does the object's next action; the first of all is its mint. What else is looked up on the way (a
+    /// variation, a wallet's address) never changes.
     pub fn apply<W: World>(&mut self, world: &W, past: &PastAction<'_>) -> Result<(), FoldError> {
         let sequence = past.sequence;
         let action = past.action;
@@ -58,8 +72,14 @@ impl ObjectReplay {
             signed: &action.payload,
             content: past.content,
         };
-        let mut next = object::again(world, before, past.wallet_id, &input)
-            .map_err(|refusal| FoldError::Refused { sequence, refusal })?;
+        let mut next = object::again(
+            world,
+            before,
+            past.wallet_id,
+            self.beginning.as_deref(),
+            &input,
+        )
+        .map_err(|refusal| FoldError::Refused { sequence, refusal })?;
         if next.id != action.resource {
             return Err(FoldError::Differs { sequence });
         }

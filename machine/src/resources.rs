@@ -20,6 +20,8 @@ pub struct Decision {
     pub claims: Vec<Key>,
     /// Names that are given up.
     pub releases: Vec<Key>,
+    /// What it looked at and nobody here owns, with the version that it saw.
+    pub reads: Vec<(Key, u64)>,
 }
 
 impl Decision {
@@ -28,6 +30,7 @@ impl Decision {
             images,
             claims: Vec::new(),
             releases: Vec::new(),
+            reads: Vec::new(),
         }
     }
 }
@@ -44,9 +47,11 @@ pub fn base_id(kind: &Kind, target: &str) -> Result<Option<Id>, Refusal> {
         | Kind::WebhookRotate
         | Kind::WebhookDelete
         | Kind::SystemWebhookOff => (Prefix::Webhook, "webhook"),
-        Kind::OrgInvite | Kind::OrgRole | Kind::SystemTier => {
-            (Prefix::Organization, "organization")
-        }
+        Kind::OrgInvite
+        | Kind::OrgRole
+        | Kind::OrgInvitationRevoke
+        | Kind::OrgMemberRemove
+        | Kind::SystemTier => (Prefix::Organization, "organization"),
         _ => return Ok(None),
     };
     Id::parse_as(prefix, target)
@@ -60,6 +65,7 @@ pub fn rights_subject(kind: &Kind, caller: &Caller, payload: &str) -> Option<Id>
     match kind {
         Kind::WalletKeyAdd | Kind::WalletKeyRemove | Kind::WalletUpdate => Some(caller.wallet_id),
         Kind::OrgRole => organization::role_subject(payload),
+        Kind::OrgMemberRemove => organization::removal_subject(payload),
         _ => None,
     }
 }
@@ -121,7 +127,7 @@ pub fn decide<W: World>(
             Ok(Decision {
                 claims: keys(&after.name),
                 releases: keys(&before.name),
-                images: vec![Image::Template(after)],
+                ..Decision::of(vec![Image::Template(after)])
             })
         }
         (Kind::TemplateVariations, Some(Image::Template(before))) => {
@@ -143,7 +149,7 @@ pub fn decide<W: World>(
             Ok(Decision {
                 claims: keys(&after.email),
                 releases: keys(&before.email),
-                images: vec![Image::Wallet(after)],
+                ..Decision::of(vec![Image::Wallet(after)])
             })
         }
         (Kind::WalletKeyAdd, Some(Image::Wallet(before))) => {
@@ -174,6 +180,25 @@ pub fn decide<W: World>(
             let (after, member) = organization::set_role(world, caller, before, input)?;
             let images = vec![Image::Organization(after), Image::Wallet(member)];
             Ok(Decision::of(images))
+        }
+        (Kind::OrgInvitationRevoke, Some(Image::Organization(before))) => {
+            let (after, invitation) = organization::revoke(world, caller, before, input)?;
+            // Using it and taking it back exclude each other.
+            let claims = vec![Key::resource(invitation.id)];
+            let images = vec![Image::Organization(after), Image::Invitation(invitation)];
+            Ok(Decision {
+                claims,
+                ..Decision::of(images)
+            })
+        }
+        (Kind::OrgMemberRemove, Some(Image::Organization(before))) => {
+            let (after, member) = organization::remove_member(world, caller, before, input)?;
+            let releases = vec![Key::email(&member.email)];
+            let images = vec![Image::Organization(after), Image::Wallet(member)];
+            Ok(Decision {
+                releases,
+                ..Decision::of(images)
+            })
         }
         (Kind::SystemTier, Some(Image::Organization(before))) => {
             let after = organization::set_tier(before, input)?;

@@ -86,6 +86,22 @@ pub struct KeyWrite {
     pub version: u64,
 }
 
+impl KeyWrite {
+    /// Something that a unit only looks at: it must still stand at this version.
+    pub fn read(key: Key, version: u64) -> Self {
+        Self {
+            key,
+            base_version: version,
+            version,
+        }
+    }
+
+    /// True where an actor that does not own the key read it in a snapshot.
+    fn is_of_snapshot(&self) -> bool {
+        self.base_version == 0 || self.base_version == self.version
+    }
+}
+
 /// What a decision rests on has changed: decide again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stale {
@@ -184,7 +200,7 @@ impl Sequencer {
     }
 
     /// Checks what a unit rests on. `read_sequence` is that of the snapshot in which absent keys
-    /// were found absent; keys that an actor owns are compared only where they are remembered,
+    /// were found absent and keys that are only read were read; other keys that an actor owns are compared only where they are remembered,
     /// because nobody else writes them.
     pub fn check(&self, writes: &[KeyWrite], read_sequence: u64) -> Result<(), Stale> {
         for write in writes {
@@ -194,7 +210,7 @@ impl Sequencer {
                         key: Some(write.key),
                     });
                 }
-                None if write.base_version == 0 && read_sequence < self.recent.floor_sequence => {
+                None if write.is_of_snapshot() && read_sequence < self.recent.floor_sequence => {
                     return Err(Stale { key: None });
                 }
                 _ => {}
@@ -295,6 +311,27 @@ mod tests {
             Err(Stale { key: None })
         );
         assert_eq!(sequencer.check(&[write("e", 0)], 14), Ok(()));
+    }
+
+    #[test]
+    fn a_read_stands_until_somebody_writes() {
+        let mut sequencer = sequencer(2);
+        let read = |version| [KeyWrite::read(Key::email("a"), version)];
+        sequencer.place(1_000, &[ACTION], &[write("a", 3)]);
+        assert_eq!(sequencer.check(&read(4), 11), Ok(()));
+        sequencer.place(1_000, &[ACTION], &read(4));
+        assert_eq!(sequencer.check(&[write("a", 4)], 12), Ok(()));
+        sequencer.place(1_000, &[ACTION], &[write("a", 4)]);
+        let key = Some(Key::email("a"));
+        assert_eq!(sequencer.check(&read(4), 12), Err(Stale { key }));
+        assert_eq!(sequencer.check(&read(5), 13), Ok(()));
+        for (i, name) in ["b", "c", "d"].into_iter().enumerate() {
+            sequencer.place(1_000, &[ACTION], &[write(name, 0)]);
+            assert!(sequencer.tip().sequence == 14 + i as u64);
+        }
+        // Forgotten: only who read it lately knows that it still stands.
+        assert_eq!(sequencer.check(&read(5), 12), Err(Stale { key: None }));
+        assert_eq!(sequencer.check(&read(5), 16), Ok(()));
     }
 
     #[test]

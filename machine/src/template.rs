@@ -1,5 +1,7 @@
 //! What actions do to templates and their variations.
 
+use std::fmt;
+
 use kedge_protocol::action::Kind;
 use kedge_protocol::json::Object;
 use kedge_protocol::limits::{
@@ -7,7 +9,8 @@ use kedge_protocol::limits::{
 };
 use kedge_protocol::resource::{ActionRule, Template, Trace, Variation, Who};
 use kedge_protocol::{Id, Prefix};
-use serde::Deserialize;
+use serde::de::{self, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::index::IndexedPaths;
@@ -27,11 +30,44 @@ struct CreatePayload<'a> {
     properties: Option<&'a RawValue>,
     #[serde(borrow)]
     schema: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "whole")]
     max_supply: Option<u64>,
     #[serde(borrow, default)]
     actions: Vec<Object<RulePayload<'a>>>,
     #[serde(default)]
     public_access: bool,
+}
+
+/// A whole number that can pass 2^53: a number, or a decimal text for who has no exact numbers.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    struct Whole;
+
+    impl Visitor<'_> for Whole {
+        type Value = Option<u64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a whole number up to 18446744073709551615, or its decimal text")
+        }
+
+        fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+            Ok(Some(number))
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit())
+                && (text.len() == 1 || !text.starts_with('0'));
+            let number = text.parse().ok().filter(|_| is_plain);
+            number
+                .map(Some)
+                .ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+    }
+
+    deserializer.deserialize_any(Whole)
 }
 
 #[derive(Deserialize)]
@@ -137,7 +173,33 @@ struct UpdatePayload<'a> {
     public_access: Option<bool>,
 }
 
-/// Changes a template of which nothing was minted. Its supply stays what it was made with.
+/// The places that a template's schema marks, in their order.
+fn indexed(template: &Template) -> Option<IndexedPaths> {
+    let schema = template.schema.as_deref()?;
+    let indexed = IndexedPaths::of_schema(schema).ok()?;
+    (!indexed.is_empty()).then_some(indexed)
+}
+
+/// What the payload of an action on a template says that its objects begin with; `None` where it says
+/// nothing about that.
+pub fn beginning(kind: &Kind, payload: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Beginning<'a> {
+        #[serde(borrow)]
+        properties: Option<&'a RawValue>,
+    }
+
+    let read: Option<Beginning<'_>> = serde_json::from_str(payload).ok();
+    let properties = read.and_then(|read| read.properties);
+    match kind {
+        Kind::TemplateCreate => Some(Problems::default().object("", properties)),
+        Kind::TemplateUpdate => properties.map(|raw| Problems::default().object("", Some(raw))),
+        _ => None,
+    }
+}
+
+/// Changes a template that has no live objects. Its supply stays what it was made with, and counts
+/// those that were burned.
 pub fn update<W: World>(
     world: &W,
     caller: &Caller,
@@ -182,9 +244,16 @@ pub fn update<W: World>(
             bytes: next.properties.len(),
         });
     }
-    if world.minted(template.id)? > 0 {
+    let minted = world.minted(template.id)?;
+    if minted > world.burned(template.id)? {
         return Err(Refusal::State(
-            "objects were minted of the template; make a variation of it instead".into(),
+            "the template has live objects; make a variation of it instead".into(),
+        ));
+    }
+    // Burned objects stay in the indexes.
+    if minted > 0 && indexed(&next) != indexed(template) {
+        return Err(Refusal::State(
+            "objects were minted of the template: the places that its schema marks with x-index stay".into(),
         ));
     }
     if next.name != template.name {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{Invitation, Role, Trace, Variation, Wallet};
+use kedge_protocol::resource::{Invitation, Organization, Role, Trace, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
@@ -108,10 +108,14 @@ pub trait World {
     fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable>;
     /// Everything of a wallet, as it is committed.
     fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable>;
+    /// An organization, as it is committed.
+    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable>;
     /// An invitation.
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable>;
     /// How many objects of a template were minted, as far as is committed.
     fn minted(&self, template: Id) -> Result<u64, Unavailable>;
+    /// How many of them were burned, as far as is committed.
+    fn burned(&self, template: Id) -> Result<u64, Unavailable>;
     /// A template, with its schemas ready for use.
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable>;
     /// A variation.

@@ -88,7 +88,7 @@ kinds! {
     KeyRotate = 7, "key.rotate";
     /// Makes a template.
     TemplateCreate = 10, "template.create";
-    /// Changes a template of which no object was minted.
+    /// Changes a template that has no live objects.
     TemplateUpdate = 11, "template.update";
     /// Makes variations of a template, all or none.
     TemplateVariations = 12, "template.variations";
@@ -124,6 +124,10 @@ kinds! {
     OrgInvite = 50, "org.invite";
     /// Sets what a wallet may do in its organization.
     OrgRole = 51, "org.role";
+    /// Takes an invitation back.
+    OrgInvitationRevoke = 52, "org.invitation_revoke";
+    /// Ends a wallet's membership of its organization.
+    OrgMemberRemove = 53, "org.member_remove";
     /// The operator sets an organization's tier.
     SystemTier = 60, "system.tier";
     /// The operator's server records the verdict of a dispute.

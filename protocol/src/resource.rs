@@ -135,6 +135,28 @@ pub struct CustomLimits {
     pub list_reads_per_minute: Option<u64>,
 }
 
+impl CustomLimits {
+    /// The name of a limit that a reader of JSON would not read exactly; none is that high in earnest.
+    pub fn inexact(&self) -> Option<&'static str> {
+        let limits = [
+            ("requests_per_minute", self.requests_per_minute),
+            ("requests_per_day", self.requests_per_day),
+            ("object_writes_per_minute", self.object_writes_per_minute),
+            ("action_batches_per_minute", self.action_batches_per_minute),
+            ("file_uploads_per_minute", self.file_uploads_per_minute),
+            (
+                "template_writes_per_minute",
+                self.template_writes_per_minute,
+            ),
+            ("list_reads_per_minute", self.list_reads_per_minute),
+        ];
+        let inexact = limits
+            .into_iter()
+            .find(|(_, limit)| limit.is_some_and(|limit| limit >= 1 << 53));
+        inexact.map(|(name, _)| name)
+    }
+}
+
 /// An organization: who the wallets, templates and limits belong to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Organization {
@@ -163,10 +185,18 @@ pub struct Wallet {
     pub email: String,
     /// The address that registered it.
     pub address: Address,
-    /// The keys that sign for it now.
+    /// The keys that sign for it now. One without a key was removed from its organization.
     pub keys: Vec<Address>,
     /// Its place in its history and the log.
     pub trace: Trace,
+}
+
+impl Wallet {
+    /// True once the wallet was removed from its organization. Every other wallet has a key: the last
+    /// one cannot be taken away.
+    pub fn is_removed(&self) -> bool {
+        self.keys.is_empty()
+    }
 }
 
 /// Who may do something with a template's objects.
@@ -453,6 +483,8 @@ pub struct Invitation {
     pub id: Id,
     /// The organization.
     pub organization_id: Id,
+    /// The wallet that invites. It must still have the right to when the invitation is used.
+    pub invited_by: Id,
     /// What the wallet that joins may do.
     pub role: Role,
     /// The only e-mail address that may use it, in its normal form.
@@ -461,6 +493,8 @@ pub struct Invitation {
     pub lifetime_s: u64,
     /// The wallet that used it.
     pub used_by: Option<Id>,
+    /// It was taken back.
+    pub revoked: bool,
     /// The sequence of the action that made it.
     pub created_sequence: u64,
     /// The time of that action, milliseconds.

@@ -15,6 +15,7 @@ use kedge_protocol::{Hash, Id};
 use kedge_storage::Snapshot;
 use quick_cache::sync::Cache;
 
+use super::bearer::is_removed;
 use super::code::{self, MacKey};
 use super::key_uses::KeyUses;
 use super::rights::Rights;
@@ -143,6 +144,11 @@ impl ApiKeys {
         let (Some(key), Some(secret)) = (key, snapshot.secret(id)?) else {
             return Err(unknown());
         };
+        if is_removed(snapshot, key.wallet_id)? {
+            return Err(unauthenticated(
+                "x-api-key: the wallet that made the key was removed from its organization; make a new key",
+            ));
+        }
         let replaced_at_ms = match &secret.previous {
             _ if self.mac_key.is_hash_of(&secret.current, text.as_bytes()) => None,
             Some((hash, until_ms)) if self.mac_key.is_hash_of(hash, text.as_bytes()) => {

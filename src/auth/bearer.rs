@@ -10,8 +10,10 @@ use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, Header, Validation};
+use kedge_actors::Published;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::{Hash, Id, Prefix};
+use kedge_storage::Snapshot;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +58,8 @@ pub struct AccessTokens {
     lifetime_s: u64,
     keys: ArcSwap<TokenKeys>,
     checked: Cache<Hash, TokenHolder>,
+    /// Wallets that were members of their organizations, with the sequence at which that was read.
+    members: Cache<Id, u64>,
 }
 
 impl AccessTokens {
@@ -69,6 +73,7 @@ impl AccessTokens {
         Ok(Self {
             keys: ArcSwap::from_pointee(TokenKeys::load(&dir)?),
             checked: Cache::new(cache_entries),
+            members: Cache::new(cache_entries),
             dir,
             issuer,
             lifetime_s,
@@ -138,6 +143,29 @@ impl AccessTokens {
         self.holder(token, now_s)
     }
 
+    /// As [`Self::authenticate`], for a wallet that was not removed from its organization since the token
+    /// was made. That is read once for each wallet, and again after a removal of any.
+    pub fn authenticate_member(
+        &self,
+        headers: &HeaderMap,
+        published: &Published,
+        now_s: u64,
+    ) -> Result<TokenHolder, ApiError> {
+        let holder = self.authenticate(headers, now_s)?;
+        let id = holder.wallet_id;
+        let known = self.members.get(&id);
+        if known.is_none_or(|sequence| sequence < published.keys_changed_at) {
+            if is_removed(&published.snapshot, id)? {
+                self.members.remove(&id);
+                return Err(unauthenticated(
+                    "the token's wallet was removed from its organization",
+                ));
+            }
+            self.members.insert(id, published.head.sequence);
+        }
+        Ok(holder)
+    }
+
     fn holder(&self, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(unauthenticated("the access token is none of this service"));
@@ -184,6 +212,12 @@ impl AccessTokens {
             expires_at_s: claims.exp,
         })
     }
+}
+
+/// True where a wallet is no member of its organization any more.
+pub fn is_removed(snapshot: &Snapshot, wallet: Id) -> Result<bool, ApiError> {
+    let wallet = snapshot.wallet(wallet)?;
+    Ok(wallet.is_none_or(|wallet| wallet.is_removed()))
 }
 
 fn unauthenticated(message: &'static str) -> ApiError {

@@ -9,6 +9,7 @@ pub mod password;
 pub mod rights;
 pub mod session;
 mod turns;
+mod unstored;
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
@@ -78,7 +79,7 @@ pub fn authenticate(
     let key = keys.authenticate(headers, published, now_s.saturating_mul(1_000))?;
     let token = headers
         .contains_key(AUTHORIZATION)
-        .then(|| tokens.authenticate(headers, now_s))
+        .then(|| tokens.authenticate_member(headers, published, now_s))
         .transpose()?;
     let rights = key.map(|key| key.rights);
     match (token, key) {

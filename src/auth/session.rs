@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::bearer::AccessTokens;
+use super::unstored::Unstored;
 use crate::clock::now_s;
 use crate::config::secrets;
 use crate::error::{ApiError, Code};
@@ -37,6 +38,8 @@ pub struct Sessions {
     /// Hashes of the tokens that are being exchanged at this moment: two exchanges of one token
     /// must not both find it unused.
     exchanging: Mutex<HashSet<[u8; 32]>>,
+    /// What the store does not hold because it takes no writes.
+    unstored: Unstored,
 }
 
 /// Holds a token's place among those being exchanged.
@@ -79,6 +82,7 @@ impl Sessions {
         Self {
             lifetime_s,
             exchanging: Mutex::new(HashSet::new()),
+            unstored: Unstored::default(),
         }
     }
 
@@ -98,20 +102,19 @@ impl Sessions {
     ) -> Result<Tokens, ApiError> {
         let family = family_of(phc).map_err(|error| ApiError::internal(&error))?;
         let (tokens, write) = self.issue(access, wallet_id, organization_id, family)?;
-        engine.side_write(write).await?;
+        self.unstored.write(engine, vec![write]).await?;
         Ok(tokens)
     }
 
     /// Ends the login that a refresh token comes from. A token that is not known has nothing to end.
     pub async fn end(&self, engine: &Engine, refresh_token: &str) -> Result<(), ApiError> {
         let token_hash = sha256(refresh_token.as_bytes()).0;
-        let row = engine.published().snapshot.session(token_hash);
-        if let Some(row) = row.map_err(|error| ApiError::internal(&error))? {
+        let published = engine.published();
+        if let Some(row) = self.unstored.session(&published.snapshot, token_hash)? {
             let family = row.family;
             let until_s = now_s() + self.lifetime_s;
-            engine
-                .side_write(SideWrite::RevokeFamily { family, until_s })
-                .await?;
+            let ended = SideWrite::RevokeFamily { family, until_s };
+            self.unstored.write(engine, vec![ended]).await?;
         }
         Ok(())
     }
@@ -164,25 +167,21 @@ impl Sessions {
             hash: token_hash,
         });
         let snapshot = &engine.published().snapshot;
-        let row = snapshot
-            .session(token_hash)
-            .map_err(|error| ApiError::internal(&error))?
+        let row = self
+            .unstored
+            .session(snapshot, token_hash)?
             .ok_or_else(|| invalid("the refresh token is not known; log in again"))?;
         if row.used || exchange.is_none() {
             let family = row.family;
             // Every token of the login that is still out ends by then.
             let until_s = now_s() + self.lifetime_s;
-            engine
-                .side_write(SideWrite::RevokeFamily { family, until_s })
-                .await?;
+            let ended = SideWrite::RevokeFamily { family, until_s };
+            self.unstored.write(engine, vec![ended]).await?;
             return Err(invalid(
                 "the refresh token was used before; all tokens of its login are ended, log in again",
             ));
         }
-        let revoked = snapshot
-            .family_revoked(row.family)
-            .map_err(|error| ApiError::internal(&error))?;
-        if revoked {
+        if self.unstored.is_ended(snapshot, row.family)? {
             return Err(invalid("the tokens of this login are ended; log in again"));
         }
         if row.expires_at_s <= now_s() {
@@ -192,7 +191,8 @@ impl Sessions {
         let wallet = snapshot
             .wallet(row.wallet_id)
             .map_err(|error| ApiError::internal(&error))?
-            .ok_or_else(|| invalid("the wallet is gone"))?;
+            .filter(|wallet| !wallet.is_removed())
+            .ok_or_else(|| invalid("the wallet was removed from its organization"))?;
         let phc = snapshot
             .password_hash(wallet.id)
             .map_err(|error| ApiError::internal(&error))?;
@@ -206,7 +206,7 @@ impl Sessions {
             row: SessionRow { used: true, ..row },
         };
         let (tokens, fresh) = self.issue(access, wallet.id, wallet.organization_id, row.family)?;
-        engine.side_writes(vec![used, fresh]).await?;
+        self.unstored.write(engine, vec![used, fresh]).await?;
         Ok((wallet.id, tokens))
     }
 }

@@ -7,7 +7,7 @@ use kedge_protocol::resource::Area;
 use super::Auth::Public;
 use super::bodies::SignerBody;
 use super::table::{documented, handler};
-use super::{Endpoint, Signs, Target, docs, schema};
+use super::{Endpoint, PathMember, Signs, Target, docs, schema};
 use crate::auth::rights::{Access, Right};
 use crate::routes::wallets;
 use crate::signing::registration::RegisterBody;
@@ -80,7 +80,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
         },
         Endpoint {
             right: CHANGES_WALLET,
-            signs: Signs::PathAddress(Kind::WalletKeyRemove),
+            signs: Signs::PathMember(Kind::WalletKeyRemove, Target::Wallet, PathMember::Address),
             response: schema::<Changed<WalletView>>,
             handler: handler!(wallets::change_keys),
             ..documented(

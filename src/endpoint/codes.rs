@@ -15,8 +15,6 @@ const SIGNED: &[Code] = &[
     Code::NonceReused,
     // The key signs well, but is none of the caller's.
     Code::Forbidden,
-    Code::IdempotencyInProgress,
-    Code::IdempotencyMismatch,
 ];
 
 /// What every request with a body can meet.
@@ -35,7 +33,7 @@ fn refusals(kind: &Kind) -> &'static [Code] {
         Kind::WalletRegister => &[Code::EmailTaken, Code::Conflict],
         Kind::WalletUpdate => &[Code::EmailTaken],
         Kind::WalletKeyAdd => &[Code::Conflict, Code::StateViolation],
-        Kind::WalletKeyRemove => &[Code::StateViolation],
+        Kind::WalletKeyRemove | Kind::OrgInvitationRevoke => &[Code::StateViolation],
         Kind::TemplateCreate => &[Code::Conflict, Code::ObjectTooLarge],
         Kind::TemplateUpdate => &[Code::Conflict, Code::ObjectTooLarge, Code::StateViolation],
         Kind::TemplateVariations => &[Code::ObjectTooLarge],
@@ -75,9 +73,15 @@ impl Endpoint {
         if self.signs != Signs::Nothing {
             codes.extend(SIGNED);
         }
+        if self.is_idempotent() {
+            codes.extend([Code::IdempotencyInProgress, Code::IdempotencyMismatch]);
+        }
+        if self.is_conditional() {
+            codes.insert(Code::PreconditionFailed);
+        }
         match &self.signs {
             Signs::Nothing | Signs::File => {}
-            Signs::Body(kind, _) | Signs::NoBody(kind, _) | Signs::PathAddress(kind) => {
+            Signs::Body(kind, _) | Signs::NoBody(kind, _) | Signs::PathMember(kind, ..) => {
                 codes.extend(refusals(kind));
             }
             Signs::WalletUpdate => codes.extend(refusals(&Kind::WalletUpdate)),

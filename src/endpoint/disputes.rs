@@ -23,6 +23,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {
             right: BRINGS,
+            keeps_answer: true,
             request: Some(schema::<DisputeBody>),
             status: 201,
             response: schema::<DisputeView>,

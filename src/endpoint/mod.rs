@@ -23,6 +23,7 @@ use std::pin::Pin;
 use hyper::Method;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
+use kedge_protocol::{Address, Id, Prefix};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::auth::rights::{Access, Right};
@@ -75,6 +76,46 @@ pub enum Target {
     Organization,
 }
 
+/// What the last part of a path names, where the signed payload repeats it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathMember {
+    /// `{"address":"…"}`: a signing key of the caller's wallet.
+    Address,
+    /// `{"wallet_id":"…"}`: a member of the caller's organization.
+    Wallet,
+    /// `{"invitation_id":"…"}`: an invitation to the caller's organization.
+    Invitation,
+}
+
+impl PathMember {
+    /// The member's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Wallet => "wallet_id",
+            Self::Invitation => "invitation_id",
+        }
+    }
+
+    /// What is not found where the path names none.
+    pub const fn resource(self) -> &'static str {
+        match self {
+            Self::Address => "key",
+            Self::Wallet => "wallet",
+            Self::Invitation => "invitation",
+        }
+    }
+
+    /// True where a path's text can name one. Such a text stands in JSON as it is.
+    pub fn fits(self, text: &str) -> bool {
+        match self {
+            Self::Address => text.parse::<Address>().is_ok(),
+            Self::Wallet => Id::parse_as(Prefix::Wallet, text).is_ok(),
+            Self::Invitation => Id::parse_as(Prefix::Action, text).is_ok(),
+        }
+    }
+}
+
 /// What a request signs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Signs {
@@ -84,9 +125,9 @@ pub enum Signs {
     Body(Kind, Target),
     /// One action of this kind without a body: the payload is empty.
     NoBody(Kind, Target),
-    /// One action of this kind on the caller's wallet; the payload is the JSON object
-    /// `{"address":"…"}` with the address of the path.
-    PathAddress(Kind),
+    /// One action of this kind without a body; the payload is a JSON object whose only member says
+    /// what the path names.
+    PathMember(Kind, Target, PathMember),
     /// A registration: the payload is the body's digest.
     Registration,
     /// A change of the caller's wallet: the payload is the body, or the digest of one that holds a
@@ -148,6 +189,9 @@ pub struct Endpoint {
     pub status: u16,
     /// The answer's media type.
     pub media_type: &'static str,
+    /// It is not signed, and keeps its answer for an `Idempotency-Key` all the same: it sends or records
+    /// something.
+    pub keeps_answer: bool,
     /// The answer has an ETag, and is 304 for those who have it already.
     pub etag: bool,
     /// The answer.
@@ -189,6 +233,19 @@ impl Endpoint {
             _ => Access::Create,
         };
         Some(Right { area, access })
+    }
+
+    /// Whether an `Idempotency-Key` has an effect.
+    pub fn is_idempotent(&self) -> bool {
+        self.keeps_answer || self.signs != Signs::Nothing
+    }
+
+    /// Whether `If-Match` has a meaning.
+    pub fn is_conditional(&self) -> bool {
+        let headers = self.doc.request_headers.iter();
+        headers
+            .map(|header| header.name)
+            .any(|name| name.eq_ignore_ascii_case("if-match"))
     }
 
     /// The names of its query parameters.
@@ -351,7 +408,7 @@ mod tests {
                 "{}",
                 endpoint.path
             );
-            let bodiless = matches!(endpoint.signs, Signs::NoBody(..) | Signs::PathAddress(..));
+            let bodiless = matches!(endpoint.signs, Signs::NoBody(..) | Signs::PathMember(..));
             let asks = endpoint.path.starts_with("/webhooks/") && endpoint.signs == Signs::Nothing;
             let has_body = endpoint.method != Method::GET && !bodiless && !asks;
             assert_eq!(endpoint.request.is_some(), has_body, "{}", endpoint.path);

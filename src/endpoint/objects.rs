@@ -9,7 +9,7 @@ use super::bodies::{ObjectBody, ObjectPatch, TransferBody};
 use super::table::{MIN_SEQUENCE, documented, handler};
 use super::{Endpoint, Signs, Target, docs, schema};
 use crate::auth::rights::{Access, Right};
-use crate::listing::LIST;
+use crate::listing::{LIST, LIST_NEWEST_FIRST};
 use crate::routes::{object_list, objects, past, search};
 use crate::views::Page;
 use crate::views::action::HistoryPage;
@@ -86,7 +86,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             )
         },
         Endpoint {
-            query: &[LIST],
+            query: &[LIST_NEWEST_FIRST],
             response: schema::<HistoryPage>,
             handler: handler!(objects::history),
             ..documented(

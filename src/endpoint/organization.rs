@@ -6,7 +6,7 @@ use kedge_protocol::resource::Area;
 
 use super::bodies::{InviteBody, KeyBody, RoleBody, RotateBody};
 use super::table::{documented, handler};
-use super::{Endpoint, Signs, Target, docs, schema};
+use super::{Endpoint, PathMember, Signs, Target, docs, schema};
 use crate::auth::rights::{Access, Right};
 use crate::listing::LIST;
 use crate::routes::{keys, members, organizations};
@@ -24,6 +24,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {
             response: schema::<organizations::OwnOrganization>,
+            etag: true,
             handler: handler!(organizations::me),
             ..documented(Method::GET, "/organizations/me", &docs::organization::ME)
         },
@@ -49,6 +50,20 @@ pub(super) fn rows() -> Vec<Endpoint> {
             )
         },
         Endpoint {
+            signs: Signs::PathMember(
+                Kind::OrgMemberRemove,
+                Target::Organization,
+                PathMember::Wallet,
+            ),
+            response: schema::<Changed<WalletView>>,
+            handler: handler!(members::remove),
+            ..documented(
+                Method::DELETE,
+                "/organizations/me/members/{id}",
+                &docs::organization::REMOVE_MEMBER,
+            )
+        },
+        Endpoint {
             signs: Signs::Body(Kind::OrgInvite, Target::Organization),
             request: Some(schema::<InviteBody>),
             status: 201,
@@ -68,6 +83,20 @@ pub(super) fn rows() -> Vec<Endpoint> {
                 Method::GET,
                 "/organizations/me/invitations",
                 &docs::organization::INVITATIONS,
+            )
+        },
+        Endpoint {
+            signs: Signs::PathMember(
+                Kind::OrgInvitationRevoke,
+                Target::Organization,
+                PathMember::Invitation,
+            ),
+            response: schema::<Changed<InvitationView>>,
+            handler: handler!(members::revoke),
+            ..documented(
+                Method::DELETE,
+                "/organizations/me/invitations/{id}",
+                &docs::organization::REVOKE_INVITATION,
             )
         },
         Endpoint {

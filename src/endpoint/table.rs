@@ -49,6 +49,7 @@ pub(super) fn documented(method: Method, path: &'static str, doc: &'static Doc) 
         request: None,
         status: 200,
         media_type: JSON,
+        keeps_answer: false,
         etag: false,
         response: schema::<()>,
         handler: handler!(routes::service::health),

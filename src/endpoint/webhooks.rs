@@ -8,7 +8,7 @@ use super::bodies::{RotateBody, WebhookBody, WebhookPatch};
 use super::table::{documented, handler};
 use super::{Endpoint, Signs, Target, docs, schema};
 use crate::auth::rights::{Access, Right};
-use crate::listing::LIST;
+use crate::listing::{LIST, LIST_NEWEST_FIRST};
 use crate::routes::webhooks;
 use crate::views::Page;
 use crate::views::resources::Changed;
@@ -75,7 +75,7 @@ fn looks() -> Vec<Endpoint> {
             ..documented(Method::GET, "/webhooks/{id}", &docs::webhooks::GET)
         },
         Endpoint {
-            query: &[LIST],
+            query: &[LIST_NEWEST_FIRST],
             response: schema::<Page<DeliveryView>>,
             handler: handler!(webhooks::deliveries),
             ..documented(
@@ -86,12 +86,14 @@ fn looks() -> Vec<Endpoint> {
         },
         Endpoint {
             right: CHANGES,
+            keeps_answer: true,
             response: schema::<DeliveryView>,
             handler: handler!(webhooks::test),
             ..documented(Method::POST, "/webhooks/{id}/test", &docs::webhooks::TEST)
         },
         Endpoint {
             right: CHANGES,
+            keeps_answer: true,
             status: 202,
             response: schema::<DeliveryView>,
             handler: handler!(webhooks::redeliver),

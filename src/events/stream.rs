@@ -48,6 +48,8 @@ pub struct Subscription {
     pub filter: Filter,
     /// Those behind this place; `None`: those from now on.
     pub after: Option<Position>,
+    /// The wallet that reads, by its access token.
+    pub wallet: Option<Id>,
     /// When the caller's token ends, Unix seconds: the stream ends with it.
     pub until_s: u64,
 }
@@ -81,6 +83,8 @@ impl Streams {
         let stream = Stream {
             engine: self.engine.clone(),
             organization: subscription.organization,
+            wallet: subscription.wallet,
+            member_at: 0,
             filter: subscription.filter,
             tail,
             heartbeat: self.heartbeat,
@@ -102,6 +106,9 @@ impl Streams {
 struct Stream {
     engine: Engine,
     organization: Id,
+    wallet: Option<Id>,
+    /// The sequence at which the wallet was last found to be a member.
+    member_at: u64,
     filter: Filter,
     tail: Arc<Tail>,
     heartbeat: Duration,
@@ -116,6 +123,8 @@ struct Stream {
 enum End {
     #[error("the token's time is over; come again with a new one")]
     TokenExpired,
+    #[error("the wallet was removed from its organization")]
+    Removed,
     #[error("the server is stopping; come again")]
     Stopping,
     #[error("the events could not be read; come again")]
@@ -189,10 +198,28 @@ impl Stream {
         }
     }
 
+    /// Refuses to send more to a wallet that was removed from its organization.
+    fn check_member(&mut self) -> Result<(), End> {
+        let published = self.engine.published();
+        let Some(wallet) = self
+            .wallet
+            .filter(|_| self.member_at <= published.keys_changed_at)
+        else {
+            return Ok(());
+        };
+        let wallet = published.snapshot.wallet(wallet)?;
+        if wallet.is_none_or(|wallet| wallet.is_removed()) {
+            return Err(End::Removed);
+        }
+        self.member_at = published.head.sequence + 1;
+        Ok(())
+    }
+
     /// Sends everything that there is; true if there was anything.
     async fn catch_up(&mut self) -> Result<bool, End> {
         let mut has_sent = false;
         loop {
+            self.check_member()?;
             let (chunk, reached) = match self.tail.take(self.at, CHUNK_BYTES) {
                 Some(taken) => {
                     let wanted = taken.frames.iter().map(Arc::as_ref);

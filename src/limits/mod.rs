@@ -92,6 +92,7 @@ impl Tally {
 }
 
 /// How much of an organization's limits is used.
+#[derive(Clone)]
 pub struct Use {
     /// Its tier.
     pub tier: Tier,

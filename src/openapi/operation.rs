@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::examples::{self, Example};
 use super::responses::{Responses, success_headers};
 use super::{Schemas, parameters};
-use crate::endpoint::{Auth, Endpoint, Link, Signs, Target};
+use crate::endpoint::{Auth, Endpoint, Link, PathMember, Signs, Target};
 
 /// Describes an endpoint.
 pub(super) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses) -> Value {
@@ -94,10 +94,14 @@ fn signature(signs: &Signs) -> Option<Value> {
         ),
         Signs::Body(kind, target) => (kind.text(), place(target), "the body"),
         Signs::NoBody(kind, target) => (kind.text(), place(target), ""),
-        Signs::PathAddress(kind) => (
+        Signs::PathMember(kind, target, member) => (
             kind.text(),
-            place(&Target::Wallet),
-            r#"{"address":"<id of the path>"}"#,
+            place(target),
+            match member {
+                PathMember::Address => r#"{"address":"<id of the path>"}"#,
+                PathMember::Wallet => r#"{"wallet_id":"<id of the path>"}"#,
+                PathMember::Invitation => r#"{"invitation_id":"<id of the path>"}"#,
+            },
         ),
         Signs::File => (
             Kind::FileCreate.text(),

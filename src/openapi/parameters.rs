@@ -18,6 +18,7 @@ const PATH_IDS: &[(&str, Named)] = &[
     ("/webhooks/{id}/deliveries/", Named::Id(Prefix::Delivery)),
     ("/webhooks/", Named::Id(Prefix::Webhook)),
     ("/organizations/me/members/", Named::Id(Prefix::Wallet)),
+    ("/organizations/me/invitations/", Named::Id(Prefix::Action)),
     ("/wallets/me/keys/", Named::Address),
     ("/ebus/actions/", Named::IdOr(Prefix::Action, "sequence")),
     ("/batches/", Named::IdOr(Prefix::Batch, "number")),
@@ -82,6 +83,8 @@ pub(super) fn of(endpoint: &Endpoint) -> Vec<Value> {
     }
     if endpoint.signs != Signs::Nothing {
         parameters.extend(signing::HEADERS.iter().map(|name| reference(name)));
+    }
+    if endpoint.is_idempotent() {
         parameters.push(reference("Idempotency-Key"));
     }
     parameters.push(reference("X-Request-Id"));

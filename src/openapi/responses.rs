@@ -112,7 +112,10 @@ pub(super) fn success_headers(endpoint: &Endpoint) -> Map<String, Value> {
         names.push("ETag");
     }
     if endpoint.signs != Signs::Nothing {
-        names.extend(["X-Nonce-Highest", "Idempotent-Replayed"]);
+        names.push("X-Nonce-Highest");
+    }
+    if endpoint.is_idempotent() {
+        names.push("Idempotent-Replayed");
     }
     if endpoint.parameter_names().contains(&"offset") {
         names.extend(["Deprecation", "Link"]);

@@ -36,7 +36,7 @@ templates, 1,000 for the three lists of objects, templates and batches). Free al
 by agreement. Every answer says in `X-RateLimit-*` and `RateLimit` how the limits stand; 304 costs nothing to who names the `ETag`. Without credentials a \
 body has at most 16 KiB.
 
-A signed request may carry an `Idempotency-Key`. Sent again with the same key and body it does nothing twice \
+A request that changes or sends something may carry an `Idempotency-Key`. Sent again with the same key and body it does nothing twice \
 and is answered as the first time, with `Idempotent-Replayed: true`.
 
 Every answer carries `X-Request-Id`, which the log of the server knows too, and `X-Sequence`, the \

@@ -5,7 +5,7 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_storage::{AnchorRow, PlacedAction, Snapshot};
 
 use super::actions::{keep_all, place, view};
-use super::{IMMUTABLE, PUBLIC, page_reply};
+use super::{IMMUTABLE, PUBLIC, READS_ACTIONS, page_reply};
 use crate::call::{Call, Reply};
 use crate::error::ApiError;
 use crate::listing::{Listing, Rows, Source};
@@ -114,10 +114,13 @@ pub async fn actions(call: Call) -> Result<Reply, ApiError> {
             keep: keep_all,
         },
     )?;
-    let own = call.session()?.organization_id;
+    let session = call.session()?;
+    let reads_actions = session.check(Some(READS_ACTIONS)).is_ok();
+    let is_shown =
+        |placed: &PlacedAction| reads_actions && placed.organization_id == session.organization_id;
     let mut items = Vec::with_capacity(page.items.len());
     for placed in page.items {
-        items.push(if placed.organization_id == own {
+        items.push(if is_shown(&placed) {
             BatchAction::Own(Box::new(view(&call, snapshot, placed)?))
         } else {
             BatchAction::Foreign(ForeignAction {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use hyper::StatusCode;
 use kedge_protocol::Prefix;
 use kedge_protocol::claim::{CLAIM_FORMAT, ClaimFile, ClaimTextError};
 use kedge_protocol::evidence::{EVIDENCE_FORMAT, EvidenceFile, EvidenceFileError};
@@ -15,6 +14,7 @@ use crate::body;
 use crate::call::{Call, Reply};
 use crate::disputes::{Recorded, check, of_claim};
 use crate::error::{ApiError, Code};
+use crate::idempotency::unsigned::{self, Begun, Key};
 use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::dispute::DisputeView;
@@ -43,25 +43,20 @@ pub async fn create(call: Call) -> Result<Reply, ApiError> {
         return Err(ApiError::new(Code::PayloadTooLarge, message));
     }
     body::check(text)?;
+    let kept = match unsigned::begin(&call)? {
+        Begun::New(kept) => kept,
+        Begun::Before(reply) => return Ok(reply),
+    };
     let named: Option<Named> = serde_json::from_str(text).ok();
     let recorded = match named {
-        Some(Named { format }) if format == CLAIM_FORMAT => claim(&call).await?,
+        Some(Named { format }) if format == CLAIM_FORMAT => claim(&call, kept).await?,
         Some(Named { format }) if format != EVIDENCE_FORMAT => return Err(other_format()),
-        _ => fault(&call).await?,
+        _ => fault(&call, kept).await?,
     };
-    let Recorded { dispute, is_new } = recorded;
-    let status = if is_new {
-        StatusCode::CREATED
-    } else {
-        StatusCode::OK
-    };
-    let sequence = call.published().head.sequence;
-    let reply = Reply::json(status, sequence, &DisputeView::whole(&dispute)?)?;
-    let location = format!("/disputes/{}", dispute.id);
-    Ok(reply.with(hyper::header::LOCATION, &location))
+    recorded.answer()?.reply(call.published().head.sequence)
 }
 
-async fn fault(call: &Call) -> Result<Recorded, ApiError> {
+async fn fault(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     let organization_id = call.session()?.organization_id;
     let text = call.body.text.as_str();
     let file = EvidenceFile::parse(text).map_err(|error| no_evidence(text, &error))?;
@@ -74,12 +69,12 @@ async fn fault(call: &Call) -> Result<Recorded, ApiError> {
         })
         .await?;
     let recorder = &call.app.disputes;
-    let recorded = recorder.fault(&call.app, organization_id, &file, verdict);
+    let recorded = recorder.fault(&call.app, organization_id, &file, verdict, kept);
     recorded.await
 }
 
 /// A claim is its claimant's to bring, so that nobody uses up the context of a copy.
-async fn claim(call: &Call) -> Result<Recorded, ApiError> {
+async fn claim(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     let session = call.session()?;
     let wallet_id = session.wallet()?;
     let text = call.body.text.as_str();
@@ -97,14 +92,17 @@ async fn claim(call: &Call) -> Result<Recorded, ApiError> {
     }
     let organization_id = session.organization_id;
     if let Some(dispute) = of_claim(&published.snapshot, organization_id, &file)? {
-        return Ok(Recorded {
+        let recorded = Recorded {
             dispute,
             is_new: false,
-        });
+        };
+        recorded.keep(&call.app, kept).await?;
+        return Ok(recorded);
     }
     let claim = call.app.claims.check(&call.app, file).await?;
     let recorder = &call.app.disputes;
-    recorder.claim(&call.app, organization_id, &claim).await
+    let recorded = recorder.claim(&call.app, organization_id, &claim, kept);
+    recorded.await
 }
 
 fn other_format() -> ApiError {

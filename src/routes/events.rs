@@ -127,6 +127,7 @@ pub async fn stream(call: Call) -> Result<Reply, ApiError> {
     };
     let body = call.app.streams.open(Subscription {
         organization: session.organization_id,
+        wallet: session.wallet_id,
         filter,
         after,
         until_s: session

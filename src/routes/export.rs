@@ -11,10 +11,9 @@ use kedge_protocol::Id;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
 use kedge_protocol::log_tree::Frontier;
-use kedge_protocol::resource::Area;
 
+use super::READS_ACTIONS;
 use crate::auth::api_key::API_KEY;
-use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::endpoint::Parameter;
@@ -25,12 +24,6 @@ use crate::stream::{Body, WriteError, Writer};
 pub const LINES: &str = "application/x-ndjson";
 /// Lines are gathered to at least this many bytes before they are sent.
 const PIECE_BYTES: usize = 64 * 1024;
-
-/// What an API key must be allowed to get requests out.
-const READS_ACTIONS: Right = Right {
-    area: Area::Actions,
-    access: Access::Read,
-};
 
 /// Where the export begins.
 pub const FROM: &[Parameter] = &[Parameter {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kedge_actors::api::Submission;
 use kedge_machine::image::Image;
 use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
@@ -36,7 +37,7 @@ pub async fn members(call: Call) -> Result<Reply, ApiError> {
         Source {
             fetch: |rows| Ok(published.snapshot.wallets(organization_id, rows)?),
             place: |wallet: &Wallet| wallet.trace.created_sequence,
-            keep: |wallet: &Wallet| Ok(Some(wallet.email.len())),
+            keep: |wallet: &Wallet| Ok((!wallet.is_removed()).then_some(wallet.email.len())),
         },
     )?;
     let page = Page {
@@ -49,7 +50,7 @@ pub async fn members(call: Call) -> Result<Reply, ApiError> {
 
 /// `PATCH /organizations/me/members/{id}`
 pub async fn set_role(mut call: Call) -> Result<Reply, ApiError> {
-    let submission = Arc::new(call.take_submission()?);
+    let submission = Arc::new(call.take_conditional()?);
     let member = call.id_of(Prefix::Wallet, "wallet")?;
     let action = submission.actions.first();
     let payload = action.map_or("", |action| submission.text(&action.payload));
@@ -58,8 +59,18 @@ pub async fn set_role(mut call: Call) -> Result<Reply, ApiError> {
         let message = "must be the wallet of the path";
         return Err(ApiError::field("/wallet_id", "range", message));
     }
+    changed_member(&call, submission).await
+}
+
+/// `DELETE /organizations/me/members/{id}`
+pub async fn remove(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = Arc::new(call.take_submission()?);
+    changed_member(&call, submission).await
+}
+
+async fn changed_member(call: &Call, submission: Arc<Submission>) -> Result<Reply, ApiError> {
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
-    let single = single(&call, &submission, &outcome)?;
+    let single = single(call, &submission, &outcome)?;
     let wallet = beside(&single, |image| match image {
         Image::Wallet(wallet) => Some(wallet),
         _ => None,
@@ -70,6 +81,14 @@ pub async fn set_role(mut call: Call) -> Result<Reply, ApiError> {
         receipt: single.receipt.clone(),
     };
     single.reply(call.status(), &answer)
+}
+
+/// The invitation that an action made or changed.
+fn invitation_of(single: &Single) -> Result<Invitation, ApiError> {
+    beside(single, |image| match image {
+        Image::Invitation(invitation) => Some(invitation),
+        _ => None,
+    })
 }
 
 /// What an action on the organization made or changed beside it.
@@ -83,15 +102,25 @@ pub async fn invite(mut call: Call) -> Result<Reply, ApiError> {
     let submission = Arc::new(call.take_submission()?);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(&call, &submission, &outcome)?;
-    let invitation = beside(&single, |image| match image {
-        Image::Invitation(invitation) => Some(invitation),
-        _ => None,
-    })?;
+    let invitation = invitation_of(&single)?;
     let answer = Changed {
         resource: ShownInvitation {
             code: call.app.invitations.of(invitation.id),
             invitation: InvitationView::from(invitation),
         },
+        action_id: single.action_id,
+        receipt: single.receipt.clone(),
+    };
+    single.reply(call.status(), &answer)
+}
+
+/// `DELETE /organizations/me/invitations/{id}`
+pub async fn revoke(mut call: Call) -> Result<Reply, ApiError> {
+    let submission = Arc::new(call.take_submission()?);
+    let outcome = call.app.submit(Arc::clone(&submission)).await?;
+    let single = single(&call, &submission, &outcome)?;
+    let answer = Changed {
+        resource: InvitationView::from(invitation_of(&single)?),
         action_id: single.action_id,
         receipt: single.receipt.clone(),
     };

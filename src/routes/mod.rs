@@ -25,10 +25,11 @@ pub mod webhooks;
 use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
 use kedge_machine::image::Image;
 use kedge_protocol::receipt::Receipt;
-use kedge_protocol::resource::{Object, Trace};
+use kedge_protocol::resource::{Area, Object, Trace};
 use kedge_storage::ReadError;
 use serde::Serialize;
 
+use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
 use crate::error::{ApiError, NONCE_HIGHEST};
 use crate::listing::Listing;
@@ -42,6 +43,12 @@ const PRIVATE: &str = "private, no-cache";
 const PUBLIC: &str = "public, no-cache";
 /// Caching of public answers that never change.
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+
+/// What an API key must be allowed to read what an action says, wherever it stands.
+const READS_ACTIONS: Right = Right {
+    area: Area::Actions,
+    access: Access::Read,
+};
 
 /// A single signed action that was done, with what its answer tells.
 struct Single {

@@ -8,7 +8,7 @@ use kedge_machine::rights::sees_object;
 use kedge_protocol::Prefix;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, Template};
-use kedge_storage::Snapshot;
+use kedge_storage::{PlacedAction, Snapshot};
 
 use super::actions;
 use super::{PRIVATE, next_page, past, single};
@@ -100,17 +100,46 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     Ok(reply.tagged(&call, &tag, PRIVATE))
 }
 
+/// The actions at these sequences that a page begins with.
+fn after(
+    snapshot: &Snapshot,
+    sequences: &[u64],
+    rows: Rows,
+) -> Result<Vec<PlacedAction>, ApiError> {
+    let begin = match rows.after {
+        Some(after) => sequences.partition_point(|&sequence| sequence <= after),
+        None => 0,
+    };
+    let wanted = sequences[begin..].iter().take(rows.limit);
+    let placed = wanted.map(|&sequence| {
+        let placed = snapshot.action_at(sequence)?;
+        placed.ok_or_else(|| ApiError::internal(&"an action of an object's history is missing"))
+    });
+    placed.collect()
+}
+
 /// `GET /objects/{id}/history`
 pub async fn history(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let object = seen_object(&call, snapshot)?;
-    let listing = Listing::of(&call, &[&call.id])?.newest_first();
+    let listing = Listing::newest_first(&call, &[&call.id])?;
     let first_listed = object.trace.version.saturating_sub(OBJECT_HISTORY_MAX) + 1;
+    // Actions lead to those before them: the other way goes by their sequences.
+    let oldest_first: Vec<u64> = if listing.descending {
+        Vec::new()
+    } else {
+        let mut sequences = snapshot.history_sequences(&object, OBJECT_HISTORY_MAX as usize)?;
+        sequences.reverse();
+        sequences
+    };
     let page = listing.page(
         &call,
         Source {
             fetch: |rows: Rows| {
+                if !rows.descending {
+                    return after(snapshot, &oldest_first, rows);
+                }
                 let mut placed = snapshot.history(&object, rows.after, rows.limit)?;
                 placed.retain(|placed| placed.action.version >= first_listed);
                 Ok(placed)

@@ -1,10 +1,15 @@
 //! The caller's organization: its tier, its limits, and how far they will reach.
 
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use kedge_protocol::resource::Organization;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::PRIVATE;
 use crate::call::{Call, Reply};
 use crate::clock::now_ms;
+use crate::conditional;
 use crate::error::{ApiError, Code};
 use crate::limits::{Limits, PerLimit, Period, Policy, Use, price_of};
 use crate::views::scalars::{IdText, Time};
@@ -130,19 +135,75 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
         )
     })?;
     let now_ms = now_ms();
-    let Use { tier, limits, used } = call.app.limits.used(id, now_ms / 1000)?;
-    let view = OwnOrganization {
-        id: IdText(id),
-        name: organization.name,
-        tier: tier.name(),
-        price: price_of(&tier),
-        forecast: PerLimit::each(|policy| {
-            forecast(policy, *limits.of(policy)?, *used.of(policy)?, now_ms)
-        }),
-        usage: UsageView::of(&used),
-        limits,
-    };
-    Reply::ok(published.head.sequence, &view)
+    let usage = call.app.limits.used(id, now_ms / 1000)?;
+    // What this request costs is given back where the answer is 304. So the answer that the caller may
+    // have already is compared with what would be shown without it.
+    if call.headers.contains_key(IF_NONE_MATCH) {
+        let shown = without_one(&usage);
+        let same = tag(&organization, &shown, now_ms)?;
+        let reply = answer(&organization, &shown, now_ms, published.head.sequence)?;
+        let reply = reply.tagged(&call, &same, PRIVATE);
+        if reply.status == StatusCode::NOT_MODIFIED {
+            return Ok(reply);
+        }
+    }
+    let tag = tag(&organization, &usage, now_ms)?;
+    let reply = answer(&organization, &usage, now_ms, published.head.sequence)?;
+    let reply = reply.with(ETAG, &tag);
+    Ok(reply.with(CACHE_CONTROL, PRIVATE))
+}
+
+fn answer(
+    organization: &Organization,
+    usage: &Use,
+    now_ms: u64,
+    sequence: u64,
+) -> Result<Reply, ApiError> {
+    Reply::ok(sequence, &OwnOrganization::of(organization, usage, now_ms))
+}
+
+/// The tag of an answer: of everything in it but the moments at which limits would run out, which are
+/// estimates and other ones in each millisecond.
+fn tag(organization: &Organization, usage: &Use, now_ms: u64) -> Result<String, ApiError> {
+    let mut view = OwnOrganization::of(organization, usage, now_ms);
+    view.forecast = PerLimit::each(|policy| {
+        let shown = view.forecast.of(policy).cloned().flatten()?;
+        Some(Forecast {
+            exhausted_at: None,
+            ..shown
+        })
+    });
+    let bytes = serde_json::to_vec(&view).map_err(|error| ApiError::internal(&error))?;
+    Ok(conditional::answer_tag(&organization.trace, &bytes))
+}
+
+/// What was counted before the request that asks.
+fn without_one(usage: &Use) -> Use {
+    let mut before = usage.clone();
+    for count in [
+        &mut before.used.requests_per_minute,
+        &mut before.used.requests_per_day,
+    ] {
+        *count = count.saturating_sub(1);
+    }
+    before
+}
+
+impl OwnOrganization {
+    fn of(organization: &Organization, usage: &Use, now_ms: u64) -> Self {
+        let Use { tier, limits, used } = usage;
+        Self {
+            id: IdText(organization.id),
+            name: organization.name.clone(),
+            tier: tier.name(),
+            price: price_of(tier),
+            forecast: PerLimit::each(|policy| {
+                forecast(policy, *limits.of(policy)?, *used.of(policy)?, now_ms)
+            }),
+            usage: UsageView::of(used),
+            limits: limits.clone(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! An object as it once stood, rebuilt from its actions in the log.
 
-use kedge_machine::World;
 use kedge_machine::replay::{ObjectReplay, PastAction};
+use kedge_machine::{World, template};
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::Object;
 use kedge_storage::{LogReader, PlacedAction, Snapshot};
@@ -15,6 +15,9 @@ pub const AT_SEQUENCE: &[Parameter] = &[Parameter {
     schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 18446744073709551615}"#,
     description: "The object as it stood with this sequence of the log, as far as its listed history reaches.",
 }];
+
+/// Actions on a template that are gone through for what its objects began with.
+const TEMPLATE_ACTIONS_MAX: usize = 10_000;
 
 fn lost(object: &Object, sequence: u64) -> ApiError {
     ApiError::internal(&format_args!(
@@ -61,7 +64,11 @@ pub(super) fn object_at<W: World>(
         sequences.push(here);
         here = action(&mut reader, &object, here)?.action.previous_sequence;
     }
-    let mut replay = ObjectReplay::behind(milestone);
+    let beginning = match milestone {
+        Some(_) => None,
+        None => beginning(&mut reader, world, &object)?,
+    };
+    let mut replay = ObjectReplay::behind(milestone).beginning_with(beginning);
     for &here in sequences.iter().rev() {
         let placed = action(&mut reader, &object, here)?;
         let past = PastAction {
@@ -78,6 +85,37 @@ pub(super) fn object_at<W: World>(
     replay
         .into_object()
         .ok_or_else(|| lost(&object, object.trace.created_sequence))
+}
+
+/// What the template's objects began with when this one was minted, where the template was acted on since:
+/// one whose objects are all burned can be changed.
+fn beginning<W: World>(
+    reader: &mut LogReader<'_>,
+    world: &W,
+    object: &Object,
+) -> Result<Option<String>, ApiError> {
+    let missing = || ApiError::internal(&"an object's template is missing");
+    let template = world.template(object.template_id);
+    let template = template.ok().flatten().ok_or_else(missing)?;
+    let minted = object.trace.created_sequence;
+    let mut here = template.trace.sequence;
+    if here < minted {
+        return Ok(None);
+    }
+    for _ in 0..TEMPLATE_ACTIONS_MAX {
+        let placed = reader.action(here)?;
+        let placed = placed.filter(|placed| placed.action.resource == template.id);
+        let action = placed.ok_or_else(missing)?.action;
+        if here < minted
+            && let Some(properties) = template::beginning(&action.kind, &action.payload)
+        {
+            return Ok(Some(properties));
+        }
+        here = action.previous_sequence;
+    }
+    Err(gone(format!(
+        "the object's template was acted on more than {TEMPLATE_ACTIONS_MAX} times since"
+    )))
 }
 
 /// The last of the object's listed actions that is not behind `sequence`.

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use kedge_actors::api::{ActionOutcome, NewSecret, Outcome, Submission, SubmittedAction};
+use kedge_actors::api::{
+    ActionOutcome, NewSecret, Outcome, Submission, SubmitError, SubmittedAction,
+};
 use kedge_machine::image::Image;
 use kedge_machine::registration::normal_email;
-use kedge_protocol::Id;
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
 use kedge_protocol::resource::Wallet;
+use kedge_protocol::{Address, Id};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -224,19 +226,32 @@ pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
     let mut submission = call.take_conditional()?;
     let discloses = |action: &SubmittedAction| action.disclosed.is_some();
     if submission.actions.iter().any(discloses) {
-        submission.secret = Some(new_password(&call).await?);
+        let signer = submission.head.signer;
+        submission.secret = Some(new_password(&call, signer).await?);
     }
     changed_wallet(&call, submission).await
 }
 
-/// The hash of the password that replaces the one until now, which the body must hold too.
-async fn new_password(call: &Call) -> Result<NewSecret, ApiError> {
+/// The hash of the password that replaces the one until now, which the body must hold too. A guess is
+/// answered only to who signs for the wallet, and is counted as a login's is.
+async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiError> {
     let patch: WalletBody = body::parse(&call.body.text)?;
     let wallet = own_wallet(call, call.session()?.wallet()?)?;
-    let (passwords, address) = (&call.app.passwords, call.client_address);
+    if !wallet.keys.contains(&signer) {
+        return Err(SubmitError::SignerNotOfWallet.into());
+    }
+    let (limits, address) = (&call.app.limits, call.client_address);
+    let attempt = limits.begin_login(address, &wallet.email, now_s())?;
+    let passwords = &call.app.passwords;
     let current = patch.current_password.unwrap_or_default();
     let phc = call.published().snapshot.password_hash(wallet.id)?;
-    if !passwords.verify(address, current, phc).await? {
+    let right = passwords.verify(address, current, phc).await?;
+    match (attempt, right) {
+        (Some(attempt), true) => attempt.succeeded(),
+        (Some(attempt), false) => attempt.failed(now_s()),
+        (None, _) => {}
+    }
+    if !right {
         let message = "current_password is not right";
         return Err(ApiError::new(Code::CredentialsInvalid, message));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use kedge_actors::api::{NewSecret, Submission};
-use kedge_actors::webhooks::{RedeliverError, Verdict};
+use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
 use kedge_machine::image::Image;
 use kedge_machine::rights::may_administer;
 use kedge_protocol::resource::Webhook;
@@ -16,6 +16,7 @@ use super::{PRIVATE, Single, page_reply, single};
 use crate::call::{Call, Reply};
 use crate::config::secrets;
 use crate::error::{ApiError, Code};
+use crate::idempotency::unsigned::{self, Answer, Begun};
 use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::resources::Changed;
@@ -170,7 +171,7 @@ pub async fn deliveries(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let webhook = own_webhook(&call, snapshot)?;
-    let listing = Listing::of(&call, &[&call.id])?.newest_first();
+    let listing = Listing::newest_first(&call, &[&call.id])?;
     let page = listing.page(
         &call,
         Source {
@@ -192,6 +193,10 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let webhook = own_webhook(&call, &published.snapshot)?;
     check_right(&call, &published.snapshot)?;
+    let kept = match unsigned::begin(&call)? {
+        Begun::New(kept) => kept,
+        Begun::Before(reply) => return Ok(reply),
+    };
     let sequence = published.head.sequence;
     let app = &call.app;
     let random = secrets::random().map_err(|error| ApiError::internal(&error))?;
@@ -221,7 +226,15 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
         last_attempt_at: Some(Time(began_ms)),
         next_attempt_at: None,
     };
-    Reply::ok(sequence, &delivery)
+    let answer = answer(StatusCode::OK, &delivery)?;
+    if let Some(kept) = kept {
+        app.engine.side_write(kept.write(&answer)).await?;
+    }
+    answer.reply(sequence)
+}
+
+fn answer(status: StatusCode, delivery: &DeliveryView) -> Result<Answer, ApiError> {
+    Answer::new(status, None, delivery).map_err(|error| ApiError::internal(&error))
 }
 
 /// `POST /webhooks/{id}/deliveries/{delivery_id}/redeliver`
@@ -231,12 +244,24 @@ pub async fn redeliver(call: Call) -> Result<Reply, ApiError> {
     check_right(&call, &published.snapshot)?;
     let missing = || ApiError::not_found("delivery", call.sub_id.as_str());
     let id = Id::parse_as(Prefix::Delivery, &call.sub_id).map_err(|_| missing())?;
-    let row = call.app.engine.redeliver(webhook.id, id).await;
+    let kept = match unsigned::begin(&call)? {
+        Begun::New(kept) => kept,
+        Begun::Before(reply) => return Ok(reply),
+    };
+    // The key is held by the closure, which ends when the delivery is written.
+    let also: Option<AlsoWritten> = kept.map(|kept| -> AlsoWritten {
+        Box::new(move |row: &DeliveryRow| {
+            let answer = answer(StatusCode::ACCEPTED, &DeliveryView::from(row.clone()));
+            let write = answer.ok().map(|answer| kept.write(&answer));
+            let held: Box<dyn Send + Sync> = Box::new(kept);
+            (write, held)
+        })
+    });
+    let row = call.app.engine.redeliver(webhook.id, id, also).await;
     let row = row.map_err(|error| match error {
         RedeliverError::NotFound => missing(),
         RedeliverError::Off => ApiError::new(Code::StateViolation, error.to_string()),
         RedeliverError::Unavailable => ApiError::unavailable(error.to_string(), 1),
     })?;
-    let sequence = published.head.sequence;
-    Reply::json(StatusCode::ACCEPTED, sequence, &DeliveryView::from(row))
+    answer(StatusCode::ACCEPTED, &DeliveryView::from(row))?.reply(published.head.sequence)
 }

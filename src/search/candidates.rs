@@ -4,6 +4,7 @@
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
+use kedge_protocol::Id;
 use kedge_storage::{Listed, ReadError, Snapshot, Window};
 
 use super::budget::Budget;
@@ -43,6 +44,7 @@ fn open<'s>(snapshot: &'s Snapshot, source: &Source, window: &Window) -> Stream<
                 descending: window.descending,
             })
         }
+        Source::Objects(ids) => listed(snapshot, ids, window),
         Source::Ranges(ranges) => {
             let rows: Vec<_> = ranges
                 .iter()
@@ -58,6 +60,28 @@ fn open<'s>(snapshot: &'s Snapshot, source: &Source, window: &Window) -> Stream<
         found: Vec::new(),
         ended: false,
     }
+}
+
+/// Some objects in order of creation.
+fn listed<'s>(snapshot: &Snapshot, ids: &[Id], window: &Window) -> Rows<'s> {
+    let objects = match snapshot.multi_objects(ids) {
+        Ok(objects) => objects,
+        Err(error) => return Box::new(std::iter::once(Err(error))),
+    };
+    let mut rows: Vec<Listed> = objects
+        .into_iter()
+        .flatten()
+        .map(|object| Listed {
+            created_sequence: object.trace.created_sequence,
+            id: object.id,
+        })
+        .filter(|row| window.sequences.contains(&row.created_sequence))
+        .collect();
+    rows.sort_unstable();
+    if window.descending {
+        rows.reverse();
+    }
+    Box::new(rows.into_iter().map(Ok))
 }
 
 /// Lists in order of creation, as one.

@@ -69,6 +69,16 @@ pub(super) enum PropertyTest {
 }
 
 impl Relation {
+    /// What holds where it does not.
+    pub(super) fn contrary(self) -> Self {
+        match self {
+            Self::Greater => Self::LessOrEqual,
+            Self::GreaterOrEqual => Self::Less,
+            Self::Less => Self::GreaterOrEqual,
+            Self::LessOrEqual => Self::Greater,
+        }
+    }
+
     pub(super) fn holds(self, order: Ordering) -> bool {
         match self {
             Self::Greater => order.is_gt(),
@@ -122,16 +132,15 @@ impl Filter {
         self.root.holds(object, &properties)
     }
 
-    /// Conditions that every match fulfils: those that stand in no `or` and no `not`.
-    pub(super) fn conjuncts(&self) -> Vec<&Condition> {
-        let mut found = Vec::new();
-        self.root.add_conjuncts(&mut found);
-        found
-    }
-
-    /// True where the conjuncts are the whole filter.
-    pub(super) fn is_conjunction(&self) -> bool {
-        self.root.is_conjunction()
+    /// Whether the filter names the object: it matches by a condition on its id, its template or its owner,
+    /// and not by the contrary of one. Public objects of others are found where they are named.
+    pub fn names(&self, object: &Object) -> bool {
+        let properties = Properties {
+            tree: &self.tree,
+            text: &object.properties,
+            picked: OnceCell::new(),
+        };
+        self.root.names(object, &properties, false)
     }
 }
 
@@ -145,19 +154,18 @@ impl Node {
         }
     }
 
-    fn add_conjuncts<'a>(&'a self, found: &mut Vec<&'a Condition>) {
-        match self {
-            Self::And(nodes) => nodes.iter().for_each(|node| node.add_conjuncts(found)),
-            Self::Is(condition) => found.push(condition),
-            Self::Or(_) | Self::Not(_) => {}
-        }
-    }
-
-    fn is_conjunction(&self) -> bool {
-        match self {
-            Self::And(nodes) => nodes.iter().all(Self::is_conjunction),
-            Self::Is(_) => true,
-            Self::Or(_) | Self::Not(_) => false,
+    /// Whether it holds, or its contrary does, by a condition that names the object.
+    fn names(&self, object: &Object, properties: &Properties<'_>, negated: bool) -> bool {
+        let holds = |node: &Self| node.holds(object, properties) != negated;
+        let names = |node: &Self| node.names(object, properties, negated);
+        match (self, negated) {
+            (Self::Not(inner), _) => inner.names(object, properties, !negated),
+            (Self::Is(condition), false) => condition.is_name() && holds(self),
+            (Self::Is(_), true) => false,
+            (Self::And(nodes), false) | (Self::Or(nodes), true) => {
+                nodes.iter().all(holds) && nodes.iter().any(names)
+            }
+            (Self::Or(nodes), false) | (Self::And(nodes), true) => nodes.iter().any(names),
         }
     }
 }
@@ -168,6 +176,13 @@ pub(super) fn nanoseconds(ms: u64) -> u128 {
 }
 
 impl Condition {
+    fn is_name(&self) -> bool {
+        matches!(
+            self,
+            Self::Id(_) | Self::Template(_) | Self::Owner(_) | Self::OwnerAddress(_)
+        )
+    }
+
     fn holds(&self, object: &Object, properties: &Properties<'_>) -> bool {
         let trace = &object.trace;
         match self {

@@ -1,5 +1,5 @@
-//! Where the matches of a filter can be: which lists and indexes hold all of them. Only what every
-//! match fulfils counts here; the filter itself is asked about every object that is read.
+//! Where the matches of one branch of a filter can be: which lists and indexes hold all of them. The
+//! filter itself is asked about every object that is read.
 
 use std::ops::RangeInclusive;
 
@@ -11,6 +11,7 @@ use kedge_protocol::limits::SEARCH_TEMPLATES_MAX;
 use kedge_protocol::resource::Template;
 use kedge_storage::{ObjectIndex, Page, PropertyRange, Snapshot};
 
+use super::branches::Literal;
 use super::filter::{Comparison, Condition, Filter, Relation};
 use super::ranges::Ranges;
 use crate::error::ApiError;
@@ -28,13 +29,15 @@ pub(super) enum Source {
     },
     /// Ranges of values of an indexed place.
     Ranges(Vec<PropertyRange>),
+    /// These objects.
+    Objects(Vec<Id>),
 }
 
 impl Source {
     /// Whether it is a part of the index of this place.
     pub(super) fn is_of(&self, number: u8) -> bool {
         match self {
-            Self::List(_) => false,
+            Self::List(_) | Self::Objects(_) => false,
             Self::Values { path, .. } => *path == number,
             Self::Ranges(ranges) => ranges.iter().all(|range| range.path == number),
         }
@@ -65,6 +68,35 @@ pub(super) struct Cover {
     pub(super) only_if_small: bool,
 }
 
+impl Cover {
+    /// Each entry must be asked: it may be no match.
+    pub(super) fn answer_nothing(&mut self) {
+        for slot in &mut self.slots {
+            slot.list.answers = false;
+            for choice in &mut slot.narrow {
+                choice.answers = false;
+            }
+        }
+    }
+
+    /// The same without slots that others hold already.
+    pub(super) fn without_what_is_in_others(self) -> Self {
+        let mut slots: Vec<Slot> = Vec::with_capacity(self.slots.len());
+        for slot in &self.slots {
+            // A list that is taken whole holds all that is narrowed from it.
+            let whole = |other: &Slot| {
+                other.narrow.is_empty()
+                    && other.list.source == slot.list.source
+                    && !slot.narrow.is_empty()
+            };
+            if !slots.contains(slot) && !self.slots.iter().any(whole) {
+                slots.push(slot.clone());
+            }
+        }
+        Self { slots, ..self }
+    }
+}
+
 /// Where the matches can be.
 #[derive(Debug)]
 pub(super) enum Scope {
@@ -80,10 +112,15 @@ pub(super) struct Plan {
     pub(super) scope: Scope,
     /// Their creation sequences.
     pub(super) created: RangeInclusive<u64>,
-    /// The filter names templates, owners or objects, so that public ones of others count.
-    pub(super) named: bool,
     /// The only template that is named, if the caller sees it.
     pub(super) template: Option<(Template, IndexedPaths)>,
+}
+
+/// What one branch says about that.
+#[derive(Debug)]
+pub(super) struct BranchPlan {
+    pub(super) scope: Scope,
+    pub(super) created: RangeInclusive<u64>,
 }
 
 /// Values of one path that every match has.
@@ -94,11 +131,12 @@ struct Narrowed {
     complete: bool,
 }
 
-pub(super) struct Planner<'a> {
+/// Parts of a filter that hold together.
+pub(super) struct Branch<'a> {
     snapshot: &'a Snapshot,
     filter: &'a Filter,
     caller: &'a Caller,
-    conjuncts: Vec<&'a Condition>,
+    literals: Vec<Literal<'a>>,
     narrowed: Vec<Narrowed>,
 }
 
@@ -113,27 +151,36 @@ fn both(known: Option<Vec<Id>>, more: &[Id]) -> Vec<Id> {
     ids
 }
 
-impl<'a> Planner<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, filter: &'a Filter, caller: &'a Caller) -> Self {
-        let conjuncts = filter.conjuncts();
+impl<'a> Branch<'a> {
+    pub(super) fn new(
+        snapshot: &'a Snapshot,
+        filter: &'a Filter,
+        caller: &'a Caller,
+        literals: Vec<Literal<'a>>,
+    ) -> Self {
         let narrowed = (0..filter.paths.len())
-            .filter_map(|path| narrowed(&conjuncts, path))
+            .filter_map(|path| narrowed(&literals, path))
             .collect();
         Self {
             snapshot,
             filter,
             caller,
-            conjuncts,
+            literals,
             narrowed,
         }
     }
 
-    pub(super) fn plan(&self) -> Result<Plan, ApiError> {
-        let (mut ids, mut templates, mut owners) = (None, None, None);
-        for condition in &self.conjuncts {
+    /// The conditions that every match fulfils.
+    fn conjuncts(&self) -> impl Iterator<Item = &'a Condition> {
+        let literals = self.literals.iter().filter(|literal| !literal.negated);
+        literals.filter_map(Literal::condition)
+    }
+
+    pub(super) fn plan(&self) -> Result<BranchPlan, ApiError> {
+        let (mut ids, mut owners) = (None, None);
+        for condition in self.conjuncts() {
             match condition {
                 Condition::Id(any_of) => ids = Some(both(ids, any_of)),
-                Condition::Template(any_of) => templates = Some(both(templates, any_of)),
                 Condition::Owner(any_of) => owners = Some(both(owners, any_of)),
                 Condition::OwnerAddress(any_of) => {
                     let mut wallets = Vec::new();
@@ -146,21 +193,40 @@ impl<'a> Planner<'a> {
                 _ => {}
             }
         }
-        let template = match templates.as_deref() {
-            Some([only]) => self.template(*only)?,
-            _ => None,
-        };
-        let named = ids.is_some() || templates.is_some() || owners.is_some();
         let scope = match ids {
             Some(ids) => Scope::Ids(ids),
-            None => Scope::Covers(self.covers(templates, owners)?),
+            None => Scope::Covers(self.covers(self.templates(), owners)?),
         };
-        Ok(Plan {
+        Ok(BranchPlan {
             scope,
             created: self.created()?,
-            named,
-            template,
         })
+    }
+
+    /// The templates of which every match is one's.
+    fn templates(&self) -> Option<Vec<Id>> {
+        let mut templates = None;
+        for condition in self.conjuncts() {
+            if let Condition::Template(any_of) = condition {
+                templates = Some(both(templates, any_of));
+            }
+        }
+        templates
+    }
+
+    /// The only template of which every match is, if the caller sees it.
+    pub(super) fn only_template(&self) -> Result<Option<(Template, IndexedPaths)>, ApiError> {
+        match self.templates().as_deref() {
+            Some([only]) => self.template(*only),
+            _ => Ok(None),
+        }
+    }
+
+    /// The values that every match has at a place.
+    pub(super) fn ranges_of(&self, place: Option<usize>) -> Option<&Ranges> {
+        let mut narrowed = self.narrowed.iter();
+        let found = narrowed.find(|narrowed| Some(narrowed.path) == place);
+        found.map(|narrowed| &narrowed.ranges)
     }
 
     /// A template that the caller may see, with its indexed places.
@@ -252,7 +318,7 @@ impl<'a> Planner<'a> {
     fn list(&self, index: ObjectIndex, is_answered: impl Fn(&Condition) -> bool) -> Choice {
         Choice {
             source: Source::List(index),
-            answers: self.answers(is_answered),
+            answers: self.answers(is_answered, None),
         }
     }
 
@@ -274,11 +340,7 @@ impl<'a> Planner<'a> {
             let path = indexed.number(&self.filter.paths[narrowed.path])?;
             Some(Choice {
                 source: source(template.id, path, &narrowed.ranges),
-                answers: self.answers(|condition| {
-                    is_named(condition)
-                        || narrowed.complete
-                            && matches!(condition, Condition::Property(path, _) if *path == narrowed.path)
-                }),
+                answers: self.answers(is_named, narrowed.complete.then_some(narrowed.path)),
             })
         });
         Slot {
@@ -287,23 +349,34 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Whether a source whose entries fulfil these conditions fulfils the whole filter.
-    fn answers(&self, is_answered: impl Fn(&Condition) -> bool) -> bool {
-        self.filter.is_conjunction()
-            && self.conjuncts.iter().all(|condition| {
-                is_answered(condition)
-                    || matches!(condition, Condition::CreatedAt(Comparison::Is(..)))
+    /// Whether a source whose entries fulfil these conditions, and all on this path, fulfils the whole
+    /// branch.
+    fn answers(&self, is_answered: impl Fn(&Condition) -> bool, path: Option<usize>) -> bool {
+        self.literals
+            .iter()
+            .all(|literal| match literal.condition() {
+                None => false,
+                // The window holds for these.
+                Some(Condition::CreatedAt(Comparison::Is(..))) => true,
+                Some(Condition::Property(of, _)) => Some(*of) == path,
+                Some(condition) => !literal.negated && is_answered(condition),
             })
     }
 
     /// The creation sequences that every match has. Time never falls along the log.
     fn created(&self) -> Result<RangeInclusive<u64>, ApiError> {
         let mut created = 1..=u64::MAX;
-        for condition in &self.conjuncts {
-            let Condition::CreatedAt(test) = condition else {
+        for literal in &self.literals {
+            let Some(Condition::CreatedAt(test)) = literal.condition() else {
                 continue;
             };
-            let (from_ms, until_ms) = milliseconds(test);
+            let (from_ms, until_ms) = match (test, literal.negated) {
+                (test, false) => milliseconds(test),
+                (Comparison::Is(relation, ns), true) => {
+                    milliseconds(&Comparison::Is(relation.contrary(), *ns))
+                }
+                (Comparison::AnyOf(_), true) => continue,
+            };
             let first = match from_ms {
                 Some(from_ms) => self.snapshot.first_sequence_at(from_ms)?,
                 None => 1,
@@ -325,17 +398,21 @@ fn indexed_paths(template: &Template) -> IndexedPaths {
     indexed.and_then(Result::ok).unwrap_or_default()
 }
 
-fn narrowed(conjuncts: &[&Condition], path: usize) -> Option<Narrowed> {
+fn narrowed(literals: &[Literal<'_>], path: usize) -> Option<Narrowed> {
     let mut found: Option<Ranges> = None;
     let mut complete = true;
-    for condition in conjuncts {
-        let Condition::Property(place, test) = condition else {
+    for literal in literals {
+        let Some(Condition::Property(place, test)) = literal.condition() else {
             continue;
         };
         if *place != path {
             continue;
         }
-        match Ranges::of(test) {
+        let ranges = match Ranges::of(test) {
+            Some(ranges) if literal.negated => ranges.contrary(),
+            ranges => ranges,
+        };
+        match ranges {
             Some(ranges) => {
                 found = Some(match found {
                     Some(found) => found.and(&ranges),
@@ -365,7 +442,7 @@ fn source(template_id: Id, path: u8, ranges: &Ranges) -> Source {
     Source::Ranges(property_ranges(template_id, path, ranges))
 }
 
-fn property_ranges(template_id: Id, path: u8, ranges: &Ranges) -> Vec<PropertyRange> {
+pub(super) fn property_ranges(template_id: Id, path: u8, ranges: &Ranges) -> Vec<PropertyRange> {
     let ranges = ranges.ranges.iter();
     ranges
         .map(|values| PropertyRange {
@@ -374,25 +451,6 @@ fn property_ranges(template_id: Id, path: u8, ranges: &Ranges) -> Vec<PropertyRa
             values: values.clone(),
         })
         .collect()
-}
-
-impl Planner<'_> {
-    /// The entries of an indexed place that a search ordered by it goes along.
-    pub(super) fn order(
-        &self,
-        template_id: Id,
-        path: u8,
-        place: Option<usize>,
-    ) -> Vec<PropertyRange> {
-        let narrowed = self
-            .narrowed
-            .iter()
-            .find(|narrowed| Some(narrowed.path) == place);
-        match narrowed {
-            Some(narrowed) => property_ranges(template_id, path, &narrowed.ranges),
-            None => property_ranges(template_id, path, &Ranges::all()),
-        }
-    }
 }
 
 /// The milliseconds in which a condition on a time holds: from one, and until before the other.

@@ -99,6 +99,53 @@ impl Ranges {
         Self::one(range, exact)
     }
 
+    /// Where the contrary is true; `None` where a value in the ranges may fulfil the condition or not.
+    pub(super) fn contrary(&self) -> Option<Self> {
+        if !self.exact {
+            return None;
+        }
+        let mut gaps = Vec::with_capacity(self.ranges.len() + 1);
+        let mut from = Vec::new();
+        for range in &self.ranges {
+            if from < range.start {
+                gaps.push(from.clone()..range.start.clone());
+            }
+            from.clone_from(&range.end);
+        }
+        let end = vec![u8::MAX];
+        if from < end {
+            gaps.push(from..end);
+        }
+        Some(Self {
+            ranges: gaps,
+            points: false,
+            exact: true,
+        })
+    }
+
+    /// Where any of these can be true.
+    pub(super) fn any_of(all: &[&Self]) -> Self {
+        let each = all.iter().flat_map(|ranges| ranges.ranges.iter().cloned());
+        let mut sorted: Vec<Range<Vec<u8>>> = each.collect();
+        sorted.sort_unstable_by(|one, two| one.start.cmp(&two.start));
+        let mut ranges: Vec<Range<Vec<u8>>> = Vec::with_capacity(sorted.len());
+        for range in sorted {
+            match ranges.last_mut() {
+                Some(last) if range.start <= last.end => {
+                    if range.end > last.end {
+                        last.end = range.end;
+                    }
+                }
+                _ => ranges.push(range),
+            }
+        }
+        Self {
+            ranges,
+            points: false,
+            exact: all.iter().all(|ranges| ranges.exact),
+        }
+    }
+
     /// Where both can be true.
     pub(super) fn and(&self, other: &Self) -> Self {
         let mut ranges = Vec::new();
@@ -209,6 +256,42 @@ mod tests {
         }
         assert!(holds(&ranges("exists", "false"), None));
         assert!(values.iter().all(|json| holds(&Ranges::all(), Some(json))));
+    }
+
+    #[test]
+    fn the_contrary_is_everything_else() {
+        let values = [
+            None,
+            Some("null"),
+            Some("1"),
+            Some("2"),
+            Some("\"a\""),
+            Some("[1]"),
+        ];
+        for (op, value) in [
+            ("eq", "1"),
+            ("in", "[1,2,null]"),
+            ("in", "[]"),
+            ("gt", "1"),
+            ("lte", "1"),
+            ("prefix", "\"a\""),
+            ("exists", "true"),
+            ("exists", "false"),
+        ] {
+            let ranges = ranges(op, value);
+            let contrary = ranges.contrary().unwrap();
+            for json in values {
+                assert_ne!(
+                    holds(&ranges, json),
+                    holds(&contrary, json),
+                    "{op} {value} {json:?}"
+                );
+            }
+            let all = Ranges::any_of(&[&ranges, &contrary]);
+            assert_eq!(all.ranges, Ranges::all().ranges, "{op} {value}");
+        }
+        let long = format!("\"{}\"", "x".repeat(INDEXED_TEXT_BYTES_MAX + 1));
+        assert_eq!(ranges("eq", &long).contrary(), None);
     }
 
     #[test]

@@ -13,8 +13,9 @@ use kedge_storage::{Listed, ObjectIndex, PropertyRange, Snapshot, Window};
 use super::budget::Budget;
 use super::candidates::Candidates;
 use super::filter::Filter;
-use super::plan::{Cover, Plan, Planner, Scope, Source};
+use super::plan::{Cover, Plan, Scope, Source};
 use super::sort::{Sort, SortBy};
+use super::union::Planner;
 use crate::error::{ApiError, Code};
 use crate::listing::PAGE_BYTES_MAX;
 
@@ -61,7 +62,7 @@ pub fn search(
 ) -> Result<Found, ApiError> {
     let planner = Planner::new(snapshot, filter, caller);
     let plan = planner.plan()?;
-    let mut run = Run::new(snapshot, caller, filter, plan.named);
+    let mut run = Run::new(snapshot, caller, filter);
     let page = match &wanted.sort.by {
         SortBy::Created => run.by_creation(&plan, wanted)?,
         SortBy::Updated => run.sorted(&plan, wanted, &|object| place(object.trace.sequence))?,
@@ -77,7 +78,7 @@ pub fn search(
 /// Counts the matches that the caller sees.
 pub fn count(snapshot: &Snapshot, caller: &Caller, filter: &Filter) -> Result<Counted, ApiError> {
     let plan = Planner::new(snapshot, filter, caller).plan()?;
-    let mut run = Run::new(snapshot, caller, filter, plan.named);
+    let mut run = Run::new(snapshot, caller, filter);
     let count = run.count(&plan)?;
     let rows = run.budget.rows();
     Ok(Counted { count, rows })
@@ -115,18 +116,16 @@ struct Run<'a> {
     snapshot: &'a Snapshot,
     caller: &'a Caller,
     filter: &'a Filter,
-    named: bool,
     templates: HashMap<Id, Option<Template>>,
     budget: Budget,
 }
 
 impl<'a> Run<'a> {
-    fn new(snapshot: &'a Snapshot, caller: &'a Caller, filter: &'a Filter, named: bool) -> Self {
+    fn new(snapshot: &'a Snapshot, caller: &'a Caller, filter: &'a Filter) -> Self {
         Self {
             snapshot,
             caller,
             filter,
-            named,
             templates: HashMap::new(),
             budget: Budget::default(),
         }
@@ -136,7 +135,7 @@ impl<'a> Run<'a> {
     fn sees(&mut self, object: &Object) -> Result<bool, ApiError> {
         let is_own = object.organization_id == self.caller.organization_id
             || object.owner_id == self.caller.wallet_id;
-        if is_own || !self.named {
+        if is_own || !self.filter.names(object) {
             return Ok(is_own);
         }
         let id = object.template_id;

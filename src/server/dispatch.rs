@@ -28,6 +28,7 @@ use crate::auth::api_key::API_KEY;
 use crate::body::{Arriving, Text};
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
+use crate::conditional;
 use crate::config::{Config, secrets};
 use crate::cors::Readers;
 use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE};
@@ -253,6 +254,7 @@ impl Dispatch {
             app.answers.check(&asked.tally.holder())?;
         }
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+        conditional::refuse_unless(endpoint, &parts.headers)?;
         if let Some(session) = &session {
             session.check(endpoint.right())?;
         }

@@ -18,7 +18,7 @@ use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 
-use crate::error::{ApiError, Code};
+use crate::error::{ApiError, Code, Detail};
 
 use signers::Signers;
 
@@ -150,12 +150,16 @@ impl Verifier {
             chain_id,
             verifying_contract,
         } = self.domain;
-        Err(invalid(format!(
+        let message = format!(
             "the signature recovers to {found}, not to x-signature-address {}: it is of other \
              bytes than this request's, or of another domain than chainId {chain_id}, \
              verifyingContract {verifying_contract}",
             headers.signer
-        )))
+        );
+        Err(ApiError {
+            detail: Detail::Recovered(found),
+            ..invalid(message)
+        })
     }
 }
 

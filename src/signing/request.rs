@@ -1,7 +1,6 @@
 //! What a request of each kind of endpoint signs.
 
 use kedge_actors::api::Asker;
-use kedge_protocol::Address;
 use kedge_protocol::action::Kind;
 use serde::Deserialize;
 
@@ -86,14 +85,13 @@ pub fn read(
             let (text, action) = resource(kind, *target, circumstances, String::new())?;
             (text, vec![action])
         }
-        Signs::PathAddress(kind) => {
+        Signs::PathMember(kind, target, member) => {
             let path = circumstances.path_id;
-            if path.parse::<Address>().is_err() {
-                return Err(ApiError::not_found("key", path));
+            if !member.fits(path) {
+                return Err(ApiError::not_found(member.resource(), path));
             }
-            // What parsed is `0x` and digits, so that it stands in JSON as it is.
-            let text = format!(r#"{{"address":"{path}"}}"#);
-            let (text, action) = resource(kind, Target::Wallet, circumstances, text)?;
+            let text = format!(r#"{{"{}":"{path}"}}"#, member.name());
+            let (text, action) = resource(kind, *target, circumstances, text)?;
             (text, vec![action])
         }
         Signs::File => {

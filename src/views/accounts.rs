@@ -78,6 +78,8 @@ pub struct InvitationView {
     pub id: IdText,
     /// The organization.
     pub organization_id: IdText,
+    /// The wallet that invites: the invitation is good while it may.
+    pub invited_by: IdText,
     /// What the wallet that joins may do.
     pub role: Role,
     /// The only e-mail address that may use it; `null` for any.
@@ -86,6 +88,8 @@ pub struct InvitationView {
     pub expires_at: Time,
     /// The wallet that used it.
     pub used_by: Option<IdText>,
+    /// It was taken back.
+    pub revoked: bool,
     /// When it was made.
     pub created_at: Time,
 }
@@ -95,10 +99,12 @@ impl From<Invitation> for InvitationView {
         Self {
             id: IdText(invitation.id),
             organization_id: IdText(invitation.organization_id),
+            invited_by: IdText(invitation.invited_by),
             role: invitation.role,
             expires_at: Time(invitation.expires_at_ms()),
             email: invitation.email,
             used_by: invitation.used_by.map(IdText),
+            revoked: invitation.revoked,
             created_at: Time(invitation.created_at_ms),
         }
     }

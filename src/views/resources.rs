@@ -167,7 +167,7 @@ pub struct TemplateView {
     /// JSON Schema that its objects' properties fulfil.
     pub schema: Option<RawObject<'static>>,
     /// How many objects may ever be minted.
-    pub max_supply: Option<u64>,
+    pub max_supply: Option<Decimal>,
     /// How many were minted.
     pub minted_count: u64,
     /// Who may do what, where the default does not fit.
@@ -203,7 +203,7 @@ impl TemplateView {
             description: template.description,
             properties: template.properties.into(),
             schema: template.schema.map(Into::into),
-            max_supply: template.max_supply,
+            max_supply: template.max_supply.map(Decimal),
             minted_count,
             actions: rules.collect(),
             public_access: template.public_access,

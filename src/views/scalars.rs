@@ -143,6 +143,24 @@ text_schema!(
     "pattern": NAME_PATTERN
 );
 
+/// A whole number in a request that can pass 2^53, from 1 on: a number, or its decimal text.
+pub struct WholeInput;
+
+impl JsonSchema for WholeInput {
+    fn schema_name() -> Cow<'static, str> {
+        "WholeInput".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "type": "integer", "minimum": 1, "maximum": u64::MAX },
+                { "type": "string", "pattern": "^[1-9][0-9]{0,18}$" },
+            ],
+        })
+    }
+}
+
 /// No control characters, and one character that is no white space.
 const NAME_PATTERN: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*\
     [^\\s\\u0000-\\u001f\\u007f-\\u009f]\

@@ -365,6 +365,21 @@ fn details(generator: &mut SchemaGenerator) -> Value {
         },
         "resource": { "type": "string", "description": "The kind of what was not found." },
         "id": { "type": "string", "description": "The identifier that was not found." },
+        "reason": {
+            "type": "string",
+            "enum": ["done", "refused"],
+            "description": "With NONCE_REUSED: `done` where something of the request that spent the nonce was \
+                done, `refused` where nothing was and a new request is needed. Absent while nobody can tell.",
+        },
+        "sequence": {
+            "type": "integer",
+            "description": "With NONCE_REUSED and `done`: the first sequence of the request that spent the nonce, \
+                told to the signer's own organization.",
+        },
+        "recovered": {
+            "type": "string",
+            "description": "With SIGNATURE_INVALID: the address whose key made the signature.",
+        },
         "policy": { "type": "string", "description": "The limit that is used up, with RATE_LIMITED." },
         "index": {
             "type": "integer",

@@ -1,5 +1,6 @@
 //! Commit groups: everything that becomes durable, and visible, at once.
 
+mod counts;
 mod objects;
 mod writes;
 
@@ -246,7 +247,8 @@ impl Group {
     }
 
     /// A wallet's state, its e-mail address and its signing addresses. An address once written
-    /// stays the wallet's for ever; `previous_email` is what it gives up, where it changed.
+    /// stays the wallet's for ever; `previous_email` is what it gives up, where it changed. A removed
+    /// wallet gives its e-mail address up too.
     pub fn put_wallet(&mut self, wallet: &Wallet, previous_email: Option<&str>) {
         if let Some(previous) = previous_email.filter(|email| *email != wallet.email) {
             let email = tables::kind_key(lookup::WALLET_EMAIL, previous.as_bytes());
@@ -256,7 +258,11 @@ impl Group {
             encode_into(out, &WalletRow::from(wallet));
         });
         let email = tables::kind_key(lookup::WALLET_EMAIL, wallet.email.as_bytes());
-        self.put(Table::Lookup, &email, &wallet.id.bytes);
+        if wallet.is_removed() {
+            self.delete(Table::Lookup, &email);
+        } else {
+            self.put(Table::Lookup, &email, &wallet.id.bytes);
+        }
         for address in wallet.keys.iter().chain([&wallet.address]) {
             let key = tables::kind_key(lookup::WALLET_ADDRESS, &address.0);
             self.put(Table::Lookup, &key, &wallet.id.bytes);
@@ -366,11 +372,6 @@ impl Group {
         self.put(Table::Lookup, &list_key(kind, of, created), &id.bytes);
     }
 
-    /// How many objects of a template were minted.
-    pub fn put_minted(&mut self, template: Id, count: u64) {
-        self.put(Table::Counters, &template.bytes, &count.to_be_bytes());
-    }
-
     /// That an action was done to an object of `issuer` by another organization's wallet.
     pub fn put_foreign_action(&mut self, issuer: Id, sequence: u64) {
         let mut key = [0; 24];
@@ -396,11 +397,6 @@ impl Group {
     /// Forgets an event besides the log.
     pub fn delete_event(&mut self, organization: Option<Id>, position: Position) {
         self.delete(Table::Events, &event_key(organization, position));
-    }
-
-    /// The nonces that a signer has spent.
-    pub fn put_nonces(&mut self, signer: Address, nonces: &NonceWindow) {
-        self.put(Table::Nonces, &signer.0, &nonces.to_bytes());
     }
 
     /// Where the log ends with this group.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod accounts;
+mod answers;
 mod bad_input;
 mod caller;
 mod claims;
@@ -26,6 +27,7 @@ mod members;
 mod objects;
 mod overload;
 mod preview;
+mod privileges;
 #[path = "../support/program.rs"]
 mod program;
 mod public_log;

@@ -14,19 +14,19 @@ use crate::harness::{Answer, Caller, PASSWORD, Server};
 
 const NEW_PASSWORD: &str = "seven slow green turtles";
 
-async fn login(server: &Server, email: &str, password: &str) -> Answer {
+pub(crate) async fn login(server: &Server, email: &str, password: &str) -> Answer {
     let body = json!({ "email": email, "password": password }).to_string();
     server.call("POST", "/wallets/login", &[], &body).await
 }
 
-async fn refresh(server: &Server, token: &Value) -> Answer {
+pub(crate) async fn refresh(server: &Server, token: &Value) -> Answer {
     let body = json!({ "refresh_token": token }).to_string();
     server
         .call("POST", "/wallets/token/refresh", &[], &body)
         .await
 }
 
-async fn change_wallet(server: &Server, caller: &Caller, body: &str) -> Answer {
+pub(crate) async fn change_wallet(server: &Server, caller: &Caller, body: &str) -> Answer {
     let kind = ("wallet.update", caller.wallet_id.as_str());
     caller
         .change(server, ("PATCH", "/wallets/me"), kind, body)
@@ -34,7 +34,7 @@ async fn change_wallet(server: &Server, caller: &Caller, body: &str) -> Answer {
 }
 
 /// Sends a body with a password: its digest is signed.
-async fn change_password(server: &Server, caller: &Caller, body: &Value) -> Answer {
+pub(crate) async fn change_password(server: &Server, caller: &Caller, body: &Value) -> Answer {
     let body = body.to_string();
     let payload = digest_text(&sha256(body.as_bytes()));
     let signed = ("wallet.update", caller.wallet_id.as_str(), payload.as_str());
@@ -59,12 +59,17 @@ async fn remove_key(server: &Server, caller: &Caller, path: &str, signed: &str) 
         .await
 }
 
-async fn organization_of(server: &Server, caller: &Caller) -> String {
+pub(crate) async fn organization_of(server: &Server, caller: &Caller) -> String {
     let me = server.get("/wallets/me", Some(&caller.token)).await;
     me.body["organization_id"].as_str().unwrap().to_owned()
 }
 
-async fn invite(server: &Server, caller: &Caller, organization: &str, body: &Value) -> Answer {
+pub(crate) async fn invite(
+    server: &Server,
+    caller: &Caller,
+    organization: &str,
+    body: &Value,
+) -> Answer {
     let request = ("POST", "/organizations/me/invitations");
     let kind = ("org.invite", organization);
     caller
@@ -72,7 +77,12 @@ async fn invite(server: &Server, caller: &Caller, organization: &str, body: &Val
         .await
 }
 
-async fn set_role(server: &Server, caller: &Caller, path_id: &str, body: &Value) -> Answer {
+pub(crate) async fn set_role(
+    server: &Server,
+    caller: &Caller,
+    path_id: &str,
+    body: &Value,
+) -> Answer {
     let organization = organization_of(server, caller).await;
     let path = format!("/organizations/me/members/{path_id}");
     let kind = ("org.role", organization.as_str());
@@ -82,7 +92,12 @@ async fn set_role(server: &Server, caller: &Caller, path_id: &str, body: &Value)
 }
 
 /// Registers by an invitation.
-async fn join(server: &Server, email: &str, invitation: &Value, more: &Value) -> (Caller, Answer) {
+pub(crate) async fn join(
+    server: &Server,
+    email: &str,
+    invitation: &Value,
+    more: &Value,
+) -> (Caller, Answer) {
     let mut caller = Caller::nobody();
     let mut body = caller.registration(email);
     body["invitation"] = invitation.clone();

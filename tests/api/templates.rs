@@ -293,3 +293,69 @@ async fn a_supply_is_exact_for_many_clients_and_refusals() {
     let list = server.get(&path, Some(&ann.token)).await.expect(200);
     assert_eq!(list.body["items"].as_array().unwrap().len(), SUPPLY);
 }
+
+#[tokio::test]
+async fn a_template_is_edited_again_when_its_objects_are_burned() {
+    let mut server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let schema = json!({ "properties": { "n": { "type": "integer", "x-index": true } } });
+    let body =
+        json!({ "name": "ticket", "properties": { "n": 1 }, "schema": schema, "max_supply": 3 });
+    let id = text(&ann.template(&server, &body).await.expect(201).body["id"]);
+    let (one, two) = (
+        ann.new_object(&server, &id).await,
+        ann.new_object(&server, &id).await,
+    );
+    let edit = json!({ "properties": { "n": 2 }, "description": "second edition" });
+    let refused = ann.patch_template(&server, &id, &edit).await;
+    refused.refused(422, "STATE_VIOLATION");
+    ann.action(&server, ("burn", &one, "{}")).await.expect(201);
+    let refused = ann.patch_template(&server, &id, &edit).await;
+    refused.refused(422, "STATE_VIOLATION");
+    ann.action(&server, ("update", &two, r#"{"m":1}"#))
+        .await
+        .expect(201);
+    let burned = ann.action(&server, ("burn", &two, "{}")).await.expect(201);
+    let changed = ann.patch_template(&server, &id, &edit).await.expect(200);
+    assert_eq!(changed.body["properties"], json!({ "n": 2 }));
+    assert_eq!(changed.body["minted_count"], 2);
+
+    // What is indexed stays: the burned ones are in the index.
+    let moved = json!({ "schema": { "properties": { "m": { "x-index": true } } } });
+    let refused = ann.patch_template(&server, &id, &moved).await;
+    refused.refused(422, "STATE_VIOLATION");
+    let found = json!({ "filter": { "and": [
+        { "field": "template_id", "op": "eq", "value": id },
+        { "field": "properties.n", "op": "eq", "value": 1 },
+    ] } });
+    let found = server
+        .call(
+            "POST",
+            "/objects/search",
+            &[ann.bearer()],
+            &found.to_string(),
+        )
+        .await
+        .expect(200);
+    assert_eq!(found.body["items"].as_array().unwrap().len(), 2);
+
+    // The supply counts those that were burned; what is minted now begins with the new properties.
+    let three = ann
+        .mint(&server, &json!({ "template_id": id }))
+        .await
+        .expect(201);
+    assert_eq!(three.body["properties"], json!({ "n": 2 }));
+    let none = ann.mint(&server, &json!({ "template_id": id })).await;
+    none.refused(422, "STATE_VIOLATION");
+    let refused = ann.patch_template(&server, &id, &edit).await;
+    refused.refused(422, "STATE_VIOLATION");
+
+    // A burned object's past is what it was.
+    let before = burned.body["sequence"].as_u64().unwrap() - 1;
+    let path = format!("/objects/{two}?at_sequence={before}");
+    let past = server.get(&path, Some(&ann.token)).await.expect(200);
+    assert_eq!(past.body["properties"], json!({ "n": 1, "m": 1 }));
+    assert_eq!(server.terminate(), Some(0));
+    let verified = server.verify_data();
+    assert!(verified.status.success(), "{verified:?}");
+}

@@ -19,7 +19,7 @@ from kedge_client import TYPES, salts  # noqa: E402
 # What each operation's `x-signature` can say of its payload, besides what the bus does.
 DIGEST, BODY, FILE_DIGEST = "digest of the body", "the body", "digest of the file"
 DIGEST_OF_SECRETS = "the body, or its digest if it holds a password"
-ADDRESS_OF_PATH = '{"address":"<id of the path>"}'
+PATH_PAYLOADS = tuple(f'{{"{name}":"<id of the path>"}}' for name in ("address", "wallet_id", "invitation_id"))
 # Members for whose sake the digest of a change of a wallet is signed.
 SECRETS = ("password", "current_password", "blind")
 
@@ -134,7 +134,7 @@ def signed_actions(rule: dict, body: bytes, of: Circumstances) -> tuple[list[tup
     plain = {
         DIGEST: digest_text(body),
         BODY: text,
-        ADDRESS_OF_PATH: ADDRESS_OF_PATH.replace("<id of the path>", of.path_id),
+        **{payload: payload.replace("<id of the path>", of.path_id) for payload in PATH_PAYLOADS},
         "": "",
     }
     if payload in plain:

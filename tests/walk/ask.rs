@@ -185,6 +185,9 @@ pub(crate) async fn send(
     } else {
         server.fetch(request.body(body).unwrap()).await
     };
+    if method != "HEAD" {
+        crate::coverage::saw(server, method, &ask.path, parts.status.as_u16(), &bytes).await;
+    }
     Got {
         status: parts.status.as_u16(),
         headers: parts.headers,

@@ -147,4 +147,5 @@ async fn step(world: Arc<World>, row: Arc<Row>) {
 async fn every_endpoint_without_authority() {
     let world = World::new(&[]).await;
     walk(&world, |row| row.auth != Auth::Public, step).await;
+    crate::coverage::finished("every_endpoint_without_authority");
 }

@@ -80,4 +80,5 @@ async fn every_refusal_of_an_endpoints_own() {
     let world = World::new(&[]).await;
     let wanted = |row: &Row| !row.cases.is_empty() || row.takes != Takes::Nothing;
     walk(&world, wanted, step).await;
+    crate::coverage::finished("every_refusal_of_an_endpoints_own");
 }

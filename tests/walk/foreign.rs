@@ -171,6 +171,7 @@ async fn the_others_ids_are_answered_as_ids_of_nothing() {
     queries(&world).await;
     cursors(&world).await;
     registering(&world).await;
+    crate::coverage::finished("the_others_ids_are_answered_as_ids_of_nothing");
 }
 
 /// Filters that name the other's things.

@@ -68,6 +68,7 @@ async fn every_endpoint_when_a_limit_is_used_up() {
             assert_ne!(nobody.json()["body"]["policy"], "tier-minute");
         }
     }
+    crate::coverage::finished("every_endpoint_when_a_limit_is_used_up");
 }
 
 const BODY_BYTES_MAX: usize = 65_536;
@@ -103,4 +104,5 @@ async fn every_body_that_is_too_large() {
     let file = format!("file_bytes_max={BODY_BYTES_MAX}");
     let world = World::new(&[&body, &file]).await;
     walk(&world, |row| row.takes != Takes::Nothing, too_large).await;
+    crate::coverage::finished("every_body_that_is_too_large");
 }

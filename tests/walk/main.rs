@@ -22,6 +22,7 @@ mod ask;
 mod authority;
 mod bodies;
 mod check;
+mod coverage;
 mod foreign;
 mod happy;
 mod limited;

@@ -86,6 +86,7 @@ async fn a_lost_race_is_told() {
         numbers,
     )
     .await;
+    crate::coverage::finished("a_lost_race_is_told");
 }
 
 #[tokio::test]
@@ -132,6 +133,7 @@ async fn a_new_password_ends_every_login_before_it() {
     let three = text(&login(new).await.json(), "refresh_token");
     let three = text(&refresh(&three).await.json(), "refresh_token");
     assert_eq!(refresh(&three).await.status, 200);
+    crate::coverage::finished("a_new_password_ends_every_login_before_it");
 }
 
 /// Many at once make the last webhook that there is room for: one of them does.

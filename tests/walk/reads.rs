@@ -37,6 +37,28 @@ async fn methods(world: &World, row: &Row) {
     }
 }
 
+/// Where `If-Match` has a meaning; anywhere else it is refused.
+const CONDITIONAL: [(&str, &str); 7] = [
+    ("PATCH", "/wallets/me"),
+    ("PATCH", "/organizations/me/members/{id}"),
+    ("PATCH", "/templates/{id}"),
+    ("PATCH", "/objects/{id}"),
+    ("POST", "/objects/{id}/transfer"),
+    ("PATCH", "/webhooks/{id}"),
+    ("DELETE", "/webhooks/{id}"),
+];
+
+async fn if_match(world: &World, row: &Row) {
+    if CONDITIONAL.contains(&(row.method, row.path)) {
+        return;
+    }
+    let ask = Ask::get(row.nowhere()).with("if-match", "\"1.0000000000000000\"");
+    let got = world.raw(row.method, &ask, &[world.ann.bearer()]).await;
+    refused(&got, "VALIDATION_ERROR");
+    let message = got.json()["body"]["message"].to_string();
+    assert!(message.contains("If-Match"), "{message}");
+}
+
 async fn nobody_there(world: &World, row: &Row) {
     let named: Value = Value::String(row.nowhere());
     let got = world
@@ -191,6 +213,7 @@ fn deprecated(got: &Got, ask: &Ask) {
 async fn step(world: Arc<World>, row: Arc<Row>) {
     let (world, row) = (&*world, &*row);
     methods(world, row).await;
+    if_match(world, row).await;
     if !row.is_read() {
         if row.signs == Signs::Nothing && row.auth != Auth::Public && row.has_id() {
             let got = world
@@ -244,6 +267,7 @@ async fn every_read_and_every_path() {
         .await;
     let given = parts.headers["x-request-id"].to_str().unwrap();
     assert!(!given.is_empty() && !given.contains(' '), "{given}");
+    crate::coverage::finished("every_read_and_every_path");
 }
 
 /// Half of a file, more than all of it, and nothing of it.
@@ -279,4 +303,5 @@ async fn a_part_of_a_file_that_is_not_there() {
         assert_eq!(got.header("content-range"), "bytes */9");
         assert_eq!(got.json()["code"], "VALIDATION_ERROR");
     }
+    crate::coverage::finished("a_part_of_a_file_that_is_not_there");
 }

@@ -103,6 +103,7 @@ impl Row {
     pub(crate) fn prefix(&self) -> &'static str {
         let known = [
             ("/organizations/me/members", "wal"),
+            ("/organizations/me/invitations", "act"),
             ("/api-keys", "key"),
             ("/objects", "obj"),
             ("/templates", "tpl"),

@@ -163,7 +163,21 @@ fn good_again(first: &Got, second: &Got) {
     );
 }
 
+/// What sends or records something and is not signed: an `Idempotency-Key` works there too.
+const KEPT: [&str; 3] = [
+    "/disputes",
+    "/webhooks/{id}/test",
+    "/webhooks/{id}/deliveries/{delivery_id}/redeliver",
+];
+
+fn is_kept(row: &Row) -> bool {
+    row.method == "POST" && KEPT.contains(&row.path)
+}
+
 async fn step(world: Arc<World>, row: Arc<Row>) {
+    if is_kept(&row) {
+        return again(&world, &row).await;
+    }
     let ask = (row.ask)(&world).await;
     bad_headers(&world, &row, &ask).await;
     bad_terms(&world, &row, &ask).await;
@@ -173,5 +187,7 @@ async fn step(world: Arc<World>, row: Arc<Row>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_change_signed_wrongly_and_sent_again() {
     let world = World::new(&[]).await;
-    walk(&world, |row| row.signs != Signs::Nothing, step).await;
+    let wanted = |row: &Row| row.signs != Signs::Nothing || is_kept(row);
+    walk(&world, wanted, step).await;
+    crate::coverage::finished("every_change_signed_wrongly_and_sent_again");
 }

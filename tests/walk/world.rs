@@ -253,6 +253,26 @@ impl World {
         text(&made.expect(201).body, "id")
     }
 
+    /// A new member's wallet.
+    pub(crate) async fn new_member(&self) -> String {
+        let email = format!("member{}@example.com", self.fresh());
+        join(&self.server, &self.ann, &email).await.wallet_id
+    }
+
+    /// The id of a new invitation.
+    pub(crate) async fn new_invitation(&self) -> String {
+        let request = ("POST", "/organizations/me/invitations");
+        let kind = ("org.invite", self.ann.organization_id.as_str());
+        let made = self.ann.change(&self.server, request, kind, "{}").await;
+        text(&made.expect(201).body, "id")
+    }
+
+    /// The id of an invitation that somebody joined by.
+    pub(crate) async fn used_invitation(&self) -> String {
+        let path = "/organizations/me/invitations";
+        text(&first_of(&self.server, &self.ann, path).await, "id")
+    }
+
     /// A new API key, with its id.
     pub(crate) async fn new_key(&self) -> (String, String) {
         let body = key_body(|_, _| true);

@@ -12,7 +12,7 @@ use kedge_storage::{DeliveryRow, DeliveryStatus, ReadError, Rest, SideWrite};
 
 use super::desk::{Desk, PIECE_BYTES, Waiting};
 use super::worker::Trouble;
-use super::{Parcel, RedeliverError, Verdict};
+use super::{AlsoWritten, Parcel, RedeliverError, Verdict};
 use crate::engine::Engine;
 use crate::events::{self, Filter, Span};
 use crate::metric_definitions as metric;
@@ -207,6 +207,7 @@ impl Desk {
     pub(super) async fn redeliver(
         &mut self,
         delivery: Id,
+        also: Option<AlsoWritten>,
     ) -> Result<Result<DeliveryRow, RedeliverError>, Trouble> {
         let published = self.engine.published();
         let Some(stored) = published.snapshot.delivery(self.id, delivery)? else {
@@ -218,7 +219,12 @@ impl Desk {
             .get(&number)
             .filter(|waiting| waiting.under_way)
         {
-            return Ok(Ok(waiting.row.clone()));
+            let row = waiting.row.clone();
+            if let Some(also) = also {
+                let (write, _held) = also(&row);
+                self.engine.side_writes(write.into_iter().collect()).await?;
+            }
+            return Ok(Ok(row));
         }
         let mut row = if let Some(waiting) = self.waiting.remove(&number) {
             waiting.row
@@ -234,8 +240,10 @@ impl Desk {
         row.tries = 0;
         row.next_attempt_at_ms = Some(self.engine.now_ms());
         self.wait(row.clone(), None);
-        let write = SideWrite::Delivery(row.clone());
-        self.engine.side_write(write).await?;
+        let (more, _held) = also.map(|also| also(&row)).unzip();
+        let delivery = SideWrite::Delivery(row.clone());
+        let writes = more.flatten().into_iter().chain([delivery]).collect();
+        self.engine.side_writes(writes).await?;
         Ok(Ok(row))
     }
 }

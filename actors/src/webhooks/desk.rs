@@ -219,8 +219,12 @@ impl Desk {
                 order = orders.recv() => match order {
                     None => return Ok(Next::End),
                     Some(Order::Changed) => return Ok(Next::Look),
-                    Some(Order::Redeliver { delivery, reply }) => {
-                        let result = self.redeliver(delivery).await?;
+                    Some(Order::Redeliver {
+                        delivery,
+                        also,
+                        reply,
+                    }) => {
+                        let result = self.redeliver(delivery, also).await?;
                         let _ = reply.send(result);
                     }
                 },

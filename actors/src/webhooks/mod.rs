@@ -22,7 +22,7 @@ use std::time::Duration;
 use kedge_machine::event::Event;
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
-use kedge_storage::{DeliveryRow, ReadError};
+use kedge_storage::{DeliveryRow, ReadError, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -104,6 +104,10 @@ pub enum RedeliverError {
     Unavailable,
 }
 
+/// What is written in the same commit as a delivery that is made again, and what is held until then.
+pub type AlsoWritten =
+    Box<dyn FnOnce(&DeliveryRow) -> (Option<SideWrite>, Box<dyn Send + Sync>) + Send + Sync>;
+
 /// What the actor is told.
 pub(crate) enum WebhooksMessage {
     /// A webhook was made, changed or ended.
@@ -112,6 +116,7 @@ pub(crate) enum WebhooksMessage {
     Redeliver {
         webhook: Id,
         delivery: Id,
+        also: Option<AlsoWritten>,
         reply: RpcReplyPort<Result<DeliveryRow, RedeliverError>>,
     },
 }
@@ -198,10 +203,15 @@ impl Actor for Webhooks {
             WebhooksMessage::Redeliver {
                 webhook,
                 delivery,
+                also,
                 reply,
             } => {
                 // Dropping the reply tells the caller that it was not taken.
-                let order = Order::Redeliver { delivery, reply };
+                let order = Order::Redeliver {
+                    delivery,
+                    also,
+                    reply,
+                };
                 let _taken = state.worker(webhook).try_send(order);
             }
         }
@@ -260,17 +270,19 @@ impl Engine {
         }
     }
 
-    /// Makes a delivery again, at once.
+    /// Makes a delivery again, at once; `also` is written with it.
     pub async fn redeliver(
         &self,
         webhook: Id,
         delivery: Id,
+        also: Option<AlsoWritten>,
     ) -> Result<DeliveryRow, RedeliverError> {
         let actor = self.inner.webhooks.get();
         let actor = actor.ok_or(RedeliverError::Unavailable)?;
         let ask = |reply| WebhooksMessage::Redeliver {
             webhook,
             delivery,
+            also,
             reply,
         };
         match actor.call(ask, Some(REDELIVER_MAX)).await {

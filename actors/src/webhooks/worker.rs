@@ -9,7 +9,7 @@ use ractor::RpcReplyPort;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::desk::Desk;
-use super::{RedeliverError, WebhookOptions};
+use super::{AlsoWritten, RedeliverError, WebhookOptions};
 use crate::api::SubmitError;
 use crate::engine::Engine;
 
@@ -25,6 +25,7 @@ pub(super) enum Order {
     /// Make a delivery again.
     Redeliver {
         delivery: Id,
+        also: Option<AlsoWritten>,
         reply: RpcReplyPort<Result<DeliveryRow, RedeliverError>>,
     },
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_actors::api::Past;
 use kedge_actors::{Asker, SubmitError, system_clock};
 use kedge_machine::Refusal;
 use kedge_protocol::Id;
@@ -297,7 +298,8 @@ async fn a_signed_request_counts_once() {
         again,
         SubmitError::Nonce {
             error: used,
-            highest: 7
+            highest: 7,
+            past: Some(Past::Done { sequence: Some(3) }),
         }
     );
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 
 use super::Properties;
 use super::bus::BusKind;
-use crate::views::scalars::NameInput;
+use crate::views::scalars::{NameInput, WholeInput};
 
 /// A template with its properties and rules.
 #[derive(JsonSchema)]
@@ -23,9 +23,9 @@ pub(in crate::endpoint) struct TemplateBody {
     /// JSON Schema 2020-12 that its objects' properties fulfil: at most 64 KiB, `$ref` within itself
     /// and not in circles, patterns without look-around. `format` says something, but checks nothing.
     schema: Option<Properties>,
-    /// How many objects may ever be minted; no bound if absent.
-    #[schemars(range(min = 1))]
-    max_supply: Option<u64>,
+    /// How many objects may ever be minted; no bound if absent. A number, or a decimal text, as answers
+    /// have it.
+    max_supply: Option<WholeInput>,
     /// Who may do what, where the default does not fit; each kind once.
     #[schemars(default, length(max = TEMPLATE_RULES_MAX))]
     actions: Vec<RuleBody>,

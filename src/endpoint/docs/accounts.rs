@@ -96,7 +96,8 @@ pub(in crate::endpoint) const UPDATE_ME: Doc = Doc {
     summary: "Change e-mail address, nickname or password",
     description: "Changes the caller's wallet. A nickname of `null` takes it away. A new password needs \
         the one until now and `blind`; then the body's digest is signed and not the body, as when a \
-        wallet is registered. Access tokens alone: an API key belongs to no wallet.",
+        wallet is registered. A wrong current password counts as a failed login. Access tokens alone: an \
+        API key belongs to no wallet.",
     errors: &[Code::CredentialsInvalid, Code::PreconditionFailed],
     request_headers: IF_MATCH,
     links: &[TO_ACTION, TO_PROOF],

@@ -46,7 +46,7 @@ pub(in crate::endpoint) const LIST_BATCH_ACTIONS: Doc = Doc {
     tag: TAG,
     summary: "List a batch's actions",
     description: "The actions of a batch. Those of the caller's organization in full, others as sequence \
-        and leaf alone.",
+        and leaf alone. To an API key without the right actions.read all are the latter.",
     ..Doc::MISSING
 };
 

@@ -1,6 +1,6 @@
 //! The caller's organization.
 
-use super::{Doc, TO_ACTION, TO_PROOF, with_parameters};
+use super::{Doc, IF_MATCH, TO_ACTION, TO_PROOF, with_parameters};
 
 const TAG: &str = "Organization";
 
@@ -32,7 +32,21 @@ pub(in crate::endpoint) const SET_ROLE: Doc = Doc {
     summary: "Set a member's role",
     description: "Sets what a member may do: `owner`, `admin` or `member`. Owners and admins set roles; \
         only an owner makes owners or changes one, and nobody changes their own role. `wallet_id` \
-        repeats the path's, because the body is what is signed.",
+        repeats the path's, because the body is what is signed. `If-Match` takes the ETag of \
+        `GET /organizations/me`: every change of a role or a membership changes the organization.",
+    request_headers: IF_MATCH,
+    links: &[TO_ACTION, TO_PROOF],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const REMOVE_MEMBER: Doc = Doc {
+    id: "removeMember",
+    tag: TAG,
+    summary: "Remove a member",
+    description: "Ends a wallet's membership. From then on none of its keys signs, its logins and access \
+        tokens are refused, and so are the API keys that it made; its e-mail address is free again. \
+        What it owns stays its own. Owners and admins remove members; an owner stays, and nobody \
+        removes their own wallet.",
     links: &[TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };
@@ -43,7 +57,8 @@ pub(in crate::endpoint) const INVITE: Doc = Doc {
     summary: "Invite somebody",
     description: "Makes an invitation to the caller's organization. Its code is shown in this answer and \
         never again; `POST /wallets/register` takes it as `invitation`. It is good for one wallet, for \
-        the e-mail address that it names if it names one, and until it ends.",
+        the e-mail address that it names if it names one, until it ends or is revoked, and only while \
+        the wallet that made it may still invite to that role.",
     links: &[TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };
@@ -52,7 +67,21 @@ pub(in crate::endpoint) const INVITATIONS: Doc = Doc {
     id: "listInvitations",
     tag: TAG,
     summary: "List the organization's invitations",
-    description: "The invitations of the caller's organization, used ones and ended ones too, without \
-        their codes.",
+    description: "The invitations of the caller's organization, used, revoked and ended ones too, \
+        without their codes.",
+    links: &[with_parameters(
+        "revokeInvitation",
+        &[("id", "$response.body#/items/0/id")],
+    )],
+    ..Doc::MISSING
+};
+
+pub(in crate::endpoint) const REVOKE_INVITATION: Doc = Doc {
+    id: "revokeInvitation",
+    tag: TAG,
+    summary: "Revoke an invitation",
+    description: "Takes an invitation back that nobody has used: its code registers nobody any more. \
+        Owners and admins of the organization revoke invitations, whoever made them.",
+    links: &[TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };

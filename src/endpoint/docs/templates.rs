@@ -60,8 +60,9 @@ pub(in crate::endpoint) const UPDATE: Doc = Doc {
     tag: TAG,
     summary: "Change a template",
     description: "Replaces the members that are named, each as a whole, for owners and admins of the \
-        template's organization. Once an object was minted a template stays as it is: make a variation. \
-        Its supply stays what it was made with.",
+        template's organization. While it has live objects a template stays as it is: make a variation. \
+        When all of them are burned it can be changed again, but for the places that its schema marks \
+        with `x-index`. Its supply stays what it was made with, and counts burned objects.",
     errors: &[Code::PreconditionFailed],
     request_headers: IF_MATCH,
     links: &[

@@ -73,6 +73,7 @@ pub(in crate::endpoint) const DELETE: Doc = Doc {
     tag: TAG,
     summary: "End a webhook",
     description: "Ends a webhook: nothing is sent any more. The payload that is signed is empty. It stays in the log and leaves the list.",
+    request_headers: IF_MATCH,
     links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };
@@ -91,8 +92,7 @@ pub(in crate::endpoint) const DELIVERIES: Doc = Doc {
     id: "listWebhookDeliveries",
     tag: TAG,
     summary: "List a webhook's deliveries",
-    description: "What was sent, what came of it, and when the next attempt is due; newest first whatever \
-        `order` says.",
+    description: "What was sent, what came of it, and when the next attempt is due.",
     links: &[with_parameters(
         "redeliver",
         &[

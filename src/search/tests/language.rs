@@ -241,12 +241,24 @@ impl F {
         }
     }
 
-    /// Whether every match is one of named templates, owners or objects.
-    pub(super) fn names(&self) -> bool {
+    /// Whether a known object matches by naming its template, its owner or itself.
+    pub(super) fn names(&self, known: &Known) -> bool {
+        self.names_it(known, true)
+    }
+
+    /// The same of what is wanted to hold, or not to.
+    fn names_it(&self, known: &Known, wanted: bool) -> bool {
+        let holds = |filter: &Self| filter.holds(known) == wanted;
+        let names = |filter: &Self| filter.names_it(known, wanted);
         match self {
-            Self::And(all) => all.iter().any(Self::names),
-            Self::Ids(field, op, _) => *field != "variation_id" && *op != "ne",
-            Self::Address(_) => true,
+            Self::Not(inner) => inner.names_it(known, !wanted),
+            Self::And(all) if wanted => all.iter().all(holds) && all.iter().any(names),
+            Self::Or(any) if !wanted => any.iter().all(holds) && any.iter().any(names),
+            Self::And(any) | Self::Or(any) => any.iter().any(names),
+            Self::Ids(field, op, _) => {
+                *field != "variation_id" && (*op != "ne") == wanted && holds(self)
+            }
+            Self::Address(_) => wanted && holds(self),
             _ => false,
         }
     }

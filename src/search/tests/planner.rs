@@ -147,6 +147,54 @@ fn indexes_of_ones_own_templates_are_tried_where_none_is_named() {
 }
 
 #[test]
+fn or_and_not_are_served_from_the_indexes() {
+    let (of_large, of_small) = (of_template(1), of_template(2));
+    let rare = is("rare", "eq", "\"yes\"");
+    let any = |conditions: &[&str]| format!(r#"{{"or":[{}]}}"#, conditions.join(","));
+    let both = |conditions: &[&str]| format!(r#"{{"and":[{}]}}"#, conditions.join(","));
+    let not = |condition: &str| format!(r#"{{"not":{condition}}}"#);
+    let below = is("rising", "lt", "5");
+    let id = find(&all(&[&of_large]), 1).objects[0].id;
+    let by_id = format!(r#"{{"field":"id","op":"eq","value":"{id}"}}"#);
+    let cases = [
+        // Each branch has an index of its own.
+        (
+            any(&[&both(&[&of_large, &rare]), &both(&[&of_small, &rare])]),
+            31,
+        ),
+        (both(&[&of_large, &any(&[&rare, &below])]), 35),
+        (both(&[&of_large, &any(&[&rare, &rare])]), 30),
+        (any(&[&by_id, &both(&[&of_large, &rare])]), 31),
+        (both(&[&any(&[&of_large, &of_small]), &rare]), 31),
+        (any(&[&rare, &both(&[&of_large, &below])]), 36),
+        // The contrary of a condition has a place in the index too.
+        (both(&[&of_large, &is("rare", "ne", "\"no\"")]), 30),
+        (both(&[&of_large, &not(&is("rising", "gte", "10"))]), 10),
+        (
+            both(&[
+                &of_large,
+                &not(&any(&[&is("rare", "eq", "\"no\""), &is("half", "eq", "0")])),
+            ]),
+            30,
+        ),
+        (both(&[&of_large, &not(&not(&rare))]), 30),
+        (any(&[]), 0),
+    ];
+    for (filter, expected) in cases {
+        let parsed = parse::filter(&filter).unwrap();
+        let found = find(&parsed, 1_000);
+        assert_eq!(found.objects.len(), expected, "{filter}");
+        assert!(found.rows <= 1_500, "{} {filter}", found.rows);
+        assert_eq!(counted(&parsed).count, expected as u64, "{filter}");
+    }
+    let by_rising = r#"[{"field":"properties.rising","order":"desc"}]"#;
+    let ends = any(&[&below, &is("rising", "gte", "59000")]);
+    let found = find_by(&all(&[&of_large, &ends]), by_rising, 10).unwrap();
+    assert_eq!(found.objects[0].trace.created_sequence, LARGE);
+    assert!(found.rows <= 2_500, "{}", found.rows);
+}
+
+#[test]
 fn a_common_value_is_gone_through_in_order_of_creation() {
     let filter = all(&[&of_template(1), &is("half", "eq", "1")]);
     let found = find_by(&filter, r#"[{"field":"created_at","order":"desc"}]"#, 10).unwrap();

@@ -228,6 +228,25 @@ impl Snapshot {
         Ok(actions)
     }
 
+    /// The sequences of an object's last actions, `limit` at the most, newest first.
+    pub fn history_sequences(&self, object: &Object, limit: usize) -> Result<Vec<u64>, ReadError> {
+        let mut sequences = Vec::new();
+        let mut reader = self.log_reader();
+        let mut here = object.trace.sequence;
+        while here != 0 && sequences.len() < limit {
+            let placed = reader.action(here)?.filter(|placed| {
+                placed.action.resource == object.id && placed.action.previous_sequence < here
+            });
+            let placed = placed.ok_or_else(|| ReadError::Missing {
+                table: Table::Log,
+                what: format!("the action of {} at sequence {here}", object.id),
+            })?;
+            sequences.push(here);
+            here = placed.action.previous_sequence;
+        }
+        Ok(sequences)
+    }
+
     /// An object's actions below the sequence `before`, newest first.
     pub fn history(
         &self,

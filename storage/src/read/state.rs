@@ -10,7 +10,7 @@ use crate::codec::{self, CodecError};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::objects::{ObjectIndex, ObjectRow, milestone_key};
 use crate::tables::templates::{TemplateRow, VariationRow};
-use crate::tables::{Table, lookup, name_key};
+use crate::tables::{Table, burned_key, lookup, name_key, spent_key};
 
 fn object(id: [u8; 16], bytes: &[u8]) -> Result<Object, CodecError> {
     codec::decode::<ObjectRow<'_>>(bytes)?.into_object(id)
@@ -149,6 +149,12 @@ impl Snapshot {
         Ok(count.unwrap_or(0))
     }
 
+    /// How many objects of a template were burned.
+    pub fn burned(&self, template: Id) -> Result<u64, ReadError> {
+        let count = self.get(Table::Counters, &burned_key(&template), codec::number)?;
+        Ok(count.unwrap_or(0))
+    }
+
     /// The nonces that a signer has spent.
     pub fn nonces(&self, signer: Address) -> Result<NonceWindow, ReadError> {
         let window = self.get(Table::Nonces, &signer.0, |bytes| {
@@ -156,5 +162,22 @@ impl Snapshot {
                 .ok_or_else(|| CodecError::bytes("a nonce window has another length"))
         })?;
         Ok(window.unwrap_or_default())
+    }
+
+    /// The first sequence of the request that spent a signer's nonce, while the window reaches it.
+    pub fn spent_at(&self, signer: Address, nonce: u64) -> Result<Option<u64>, ReadError> {
+        let place = self.get(Table::Nonces, &spent_key(&signer, nonce), |bytes| {
+            let (chunks, rest) = bytes.as_chunks::<8>();
+            match (chunks, rest) {
+                ([spent, sequence], []) => {
+                    Ok((u64::from_be_bytes(*spent), u64::from_be_bytes(*sequence)))
+                }
+                _ => Err(CodecError::bytes(
+                    "a spent nonce's place has another length",
+                )),
+            }
+        })?;
+        let place = place.filter(|(spent, _)| *spent == nonce);
+        Ok(place.map(|(_, sequence)| sequence))
     }
 }

@@ -16,7 +16,8 @@ pub(crate) mod templates;
 #[cfg(test)]
 mod tests;
 
-use kedge_protocol::{Hash, Id, Prefix};
+use kedge_protocol::limits::NONCE_WINDOW;
+use kedge_protocol::{Address, Hash, Id, Prefix};
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
@@ -79,9 +80,9 @@ tables! {
     Invitations = "invitations",
     /// Kind ‖ key → id.
     Lookup = "lookup",
-    /// Template id → count of minted objects.
+    /// Template id → count of minted objects; template id ‖ 1 → count of those that were burned.
     Counters = "counters",
-    /// Signer → nonce window.
+    /// Signer → nonce window; signer ‖ slot → a nonce and the first sequence of its request.
     Nonces = "nonces",
     /// Issuing organization ‖ sequence → nothing, for each action that another organization's
     /// wallet did to one of its objects.
@@ -200,6 +201,33 @@ pub(crate) fn evidence_key(organization: &Id, digest: &Hash) -> Vec<u8> {
 /// Kind ‖ context of a claim.
 pub(crate) fn claim_key(context: &Hash) -> Vec<u8> {
     kind_key(lookup::DISPUTE_OF_CLAIM, &context.0)
+}
+
+/// Template ‖ 1.
+pub(crate) fn burned_key(template: &Id) -> [u8; 17] {
+    let mut key = [1; 17];
+    key[..16].copy_from_slice(&template.bytes);
+    key
+}
+
+/// Slots for places of spent nonces: more than the window is wide, so that no two nonces of one window
+/// share one.
+const SPENT_SLOTS: u64 = 2 * NONCE_WINDOW;
+
+/// Signer ‖ slot of a nonce.
+pub(crate) fn spent_key(signer: &Address, nonce: u64) -> [u8; 22] {
+    let mut key = [0; 22];
+    key[..20].copy_from_slice(&signer.0);
+    key[20..].copy_from_slice(&((nonce % SPENT_SLOTS) as u16).to_be_bytes());
+    key
+}
+
+/// Nonce ‖ sequence.
+pub(crate) fn spent_row(nonce: u64, sequence: u64) -> [u8; 16] {
+    let mut row = [0; 16];
+    row[..8].copy_from_slice(&nonce.to_be_bytes());
+    row[8..].copy_from_slice(&sequence.to_be_bytes());
+    row
 }
 
 /// When an expiring row ends, Unix seconds, and what follows in it.

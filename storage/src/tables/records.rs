@@ -262,10 +262,12 @@ impl<'a> DisputeRow<'a> {
 #[derive(Encode, BorrowDecode)]
 pub(crate) struct InvitationRow<'a> {
     organization_id: [u8; 16],
+    invited_by: [u8; 16],
     role: u8,
     email: Option<&'a str>,
     lifetime_s: u64,
     used_by: Option<[u8; 16]>,
+    revoked: bool,
     created_sequence: u64,
     created_at_ms: u64,
 }
@@ -274,10 +276,12 @@ impl<'a> From<&'a Invitation> for InvitationRow<'a> {
     fn from(invitation: &'a Invitation) -> Self {
         Self {
             organization_id: invitation.organization_id.bytes,
+            invited_by: invitation.invited_by.bytes,
             role: role_number(invitation.role),
             email: invitation.email.as_deref(),
             lifetime_s: invitation.lifetime_s,
             used_by: invitation.used_by.map(|wallet| wallet.bytes),
+            revoked: invitation.revoked,
             created_sequence: invitation.created_sequence,
             created_at_ms: invitation.created_at_ms,
         }
@@ -289,10 +293,12 @@ impl InvitationRow<'_> {
         Ok(Invitation {
             id: id(Prefix::Action, key),
             organization_id: id(Prefix::Organization, self.organization_id),
+            invited_by: id(Prefix::Wallet, self.invited_by),
             role: role_of_number(self.role)?,
             email: self.email.map(str::to_owned),
             lifetime_s: self.lifetime_s,
             used_by: self.used_by.map(|wallet| id(Prefix::Wallet, wallet)),
+            revoked: self.revoked,
             created_sequence: self.created_sequence,
             created_at_ms: self.created_at_ms,
         })

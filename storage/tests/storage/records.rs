@@ -86,6 +86,8 @@ fn records_come_back_as_they_were_put() {
     let invitation = Invitation {
         id: id(Prefix::Action, 1),
         organization_id,
+        invited_by: wallet_id,
+        revoked: true,
         role: Role::Admin,
         email: Some("ann@example.com".to_owned()),
         lifetime_s: 60,

@@ -16,11 +16,69 @@ fn invite(world: &World, body: &serde_json::Value) -> Ask {
         .signing("org.invite", &world.ann.organization_id)
 }
 
+fn revoke(world: &World, id: &str) -> Ask {
+    Ask::get(format!("/organizations/me/invitations/{id}")).signing_payload(
+        "org.invitation_revoke",
+        &world.ann.organization_id,
+        &json!({ "invitation_id": id }).to_string(),
+    )
+}
+
+fn remove(world: &World, id: &str) -> Ask {
+    Ask::get(format!("/organizations/me/members/{id}")).signing_payload(
+        "org.member_remove",
+        &world.ann.organization_id,
+        &json!({ "wallet_id": id }).to_string(),
+    )
+}
+
+fn endings() -> Vec<Row> {
+    vec![
+        Row {
+            right: ("wallets", "delete"),
+            admin: true,
+            signs: Signs::Actions,
+            gives: Gives::Json,
+            keys: &["id", "keys", "action_id", "receipt"],
+            cases: vec![
+                case!("RESOURCE_NOT_FOUND", world => remove(world, &format!("wal_{NOBODY}"))),
+                case!("FORBIDDEN", world => remove(world, &world.ann.wallet_id)),
+            ],
+            ..row(
+                "DELETE",
+                "/organizations/me/members/{id}",
+                ask!(world => remove(world, &world.new_member().await)),
+            )
+        },
+        Row {
+            right: ("wallets", "delete"),
+            admin: true,
+            signs: Signs::Actions,
+            gives: Gives::Json,
+            keys: &["id", "revoked", "action_id", "receipt"],
+            cases: vec![
+                case!("RESOURCE_NOT_FOUND", world => revoke(world, &format!("act_{NOBODY}"))),
+                case!("STATE_VIOLATION", world => revoke(world, &world.used_invitation().await)),
+            ],
+            ..row(
+                "DELETE",
+                "/organizations/me/invitations/{id}",
+                ask!(world => revoke(world, &world.new_invitation().await)),
+            )
+        },
+    ]
+}
+
 pub(crate) fn rows() -> Vec<Row> {
+    let mut rows = endings();
+    rows.extend(others());
+    rows
+}
+
+fn others() -> Vec<Row> {
     vec![
         Row {
             right: ("wallets", "read"),
-            gives: Gives::Json,
             keys: &["id", "name", "tier", "price", "limits", "usage", "forecast"],
             ..row(
                 "GET",

@@ -1,0 +1,132 @@
+//! `Idempotency-Key` on requests that send or record something and are not signed. The log does not hold
+//! what they answered, so the whole answer is kept: in the commit of what they did, where they did
+//! anything that is stored.
+
+use std::sync::Mutex;
+
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue, LOCATION};
+use kedge_actors::api::{ActionOutcome, Keep, Residue};
+use kedge_protocol::hash::keccak;
+use kedge_storage::{IdempotencyRow, SideWrite};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Claimed, Held, REPLAYED, claim, key_of, scope};
+use crate::call::{Call, Reply};
+use crate::clock::now_s;
+use crate::error::ApiError;
+
+/// A key that this request is the first with; it is held until this drops.
+pub struct Key {
+    key: [u8; 32],
+    request: [u8; 32],
+    until_s: u64,
+    held: Held,
+}
+
+/// How a request with a key begins.
+pub enum Begun {
+    /// It brings no key, or one that nobody has used.
+    New(Option<Key>),
+    /// It was carried out before.
+    Before(Reply),
+}
+
+/// An answer as it is kept.
+#[derive(Serialize, Deserialize)]
+pub struct Answer {
+    status: u16,
+    location: Option<String>,
+    body: Box<RawValue>,
+}
+
+impl Answer {
+    /// An answer with a JSON body.
+    pub fn new<T: Serialize>(
+        status: StatusCode,
+        location: Option<String>,
+        body: &T,
+    ) -> serde_json::Result<Self> {
+        Ok(Self {
+            status: status.as_u16(),
+            location,
+            body: serde_json::value::to_raw_value(body)?,
+        })
+    }
+
+    /// The answer to the caller, who sees the log up to `sequence`.
+    pub fn reply(&self, sequence: u64) -> Result<Reply, ApiError> {
+        let status =
+            StatusCode::from_u16(self.status).map_err(|error| ApiError::internal(&error))?;
+        let json = HeaderValue::from_static("application/json");
+        let reply = Reply::bytes(status, sequence, json, self.body.get().as_bytes().to_vec());
+        Ok(match &self.location {
+            Some(location) => reply.with(LOCATION, location),
+            None => reply,
+        })
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("numbers, texts and JSON that was written before")
+    }
+}
+
+/// Begins a request, whose right was checked before: what it is answered is the caller's to see.
+pub fn begin(call: &Call) -> Result<Begun, ApiError> {
+    let Some(text) = key_of(&call.headers)? else {
+        return Ok(Begun::New(None));
+    };
+    let organization = call.session()?.organization_id;
+    let named = format!("{} {} {}", call.endpoint.path, call.id, call.sub_id);
+    let key = scope(&organization.bytes, call.endpoint, &named, text);
+    let request = keccak(call.body.text.as_bytes()).0;
+    match claim(&call.app, key, request)? {
+        Claimed::New { held, .. } => Ok(Begun::New(Some(Key {
+            key,
+            request,
+            until_s: now_s() + call.app.idempotency_key_s,
+            held,
+        }))),
+        Claimed::Before { row, published } => {
+            let answer: Answer =
+                serde_json::from_slice(&row.residue).map_err(|error| ApiError::internal(&error))?;
+            let reply = answer.reply(published.head.sequence)?;
+            Ok(Begun::Before(
+                reply.with(HeaderName::from_static(REPLAYED), "true"),
+            ))
+        }
+    }
+}
+
+impl Key {
+    /// What to store of the answer. The key is held on.
+    pub fn write(&self, answer: &Answer) -> SideWrite {
+        let row = IdempotencyRow {
+            until_s: self.until_s,
+            request: self.request,
+            first_sequence: 0,
+            residue: answer.bytes(),
+        };
+        SideWrite::Idempotency { key: self.key, row }
+    }
+
+    /// For a request to the engine that does what this one asks: `answer` makes the answer from what became
+    /// of its actions, and when, milliseconds.
+    pub fn into_keep(
+        self,
+        answer: impl Fn(&[ActionOutcome], u64) -> Option<Answer> + Send + Sync + 'static,
+    ) -> Keep {
+        let residue: Residue = Box::new(move |actions, timestamp_ms| {
+            let answer = answer(actions, timestamp_ms);
+            answer.map(|answer| answer.bytes()).unwrap_or_default()
+        });
+        Keep {
+            key: self.key,
+            request: self.request,
+            until_s: self.until_s,
+            residue,
+            in_progress: Mutex::new(Some(Box::new(self.held))),
+        }
+    }
+}

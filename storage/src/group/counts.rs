@@ -1,0 +1,35 @@
+//! Counts of a template's objects, and the nonces that signers have spent.
+
+use kedge_protocol::nonce::NonceWindow;
+use kedge_protocol::{Address, Id};
+
+use super::Group;
+use crate::tables::{Table, burned_key, spent_key, spent_row};
+
+impl Group {
+    /// How many objects of a template were minted.
+    pub fn put_minted(&mut self, template: Id, count: u64) {
+        self.put(Table::Counters, &template.bytes, &count.to_be_bytes());
+    }
+
+    /// How many of them were burned.
+    pub fn put_burned(&mut self, template: Id, count: u64) {
+        self.put(
+            Table::Counters,
+            &burned_key(&template),
+            &count.to_be_bytes(),
+        );
+    }
+
+    /// The nonces that a signer has spent.
+    pub fn put_nonces(&mut self, signer: Address, nonces: &NonceWindow) {
+        self.put(Table::Nonces, &signer.0, &nonces.to_bytes());
+    }
+
+    /// Where in the log a signer's nonce was spent. The place is kept as long as the nonce's window can
+    /// reach it, then a later nonce takes it over.
+    pub fn put_spent(&mut self, signer: Address, nonce: u64, sequence: u64) {
+        let place = spent_row(nonce, sequence);
+        self.put(Table::Nonces, &spent_key(&signer, nonce), &place);
+    }
+}

@@ -1,0 +1,473 @@
+//! What ends with a right: invitations of somebody who may not invite any more, revoked ones, members
+//! who were removed; and what no right lets anybody read or guess.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Caller, PASSWORD, Server};
+use crate::members::{
+    change_password, change_wallet, invite, join, login, organization_of, refresh, set_role,
+};
+
+fn all_rights() -> Value {
+    rights(|_| true)
+}
+
+/// A key's body with the right to read these areas.
+fn rights(reads: impl Fn(&str) -> bool) -> Value {
+    let areas = [
+        "wallets",
+        "api_keys",
+        "objects",
+        "templates",
+        "actions",
+        "events",
+        "files",
+        "webhooks",
+        "batches",
+    ];
+    let permissions: Vec<Value> = areas
+        .into_iter()
+        .filter(|area| reads(area))
+        .map(|area| json!({ "resource": area, "crud": { "read": true } }))
+        .collect();
+    json!({ "name": "a key", "permissions": permissions })
+}
+
+/// An organization's owner, and an admin who joined it.
+async fn two(server: &Server) -> (Caller, Caller, String) {
+    let ann = Caller::register(server, "ann@example.com").await;
+    let organization = organization_of(server, &ann).await;
+    let body = json!({ "role": "admin" });
+    let invited = invite(server, &ann, &organization, &body).await.expect(201);
+    let (mut bob, answer) =
+        join(server, "bob@example.com", &invited.body["code"], &json!({})).await;
+    answer.expect(201);
+    bob.organization_id.clone_from(&organization);
+    (ann, bob, organization)
+}
+
+async fn role(server: &Server, by: &Caller, of: &Caller, role: &str) {
+    let body = json!({ "wallet_id": of.wallet_id, "role": role });
+    set_role(server, by, &of.wallet_id, &body).await.expect(200);
+}
+
+/// Sends a signed DELETE; what is signed names what the path does.
+async fn delete(server: &Server, by: &Caller, path: &str, kind: &str, member: &str) -> Answer {
+    let id = path.rsplit('/').next().unwrap();
+    let organization = organization_of(server, by).await;
+    let payload = json!({ member: id }).to_string();
+    let signed = (kind, organization.as_str(), payload.as_str());
+    by.change_as(server, ("DELETE", path), signed, "", &[by.bearer()])
+        .await
+}
+
+async fn revoke(server: &Server, by: &Caller, invitation: &Value) -> Answer {
+    let path = format!(
+        "/organizations/me/invitations/{}",
+        invitation.as_str().unwrap()
+    );
+    delete(server, by, &path, "org.invitation_revoke", "invitation_id").await
+}
+
+async fn remove(server: &Server, by: &Caller, member: &str) -> Answer {
+    let path = format!("/organizations/me/members/{member}");
+    delete(server, by, &path, "org.member_remove", "wallet_id").await
+}
+
+/// The store follows from its log, so a replay decides everything as the server did.
+fn verified(mut server: Server) {
+    assert_eq!(server.terminate(), Some(0));
+    let verified = server.verify_data();
+    assert!(verified.status.success(), "{verified:?}");
+}
+
+#[tokio::test]
+async fn an_invitation_is_good_while_its_maker_may_invite() {
+    let server = Server::start().await;
+    let (ann, bob, organization) = two(&server).await;
+    let none = json!({});
+    let admin = json!({ "role": "admin" });
+    let of_bob = invite(&server, &bob, &organization, &admin)
+        .await
+        .expect(201);
+    assert_eq!(of_bob.body["invited_by"], bob.wallet_id.as_str());
+    role(&server, &ann, &bob, "member").await;
+    let (_, answer) = join(&server, "eve@example.com", &of_bob.body["code"], &none).await;
+    answer.refused(403, "FORBIDDEN");
+
+    // An owner's invitation to be an owner needs an owner when it is used.
+    role(&server, &ann, &bob, "owner").await;
+    let owner = json!({ "role": "owner" });
+    let of_bob = invite(&server, &bob, &organization, &owner)
+        .await
+        .expect(201);
+    role(&server, &ann, &bob, "admin").await;
+    let (_, answer) = join(&server, "eve@example.com", &of_bob.body["code"], &none).await;
+    answer.refused(403, "FORBIDDEN");
+
+    let of_bob = invite(&server, &bob, &organization, &admin)
+        .await
+        .expect(201);
+    remove(&server, &ann, &bob.wallet_id).await.expect(200);
+    let (_, answer) = join(&server, "eve@example.com", &of_bob.body["code"], &none).await;
+    answer.refused(403, "FORBIDDEN");
+
+    let of_ann = invite(&server, &ann, &organization, &none)
+        .await
+        .expect(201);
+    let (_, answer) = join(&server, "eve@example.com", &of_ann.body["code"], &none).await;
+    assert_eq!(answer.expect(201).body["wallet"]["role"], "member");
+    verified(server);
+}
+
+#[tokio::test]
+async fn a_revoked_invitation_registers_nobody() {
+    let server = Server::start().await;
+    let (ann, bob, organization) = two(&server).await;
+    let none = json!({});
+    let made = invite(&server, &ann, &organization, &none)
+        .await
+        .expect(201);
+    let (id, code) = (&made.body["id"], &made.body["code"]);
+    let stranger = Caller::register(&server, "eve@example.com").await;
+    revoke(&server, &stranger, id)
+        .await
+        .refused(404, "RESOURCE_NOT_FOUND");
+    role(&server, &ann, &bob, "member").await;
+    revoke(&server, &bob, id).await.refused(403, "FORBIDDEN");
+    role(&server, &ann, &bob, "admin").await;
+
+    let revoked = revoke(&server, &bob, id).await.expect(200);
+    assert_eq!(
+        (&revoked.body["id"], &revoked.body["revoked"]),
+        (id, &json!(true))
+    );
+    assert!(revoked.body["receipt"].is_object());
+    let (_, answer) = join(&server, "carol@example.com", code, &none).await;
+    answer.refused(403, "FORBIDDEN");
+    revoke(&server, &ann, id)
+        .await
+        .refused(422, "STATE_VIOLATION");
+    let list = server
+        .get("/organizations/me/invitations?order=desc", Some(&ann.token))
+        .await
+        .expect(200);
+    assert_eq!(list.body["items"][0]["revoked"], true);
+    assert_eq!(list.body["items"][0]["created_at"], made.body["created_at"]);
+
+    let used = invite(&server, &ann, &organization, &none)
+        .await
+        .expect(201);
+    let (_, answer) = join(&server, "carol@example.com", &used.body["code"], &none).await;
+    answer.expect(201);
+    revoke(&server, &ann, &used.body["id"])
+        .await
+        .refused(422, "STATE_VIOLATION");
+    for nothing in ["nothing", &format!("act_{}", "1".repeat(26))] {
+        revoke(&server, &ann, &json!(nothing))
+            .await
+            .refused(404, "RESOURCE_NOT_FOUND");
+    }
+    verified(server);
+}
+
+#[tokio::test]
+async fn an_invitation_is_used_or_revoked_and_never_both() {
+    let server = Server::start().await;
+    let (ann, _, organization) = two(&server).await;
+    let none = json!({});
+    for round in 0..12 {
+        let made = invite(&server, &ann, &organization, &none)
+            .await
+            .expect(201);
+        let email = format!("member{round}@example.com");
+        let ((_, joined), revoked) = tokio::join!(
+            join(&server, &email, &made.body["code"], &none),
+            revoke(&server, &ann, &made.body["id"]),
+        );
+        let outcome = (joined.status, revoked.status);
+        assert!(
+            [(201, 422), (403, 200)].contains(&outcome),
+            "{outcome:?} {} {}",
+            joined.body,
+            revoked.body
+        );
+    }
+    verified(server);
+}
+
+#[tokio::test]
+async fn nobody_joins_by_an_invitation_of_somebody_who_is_demoted_meanwhile() {
+    let server = Server::start().await;
+    let (ann, bob, organization) = two(&server).await;
+    for round in 0..8 {
+        let made = invite(&server, &bob, &organization, &json!({}))
+            .await
+            .expect(201);
+        let email = format!("member{round}@example.com");
+        let none = json!({});
+        let ((_, joined), ()) = tokio::join!(
+            join(&server, &email, &made.body["code"], &none),
+            role(&server, &ann, &bob, "member"),
+        );
+        assert!([201, 403].contains(&joined.status), "{}", joined.body);
+        role(&server, &ann, &bob, "admin").await;
+    }
+    verified(server);
+}
+
+#[tokio::test]
+async fn a_removed_member_is_out_at_once() {
+    let server = Server::start().await;
+    let (ann, bob, _) = two(&server).await;
+    let again = login(&server, "bob@example.com", PASSWORD)
+        .await
+        .expect(200);
+    let key = bob.new_key(&server, &all_rights()).await.expect(201);
+    let key = [("x-api-key", key.body["key"].as_str().unwrap().to_owned())];
+    let template = ann.new_template(&server, "ticket").await;
+    let to_bob = json!({ "template_id": template, "to": bob.wallet_id });
+    let object = ann.mint(&server, &to_bob).await.expect(201);
+    let object = object.body["id"].as_str().unwrap();
+    server.get("/objects", Some(&bob.token)).await.expect(200);
+    server.call("GET", "/objects", &key, "").await.expect(200);
+
+    remove(&server, &bob, &ann.wallet_id)
+        .await
+        .refused(403, "FORBIDDEN");
+    remove(&server, &bob, &bob.wallet_id)
+        .await
+        .refused(403, "FORBIDDEN");
+    let stranger = Caller::register(&server, "eve@example.com").await;
+    remove(&server, &stranger, &bob.wallet_id)
+        .await
+        .refused(404, "RESOURCE_NOT_FOUND");
+    let removed = remove(&server, &ann, &bob.wallet_id).await.expect(200);
+    assert_eq!(removed.body["id"], bob.wallet_id.as_str());
+    assert_eq!(removed.body["keys"], json!([]));
+    assert!(removed.body["receipt"].is_object());
+
+    for path in ["/wallets/me", "/objects", "/organizations/me"] {
+        let answer = server.get(path, Some(&bob.token)).await;
+        answer.refused(401, "UNAUTHENTICATED");
+    }
+    let answer = server.call("GET", "/objects", &key, "").await;
+    answer.refused(401, "UNAUTHENTICATED");
+    let signed = bob.action(&server, ("emit", object, "{}")).await;
+    signed.refused(401, "UNAUTHENTICATED");
+    refresh(&server, &again.body["refresh_token"])
+        .await
+        .refused(401, "CREDENTIALS_INVALID");
+    login(&server, "bob@example.com", PASSWORD)
+        .await
+        .refused(401, "CREDENTIALS_INVALID");
+    remove(&server, &ann, &bob.wallet_id)
+        .await
+        .refused(404, "RESOURCE_NOT_FOUND");
+    let body = json!({ "wallet_id": bob.wallet_id, "role": "owner" });
+    set_role(&server, &ann, &bob.wallet_id, &body)
+        .await
+        .refused(404, "RESOURCE_NOT_FOUND");
+
+    // A key of the organization with bob's signature is no way in either.
+    let of_ann = ann.new_key(&server, &all_rights()).await.expect(201);
+    let of_ann = [("x-api-key", of_ann.body["key"].as_str().unwrap().to_owned())];
+    let body = json!({ "name": "x", "permissions": [] }).to_string();
+    let signed = ("key.create", "", body.as_str());
+    bob.change_as(&server, ("POST", "/api-keys"), signed, &body, &of_ann)
+        .await
+        .refused(403, "FORBIDDEN");
+    let members = server
+        .get("/organizations/me/members", Some(&ann.token))
+        .await
+        .expect(200);
+    let ids: Vec<&Value> = members.body["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|member| &member["id"])
+        .collect();
+    assert_eq!(ids, [&json!(ann.wallet_id)]);
+
+    // The address for logging in is free, the signing address is not.
+    let new = Caller::register(&server, "bob@example.com").await;
+    assert_ne!(new.wallet_id, bob.wallet_id);
+    let body = bob.registration("rob@example.com").to_string();
+    bob.send_registration(&server, &body)
+        .await
+        .refused(409, "CONFLICT");
+
+    let server = server.restart().await;
+    server
+        .get("/objects", Some(&bob.token))
+        .await
+        .refused(401, "UNAUTHENTICATED");
+    server.get("/objects", Some(&new.token)).await.expect(200);
+    verified(server);
+}
+
+#[tokio::test]
+async fn batches_show_what_actions_say_to_who_may_read_actions() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template = ann.new_template(&server, "zebra").await;
+    let object = ann.new_object(&server, &template).await;
+    ann.action(&server, ("emit", &object, r#"{"text":"zebra"}"#))
+        .await
+        .expect(201);
+    let batches = server.get("/batches?limit=1000", None).await.expect(200);
+    let numbers: Vec<&Value> = batches.body["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|batch| &batch["number"])
+        .collect();
+    let seen = async |body: Value| {
+        let key = ann.new_key(&server, &body).await.expect(201);
+        let key = [("x-api-key", key.body["key"].as_str().unwrap().to_owned())];
+        let mut seen = String::new();
+        for number in &numbers {
+            let path = format!("/batches/{number}/actions");
+            let page = server.call("GET", &path, &key, "").await.expect(200).body;
+            for item in page["items"].as_array().unwrap() {
+                assert!(
+                    item["leaf"].is_string() && item["sequence"].is_u64(),
+                    "{item}"
+                );
+            }
+            seen += &page.to_string();
+        }
+        let export = server.text("GET", "/export", &key, "").await;
+        (seen, export)
+    };
+    let (seen_without, export) = seen(rights(|area| area == "batches")).await;
+    assert!(!seen_without.contains("zebra") && !seen_without.contains("payload"));
+    assert!(export.contains("\"FORBIDDEN\""), "{export}");
+    let (seen_with, export) = seen(rights(|area| area == "batches" || area == "actions")).await;
+    assert!(seen_with.contains("zebra") && export.contains("zebra"));
+}
+
+#[tokio::test]
+async fn a_new_password_is_no_way_to_guess_the_old_one() {
+    let server = Server::start_with(&["rate_limits=on"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let with = |current: &str| {
+        json!({
+            "current_password": current,
+            "password": "seven slow green turtles",
+            "blind": "MDEyMzQ1Njc4OWFiY2RlZg==",
+        })
+    };
+    // A token alone is not enough: another key learns nothing, right or wrong.
+    let mut thief = Caller::nobody();
+    thief.token.clone_from(&ann.token);
+    thief.wallet_id.clone_from(&ann.wallet_id);
+    for current in [PASSWORD, "wrong horse battery"] {
+        let answer = change_password(&server, &thief, &with(current)).await;
+        answer.refused(403, "FORBIDDEN");
+    }
+    for _ in 0..5 {
+        change_password(&server, &ann, &with("wrong horse battery"))
+            .await
+            .refused(401, "CREDENTIALS_INVALID");
+    }
+    let limited = change_password(&server, &ann, &with(PASSWORD)).await;
+    limited.refused(429, "RATE_LIMITED");
+    assert_eq!(limited.body["body"]["policy"], "login-account");
+    login(&server, "ann@example.com", PASSWORD)
+        .await
+        .refused(429, "RATE_LIMITED");
+    // What needs no password is not concerned.
+    change_wallet(&server, &ann, r#"{"nickname":"ann"}"#)
+        .await
+        .expect(200);
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let kind = entry.file_type().unwrap();
+        let to = to.join(entry.file_name());
+        if kind.is_dir() {
+            copy(&entry.path(), &to);
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), &to).unwrap();
+        }
+    }
+}
+
+/// A store that is older than the headers that its server released takes no writes. Whoever may read it
+/// can log in to do so, and everything that holds for logins holds.
+#[tokio::test]
+async fn a_read_only_store_is_read_by_who_logs_in() {
+    let mut server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let before = login(&server, "ann@example.com", PASSWORD)
+        .await
+        .expect(200);
+    assert_eq!(server.terminate(), Some(0));
+    let (data, old) = (
+        server.dir.path().join("data"),
+        server.dir.path().join("old"),
+    );
+    copy(&data, &old);
+    let mut server = server.restart().await;
+    ann.new_template(&server, "newer").await;
+    assert_eq!(server.terminate(), Some(0));
+    let (data, old) = (
+        server.dir.path().join("data"),
+        server.dir.path().join("old"),
+    );
+    // The chain is the one that knows the anchors; everything else is the old copy's.
+    std::fs::rename(&data, server.dir.path().join("newest")).unwrap();
+    std::fs::rename(&old, &data).unwrap();
+    let server = server.restart().await;
+    let ready = server.get("/readyz", None).await;
+    assert_eq!(
+        (ready.status, &ready.body["mode"]),
+        (503, &json!("read_only"))
+    );
+    let refused = ann.template(&server, &json!({ "name": "late" })).await;
+    refused.refused(503, "UNAVAILABLE");
+
+    let reads = async |answer: &Answer| {
+        let token = answer.body["access_token"].as_str().unwrap();
+        let me = server.get("/wallets/me", Some(token)).await.expect(200);
+        assert_eq!(me.body["id"], ann.wallet_id.as_str());
+    };
+    login(&server, "ann@example.com", "wrong horse battery")
+        .await
+        .refused(401, "CREDENTIALS_INVALID");
+    let now = login(&server, "ann@example.com", PASSWORD)
+        .await
+        .expect(200);
+    reads(&now).await;
+    // A token from before, and one from now, are exchanged once each.
+    for first in [&before, &now] {
+        let second = refresh(&server, &first.body["refresh_token"])
+            .await
+            .expect(200);
+        reads(&second).await;
+        let third = refresh(&server, &second.body["refresh_token"])
+            .await
+            .expect(200);
+        reads(&third).await;
+        for used in [first, &second, &third] {
+            refresh(&server, &used.body["refresh_token"])
+                .await
+                .refused(401, "CREDENTIALS_INVALID");
+        }
+    }
+    let last = login(&server, "ann@example.com", PASSWORD)
+        .await
+        .expect(200);
+    let body = json!({ "refresh_token": last.body["refresh_token"] }).to_string();
+    server
+        .call("POST", "/wallets/logout", &[], &body)
+        .await
+        .expect(200);
+    refresh(&server, &last.body["refresh_token"])
+        .await
+        .refused(401, "CREDENTIALS_INVALID");
+}

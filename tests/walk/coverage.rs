@@ -1,0 +1,167 @@
+//! What the document says of refusals is what the server answers: no refusal that its row does not
+//! document, and no documented one that the walk never meets, but for those that are named here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use crate::harness::Server;
+
+/// A status and a code.
+type Refusal = (u16, String);
+/// Refusals by operation: method and path.
+type Refusals = BTreeMap<String, BTreeSet<Refusal>>;
+
+static DOCUMENTED: OnceCell<Refusals> = OnceCell::const_new();
+static SEEN: Mutex<Refusals> = Mutex::new(Refusals::new());
+static FINISHED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+
+/// The tests that meet refusals. The last of them to end compares.
+const TESTS: [&str; 11] = [
+    "a_lost_race_is_told",
+    "a_new_password_ends_every_login_before_it",
+    "a_part_of_a_file_that_is_not_there",
+    "every_body_that_is_too_large",
+    "every_change_signed_wrongly_and_sent_again",
+    "every_endpoint_called_well",
+    "every_endpoint_when_a_limit_is_used_up",
+    "every_endpoint_without_authority",
+    "every_read_and_every_path",
+    "every_refusal_of_an_endpoints_own",
+    "the_others_ids_are_answered_as_ids_of_nothing",
+];
+
+/// Refusals of every operation that the walk does not meet, and why.
+const NEVER: [(&str, &str); 3] = [
+    (
+        "INTERNAL",
+        "takes a fault inside: tests/disk.rs, tests/crash.rs",
+    ),
+    (
+        "UNAVAILABLE",
+        "takes a server that is overloaded, read-only or starting: tests/api/overload.rs, tests/recovery.rs",
+    ),
+    (
+        "IDEMPOTENCY_IN_PROGRESS",
+        "takes two requests at one moment: tests/api/idempotency.rs",
+    ),
+];
+
+/// Refusals of one operation that the walk does not meet, and why.
+const NEVER_HERE: [(&str, &str, &str); 0] = [];
+
+fn locked<T>(of: &'static Mutex<T>) -> std::sync::MutexGuard<'static, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The codes of a response, which may be a reference to a component.
+fn codes(document: &Value, response: &Value) -> Vec<String> {
+    let response = match response["$ref"].as_str() {
+        Some(reference) => document.pointer(&reference[1..]).unwrap(),
+        None => response,
+    };
+    let schema = &response["content"]["application/json"]["schema"];
+    let codes = schema["properties"]["code"]["enum"].as_array();
+    let codes = codes.into_iter().flatten();
+    codes
+        .map(|code| code.as_str().unwrap().to_owned())
+        .collect()
+}
+
+async fn documented(server: &Server) -> &'static Refusals {
+    let read = async || {
+        let document = server.get("/openapi.json", None).await.expect(200).body;
+        let mut documented = Refusals::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let of = format!("{} {path}", method.to_uppercase());
+                let refusals = documented.entry(of).or_default();
+                for (status, response) in operation["responses"].as_object().unwrap() {
+                    let status: u16 = status.parse().unwrap();
+                    let codes = codes(&document, response).into_iter();
+                    refusals.extend(codes.map(|code| (status, code)));
+                }
+            }
+        }
+        documented
+    };
+    DOCUMENTED.get_or_init(read).await
+}
+
+/// The operation that a request goes to, if there is one.
+fn operation<'d>(documented: &'d Refusals, method: &str, path: &str) -> Option<&'d str> {
+    let path = path.split('?').next().unwrap_or_default();
+    let segments: Vec<&str> = path.split('/').collect();
+    let fits = |of: &&String| {
+        let (known, template) = of.split_once(' ').unwrap();
+        let parts: Vec<&str> = template.split('/').collect();
+        known == method
+            && parts.len() == segments.len()
+            && parts
+                .iter()
+                .zip(&segments)
+                .all(|(part, segment)| part == segment || part.starts_with('{'))
+    };
+    // A path that is spelled out comes before one with an id in its place.
+    let found = documented.keys().filter(fits);
+    found
+        .min_by_key(|of| of.matches('{').count())
+        .map(String::as_str)
+}
+
+/// Notes a refusal, which must be documented.
+pub(crate) async fn saw(server: &Server, method: &str, path: &str, status: u16, body: &[u8]) {
+    if status < 400 {
+        return;
+    }
+    let documented = documented(server).await;
+    let Some(of) = operation(documented, method, path) else {
+        return;
+    };
+    let body: Value = serde_json::from_slice(body).unwrap();
+    let refusal = (status, body["code"].as_str().unwrap().to_owned());
+    assert!(
+        documented[of].contains(&refusal),
+        "{of} does not document {refusal:?}: {body}"
+    );
+    locked(&SEEN)
+        .entry(of.to_owned())
+        .or_default()
+        .insert(refusal);
+}
+
+/// A test has met all that it meets. The last one finds out what was documented and never met.
+pub(crate) fn finished(test: &'static str) {
+    assert!(TESTS.contains(&test), "{test} is not in the list");
+    let mut finished = locked(&FINISHED);
+    finished.insert(test);
+    if finished.len() < TESTS.len() {
+        return;
+    }
+    let (seen, mut wrong) = (locked(&SEEN), Vec::new());
+    let documented = DOCUMENTED.get().unwrap();
+    let excepted = |of: &str, code: &str| {
+        NEVER_HERE
+            .iter()
+            .any(|(known, its, _)| *known == of && *its == code)
+    };
+    for (of, refusals) in documented {
+        let expected = |(_, code): &&Refusal| !NEVER.iter().any(|(known, _)| known == code);
+        for (status, code) in refusals.iter().filter(expected) {
+            let met = seen
+                .get(of)
+                .is_some_and(|seen| seen.contains(&(*status, code.clone())));
+            if met == excepted(of, code) {
+                let what = if met {
+                    "is met after all"
+                } else {
+                    "is never met"
+                };
+                wrong.push(format!("{of}: {status} {code} {what}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} refusals: {wrong:#?}", wrong.len());
+}
