@@ -7,11 +7,11 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use kedge_actors::Published;
-use kedge_protocol::Id;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::resource::Area;
+use kedge_protocol::{Id, KeyOfBatch};
 
 use crate::auth::api_key::API_KEY;
 use crate::auth::rights::{Access, Right};
@@ -134,10 +134,12 @@ impl Export {
             None => None,
         };
         let separator = engine.domain().separator();
+        let keys = snapshot.sequencer_keys()?;
         let line = LogLine {
             version: EXPORT_VERSION,
             domain: *engine.domain(),
-            sequencer: engine.sequencer(),
+            sequencer: keys.key_of(from),
+            sequencer_keys: (keys.entries().len() > 1).then_some(keys),
             from,
             sequence: before.map_or(0, |batch| batch.header.last_sequence()),
             head: before.map_or(separator, |batch| batch.header.head),

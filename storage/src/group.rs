@@ -1,6 +1,7 @@
 //! Commit groups: everything that becomes durable, and visible, at once.
 
 mod objects;
+mod sequencer_keys;
 mod writes;
 
 use kedge_protocol::batch::SignedBatch;

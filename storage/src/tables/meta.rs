@@ -5,10 +5,12 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 
 /// The version of all keys and rows together; another one is another store.
-pub(crate) const FORMAT_VERSION: u64 = 3;
+pub(crate) const FORMAT_VERSION: u64 = 4;
 
 pub(crate) const FORMAT_KEY: &[u8] = b"format";
 pub(crate) const DOMAIN_KEY: &[u8] = b"domain";
+/// The sequencer's key from batch 0 on.
+pub(crate) const FIRST_KEY_KEY: &[u8] = b"first_key";
 pub(crate) const HEAD_KEY: &[u8] = b"head";
 /// The sequence up to which every action is in the table of ids.
 pub(crate) const INDEXED_KEY: &[u8] = b"indexed";
