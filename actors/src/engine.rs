@@ -90,7 +90,7 @@ pub struct Options {
 pub enum StartError {
     /// The store could not be read.
     #[error("the store could not be read: {0}")]
-    Read(#[from] kedge_storage::ReadError),
+    Read(#[from] ReadError),
     /// An actor did not start.
     #[error("an actor did not start: {0}")]
     Spawn(#[from] ractor::SpawnErr),
