@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::CustomLimits;
+use kedge_protocol::{Address, Id, KeyFrom, KeyOfBatch, Prefix};
+use kedge_storage::ReadError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -19,6 +20,11 @@ use crate::start::Anchoring;
 
 /// The longest command.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// What the operator does is about an organization; this is about none.
+const NO_ORGANIZATION: Id = Id {
+    prefix: Prefix::Organization,
+    bytes: [0; 16],
+};
 /// How long a connection may stay silent.
 const LINE_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -45,6 +51,11 @@ enum Command {
     Status,
     RotateTokenKey,
     Recover,
+    NameSequencerKey {
+        key: Address,
+        from_batch: u64,
+    },
+    ReadSequencerKeys,
     Tier {
         organization_id: Id,
         tier: String,
@@ -156,6 +167,13 @@ impl Operator {
                 status.insert("batches_on_chain".to_owned(), json!(anchored));
                 Ok(status)
             }
+            Command::NameSequencerKey { key, from_batch } => {
+                self.name_sequencer_key(KeyFrom { key, from_batch }).await
+            }
+            Command::ReadSequencerKeys => {
+                self.app.engine.read_contract_keys().await?;
+                Ok(self.status())
+            }
             Command::Tier {
                 organization_id,
                 tier,
@@ -164,15 +182,57 @@ impl Operator {
         }
     }
 
+    /// Names the key in the log, unless the log names it already.
+    async fn name_sequencer_key(&self, entry: KeyFrom) -> Result<Map<String, Value>, String> {
+        let engine = &self.app.engine;
+        let known = |error: ReadError| error.to_string();
+        let snapshot = &engine.published().snapshot;
+        let named = snapshot.named_sequencer_keys().map_err(known)?;
+        let sequence = match named.iter().find(|named| named.entry == entry) {
+            Some(named) => Some(named.trace.sequence),
+            None => self.name_new_key(entry).await?,
+        };
+        Ok(members(json!({
+            "key": entry.key,
+            "from_batch": entry.from_batch,
+            "sequence": sequence,
+        })))
+    }
+
+    async fn name_new_key(&self, entry: KeyFrom) -> Result<Option<u64>, String> {
+        let operator = self.operator()?;
+        if !self.app.engine.holds(entry.key) {
+            return Err(format!(
+                "this server does not hold the key {}: set next_sequencer_key_file, or \
+                 KEDGE_NEXT_SEQUENCER_KEY, and start it again first",
+                entry.key
+            ));
+        }
+        let KeyFrom { key, from_batch } = entry;
+        let payload = json!({ "from_batch": from_batch }).to_string();
+        let kind = Kind::SystemSequencerKey;
+        let outcome = operator
+            .act(&self.app, NO_ORGANIZATION, kind, key, &payload)
+            .await
+            .map_err(|error| error.message.into_owned())?;
+        let placement = outcome.placement.as_ref();
+        Ok(placement.map(|placement| placement.first_sequence))
+    }
+
+    fn operator(&self) -> Result<&crate::operator::Operator, String> {
+        let operator = self.app.operator.as_ref().ok_or(
+            "this server has no operator's key: set operator_key_file, or KEDGE_OPERATOR_KEY",
+        )?;
+        Ok(operator)
+    }
+
     async fn set_tier(
         &self,
         organization_id: Id,
         tier: &str,
         limits: &CustomLimits,
     ) -> Result<Map<String, Value>, String> {
-        let operator = self.app.operator.as_ref().ok_or(
-            "this server has no operator's key: set operator_key_file, or KEDGE_OPERATOR_KEY",
-        )?;
+        let operator = self.operator()?;
         let limits = serde_json::to_value(limits).map_err(|error| error.to_string())?;
         let mut payload = members(limits);
         payload.insert("tier".to_owned(), json!(tier));
@@ -192,7 +252,12 @@ impl Operator {
 
     fn status(&self) -> Map<String, Value> {
         let engine = &self.app.engine;
-        let head = engine.published().head;
+        let published = engine.published();
+        let head = published.head;
+        let sequencer = published
+            .snapshot
+            .sequencer_keys()
+            .map(|keys| keys.key_of(head.batches));
         let (mode, reason) = match engine.mode() {
             kedge_storage::Mode::ReadWrite => ("read_write", None),
             kedge_storage::Mode::ReadOnly(why) => ("read_only", Some(why)),
@@ -205,7 +270,7 @@ impl Operator {
             "url": self.app.public_url,
             "chain_id": engine.domain().chain_id,
             "domain_contract": engine.domain().verifying_contract,
-            "sequencer": engine.sequencer(),
+            "sequencer": sequencer.ok(),
             "batches": head.batches,
             "sequence": head.sequence,
             "head": head.head,
@@ -220,6 +285,8 @@ impl Command {
             Self::Status => "status",
             Self::RotateTokenKey => "rotate_token_key",
             Self::Recover => "recover",
+            Self::NameSequencerKey { .. } => "name_sequencer_key",
+            Self::ReadSequencerKeys => "read_sequencer_keys",
             Self::Tier { .. } => "tier",
         }
     }

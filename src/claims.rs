@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kedge_actors::Published;
+use kedge_protocol::KeyOfBatch;
 use kedge_protocol::claim::{ClaimFile, ClaimFileError, ClaimShown};
 use kedge_protocol::limits::CLAIM_CHECKS_MAX;
 use kedge_protocol::receipt::ReceiptError;
@@ -125,10 +126,11 @@ fn read_key(path: &Path, chain_id: u64) -> Result<VerifyingKey, ClaimsKeyError> 
 
 fn checked(app: &App, key: &VerifyingKey, file: ClaimFile) -> Result<Claim, ApiError> {
     let engine = &app.engine;
-    let sequencer = engine.sequencer();
+    let keys = engine.sequencer_keys()?;
     let shown = file
-        .check(engine.domain(), &sequencer, &key.hash())
+        .check(engine.domain(), &keys, &key.hash())
         .map_err(|error| refused(&ClaimError::File(error)))?;
+    let sequencer = keys.key_of(file.batch.header.number);
     if file.sequencer != sequencer {
         let message = format!("must be {sequencer}, whose signature the batch has");
         return Err(ApiError::field("/sequencer", "range", message));

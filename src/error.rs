@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use hyper::StatusCode;
 use hyper::header::HeaderName;
+use kedge_actors::CheckpointError;
 use kedge_actors::api::{Past, SubmitError};
 use kedge_machine::{FieldError, Refusal};
 use kedge_protocol::Address;
@@ -274,6 +275,15 @@ impl From<&Refusal> for ApiError {
 /// A submission that came to nothing as a whole. A key that signs well but is not the wallet's is
 /// FORBIDDEN, not SIGNATURE_INVALID: the signature is in order, the right is missing, and signing
 /// again with the same key cannot help.
+impl From<CheckpointError> for ApiError {
+    fn from(error: CheckpointError) -> Self {
+        match error {
+            CheckpointError::Read(error) => Self::from(error),
+            CheckpointError::Key(_) => Self::unavailable(error.to_string(), RETRY_SOON_S),
+        }
+    }
+}
+
 impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         let message = error.to_string();

@@ -45,7 +45,7 @@ impl Operator {
         app: &App,
         organization_id: Id,
         kind: Kind,
-        target: Id,
+        target: impl ToString,
         payload: &str,
         keep: Option<Keep>,
     ) -> Result<Outcome, ApiError> {

@@ -14,7 +14,7 @@ use kedge_protocol::ids::IdMap;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{File, Object, ObjectStatus};
-use kedge_protocol::{Address, Hash, Id};
+use kedge_protocol::{Address, Hash, Id, SequencerKeys};
 use kedge_storage::verify::{self as log, Plan, Progress};
 use kedge_storage::{CommitError, Group, OpenError, Options, Store};
 use sha2::{Digest as _, Sha256};
@@ -77,18 +77,28 @@ pub struct Verifier {
 pub fn store(
     path: &Path,
     domain: Domain,
-    sequencer: Address,
+    keys: impl Into<SequencerKeys>,
     progress: impl FnMut(Progress),
 ) -> Result<Summary, VerifyError> {
-    Verifier::open(path, domain, sequencer)?.check(Checks::State, progress)
+    Verifier::open(path, domain, keys)?.check(Checks::State, progress)
 }
 
 impl Verifier {
-    /// Opens the store in `path`, which must be this sequencer's log.
-    pub fn open(path: &Path, domain: Domain, sequencer: Address) -> Result<Self, VerifyError> {
-        let store = Store::open_to_verify(options(path, domain, sequencer))?;
-        let plan = Plan::new(domain, sequencer);
+    /// Opens the store in `path`, which must hold the log of these keys: all of them, or the first ones,
+    /// which the log itself continues.
+    pub fn open(
+        path: &Path,
+        domain: Domain,
+        keys: impl Into<SequencerKeys>,
+    ) -> Result<Self, VerifyError> {
+        let plan = Plan::new(domain, keys);
+        let store = Store::open_to_verify(options(path, &plan))?;
         Ok(Self { store, plan })
+    }
+
+    /// The sequencer's keys, as the store names them.
+    pub fn sequencer_keys(&self) -> Result<SequencerKeys, VerifyError> {
+        Ok(self.store.snapshot().sequencer_keys()?)
     }
 
     /// Checks the store this far. `progress` is called after each batch of the log.
@@ -100,14 +110,14 @@ impl Verifier {
         let snapshot = self.store.snapshot();
         let plan = Plan {
             request_signatures: checks >= Checks::Signatures,
-            ..self.plan
+            ..self.plan.clone()
         };
         if checks < Checks::State {
             return Ok(log::verify(&snapshot, &plan, progress, |_, _| Ok(()))?);
         }
         let scratch = tempfile::tempdir()?;
         let replay_path = scratch.path().join("replay");
-        let made = Store::open(options(&replay_path, plan.domain, plan.sequencer))?;
+        let made = Store::open(options(&replay_path, &plan))?;
         let mut replay = Replay::new(&made, snapshot.operators()?);
         let summary = log::verify(&snapshot, &plan, progress, |record, leaves| {
             replay
@@ -153,11 +163,11 @@ fn digest_of(path: &Path) -> io::Result<Hash> {
     }
 }
 
-fn options(path: &Path, domain: Domain, sequencer: Address) -> Options {
+fn options(path: &Path, plan: &Plan) -> Options {
     Options {
         path: path.to_owned(),
-        domain,
-        sequencer,
+        domain: plan.domain,
+        sequencer: plan.keys.first(),
         high_water_path: None,
         block_cache_bytes: CACHE_BYTES,
         memtable_bytes: MEMTABLE_BYTES,

@@ -10,15 +10,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
+use kedge_chain::contract::AnchorContract;
 use kedge_chain::contract::bond::{
     AnchoredAction, CaseState, action_case_id, answer_action_calldata, answer_stale_calldata,
     challenge_action_calldata, demand_inclusion_calldata, demand_leaves_calldata,
     inclusion_case_id, leaves_case_id,
 };
-use kedge_chain::contract::{AnchorContract, rotate_calldata, transact};
 use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
-use kedge_chain::transaction::FeePolicy;
 use kedge_client::{Account, ListQuery, NewObject, ProofForm};
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
@@ -360,6 +359,22 @@ async fn the_server_answers_what_its_bond_asks() {
 /// What a server adds to a refusal while no node has told it the keys.
 const UNREAD: &str = "has not read the contract's keys";
 
+/// Names the key of all batches but the first, in the log and in the contract.
+fn rotate(setup: &Setup, rpc_url: &str, bonded: &Bonded, key: &SigningKey) {
+    let owner = &insecure_development_keys()[0];
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"))
+        .args(["contract", "rotate", "--from-batch", "1"])
+        .args(["--rpc", rpc_url])
+        .args(["--contract", &bonded.anchor.to_string()])
+        .args(["--key", &key.address().to_string()])
+        .args([Path::new("--socket"), &setup.data().join("admin.sock")])
+        .env("KEDGE_SIGNING_KEY", to_hex(&owner.to_bytes()))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+}
+
 /// Two headers of one number, by one key.
 fn equivocation(domain: Domain, key: &SigningKey, key_index: u32, number: u64) -> EvidenceFile {
     let signed = |sealed_at_ms| {
@@ -429,24 +444,22 @@ async fn evidence_is_judged_by_the_contracts_keys() {
         key.unwrap()
     });
     let bonded = Bonded::new(&anvil.rpc(), before.address()).await;
-    let owner = insecure_development_keys()[0].clone();
-    let rotate = rotate_calldata(now.address(), 1);
-    let (rpc, fees) = (anvil.rpc(), FeePolicy::default());
-    let rotated = transact(&rpc, &owner, Some(bonded.anchor), rotate, &fees, 20_000);
-    rotated.await.unwrap();
     let setup = |data: &str, rpc_url: String| {
         Setup::new(&directory.path().join(data))
             .set("chain_rpc_url", format!("{rpc_url:?}"))
             .set("chain_id", CHAIN_ID)
             .set("chain_contract", format!("\"{}\"", bonded.anchor))
             .set("anchor_interval_s", 3_600)
-            .environment("KEDGE_SEQUENCER_KEY", to_hex(&now.to_bytes()))
+            .environment("KEDGE_SEQUENCER_KEY", to_hex(&before.to_bytes()))
+            .environment("KEDGE_NEXT_SEQUENCER_KEY", to_hex(&now.to_bytes()))
             .environment("KEDGE_OPERATOR_KEY", to_hex(&[0x0b; 32]))
             .environment("KEDGE_ANCHOR_KEY", to_hex(&[0x0c; 32]))
     };
 
     let told = setup("told", anvil.url());
     let server = told.start();
+    // The log's first batch names the key of all others.
+    rotate(&told, &anvil.url(), &bonded, &now);
     let ann = Accuser::new(&told, &mut rng).await;
     let file = |key, key_index, number| equivocation(ann.domain(), key, key_index, number);
     // The key before the rotation counts for all batches, the one behind it from its first one on.
@@ -466,13 +479,14 @@ async fn evidence_is_judged_by_the_contracts_keys() {
     }
     server.stop();
 
-    // Without its node a server knows its own key, and says that this may be too little.
-    let alone = setup("alone", format!("http://127.0.0.1:{}", free_port()));
+    // Without its node a server knows the keys that its log names, and says that this may be too little.
+    let alone = setup("told", format!("http://127.0.0.1:{}", free_port()));
     let server = alone.start();
     let ann = Accuser::new(&alone, &mut rng).await;
-    let file = |key| equivocation(ann.domain(), key, 0, 0);
-    let why = ann.is_refused(&file(&before)).await;
+    let file = |key, key_index, number| equivocation(ann.domain(), key, key_index, number);
+    let why = ann.is_refused(&file(&never, 1, 1)).await;
     assert!(why.contains(UNREAD), "{why}");
-    assert_eq!(ann.bring(&file(&now)).await.status, 201);
+    assert_eq!(ann.bring(&file(&before, 0, 0)).await.status, 201);
+    assert_eq!(ann.bring(&file(&now, 1, 7)).await.status, 201);
     server.stop();
 }

@@ -180,14 +180,18 @@ async fn another_contract_and_another_key_are_refused() {
     );
     std::fs::write(&contract_file, contract).unwrap();
 
-    // A sequencer with another key did not sign this log.
+    // A server with another key cannot go on with this log: it says which one can.
     let other = format!("0x{}", "7e".repeat(32));
     let (status, told) = setup
         .clone()
         .environment("KEDGE_SEQUENCER_KEY", other)
         .start_refused();
     assert!(!status.success());
-    assert!(told.contains("does not check"), "{told}");
+    let wanted = made.client.sequencer().to_string();
+    assert!(
+        told.contains(&wanted) && told.contains("next batch"),
+        "{told}"
+    );
 
     let server = setup.start();
     made.mint(1).await;

@@ -2,7 +2,6 @@
 //! anchored, and follows the transaction until the chain cannot give it up. What it does outward is
 //! stored before, through the committer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_chain::responder::{Options as ResponderOptions, Responder};
@@ -50,6 +49,8 @@ pub(crate) enum AnchorMessage {
     /// Look at the chain again, and go on if nothing stands in the way; says how many batches the
     /// chain's checkpoint covers.
     Recover(RpcReplyPort<Result<u64, String>>),
+    /// Read the contract's keys of the sequencer.
+    ReadKeys(RpcReplyPort<Result<(), String>>),
 }
 
 pub(crate) struct AnchorActor;
@@ -58,7 +59,6 @@ pub(crate) struct AnchorState {
     pub(crate) engine: Engine,
     pub(crate) sender: Sender<Rows>,
     pub(crate) responder: Option<Responder<AnswerRows>>,
-    sequencer_key: Arc<SigningKey>,
     interval_ms: u64,
     last_begun_ms: u64,
     chain_compared: bool,
@@ -174,7 +174,6 @@ impl IntentStore for Rows {
 /// Starts the anchor actor; it ticks until the engine stops it.
 pub(crate) async fn start(
     engine: &Engine,
-    sequencer_key: Arc<SigningKey>,
     options: AnchorOptions,
 ) -> Result<ActorRef<AnchorMessage>, OpenError> {
     let rows = Rows {
@@ -193,7 +192,6 @@ pub(crate) async fn start(
         engine: engine.clone(),
         sender,
         responder,
-        sequencer_key,
         interval_ms: options.interval_ms,
         last_begun_ms: engine.now_ms(),
         chain_compared: false,
@@ -240,6 +238,11 @@ impl Actor for AnchorActor {
         match message {
             AnchorMessage::Tick => {}
             AnchorMessage::Now(reply) => state.asked.push(reply),
+            AnchorMessage::ReadKeys(reply) => {
+                // Whoever asked may have gone.
+                let _ = reply.send(state.read_keys_now().await);
+                return Ok(());
+            }
             AnchorMessage::Recover(reply) => {
                 // Whoever asked may have gone.
                 let _ = reply.send(state.recover().await);
@@ -410,8 +413,13 @@ impl AnchorState {
             }
         };
         // The sequencer signs deterministically: this is the signature that the chain has seen.
-        let separator = self.engine.domain().separator();
-        let signed = event.checkpoint.sign(&separator, &self.sequencer_key);
+        let signed = match self.engine.inner.signing.sign(&event.checkpoint) {
+            Ok(signed) => signed,
+            Err(why) => {
+                tracing::warn!(%why, "an anchor of somebody else is not noted");
+                return Ok(());
+            }
+        };
         let first_batch = recent(&self.engine)?
             .iter()
             .find(|row| row.status == AnchorStatus::Finalized)

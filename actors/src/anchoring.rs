@@ -1,7 +1,6 @@
 //! The engine's side of anchoring: signed checkpoints, and what the operator asks of the anchor
 //! actor.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
@@ -10,6 +9,7 @@ use ractor::{Actor, ActorRef};
 
 use crate::anchor::{self, AnchorMessage, AnchorOptions};
 use crate::engine::{Engine, locked};
+use crate::signing::SigningError;
 
 /// How long a caller waits for an anchor to be on its way.
 const ANCHOR_NOW_MAX: Duration = Duration::from_secs(30);
@@ -25,9 +25,23 @@ pub struct AnchorReport {
     pub batches: u64,
 }
 
+/// Why there is no signed checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Read(#[from] kedge_storage::ReadError),
+    /// The key of the last batch is not held.
+    #[error("no checkpoint can be signed until the next batch: {0}")]
+    Key(#[from] SigningError),
+}
+
 impl Engine {
     /// The signed checkpoint of the newest head.
-    pub fn checkpoint(&self) -> Result<SignedCheckpoint, kedge_storage::ReadError> {
+    ///
+    /// # Errors
+    /// The store cannot be read, or the key of the last batch is not held.
+    pub fn checkpoint(&self) -> Result<SignedCheckpoint, CheckpointError> {
         let published = self.published();
         let mut cached = locked(&self.inner.checkpoint);
         if let Some(signed) = *cached
@@ -44,8 +58,7 @@ impl Engine {
             state: Hash::ZERO,
             issued_at_ms: self.now_ms().max(published.head.last_sealed_at_ms),
         };
-        let separator = self.inner.options.domain.separator();
-        let signed = checkpoint.sign(&separator, &self.inner.options.key);
+        let signed = self.inner.signing.sign(&checkpoint)?;
         *cached = Some(signed);
         Ok(signed)
     }
@@ -55,8 +68,7 @@ impl Engine {
         &self,
         options: AnchorOptions,
     ) -> Result<(), kedge_chain::sender::OpenError> {
-        let key = Arc::clone(&self.inner.options.key);
-        let actor = anchor::start(self, key, options).await?;
+        let actor = anchor::start(self, options).await?;
         // A second one would compete for the same transactions.
         assert!(
             self.inner.anchor.set(actor).is_ok(),

@@ -2,7 +2,7 @@
 //! becomes durable next, while the threads behind it (`writer.rs`) write the one before, make it
 //! durable, publish it and answer. Together these OS threads are the only writer of the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use crate::events::Beside;
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
 use crate::record::{ends_credentials, put_image, record};
+use crate::signing::Signing;
 use crate::unit::{Decided, outcomes};
 use crate::work::{PlacedUnit, Work};
 use crate::world::Published;
@@ -46,6 +47,8 @@ pub(crate) enum CommitterError {
     Read(#[from] kedge_storage::ReadError),
     #[error("the high-water mark of released headers could not be written: {0}")]
     HighWater(#[from] std::io::Error),
+    #[error("batch {number} was sealed without a key, or names a key that should have signed it")]
+    Key { number: u64 },
     #[error("the writer has ended")]
     Writer,
     #[error("signer {signer} was placed twice with nonce {nonce}")]
@@ -55,7 +58,9 @@ pub(crate) enum CommitterError {
 /// What the committer is made of.
 pub(crate) struct Committer {
     pub(crate) domain_separator: Hash,
-    pub(crate) key: Arc<SigningKey>,
+    pub(crate) signing: Arc<Signing>,
+    /// Placed units that wait because no batch is signed, in order.
+    pub(crate) parked: VecDeque<PlacedUnit>,
     pub(crate) clock: Clock,
     pub(crate) work: mpsc::Receiver<Work>,
     pub(crate) published: Arc<ArcSwap<Published>>,
@@ -84,6 +89,8 @@ struct Forming {
     /// Units of the batch that is open.
     open: Vec<PlacedUnit>,
     open_count: usize,
+    /// The key that signs it.
+    key: Option<Arc<SigningKey>>,
     requests: usize,
     actions: usize,
     bytes: usize,
@@ -167,20 +174,12 @@ impl Committer {
 
     fn add(&mut self, forming: &mut Forming, work: Work) -> Result<(), CommitterError> {
         let started = Instant::now();
-        forming.requests += usize::from(!matches!(work, Work::Side { .. }));
+        forming.requests += usize::from(!matches!(work, Work::Side { .. } | Work::Keys));
         forming.actions += work.actions();
         forming.bytes += work.bytes();
         match work {
-            Work::Placed(unit) => {
-                if forming.open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
-                    self.seal(forming)?;
-                }
-                forming.open_count += unit.placed.len();
-                forming.open.push(unit);
-                if forming.open_count == BATCH_ACTIONS_MAX {
-                    self.seal(forming)?;
-                }
-            }
+            Work::Placed(unit) => self.take(forming, unit)?,
+            Work::Keys => self.take_parked(forming)?,
             Work::Refused { unit, mut outcome } => {
                 forming.group.put_side(SideWrite::Refused {
                     digest: unit.submission.digest,
@@ -211,6 +210,50 @@ impl Committer {
         Ok(())
     }
 
+    /// Puts a unit into the open batch. Where no batch can be signed it waits, and all after it.
+    fn take(&mut self, forming: &mut Forming, unit: PlacedUnit) -> Result<(), CommitterError> {
+        if !self.parked.is_empty() {
+            self.parked.push_back(unit);
+            return Ok(());
+        }
+        if forming.open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
+            self.seal(forming)?;
+        }
+        if forming.open.is_empty() {
+            match self.signing.key_of(self.head.batches) {
+                Ok(key) => forming.key = Some(key),
+                Err(why) => {
+                    self.signing.stop(why);
+                    self.parked.push_back(unit);
+                    return Ok(());
+                }
+            }
+        }
+        forming.open_count += unit.placed.len();
+        forming.open.push(unit);
+        if forming.open_count == BATCH_ACTIONS_MAX {
+            self.seal(forming)?;
+        }
+        Ok(())
+    }
+
+    /// What is known of the keys has changed: units that waited are tried again, in their order.
+    fn take_parked(&mut self, forming: &mut Forming) -> Result<(), CommitterError> {
+        let mut waited = std::mem::take(&mut self.parked);
+        while let Some(unit) = waited.pop_front() {
+            self.take(forming, unit)?;
+            if !self.parked.is_empty() {
+                self.parked.append(&mut waited);
+            }
+        }
+        if self.parked.is_empty() {
+            // A batch that is open has its key; what counts is the one after it.
+            let open = u64::from(!forming.open.is_empty());
+            self.signing.review(self.head.batches + open);
+        }
+        Ok(())
+    }
+
     /// Closes the group and gives it to the writer.
     fn hand_over(&mut self, mut forming: Forming) -> Result<(), CommitterError> {
         let started = Instant::now();
@@ -233,6 +276,9 @@ impl Committer {
             self.beside
                 .prune(&mut group, &settled.snapshot, &afterwards.told)?;
         }
+        if self.parked.is_empty() {
+            self.signing.review(self.head.batches);
+        }
         group.put_head(&self.head);
         self.group_bytes = group.len_bytes();
         metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + started.elapsed());
@@ -249,6 +295,8 @@ impl Committer {
     fn seal(&mut self, forming: &mut Forming) -> Result<(), CommitterError> {
         let units = std::mem::take(&mut forming.open);
         forming.open_count = 0;
+        let number = self.head.batches;
+        let key = forming.key.take().ok_or(CommitterError::Key { number })?;
         let Forming {
             group, afterwards, ..
         } = forming;
@@ -265,7 +313,7 @@ impl Committer {
             .unwrap_or(0);
         let tree = BatchTree::new(&leaves);
         let header = BatchHeader {
-            number: self.head.batches,
+            number,
             first_sequence: self.head.sequence + 1,
             count: leaves.len() as u32,
             previous_head: self.head.head,
@@ -277,7 +325,7 @@ impl Committer {
                 .max(latest_ms)
                 .max(self.head.last_sealed_at_ms),
         };
-        let signed = header.sign(&self.domain_separator, &self.key);
+        let signed = header.sign(&self.domain_separator, &key);
         group.put_batch(&signed, &leaves);
         for node in self.frontier.append(log_tree::leaf(&header.hash())) {
             group.put_node(&node);
@@ -329,7 +377,8 @@ impl Committer {
             .iter()
             .filter_map(|(_, decided)| decided.as_ref().ok());
         for (decided, at) in done.zip(&placed.placed) {
-            self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
+            let (sequence, time_ms) = (at.sequence, placed.timestamp_ms);
+            self.put_decided(group, decided, sequence, time_ms, batch_number)?;
             if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
                 group.put_foreign_action(issuer, at.sequence);
                 afterwards.touch(issuer);
@@ -374,6 +423,7 @@ impl Committer {
         decided: &Decided,
         sequence: u64,
         timestamp_ms: u64,
+        batch: u64,
     ) -> Result<(), CommitterError> {
         match decided {
             Decided::Object { base, next, index } => {
@@ -412,6 +462,11 @@ impl Committer {
                 for image in &images {
                     if ends_credentials(image) {
                         self.keys_changed_at = sequence;
+                    }
+                    if let Image::SequencerKey(named) = image
+                        && !self.signing.named(named.entry, batch)
+                    {
+                        return Err(CommitterError::Key { number: batch });
                     }
                     put_image(group, image, before);
                 }

@@ -1,15 +1,20 @@
 //! What the contract says of the sequencer's keys. The anchor actor reads it now and then, so that
-//! nobody who judges evidence has to ask a node.
+//! nobody who signs a batch or judges evidence has to ask a node.
 
 use std::sync::Arc;
 
 use kedge_chain::contract::KeyTrust;
 
-use crate::anchor::AnchorState;
-use crate::engine::Engine;
+use crate::anchor::{AnchorMessage, AnchorState};
+use crate::engine::{Engine, locked};
+use crate::work::Work;
 
 /// How often the keys are read, milliseconds: a rotation is rare, and named ahead of its batch.
 const READ_MS: u64 = 60_000;
+/// The same while log and contract do not name the same keys, or no batch is signed.
+const READ_UNSETTLED_MS: u64 = 1_000;
+/// How long a caller waits for the contract's keys.
+const READ_NOW_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 /// The pause after a node did not answer, milliseconds.
 const RETRY_MS: u64 = 10_000;
 
@@ -17,21 +22,60 @@ impl Engine {
     /// The sequencer's keys by the contract, as they were last read; `None` while no node has told
     /// them.
     pub fn contract_keys(&self) -> Option<Arc<KeyTrust>> {
-        self.inner.contract_keys.load_full()
+        self.inner.signing.contract.load_full()
+    }
+
+    /// Notes the contract's keys, and has the committer look which key signs now.
+    pub async fn note_contract_keys(&self, keys: KeyTrust) {
+        self.inner.signing.contract.store(Some(Arc::new(keys)));
+        let work = locked(&self.inner.work).clone();
+        if let Some(work) = work {
+            // An engine that has ended signs nothing any more.
+            let _ = work.send(Work::Keys).await;
+        }
+    }
+}
+
+impl Engine {
+    /// Reads the contract's keys now; an error says why that could not be done.
+    pub async fn read_contract_keys(&self) -> Result<(), String> {
+        let actor = self.inner.anchor.get();
+        let actor = actor.ok_or("this server does not anchor")?;
+        let timeout = Some(READ_NOW_MAX);
+        match actor.call(AnchorMessage::ReadKeys, timeout).await {
+            Ok(ractor::rpc::CallResult::Success(read)) => read,
+            _ => Err("the chain did not answer in time; try again".to_owned()),
+        }
     }
 }
 
 impl AnchorState {
+    /// Reads the keys now, and has the committer look at them.
+    pub(crate) async fn read_keys_now(&mut self) -> Result<(), String> {
+        let read = self.sender.contract().key_trust().await;
+        let keys = read.map_err(|error| format!("the chain cannot be read: {error}"))?;
+        self.engine.note_contract_keys(keys).await;
+        self.next_keys_at_ms = self.engine.now_ms() + READ_UNSETTLED_MS;
+        Ok(())
+    }
+
     /// Reads the keys, if it is time to. What was read before stays while the node is down.
     pub(crate) async fn read_keys(&mut self, now_ms: u64) {
         if now_ms < self.next_keys_at_ms {
             return;
         }
+        let signing = &self.engine.inner.signing;
         let pause_ms = match self.sender.contract().key_trust().await {
             Ok(keys) => {
-                let keys = Some(Arc::new(keys));
-                self.engine.inner.contract_keys.store(keys);
-                READ_MS
+                let is_new = self.engine.contract_keys().as_deref() != Some(&keys);
+                if is_new || signing.stopped().is_some() {
+                    self.engine.note_contract_keys(keys).await;
+                }
+                if signing.is_unsettled() || signing.stopped().is_some() {
+                    READ_UNSETTLED_MS
+                } else {
+                    READ_MS
+                }
             }
             Err(error) => {
                 tracing::debug!(%error, "the contract's keys cannot be read");

@@ -7,17 +7,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use arc_swap::{ArcSwap, ArcSwapOption};
-use kedge_chain::contract::KeyTrust;
+use arc_swap::ArcSwap;
 use kedge_machine::World;
 use kedge_machine::sequencer::Tip;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::Frontier;
-use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Id};
-use kedge_storage::{EventRow, Mode, SideWrite, Store};
+use kedge_protocol::{Address, Id, SequencerKeys};
+use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
 use ractor::ActorRef;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
@@ -31,6 +29,7 @@ use crate::metric_definitions as metric;
 use crate::pace::Pace;
 use crate::pipeline::{ActorThreads, Pipeline};
 use crate::shard::parts;
+use crate::signing::{HeldKeys, Signing};
 use crate::unit::Unit;
 use crate::webhooks::WebhooksMessage;
 use crate::work::Work;
@@ -53,8 +52,11 @@ pub fn system_clock() -> Clock {
 pub struct Options {
     /// What the log is bound to.
     pub domain: Domain,
-    /// Signs batches and checkpoints.
-    pub key: Arc<SigningKey>,
+    /// Sign batches and checkpoints, each those that are its own.
+    pub keys: HeldKeys,
+    /// The contract that anchors the log. Where there is one, a new log waits until it has named the first
+    /// key.
+    pub contract: Option<Address>,
     /// Gives the time.
     pub clock: Clock,
     /// Threads that the actors share, at least one.
@@ -88,7 +90,7 @@ pub struct Options {
 pub enum StartError {
     /// The store could not be read.
     #[error("the store could not be read: {0}")]
-    Read(#[from] kedge_storage::ReadError),
+    Read(#[from] ReadError),
     /// An actor did not start.
     #[error("an actor did not start: {0}")]
     Spawn(#[from] ractor::SpawnErr),
@@ -107,7 +109,7 @@ pub(crate) struct Inner {
     directory: ActorRef<DirectoryMessage>,
     pub(crate) supervisor: ActorRef<()>,
     threads: ActorThreads,
-    work: Mutex<Option<mpsc::Sender<Work>>>,
+    pub(crate) work: Mutex<Option<mpsc::Sender<Work>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
     admission: Admission,
     requests: Arc<Semaphore>,
@@ -118,7 +120,7 @@ pub(crate) struct Inner {
     pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
     pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
     pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
-    pub(crate) contract_keys: ArcSwapOption<KeyTrust>,
+    pub(crate) signing: Arc<Signing>,
     shards: usize,
 }
 
@@ -153,6 +155,15 @@ impl Engine {
         let snapshot = store.snapshot();
         let head = snapshot.head()?;
         let frontier = Frontier::load(head.batches, &snapshot)?;
+        let signing = Arc::new(Signing::new(
+            options.keys.clone(),
+            options.domain.separator(),
+            options.contract.is_some(),
+            snapshot.sequencer_keys()?,
+        ));
+        if store.mode() == Mode::ReadWrite {
+            signing.review(head.batches);
+        }
         let listeners = Arc::new(Listeners::default());
         let beside = Beside::load(&snapshot)?;
         let published = Arc::new(ArcSwap::from_pointee(Published {
@@ -178,7 +189,8 @@ impl Engine {
         let requests = Arc::new(Semaphore::new(options.requests_max));
         let committer = Committer {
             domain_separator: options.domain.separator(),
-            key: Arc::clone(&options.key),
+            signing: Arc::clone(&signing),
+            parked: std::collections::VecDeque::new(),
             clock: Arc::clone(&options.clock),
             work: work_receiver,
             published: Arc::clone(&published),
@@ -264,7 +276,7 @@ impl Engine {
                 checkpoint: Mutex::new(None),
                 webhooks: OnceLock::new(),
                 anchor: OnceLock::new(),
-                contract_keys: ArcSwapOption::empty(),
+                signing,
                 shards: actors.shards,
             }),
         })
@@ -325,7 +337,7 @@ impl Engine {
 
     fn check_writable(&self) -> Result<(), SubmitError> {
         let inner = &self.inner;
-        if let Mode::ReadOnly(why) = inner.store.mode() {
+        if let Mode::ReadOnly(why) = self.mode() {
             return Err(SubmitError::ReadOnly(why));
         }
         if inner.disk_full.load(Ordering::Relaxed) {
@@ -394,9 +406,19 @@ impl Engine {
         &self.inner.options.domain
     }
 
-    /// The address that signs batches and checkpoints.
-    pub fn sequencer(&self) -> Address {
-        self.inner.options.key.address()
+    /// The sequencer's keys, each with the batch that it is valid from, as the committed log names them.
+    pub fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
+        self.published().snapshot.sequencer_keys()
+    }
+
+    /// The contract that anchors the log.
+    pub fn contract(&self) -> Option<Address> {
+        self.inner.options.contract
+    }
+
+    /// Whether the sequencer's key of this address is held.
+    pub fn holds(&self, key: Address) -> bool {
+        self.inner.options.keys.get(key).is_some()
     }
 
     /// The server's time, milliseconds.
@@ -404,9 +426,12 @@ impl Engine {
         (self.inner.options.clock)()
     }
 
-    /// Whether the store takes writes.
+    /// Whether changes are taken: the store takes them, and batches are signed.
     pub fn mode(&self) -> Mode {
-        self.inner.store.mode()
+        match (self.inner.store.mode(), self.inner.signing.stopped()) {
+            (Mode::ReadWrite, Some(why)) => Mode::ReadOnly(why.to_string()),
+            (mode, _) => mode,
+        }
     }
 
     /// Makes the store read-only until the process ends.
@@ -449,6 +474,7 @@ impl Engine {
         inner.closing.store(true, Ordering::Relaxed);
         let deadline = Instant::now() + timeout;
         while inner.requests.available_permits() < inner.options.requests_max
+            && inner.signing.stopped().is_none()
             && Instant::now() < deadline
         {
             tokio::time::sleep(Duration::from_millis(5)).await;

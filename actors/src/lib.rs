@@ -27,6 +27,7 @@ mod resources;
 mod rights;
 mod sequencer;
 mod shard;
+mod signing;
 mod supervisor;
 mod supply;
 mod unit;
@@ -36,7 +37,7 @@ mod world;
 mod writer;
 
 pub use anchor::AnchorOptions;
-pub use anchoring::AnchorReport;
+pub use anchoring::{AnchorReport, CheckpointError};
 pub use api::{
     ActionOutcome, Asker, Done, Expected, Keep, Made, NewSecret, Outcome, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,
@@ -44,4 +45,5 @@ pub use api::{
 pub use engine::{Clock, Engine, Options, StartError, system_clock};
 pub use preview::Preview;
 pub use record::put_image;
+pub use signing::{HeldKeys, SigningError};
 pub use world::Published;

@@ -31,6 +31,8 @@ pub const REQUESTS_UNDER_WAY: &str = "kedge_requests_under_way";
 pub const REQUESTS_UNDER_WAY_MAX: &str = "kedge_requests_under_way_max";
 /// Requests refused because too much was under way.
 pub const OVERLOADED: &str = "kedge_requests_overloaded_total";
+/// 1 while no batch is signed, because the sequencer's key for it is not known or not held.
+pub const SIGNING_STOPPED: &str = "kedge_signing_stopped";
 /// 1 while the disk is too full to take writes.
 pub const DISK_FULL: &str = "kedge_disk_full";
 /// Free space on the disk of the data directory.
@@ -78,6 +80,10 @@ pub fn describe() {
     describe_counter!(
         OVERLOADED,
         "Requests refused because too much was under way"
+    );
+    describe_gauge!(
+        SIGNING_STOPPED,
+        "1 while no batch is signed, because its key is not known or not held"
     );
     describe_gauge!(DISK_FULL, "1 while the disk is too full to take writes");
     describe_gauge!(

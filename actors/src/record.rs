@@ -115,6 +115,7 @@ pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
         Image::Webhook(webhook) => group.put_webhook(webhook),
         Image::File(file) => group.put_file(file),
         Image::Dispute(dispute) => group.put_dispute(dispute),
+        Image::SequencerKey(key) => group.put_sequencer_key(key),
         Image::Invitation(invitation) => group.put_invitation(invitation),
     }
 }

@@ -319,7 +319,7 @@ impl Unit {
     /// nothing before it under way, and nothing is given out before it is committed.
     pub(crate) fn is_exclusive(&self) -> bool {
         let mut actions = self.submission.actions.iter();
-        actions.any(|action| action.kind == Kind::TemplateUpdate)
+        actions.any(|action| matches!(action.kind, Kind::TemplateUpdate | Kind::SystemSequencerKey))
     }
 
     /// The unit's end is told to `organization` too.

@@ -28,6 +28,8 @@ pub(crate) enum Work {
     Placed(PlacedUnit),
     /// A request that failed as a whole: remembered, so that it cannot come again.
     Refused { unit: Arc<Unit>, outcome: Outcome },
+    /// What is known of the sequencer's keys has changed.
+    Keys,
     /// What others store, outside the log; acknowledged when it is durable.
     Side {
         writes: Vec<SideWrite>,
@@ -43,7 +45,7 @@ impl Work {
         match self {
             Self::Placed(unit) => unit.decisions.len(),
             Self::Refused { outcome, .. } => outcome.actions.len(),
-            Self::Side { .. } => 1,
+            Self::Side { .. } | Self::Keys => 1,
         }
     }
 
@@ -51,7 +53,7 @@ impl Work {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Placed(unit) => unit.unit.submission.text.len(),
-            Self::Refused { .. } | Self::Side { .. } => 0,
+            Self::Refused { .. } | Self::Side { .. } | Self::Keys => 0,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kedge_machine::{Held, Recipient, TemplateRules, Unavailable, World};
+use kedge_machine::{Held, KeyPlace, Recipient, TemplateRules, Unavailable, World};
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
 use kedge_protocol::resource::{ApiKey, Invitation, Organization, Variation, Wallet, Webhook};
 use kedge_protocol::{Address, Hash, Id, Prefix};
@@ -231,6 +231,17 @@ impl World for Reader {
         template
             .map(|template| template.is_some())
             .map_err(|error| unavailable(&error))
+    }
+
+    fn key_place(&self) -> Result<KeyPlace, Unavailable> {
+        let published = self.published.load();
+        let named = published.snapshot.named_sequencer_keys();
+        let named = named.map_err(|error| unavailable(&error))?;
+        Ok(KeyPlace {
+            batch: published.head.batches,
+            last_from_batch: named.last().map_or(0, |key| key.entry.from_batch),
+            named: named.len(),
+        })
     }
 
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {

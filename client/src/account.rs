@@ -171,6 +171,8 @@ impl Account {
         };
         let (answer, signed) = self.signed(&request, &signs).await?;
         let answer: RegisterAnswer = answer.read("registering")?;
+        let batch = answer.receipt.as_ref().map(|receipt| &receipt.batch);
+        self.client().learn_key_of(batch).await;
         let content = signed.contents[0];
         self.check_single(&content, answer.action_id, answer.receipt.as_ref())?;
         self.check_made(Prefix::Wallet, &content, answer.wallet.id)?;

@@ -204,6 +204,8 @@ impl Account {
         };
         let (answer, signed) = self.signed(&request, &signs).await?;
         let done: Action = answer.read("an action")?;
+        let batch = done.receipt.as_ref().map(|receipt| &receipt.batch);
+        self.client().learn_key_of(batch).await;
         self.check_single(&signed.contents[0], done.id, done.receipt.as_ref())?;
         Ok(done)
     }
@@ -233,6 +235,8 @@ impl Account {
         };
         let (answer, signed) = self.signed(&request, &signs).await?;
         let outcome: WireOutcome = answer.read("a batch of actions")?;
+        let batch = outcome.receipt.as_ref().map(|receipt| &receipt.batch);
+        self.client().learn_key_of(batch).await;
         self.read_outcome(actions, &signed.contents, outcome)
     }
 

@@ -23,7 +23,7 @@ impl Client {
         choice: Choice,
         binding: Binding,
     ) -> Result<ClaimFile> {
-        file.verify(&self.domain(), &self.sequencer())
+        file.verify(&self.domain(), &self.sequencer_keys())
             .map_err(VerificationError::from)?;
         self.check_key(key.verifying())?;
         let proving = tokio::task::spawn_blocking(move || {
@@ -40,7 +40,8 @@ impl Client {
     /// the checkpoint that it leads to is the chain's to say.
     pub fn verify_claim(&self, claim: &ClaimFile, key: &VerifyingKey) -> Result<ClaimShown> {
         self.check_key(key)?;
-        let verified = kedge_prover::claim::verify(claim, &self.domain(), &self.sequencer(), key);
+        let verified =
+            kedge_prover::claim::verify(claim, &self.domain(), &self.sequencer_keys(), key);
         verified.map_err(|error| VerificationError::Claim(error).into())
     }
 

@@ -1,6 +1,6 @@
-//! A client of one log: what everybody may read, checked against a pinned domain and sequencer.
+//! A client of one log: what everybody may read, checked against a pinned domain and sequencer keys.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use kedge_protocol::batch::SignedBatch;
@@ -9,11 +9,12 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::merkle::{BatchTree, verify_consistency};
 use kedge_protocol::receipt::check_header;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash};
+use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
 use serde::de::DeserializeOwned;
 
 use crate::account::Account;
 use crate::error::{Check, Error, Result, VerificationError};
+use crate::keys;
 use crate::page::{ListQuery, Pages, Source};
 use crate::retry::RetryPolicy;
 use crate::transport::{Answer, Backoff, Call, Transport, escape};
@@ -24,7 +25,7 @@ use crate::watch::HeaderWatch;
 #[derive(Clone, Debug)]
 pub struct Builder {
     base_url: String,
-    pinned: Option<(Domain, Address)>,
+    pinned: Option<(Domain, SequencerKeys)>,
     options: Options,
 }
 
@@ -48,12 +49,12 @@ impl std::fmt::Debug for ApiKey {
 }
 
 impl Builder {
-    /// Trusts this domain and this sequencer and no other. Without a pin the client trusts what
-    /// the server says at [`Builder::connect`]: compare that with the contract, or with a note of
-    /// an earlier day.
+    /// Trusts this domain and these sequencer keys, the first one or more of the log, and of others
+    /// those that the log itself names after them. Without a pin the client trusts what the server says
+    /// at [`Builder::connect`]: compare that with the contract, or with a note of an earlier day.
     #[must_use]
-    pub fn pin(mut self, domain: Domain, sequencer: Address) -> Self {
-        self.pinned = Some((domain, sequencer));
+    pub fn pin(mut self, domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
+        self.pinned = Some((domain, keys.into()));
         self
     }
 
@@ -94,7 +95,7 @@ impl Builder {
         self
     }
 
-    /// Asks the server for its domain and sequencer, and pins them or compares them with the pin.
+    /// Asks the server for its domain and sequencer keys, and pins them or compares them with the pin.
     pub async fn connect(self) -> Result<Client> {
         let transport = Transport::new(&self.base_url, self.options.timeout_ms)?;
         let call = Call::get("/.well-known/eip712-domain.json");
@@ -104,25 +105,31 @@ impl Builder {
             let (name, version) = (&document.name, &document.version);
             VerificationError::OtherLog(format!("it calls itself {name:?} version {version:?}"))
         })?;
-        let told = (domain, document.sequencer);
-        if let Some(pinned) = self.pinned
-            && pinned != told
+        if let Some((pinned, _)) = &self.pinned
+            && *pinned != domain
         {
-            let text = format!("{told:?} instead of {pinned:?}");
+            let text = format!("{domain:?} instead of {pinned:?}");
             return Err(VerificationError::OtherLog(text).into());
         }
+        let pinned = self.pinned.as_ref().map(|(_, keys)| keys);
+        let (retry, told) = (&self.options.retry, document.sequencer);
+        let keys = keys::first(&transport, retry, &domain, pinned, told).await?;
         Ok(Client(Arc::new(Inner {
             transport,
             options: self.options,
             domain,
             domain_separator: domain.separator(),
-            sequencer: document.sequencer,
+            keys: RwLock::new(keys),
             watch: HeaderWatch::default(),
         })))
     }
 }
 
-async fn send(transport: &Transport, retry: &RetryPolicy, call: &Call<'_>) -> Result<Answer> {
+pub(crate) async fn send(
+    transport: &Transport,
+    retry: &RetryPolicy,
+    call: &Call<'_>,
+) -> Result<Answer> {
     let mut backoff = Backoff::new(retry);
     loop {
         let answer = transport.exchange(call, &[]).await?;
@@ -138,7 +145,7 @@ struct Inner {
     options: Options,
     domain: Domain,
     domain_separator: Hash,
-    sequencer: Address,
+    keys: RwLock<SequencerKeys>,
     watch: HeaderWatch,
 }
 
@@ -177,11 +184,6 @@ impl Client {
         &self.0.domain_separator
     }
 
-    /// The key that is trusted to sign batches.
-    pub fn sequencer(&self) -> Address {
-        self.0.sequencer
-    }
-
     /// The server's base URL.
     pub fn base_url(&self) -> &str {
         self.0.transport.base_url()
@@ -194,6 +196,10 @@ impl Client {
 
     pub(crate) fn options(&self) -> &Options {
         &self.0.options
+    }
+
+    pub(crate) fn keys(&self) -> &RwLock<SequencerKeys> {
+        &self.0.keys
     }
 
     pub(crate) fn transport(&self) -> &Transport {
@@ -212,7 +218,7 @@ impl Client {
 
     /// Checks a header's signature, and that the sequencer does not contradict itself.
     pub(crate) fn check_batch(&self, batch: &SignedBatch) -> Check {
-        check_header(batch, &self.0.domain, &self.0.sequencer)?;
+        check_header(batch, &self.0.domain, &self.sequencer_keys())?;
         self.0.watch.see(batch)
     }
 
@@ -232,6 +238,7 @@ impl Client {
         let path = format!("/batches/{}", escape(id_or_number));
         let batch: Batch = self.get(&path, "a batch").await?;
         let signed = batch.signed();
+        self.learn_key_of(Some(&signed)).await;
         self.check_batch(&signed)?;
         if signed.id() != batch.id {
             let (expected, found) = (signed.id(), batch.id);
@@ -284,8 +291,12 @@ impl Client {
             .signature
             .recover(&digest)
             .map_err(VerificationError::Signature)?;
-        if found != self.0.sequencer {
-            let expected = self.0.sequencer;
+        let batches = signed.checkpoint.batches;
+        if found != self.sequencer_keys().key_of_checkpoint(batches) {
+            self.update_keys().await?;
+        }
+        let expected = self.sequencer_keys().key_of_checkpoint(batches);
+        if found != expected {
             return Err(VerificationError::OtherSequencer { expected, found }.into());
         }
         Ok(signed)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::key_proof::KeyProofError;
 use kedge_protocol::merkle::ProofError;
 use kedge_protocol::proof::ProofFileError;
 use kedge_protocol::receipt::ReceiptError;
@@ -168,6 +169,9 @@ pub enum VerificationError {
         /// Who signed.
         found: Address,
     },
+    /// The log does not show the sequencer key that the server states.
+    #[error("the sequencer's next key: {0}")]
+    Key(#[from] KeyProofError),
     /// The server speaks for another log than the pinned one.
     #[error("the server's log is another one than the pinned one: {0}")]
     OtherLog(String),

@@ -49,6 +49,8 @@ impl Account {
         };
         let (answer, signed) = self.signed(&request, &signs).await?;
         let made: Changed<StoredFile> = answer.read("uploading a file")?;
+        let batch = made.receipt.as_ref().map(|receipt| &receipt.batch);
+        self.client().learn_key_of(batch).await;
         let content = signed.contents[0];
         self.check_single(&content, made.action_id, made.receipt.as_ref())?;
         self.check_made(Prefix::File, &content, made.resource.id)?;

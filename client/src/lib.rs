@@ -40,6 +40,7 @@ mod client;
 mod disputes;
 mod export;
 mod files;
+mod keys;
 mod nonces;
 mod page;
 mod preview;

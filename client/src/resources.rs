@@ -85,6 +85,8 @@ impl Account {
         };
         let (answer, signed) = self.signed(&request, &signs).await?;
         let changed: Changed<T> = answer.read(path_name(action.kind))?;
+        let batch = changed.receipt.as_ref().map(|receipt| &receipt.batch);
+        self.client().learn_key_of(batch).await;
         let content = signed.contents[0];
         self.check_single(&content, changed.action_id, changed.receipt.as_ref())?;
         Ok((changed, content))
@@ -219,6 +221,7 @@ impl Account {
     pub async fn proof(&self, action_id: Id, form: ProofForm) -> Result<ProofFile> {
         let path = format!("/ebus/actions/{action_id}/proof?form={}", form.text());
         let proof: ProofFile = self.get(&path, "a proof").await?;
+        self.client().learn_key_of(Some(&proof.batch)).await;
         self.check_proof(action_id, &proof)?;
         Ok(proof)
     }

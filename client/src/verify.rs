@@ -34,7 +34,7 @@ impl Account {
         let receipt = receipt.ok_or(VerificationError::NoReceipt { index: 0 })?;
         let client = self.client();
         self.check_domain(&receipt.domain)?;
-        receipt.verify(&client.domain(), &client.sequencer())?;
+        receipt.verify(&client.domain(), &client.sequencer_keys())?;
         if receipt.leaf.content != *content {
             return Err(VerificationError::OtherAction {
                 expected: *content,
@@ -80,14 +80,14 @@ impl Account {
         let of_done: Vec<Hash> = done.iter().map(|&(index, _)| contents[index]).collect();
         let client = self.client();
         self.check_domain(&receipt.domain)?;
-        receipt.verify(&client.domain(), &client.sequencer(), &of_done)?;
+        receipt.verify(&client.domain(), &client.sequencer_keys(), &of_done)?;
         client.see_batch(&receipt.batch)
     }
 
     /// A proof file holds and is of the action that was asked for.
     pub(crate) fn check_proof(&self, asked: Id, proof: &ProofFile) -> Check {
         let client = self.client();
-        proof.verify(&client.domain(), &client.sequencer())?;
+        proof.verify(&client.domain(), &client.sequencer_keys())?;
         client.see_batch(&proof.batch)?;
         let found = Id::of_hash(Prefix::Action, &proof.leaf.content);
         if found == asked {

@@ -123,9 +123,7 @@ fn claim<W: World>(
     if file.normal_form().map_err(|error| refused(&error))? != claim {
         return Err(refused(&"must be in the normal form of claim files"));
     }
-    let shown = file
-        .check(&file.domain, &file.sequencer, &file.key_hash)
-        .map_err(|error| refused(&error))?;
+    let shown = file.check_stated().map_err(|error| refused(&error))?;
     // An address is one wallet's for ever, and a wallet one organization's.
     let claimant = world.wallet_by_address(file.binding.claimant)?;
     let claimant = match claimant {

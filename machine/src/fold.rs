@@ -10,15 +10,15 @@ use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{
-    ApiKey, Dispute, DisputeMatter, File, Invitation, Object, ObjectStatus, Organization, Trace,
-    Variation, Wallet, Webhook,
+    ApiKey, Dispute, DisputeMatter, File, Invitation, Object, ObjectStatus, Organization,
+    SequencerKey, Trace, Variation, Wallet, Webhook,
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
 use crate::image::Image;
 use crate::refusal::Refusal;
-use crate::world::{Caller, Held, Input, Link, OPERATOR, Recipient, Unavailable, World};
+use crate::world::{Caller, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable, World};
 use crate::{object, registration, resources};
 
 /// Why a record cannot be what the rules made.
@@ -85,6 +85,8 @@ pub struct State {
     pub disputes: IdMap<Id, Dispute>,
     /// Invitations by identifier.
     pub invitations: IdMap<Id, Invitation>,
+    /// The sequencer's keys that the log names, in order; its first key is not among them.
+    pub sequencer_keys: Vec<SequencerKey>,
     /// The keys that the operator signs with.
     pub operators: Vec<Address>,
     /// How many objects each template has made.
@@ -98,6 +100,8 @@ pub struct State {
     template_names: HashSet<(Id, String)>,
     held: HashMap<(Id, Prefix), Held>,
     claim_contexts: HashSet<Hash>,
+    /// The batch of the request that is applied.
+    batch: u64,
 }
 
 impl World for State {
@@ -161,6 +165,15 @@ impl World for State {
             .contains(&(organization, name.to_owned())))
     }
 
+    fn key_place(&self) -> Result<KeyPlace, Unavailable> {
+        let last = self.sequencer_keys.last();
+        Ok(KeyPlace {
+            batch: self.batch,
+            last_from_batch: last.map_or(0, |key| key.entry.from_batch),
+            named: self.sequencer_keys.len(),
+        })
+    }
+
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
         Ok(self.claim_contexts.contains(context))
     }
@@ -192,6 +205,7 @@ impl State {
         mut each: impl FnMut(&Self, &[Image]),
     ) -> Result<(), FoldError> {
         let sequence = record.first_sequence;
+        self.batch = record.batch_number;
         if record.timestamp_ms > record.head.deadline_s.saturating_mul(1_000) {
             return Err(FoldError::Deadline { sequence });
         }
@@ -409,6 +423,7 @@ impl State {
                 }
                 self.disputes.insert(dispute.id, dispute);
             }
+            Image::SequencerKey(key) => self.sequencer_keys.push(key),
             Image::Invitation(invitation) => {
                 self.invitations.insert(invitation.id, invitation);
             }

@@ -2,8 +2,8 @@
 
 use kedge_protocol::Id;
 use kedge_protocol::resource::{
-    ApiKey, Dispute, File, Invitation, Object, Organization, Template, Trace, Variation, Wallet,
-    Webhook,
+    ApiKey, Dispute, File, Invitation, Object, Organization, SequencerKey, Template, Trace,
+    Variation, Wallet, Webhook,
 };
 
 /// A resource after an action.
@@ -29,6 +29,8 @@ pub enum Image {
     Invitation(Invitation),
     /// A dispute.
     Dispute(Dispute),
+    /// A key of the sequencer.
+    SequencerKey(SequencerKey),
 }
 
 impl Image {
@@ -45,6 +47,7 @@ impl Image {
             Self::File(file) => file.id,
             Self::Invitation(invitation) => invitation.id,
             Self::Dispute(dispute) => dispute.id,
+            Self::SequencerKey(key) => key.id,
         }
     }
 
@@ -60,6 +63,7 @@ impl Image {
             Self::Webhook(webhook) => Some(&webhook.trace),
             Self::File(file) => Some(&file.trace),
             Self::Dispute(dispute) => Some(&dispute.trace),
+            Self::SequencerKey(key) => Some(&key.trace),
             Self::Variation(_) | Self::Invitation(_) => None,
         }
     }
@@ -76,6 +80,7 @@ impl Image {
             Self::Webhook(webhook) => webhook.trace.place(sequence, timestamp_ms),
             Self::File(file) => file.trace.place(sequence, timestamp_ms),
             Self::Dispute(dispute) => dispute.trace.place(sequence, timestamp_ms),
+            Self::SequencerKey(key) => key.trace.place(sequence, timestamp_ms),
             Self::Variation(variation) => {
                 variation.created_sequence = sequence;
                 variation.created_at_ms = timestamp_ms;

@@ -23,6 +23,7 @@ pub mod rights;
 pub mod scalar;
 pub mod schema;
 pub mod sequencer;
+pub mod sequencer_key;
 pub mod template;
 mod text;
 pub mod wallet;
@@ -31,4 +32,4 @@ pub mod world;
 
 pub use compiled::TemplateRules;
 pub use refusal::{FieldError, Refusal};
-pub use world::{Caller, Held, Input, Link, OPERATOR, Recipient, Unavailable, World};
+pub use world::{Caller, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable, World};

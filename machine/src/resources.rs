@@ -9,7 +9,7 @@ use crate::image::Image;
 use crate::refusal::Refusal;
 use crate::sequencer::Key;
 use crate::world::{Caller, Input, OPERATOR, World};
-use crate::{api_key, dispute, file, organization, template, wallet, webhook};
+use crate::{api_key, dispute, file, organization, sequencer_key, template, wallet, webhook};
 
 /// What an action would do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -214,6 +214,10 @@ pub fn decide<W: World>(
                 claims,
                 ..Decision::of(vec![Image::Dispute(made)])
             })
+        }
+        (Kind::SystemSequencerKey, None) => {
+            let named = sequencer_key::name(world, input)?;
+            Ok(Decision::of(vec![Image::SequencerKey(named)]))
         }
         (kind, base) => decide_record(kind, base, caller, input).map(Decision::of),
     }

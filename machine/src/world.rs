@@ -57,6 +57,17 @@ pub struct Held {
     pub made: u64,
 }
 
+/// Where an action that names a key of the sequencer would stand.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct KeyPlace {
+    /// The number of the batch that holds the action.
+    pub batch: u64,
+    /// The first batch of the last key that the log names; 0 while there is only its first key.
+    pub last_from_batch: u64,
+    /// How many keys the log names so far, besides its first.
+    pub named: usize,
+}
+
 /// One action, as signed.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
@@ -128,6 +139,9 @@ pub trait World {
     fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable>;
     /// True when the organization has a template of this name.
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
+    /// Where an action that names a key of the sequencer stands. Right only for what is decided alone:
+    /// with nothing before it that is not committed.
+    fn key_place(&self) -> Result<KeyPlace, Unavailable>;
     /// True when a verdict on a claim with this context is in the log.
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable>;
 }

@@ -134,6 +134,8 @@ kinds! {
     SystemVerdict = 61, "system.verdict";
     /// The operator's server switches a webhook off.
     SystemWebhookOff = 62, "system.webhook_off";
+    /// The operator names the key that signs batches from a number on.
+    SystemSequencerKey = 63, "system.sequencer_key";
 }
 
 fn is_custom(text: &str) -> bool {
@@ -151,7 +153,10 @@ impl Kind {
     pub fn is_system(&self) -> bool {
         matches!(
             self,
-            Self::SystemTier | Self::SystemVerdict | Self::SystemWebhookOff
+            Self::SystemTier
+                | Self::SystemVerdict
+                | Self::SystemWebhookOff
+                | Self::SystemSequencerKey
         )
     }
 

@@ -14,6 +14,7 @@ use crate::limits::BATCH_ACTIONS_MAX;
 use crate::log_tree;
 use crate::merkle::{ProofError, verify_proof};
 use crate::receipt::{ReceiptError, ReceiptLeaf, check_header, check_place};
+use crate::sequencer_keys::KeyOfBatch;
 use crate::signature::{Signature, SignatureError};
 
 /// The proof file format's version.
@@ -89,7 +90,7 @@ impl BatchPath {
         &self,
         batch: &SignedBatch,
         domain: &Domain,
-        sequencer: &Address,
+        sequencer: &impl KeyOfBatch,
         (sequence, timestamp_ms): (u64, u64),
         leaf: impl FnOnce() -> Result<Hash, ReceiptError>,
     ) -> Result<(), ReceiptError> {
@@ -132,7 +133,7 @@ impl AnchorProof {
         &self,
         header: &BatchHeader,
         domain: &Domain,
-        sequencer: &Address,
+        sequencer: &impl KeyOfBatch,
     ) -> Result<(), ProofFileError> {
         let checkpoint = &self.checkpoint.checkpoint;
         let digest = checkpoint.digest(&domain.separator());
@@ -141,12 +142,16 @@ impl AnchorProof {
             .signature
             .recover(&digest)
             .map_err(ProofFileError::Checkpoint)?;
-        if found != *sequencer {
-            return Err(ProofFileError::OtherSequencer {
-                expected: *sequencer,
-                found,
-            });
+        let expected = sequencer.key_of_checkpoint(checkpoint.batches);
+        if found != expected {
+            return Err(ProofFileError::OtherSequencer { expected, found });
         }
+        self.covers(header)
+    }
+
+    /// Checks that the checkpoint covers the whole batch with this header, whoever signed it.
+    pub fn covers(&self, header: &BatchHeader) -> Result<(), ProofFileError> {
+        let checkpoint = &self.checkpoint.checkpoint;
         if header.number >= checkpoint.batches || header.last_sequence() > checkpoint.sequence {
             return Err(ProofFileError::NotCovered);
         }
@@ -192,7 +197,7 @@ pub struct ProofFile {
     /// The log's domain.
     #[serde(deserialize_with = "object")]
     pub domain: Domain,
-    /// The sequencer's address.
+    /// The key that signed the batch, by its address.
     pub sequencer: Address,
     /// The action, opened.
     #[serde(deserialize_with = "object")]
@@ -228,9 +233,13 @@ pub struct Shown {
 }
 
 impl ProofFile {
-    /// Checks everything that can be checked offline, for a log and a sequencer that the caller
+    /// Checks everything that can be checked offline, for a log and sequencer keys that the caller
     /// trusts (from the contract, or from elsewhere: not from the file).
-    pub fn verify(&self, domain: &Domain, sequencer: &Address) -> Result<Shown, ProofFileError> {
+    pub fn verify(
+        &self,
+        domain: &Domain,
+        sequencer: &impl KeyOfBatch,
+    ) -> Result<Shown, ProofFileError> {
         if self.version != PROOF_VERSION {
             return Err(ProofFileError::Version(self.version));
         }
@@ -265,7 +274,7 @@ impl ProofFile {
         Ok(words)
     }
 
-    fn check_inclusion(&self, sequencer: &Address) -> Result<(), ProofFileError> {
+    fn check_inclusion(&self, sequencer: &impl KeyOfBatch) -> Result<(), ProofFileError> {
         let placed = (self.leaf.sequence, self.leaf.timestamp_ms);
         let leaf = || self.leaf.hash();
         self.inclusion

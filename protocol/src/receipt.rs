@@ -10,6 +10,7 @@ use crate::hash::Hash;
 use crate::json::{object, objects};
 use crate::limits::BATCH_ACTIONS_MAX;
 use crate::merkle::{ProofError, verify_proof};
+use crate::sequencer_keys::KeyOfBatch;
 use crate::signature::SignatureError;
 
 /// The receipt format's version.
@@ -129,7 +130,7 @@ pub struct Receipt {
 impl Receipt {
     /// Checks everything that can be checked offline: the sequencer signed a batch that holds this
     /// leaf at this place, and the leaf is made of these words.
-    pub fn verify(&self, domain: &Domain, sequencer: &Address) -> Result<(), ReceiptError> {
+    pub fn verify(&self, domain: &Domain, sequencer: &impl KeyOfBatch) -> Result<(), ReceiptError> {
         check_version(self.version)?;
         check_domain(&self.domain, domain)?;
         check_header(&self.batch, domain, sequencer)?;
@@ -192,7 +193,7 @@ impl BatchReceipt {
     pub fn verify(
         &self,
         domain: &Domain,
-        sequencer: &Address,
+        sequencer: &impl KeyOfBatch,
         contents: &[Hash],
     ) -> Result<(), ReceiptError> {
         check_version(self.version)?;
@@ -258,11 +259,11 @@ fn check_domain(named: &Domain, expected: &Domain) -> Result<(), ReceiptError> {
     }
 }
 
-/// Checks that `sequencer` signed the header and that its count is a batch's.
+/// Checks that the header is signed with the key of its number and that its count is a batch's.
 pub fn check_header(
     batch: &SignedBatch,
     domain: &Domain,
-    sequencer: &Address,
+    sequencer: &impl KeyOfBatch,
 ) -> Result<(), ReceiptError> {
     let count = batch.header.count;
     if count == 0 || count as usize > BATCH_ACTIONS_MAX {
@@ -270,13 +271,11 @@ pub fn check_header(
     }
     let digest = batch.header.digest(&domain.separator());
     let found = batch.signature.recover(&digest)?;
-    if found == *sequencer {
+    let expected = sequencer.key_of(batch.header.number);
+    if found == expected {
         Ok(())
     } else {
-        Err(ReceiptError::OtherSequencer {
-            expected: *sequencer,
-            found,
-        })
+        Err(ReceiptError::OtherSequencer { expected, found })
     }
 }
 

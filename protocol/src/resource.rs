@@ -7,6 +7,7 @@ use crate::address::Address;
 use crate::chain::{first_integrity, next_integrity};
 use crate::hash::Hash;
 use crate::ids::Id;
+use crate::sequencer_keys::KeyFrom;
 
 /// What every resource carries: where it stands in its own history and in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -472,6 +473,17 @@ pub struct Dispute {
     pub matter: DisputeMatter,
     /// The verdict as the log holds it: compact JSON, the evidence or claim included.
     pub verdict: String,
+    /// Its place in its history and the log.
+    pub trace: Trace,
+}
+
+/// A key of the sequencer that the log names. Its identifier is that of the action that named it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SequencerKey {
+    /// Its identifier.
+    pub id: Id,
+    /// The key, and the first batch that it signs.
+    pub entry: KeyFrom,
     /// Its place in its history and the log.
     pub trace: Trace,
 }

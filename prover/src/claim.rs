@@ -3,7 +3,7 @@
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::proof::ProofFile;
-use kedge_protocol::{Address, Hash};
+use kedge_protocol::{Hash, KeyOfBatch};
 
 use crate::circuit::{ClaimCircuit, Constraints};
 use crate::groth16::{PartError, Proof, ProveError, ProvingKey, VerifyingKey};
@@ -103,7 +103,7 @@ fn disclosed(file: &ProofFile, choice: Choice) -> Disclosed {
 pub fn verify(
     claim: &ClaimFile,
     domain: &Domain,
-    sequencer: &Address,
+    sequencer: &impl KeyOfBatch,
     key: &VerifyingKey,
 ) -> Result<ClaimShown, ClaimError> {
     let shown = claim.check(domain, sequencer, &key.hash())?;

@@ -148,7 +148,11 @@ pub(crate) async fn ask(socket: &Path, command: &str) -> Result<Map<String, Valu
     ask_with(socket, &json!({ "command": command })).await
 }
 
-async fn ask_with(socket: &Path, command: &Value) -> Result<Map<String, Value>, Failure> {
+/// Sends a command and returns the members of its answer.
+pub(crate) async fn ask_with(
+    socket: &Path,
+    command: &Value,
+) -> Result<Map<String, Value>, Failure> {
     let line = tokio::time::timeout(PATIENCE, exchange(socket, command))
         .await
         .map_err(|_| {

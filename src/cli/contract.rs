@@ -1,4 +1,4 @@
-//! `kedge contract`: deploying the anchor contract on any chain, and handing it over.
+//! `kedge contract`: deploying the anchor contract on any chain, and all that its owner does.
 
 use clap::{Args, Subcommand};
 use kedge_chain::contract::{
@@ -11,10 +11,10 @@ use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 
-use super::bond;
 use super::key::KeyArgs;
 use super::output::{Failure, columns, print, print_json};
 use super::trust::read_failure;
+use super::{bond, contract_keys, contract_state};
 
 /// How long a transaction may take to be mined, in milliseconds.
 pub(crate) const PATIENCE_MS: u64 = 10 * 60 * 1000;
@@ -69,6 +69,21 @@ pub(crate) enum Command {
     Bond(bond::DeployArgs),
     /// Say how an anchor contract's bond stands.
     BondStatus(bond::StatusArgs),
+    /// Name the next sequencer key, in the log and in the contract.
+    ///
+    /// The log is changed through the server's admin socket, then the contract by its owner's key. Run again,
+    /// it finishes a rotation that stopped half-way.
+    Rotate(contract_keys::RotateArgs),
+    /// Note that all batches of a replaced sequencer key are anchored.
+    ///
+    /// From then on its signatures count as evidence for the time that the bond says, and no longer.
+    CloseKey(contract_keys::CloseArgs),
+    /// Stop anchoring. Proofs and reads stay as they are.
+    Pause(contract_state::StateArgs),
+    /// Anchor again after a pause.
+    Unpause(contract_state::StateArgs),
+    /// Hand the log over to a successor, for good.
+    Retire(contract_state::RetireArgs),
     /// Give the contract to another owner, in two steps.
     ///
     /// First the owner names the next one with --to, then that one takes it with --accept. Between the
@@ -98,6 +113,11 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
         } => run_deploy(chain, sequencer, owner, domain_contract).await,
         Command::Bond(args) => bond::run_deploy(args).await,
         Command::BondStatus(args) => bond::run_status(args).await,
+        Command::Rotate(args) => contract_keys::rotate(args).await,
+        Command::CloseKey(args) => contract_keys::close(args).await,
+        Command::Pause(args) => contract_state::pause(args).await,
+        Command::Unpause(args) => contract_state::unpause(args).await,
+        Command::Retire(args) => contract_state::retire(args).await,
         Command::Handover {
             contract,
             to,

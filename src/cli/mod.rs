@@ -6,6 +6,8 @@
 mod admin;
 mod bond;
 mod contract;
+mod contract_keys;
+mod contract_state;
 mod demo;
 mod init;
 mod key;

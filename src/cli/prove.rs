@@ -115,7 +115,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
 async fn claim(args: ClaimArgs) -> Result<ClaimFile, Failure> {
     let Object(file): Object<ProofFile> = parse(&read(&args.file)?, "a proof file")?;
     let trust = args.trust.resolve().await?;
-    let (domain, sequencer) = trust.of(file.domain, file.batch.header.number).await?;
+    let (domain, sequencer) = trust.of(file.domain).await?;
     file.verify(&domain, &sequencer).map_err(Failure::refused)?;
     let bar = ProgressBar::new_spinner().with_message("reading the proving key");
     bar.enable_steady_tick(Duration::from_millis(100));

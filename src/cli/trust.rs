@@ -1,26 +1,37 @@
-//! Whom a verification trusts: a domain and a sequencer that the caller knows, that a server tells,
+//! Whom a verification trusts: a domain and sequencer keys that the caller knows, that a server states,
 //! or that the contract holds. Never those that stand in the file.
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::{Endpoint, Options, RpcClient};
 use kedge_client::Client;
-use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
+use kedge_protocol::{Address, KeyFrom, KeyOfBatch, SequencerKeys};
 
 use super::output::Failure;
 
 #[derive(Args)]
 pub(crate) struct TrustArgs {
-    /// Trust the domain and the sequencer that this server tells.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["domain", "sequencer"])]
+    /// Trust the domain and the sequencer keys that this server states.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["domain", "sequencer", "keys"])]
     url: Option<String>,
     /// Trust this log: its chain id and its first anchor contract.
-    #[arg(long, value_name = "CHAIN_ID:ADDRESS", value_parser = parse_domain, requires = "sequencer")]
+    #[arg(long, value_name = "CHAIN_ID:ADDRESS", value_parser = parse_domain)]
     domain: Option<Domain>,
-    /// Trust this sequencer.
+    /// Trust this sequencer key: the only one of the log, or its first.
     #[arg(long, value_name = "ADDRESS", requires = "domain")]
     sequencer: Option<Address>,
+    /// Trust the sequencer keys in this file: a list of `key` and `from_batch`, or what
+    /// GET /sequencer-keys answered.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "domain",
+        conflicts_with = "sequencer"
+    )]
+    keys: Option<PathBuf>,
     /// Ask an Ethereum node: trust the contract's domain and keys, and check that it holds the
     /// checkpoint of a proof.
     #[arg(long, value_name = "URL")]
@@ -28,6 +39,33 @@ pub(crate) struct TrustArgs {
     /// The anchor contract; the domain's where that is known from --url or --domain.
     #[arg(long, value_name = "ADDRESS", requires = "rpc")]
     contract: Option<Address>,
+}
+
+/// Reads a list of keys as [`SequencerKeys`] is written, or as `GET /sequencer-keys` answers: members that
+/// say more are passed over there.
+fn read_keys(path: &Path) -> Result<SequencerKeys, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Item {
+        key: Address,
+        from_batch: u64,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Listed {
+        Bare(Vec<Item>),
+        Answer { items: Vec<Item> },
+    }
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::usage(format!("--keys {}: {error}", path.display()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let listed: Listed = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let (Listed::Bare(items) | Listed::Answer { items }) = listed;
+    let entries = items.into_iter().map(|item| KeyFrom {
+        key: item.key,
+        from_batch: item.from_batch,
+    });
+    SequencerKeys::new(entries.collect()).map_err(|error| wrong(&error))
 }
 
 /// Reads `CHAIN_ID:ADDRESS`.
@@ -45,22 +83,30 @@ pub(crate) fn parse_domain(text: &str) -> Result<Domain, String> {
 
 /// What is known before a file is read.
 pub(crate) struct Trust {
-    known: Option<(Domain, Address)>,
+    known: Option<(Domain, SequencerKeys)>,
     contract: Option<AnchorContract>,
 }
 
 impl TrustArgs {
     pub(crate) async fn resolve(self) -> Result<Trust, Failure> {
-        let known = match (self.url, self.domain.zip(self.sequencer)) {
-            (Some(url), _) => {
+        let keys = match (&self.keys, self.sequencer) {
+            (Some(file), _) => Some(read_keys(file)?),
+            (None, sequencer) => sequencer.map(SequencerKeys::from),
+        };
+        let known = match (self.url, self.domain, keys) {
+            (Some(url), ..) => {
                 let client = Client::builder(url).connect().await?;
-                Some((client.domain(), client.sequencer()))
+                Some((client.domain(), client.sequencer_keys()))
             }
-            (None, given) => given,
+            (None, Some(domain), Some(keys)) => Some((domain, keys)),
+            (None, Some(_), None) => {
+                return Err(Failure::usage("--domain needs --sequencer or --keys"));
+            }
+            (None, None, _) => None,
         };
         let address = self
             .contract
-            .or(known.map(|(domain, _)| domain.verifying_contract));
+            .or(known.as_ref().map(|(domain, _)| domain.verifying_contract));
         let contract = match (self.rpc, address) {
             (Some(endpoint), Some(address)) => {
                 let rpc = RpcClient::new(endpoint, Options::default());
@@ -84,9 +130,9 @@ impl TrustArgs {
 
 impl Trust {
     #[cfg(test)]
-    pub(crate) fn given(domain: Domain, sequencer: Address) -> Self {
+    pub(crate) fn given(domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         Self {
-            known: Some((domain, sequencer)),
+            known: Some((domain, keys.into())),
             contract: None,
         }
     }
@@ -96,27 +142,23 @@ impl Trust {
         self.contract.as_ref()
     }
 
-    /// The domain and the first sequencer of the log itself, where no file claims any.
-    pub(crate) async fn of_log(&self) -> Result<(Domain, Address), Failure> {
-        let domain = match (self.known, &self.contract) {
-            (Some((domain, _)), _) => domain,
+    /// The domain and the sequencer keys of the log itself, where no file claims any.
+    pub(crate) async fn of_log(&self) -> Result<(Domain, SequencerKeys), Failure> {
+        let domain = match (&self.known, &self.contract) {
+            (Some((domain, _)), _) => *domain,
             (None, Some(contract)) => Domain {
                 chain_id: contract.rpc().chain_id().await.map_err(Failure::refused)?,
                 verifying_contract: contract.address(),
             },
             (None, None) => return Err(Failure::usage("no domain and no contract to trust")),
         };
-        self.of(domain, 0).await
+        self.of(domain).await
     }
 
-    /// The domain and the sequencer to verify a file with that claims this domain and this batch.
-    pub(crate) async fn of(
-        &self,
-        claimed: Domain,
-        batch: u64,
-    ) -> Result<(Domain, Address), Failure> {
-        if let Some((domain, _)) = self.known
-            && domain != claimed
+    /// The domain and the sequencer keys to verify a file with that claims this domain.
+    pub(crate) async fn of(&self, claimed: Domain) -> Result<(Domain, SequencerKeys), Failure> {
+        if let Some((domain, _)) = &self.known
+            && *domain != claimed
         {
             return Err(Failure::refused(
                 "the file is of another log than the one to trust",
@@ -125,6 +167,7 @@ impl Trust {
         let Some(contract) = &self.contract else {
             return self
                 .known
+                .clone()
                 .ok_or_else(|| Failure::usage("no domain and no contract to trust"));
         };
         let separator = contract.domain_separator().await.map_err(read_failure)?;
@@ -133,16 +176,19 @@ impl Trust {
                 "the file is of another log than the contract anchors",
             ));
         }
-        let key = contract
-            .sequencer_key_at(batch)
-            .await
-            .map_err(read_failure)?;
-        match self.known {
-            Some((_, sequencer)) if sequencer != key => Err(Failure::refused(format!(
-                "the contract names {key} as the sequencer of batch {batch}, not {sequencer}"
-            ))),
-            _ => Ok((claimed, key)),
+        let keys = contract.sequencer_keys().await.map_err(read_failure)?;
+        if let Some((_, known)) = &self.known
+            && !keys.extends(known)
+            && !known.extends(&keys)
+        {
+            let batch = keys.first_difference(known, u64::MAX).unwrap_or(0);
+            return Err(Failure::refused(format!(
+                "the contract names {} as the sequencer of batch {batch}, not {}",
+                keys.key_of(batch),
+                known.key_of(batch)
+            )));
         }
+        Ok((claimed, keys))
     }
 }
 

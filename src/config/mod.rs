@@ -21,6 +21,7 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "bin",
     "config",
     "sequencer_key",
+    "next_sequencer_key",
     "operator_key",
     "anchor_key",
     "signing_key",

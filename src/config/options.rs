@@ -224,6 +224,10 @@ options! {
         /// File with the key that signs batches and checkpoints: `0x` and 64 hex digits.
         /// `KEDGE_SEQUENCER_KEY` may hold the key itself instead.
         sequencer_key_file: Option<PathBuf> = None;
+        /// File with one more of the sequencer's keys: the next one before and during a rotation,
+        /// the one before it after that. Each batch is signed with the key of its number.
+        /// `KEDGE_NEXT_SEQUENCER_KEY` may hold the key itself instead.
+        next_sequencer_key_file: Option<PathBuf> = None;
         /// File with the key that signs the operator's own actions, such as setting a tier:
         /// `0x` and 64 hex digits. `KEDGE_OPERATOR_KEY` may hold the key itself instead.
         /// Without it the operator changes nothing in the log.

@@ -14,7 +14,7 @@ pub(super) fn of(app: &App, published: &Published, evidence: &Evidence) -> Resul
     let domain = *engine.domain();
     let mut trust = match engine.contract_keys() {
         Some(known) => known.trust(domain, engine.now_ms() / 1_000),
-        None => Trust::of_known_key(domain, engine.sequencer()),
+        None => Trust::of_known_keys(domain, &published.snapshot.sequencer_keys()?),
     };
     for batches in evidence.anchored_batches() {
         let Some(last) = batches.checked_sub(1) else {

@@ -7,10 +7,11 @@ use super::LimitClass::Lists;
 use super::table::{documented, handler};
 use super::{Endpoint, docs, schema};
 use crate::listing::LIST;
-use crate::routes::{anchors, batches};
+use crate::routes::{anchors, batches, sequencer_keys};
 use crate::views::Page;
 use crate::views::action::BatchAction;
 use crate::views::log::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
+use crate::views::sequencer_keys::SequencerKeyView;
 
 /// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {
@@ -67,6 +68,17 @@ pub(super) fn rows() -> Vec<Endpoint> {
             etag: true,
             handler: handler!(anchors::checkpoint),
             ..documented(Method::GET, "/checkpoint", &docs::log::GET_CHECKPOINT)
+        },
+        Endpoint {
+            auth: Public,
+            query: &[LIST],
+            response: schema::<Page<SequencerKeyView>>,
+            handler: handler!(sequencer_keys::list),
+            ..documented(
+                Method::GET,
+                "/sequencer-keys",
+                &docs::log::LIST_SEQUENCER_KEYS,
+            )
         },
         Endpoint {
             auth: Public,

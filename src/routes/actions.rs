@@ -1,11 +1,12 @@
 //! Reading actions, and their proofs.
 
-use kedge_protocol::Prefix;
+use kedge_actors::Published;
 use kedge_protocol::log_tree;
 use kedge_protocol::proof::{
     AnchorProof, Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile,
 };
 use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
+use kedge_protocol::{KeyOfBatch, Prefix};
 use kedge_storage::{AnchorStatus, PlacedAction, Snapshot};
 
 use super::objects::sees;
@@ -170,23 +171,41 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
         let message = "authorship is shown to the organization that signed alone";
         return Err(ApiError::new(Code::Forbidden, message));
     }
-    let batch = call.app.batches.get(snapshot, placed.batch_number)?;
+    let anchor = anchor_proof(snapshot, placed.batch_number)?;
+    let authorship = if with_authorship {
+        Some(authorship(snapshot, &placed)?)
+    } else {
+        None
+    };
     let file = ProofFile {
+        anchor,
+        authorship,
+        ..proof_file(&call.app, &published, placed)?
+    };
+    let reply = Reply::ok(published.head.sequence, &file)?;
+    Ok(reply.etagged(&call, PRIVATE))
+}
+
+/// The proof file of an action, without its anchor and its signature.
+pub fn proof_file(
+    app: &App,
+    published: &Published,
+    placed: PlacedAction,
+) -> Result<ProofFile, ApiError> {
+    let snapshot = &published.snapshot;
+    let batch = app.batches.get(snapshot, placed.batch_number)?;
+    Ok(ProofFile {
         version: PROOF_VERSION,
-        domain: *call.app.verifier.domain(),
-        sequencer: call.app.engine.sequencer(),
+        domain: *app.verifier.domain(),
+        sequencer: snapshot.sequencer_keys()?.key_of(placed.batch_number),
         leaf: opened_leaf(&placed),
         inclusion: BatchPath {
             leaf_index: placed.leaf_index,
             path: batch.tree.proof(&[placed.leaf_index as usize]),
         },
         batch: batch.signed,
-        anchor: anchor_proof(snapshot, placed.batch_number)?,
-        authorship: if with_authorship {
-            Some(authorship(snapshot, &placed)?)
-        } else {
-            None
-        },
+        anchor: None,
+        authorship: None,
         action: OpenedAction {
             kind: placed.action.kind.text().to_owned(),
             signer: placed.head.signer,
@@ -194,9 +213,7 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
             target: placed.action.target.into_owned(),
             payload: placed.action.payload.into_owned(),
         },
-    };
-    let reply = Reply::ok(published.head.sequence, &file)?;
-    Ok(reply.etagged(&call, PRIVATE))
+    })
 }
 
 /// The path to an anchor that the chain has finalized; none before that.

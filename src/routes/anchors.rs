@@ -1,6 +1,6 @@
 //! Anchors, the newest signed head, and proofs that the log only grew. All public.
 
-use kedge_protocol::{Prefix, log_tree};
+use kedge_protocol::{KeyOfBatch, Prefix, log_tree};
 use kedge_storage::AnchorRow;
 
 use super::{PUBLIC, page_reply};
@@ -68,7 +68,10 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
 pub async fn checkpoint(call: Call) -> Result<Reply, ApiError> {
     let engine = &call.app.engine;
     let signed = engine.checkpoint()?;
-    let view = CheckpointView::of(&signed, engine.domain(), engine.sequencer());
+    let key = engine
+        .sequencer_keys()?
+        .key_of_checkpoint(signed.checkpoint.batches);
+    let view = CheckpointView::of(&signed, engine.domain(), key);
     let reply = Reply::ok(signed.checkpoint.sequence, &view)?;
     Ok(reply.etagged(&call, PUBLIC))
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use kedge_actors::Published;
-use kedge_protocol::Id;
+use kedge_protocol::KeyOfBatch;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
 use kedge_protocol::log_tree::Frontier;
@@ -127,10 +127,12 @@ impl Export {
             None => None,
         };
         let separator = engine.domain().separator();
+        let keys = snapshot.sequencer_keys()?;
         let line = LogLine {
             version: EXPORT_VERSION,
             domain: *engine.domain(),
-            sequencer: engine.sequencer(),
+            sequencer: keys.key_of(from),
+            sequencer_keys: (keys.entries().len() > 1).then_some(keys),
             from,
             sequence: before.map_or(0, |batch| batch.header.last_sequence()),
             head: before.map_or(separator, |batch| batch.header.head),

@@ -17,6 +17,7 @@ pub mod past;
 pub mod preview;
 pub mod reference;
 pub mod search;
+pub mod sequencer_keys;
 pub mod service;
 pub mod templates;
 pub mod wallets;

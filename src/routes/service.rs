@@ -3,8 +3,8 @@
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use kedge_actors::Published;
-use kedge_protocol::Hash;
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
+use kedge_protocol::{Hash, KeyOfBatch};
 use kedge_storage::{AnchorStatus, Mode, Page, ReadError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub struct DomainView {
     verifying_contract: AddressText,
     salt: HashText,
     extensions: [u64; 0],
-    /// The address that signs batches and checkpoints.
+    /// The address that signs the next batch. `GET /sequencer-keys` lists the keys of all batches.
     sequencer: AddressText,
     primary_type: &'static str,
     types: Types,
@@ -56,6 +56,8 @@ pub struct DomainView {
 /// `GET /.well-known/eip712-domain.json`
 pub async fn domain(call: Call) -> Result<Reply, ApiError> {
     let domain = call.app.verifier.domain();
+    let published = call.published();
+    let next = published.head.batches;
     let view = DomainView {
         fields: "0x0f",
         name: DOMAIN_NAME,
@@ -64,7 +66,7 @@ pub async fn domain(call: Call) -> Result<Reply, ApiError> {
         verifying_contract: AddressText(domain.verifying_contract),
         salt: HashText(Hash::ZERO),
         extensions: [],
-        sequencer: AddressText(call.app.engine.sequencer()),
+        sequencer: AddressText(published.snapshot.sequencer_keys()?.key_of(next)),
         primary_type: "ActionRequest",
         types: Types {
             action_request: [

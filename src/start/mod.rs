@@ -3,13 +3,14 @@
 mod anchoring;
 mod chain;
 mod open_files;
+mod sequencer_keys;
 
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::Engine;
-use kedge_protocol::signature::SigningKey;
+use kedge_actors::{Engine, HeldKeys};
+use kedge_protocol::Address;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -53,6 +54,9 @@ pub enum RunError {
     /// A key.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// The sequencer's key.
+    #[error("{0}")]
+    SequencerKey(#[from] sequencer_keys::WrongKey),
     /// The chain.
     #[error(transparent)]
     Chain(#[from] ChainError),
@@ -101,11 +105,13 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let url = bound.url();
     secrets::make_private_dir(&config.data_dir)?;
     secrets::make_private_dir(&config.keys_dir())?;
-    let key = sequencer_key(&config)?;
-    let chain = Chain::open(&config, key.address()).await?;
+    let (first_key, keys) = sequencer_keys::held(&config)?;
+    let chain = Chain::open(&config, first_key).await?;
     let claims = Claims::open(&config, chain.domain().chain_id)?;
-    let store = open_store(&config, &chain, &key).await?;
-    let engine = start_engine(&config, &chain, key, Arc::clone(&store)).await?;
+    let store = open_store(&config, &chain, first_key).await?;
+    sequencer_keys::check(&store, &keys)?;
+    let engine = start_engine(&config, &chain, keys, Arc::clone(&store)).await?;
+    sequencer_keys::ask_contract(&chain, &engine).await;
     let anchoring = Anchoring::start(&config, &chain, &engine).await?;
 
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
@@ -142,15 +148,6 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     }
 }
 
-/// The key that signs batches: the operator's, or a development server's own.
-fn sequencer_key(config: &Config) -> Result<SigningKey, SecretError> {
-    let file = config.sequencer_key_file.as_deref();
-    if config.dev && file.is_none() && std::env::var_os("KEDGE_SEQUENCER_KEY").is_none() {
-        return secrets::development_key(&config.keys_dir().join("sequencer.key"));
-    }
-    secrets::signing_key(file, "sequencer_key_file", "KEDGE_SEQUENCER_KEY")
-}
-
 /// The operator, if there is a key; the log is told its address before it is used.
 async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, RunError> {
     let file = config.operator_key_file.as_deref();
@@ -179,12 +176,12 @@ async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, 
 async fn open_store(
     config: &Config,
     chain: &Chain,
-    key: &SigningKey,
+    first_key: Address,
 ) -> Result<Arc<Store>, RunError> {
     let options = kedge_storage::Options {
         path: config.data_dir.join("store"),
         domain: chain.domain(),
-        sequencer: key.address(),
+        sequencer: first_key,
         high_water_path: Some(config.high_water_path()),
         block_cache_bytes: config.block_cache_bytes,
         memtable_bytes: config.memtable_bytes,
@@ -199,13 +196,14 @@ async fn open_store(
 async fn start_engine(
     config: &Config,
     chain: &Chain,
-    key: SigningKey,
+    keys: HeldKeys,
     store: Arc<Store>,
 ) -> Result<Engine, kedge_actors::StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let options = kedge_actors::Options {
         domain: chain.domain(),
-        key: Arc::new(key),
+        keys,
+        contract: Some(chain.contract()),
         clock: kedge_actors::system_clock(),
         actor_threads: if config.actor_threads == 0 {
             (cores / 2).max(1)

@@ -213,7 +213,7 @@ pub struct CheckpointView {
     /// The log's domain.
     #[schemars(with = "schema::Domain")]
     pub domain: Domain,
-    /// The sequencer.
+    /// The key that signed it: that of its last batch.
     pub sequencer: AddressText,
 }
 

@@ -9,6 +9,7 @@ pub mod preview;
 pub mod resources;
 pub mod scalars;
 pub mod schema;
+pub mod sequencer_keys;
 pub mod webhook;
 
 use schemars::JsonSchema;

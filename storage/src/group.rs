@@ -2,6 +2,7 @@
 
 mod counts;
 mod objects;
+mod sequencer_keys;
 mod writes;
 
 use kedge_protocol::batch::SignedBatch;

@@ -17,8 +17,8 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::store::{Options, Store};
 use crate::tables::Table;
 use crate::tables::meta::{
-    DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_SHARED_INTEGRITY, FORMAT_VERSION, HEAD_KEY, HeadRow,
-    INDEXED_KEY, LogHead,
+    DOMAIN_KEY, DomainRow, FIRST_KEY_KEY, FORMAT_KEY, FORMAT_SHARED_INTEGRITY, FORMAT_VERSION,
+    HEAD_KEY, HeadRow, INDEXED_KEY, LogHead,
 };
 
 /// How many of the last batches are recomputed.
@@ -166,8 +166,13 @@ impl Store {
         } else {
             open_existing(&options, &mark_path)?
         };
-        let snapshot = Snapshot::take(Arc::clone(&database));
+        let mut snapshot = Snapshot::take(Arc::clone(&database));
         let head = check_meta(&snapshot, &options)?;
+        if head.batches == 0 && released.is_none_or(|released| released.batches == 0) {
+            // Nobody has signed anything yet: the first key is the one that it is opened for.
+            begin_with(&database, &options).map_err(of_rocks(path))?;
+            snapshot = Snapshot::take(Arc::clone(&database));
+        }
         check_tail(&snapshot, &options, &head)?;
         let why = released
             .and_then(|released| equivocation(&snapshot, &head, released, &mark_path))
@@ -356,6 +361,18 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
     database.raw().flush_cf(meta)
 }
 
+/// Notes the first key of a log that is still empty.
+fn begin_with(database: &Database, options: &Options) -> Result<(), rocksdb::Error> {
+    if options.read_only {
+        return Ok(());
+    }
+    let mut durable = WriteOptions::default();
+    durable.set_sync(true);
+    let meta = database.table(Table::Meta);
+    let raw = database.raw();
+    raw.put_cf_opt(meta, FIRST_KEY_KEY, options.sequencer.0, &durable)
+}
+
 /// Checks what the store says of itself; gives the head.
 fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<LogHead, OpenError> {
     let path = options.path.as_path();
@@ -405,7 +422,7 @@ fn check_tail(snapshot: &Snapshot, options: &Options, head: &LogHead) -> Result<
         let mut walk = Walk::begin(snapshot, &options.domain, start)?;
         let terms = Terms {
             separator: options.domain.separator(),
-            sequencer: options.sequencer,
+            keys: Arc::new(snapshot.sequencer_keys()?),
             request_signatures: true,
             batches: head.batches,
         };

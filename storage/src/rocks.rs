@@ -145,6 +145,7 @@ fn shape(table: Table) -> Shape {
         | Table::PropertyIndex
         | Table::ForeignActions
         | Table::Events => (false, true, 8),
+        Table::SequencerKeys => (false, false, 4),
         Table::Leaves | Table::Batches => (false, false, 16),
     };
     Shape {

@@ -30,7 +30,7 @@ pub struct Options {
     pub path: PathBuf,
     /// The chain and contract that the log is bound to.
     pub domain: Domain,
-    /// The address whose key signs batch headers.
+    /// The key that signs from batch 0 on, where the store has to be made. One that is there says it itself.
     pub sequencer: Address,
     /// The high-water mark of released headers; outside the data directory, so that a restored
     /// directory does not bring an old mark along. `None`: inside it, where the mark shows writes

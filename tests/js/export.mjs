@@ -2,7 +2,7 @@
 
 import { isAddressEqual } from 'viem';
 import * as p from './protocol.mjs';
-import { checkNextHeader } from './receipts.mjs';
+import { checkNextHeader, keyOf } from './receipts.mjs';
 
 function ensure(holds, what) {
   if (!holds) throw new p.Refused(what);
@@ -34,7 +34,7 @@ export async function checkExport(text, trust) {
   const [log, ...lines] = text.trimEnd().split('\n').map((line) => JSON.parse(line));
   const domain = p.separator(trust.domain);
   ensure(log.type === 'log' && log.version === 1 && log.from === 0 && log.head === domain, 'it begins elsewhere');
-  ensure(isAddressEqual(log.sequencer, trust.sequencer), 'it names another sequencer');
+  ensure(isAddressEqual(log.sequencer, keyOf(trust.sequencer, log.from)), 'it names another sequencer');
   const hashes = [];
   let last = null;
   let opened = 0;
@@ -56,7 +56,8 @@ export async function checkExport(text, trust) {
   ensure(end !== null, 'the export ends before its checkpoint');
   const { checkpoint, signature } = end;
   const digest = p.digestOf(trust.domain, 'Checkpoint', p.checkpointMessage(checkpoint));
-  ensure(isAddressEqual(await p.recoverSigner(digest, signature), trust.sequencer), 'another key signed the checkpoint');
+  const signer = keyOf(trust.sequencer, Math.max(checkpoint.batches - 1, 0));
+  ensure(isAddressEqual(await p.recoverSigner(digest, signature), signer), 'another key signed the checkpoint');
   const root = p.rootOf(hashes.map(p.logLeaf));
   const { header } = last.batch;
   ensure(checkpoint.batches === hashes.length && checkpoint.history === root && checkpoint.head === header.head, 'the checkpoint is elsewhere');

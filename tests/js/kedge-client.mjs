@@ -16,11 +16,13 @@ export class ServerError extends Error {
   }
 }
 
-/** Reads the domain and the sequencer that a server tells; compare them with the contract before trusting them. */
+/** Reads the domain and the sequencer's keys that a server states; compare them with the contract before trusting them. */
 export async function readTrust(baseUrl) {
   const answer = await (await fetch(`${baseUrl}/.well-known/eip712-domain.json`)).json();
   if (answer.name !== 'Digital Object Service' || answer.version !== '3') throw new p.Refused('another protocol');
-  return { domain: p.domainOf(answer.chainId, answer.verifyingContract), sequencer: answer.sequencer };
+  const { items } = await (await fetch(`${baseUrl}/sequencer-keys?limit=1000`)).json();
+  const sequencer = items.length > 1 ? items.filter(({ from_batch: from, sequence }) => from === 0 || sequence !== null) : items[0].key;
+  return { domain: p.domainOf(answer.chainId, answer.verifyingContract), sequencer };
 }
 
 export class KedgeClient {

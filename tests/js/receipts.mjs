@@ -1,5 +1,5 @@
 // Receipts, proof files and headers, checked as docs/PROTOCOL.md tells it. `trust` is {domain, sequencer}: yours, never the
-// file's. Files are values of readJson, or of JSON.parse where a reader may be as lenient as that.
+// file's. `sequencer` is the log's only key, or the list of its keys, each as {key, from_batch}. Files are values of readJson, or of JSON.parse where a reader may be as lenient as that.
 
 import { isAddressEqual } from 'viem';
 import * as p from './protocol.mjs';
@@ -71,9 +71,17 @@ function checkLog(file, version, trust) {
   refuseUnless(isOurs, 'another log: the domain is not the expected one');
 }
 
+/** The key that signs a batch: that of the last entry that begins at it or before. */
+export function keyOf(sequencer, batch) {
+  if (typeof sequencer === 'string') return sequencer;
+  const begun = sequencer.filter(({ from_batch: from }) => BigInt(from) <= BigInt(batch));
+  refuseUnless(begun.length > 0, 'no key is known for the batch');
+  return begun.at(-1).key;
+}
+
 async function checkHeader({ header: sealed, signature }, trust) {
   refuseUnless(sealed.count >= 1n && sealed.count <= ACTIONS_MAX, 'a batch holds 1 to 500 actions');
-  await p.checkSigner(p.digestOf(trust.domain, 'Batch', p.headerMessage(sealed)), signature, trust.sequencer, 'the header');
+  await p.checkSigner(p.digestOf(trust.domain, 'Batch', p.headerMessage(sealed)), signature, keyOf(trust.sequencer, sealed.number), 'the header');
 }
 
 function checkPlace(sealed, { sequence, timestamp_ms: time }, index) {
@@ -88,7 +96,8 @@ function checkIntegrity({ previous_integrity: previous, content, integrity }) {
 async function checkAnchor({ checkpoint: signed, path }, sealed, trust) {
   const { checkpoint: message, signature } = signed;
   const digest = p.digestOf(trust.domain, 'Checkpoint', p.checkpointMessage(message));
-  await p.checkSigner(digest, signature, trust.sequencer, 'the checkpoint');
+  refuseUnless(message.batches > 0n, 'the checkpoint is of an empty log');
+  await p.checkSigner(digest, signature, keyOf(trust.sequencer, message.batches - 1n), 'the checkpoint');
   const last = sealed.first_sequence + sealed.count - 1n;
   refuseUnless(sealed.number < message.batches && last <= message.sequence, 'the checkpoint does not cover the batch');
   p.checkInclusion(message.history, message.batches, [sealed.number], [p.logLeaf(p.batchHash(sealed))], path);

@@ -170,6 +170,7 @@ impl Show {
             version: EXPORT_VERSION,
             domain: domain(),
             sequencer: sequencer().address(),
+            sequencer_keys: None,
             from,
             sequence: 0,
             head: domain().separator(),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kedge_actors::{
-    ActionOutcome, Asker, Done, Engine, Options, Outcome, Submission, SubmitError, SubmittedAction,
-    system_clock,
+    ActionOutcome, Asker, Done, Engine, HeldKeys, Options, Outcome, Submission, SubmitError,
+    SubmittedAction, system_clock,
 };
 use kedge_machine::fold::State;
 use kedge_machine::image::Image;
@@ -46,7 +46,8 @@ fn open(path: &Path) -> Arc<Store> {
 pub(crate) async fn start(path: &Path) -> Engine {
     let options = Options {
         domain: DOMAIN,
-        key: sequencer_key(),
+        keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), []),
+        contract: None,
         clock: system_clock(),
         actor_threads: 2,
         shards: 3,

@@ -81,6 +81,12 @@ pub fn rotate_calldata(key: Address, from_batch: u64) -> Vec<u8> {
     encode("rotate", &[account(key), number(from_batch)])
 }
 
+/// Calldata of `closeKey`: all batches of the key at a place of the list are anchored, as the checkpoint
+/// over `batches` shows.
+pub fn close_key_calldata(index: u32, batches: u64) -> Vec<u8> {
+    encode("closeKey", &[number(u64::from(index)), number(batches)])
+}
+
 /// Calldata of `transferOwnership`, the first of two steps.
 pub fn transfer_ownership_calldata(new_owner: Address) -> Vec<u8> {
     encode("transferOwnership", &[account(new_owner)])
@@ -192,6 +198,7 @@ mod tests {
         let calls = [
             ("anchor", anchor_calldata(&signed, &[Hash([6; 32])])),
             ("rotate", rotate_calldata(Address([1; 20]), 9)),
+            ("closeKey", close_key_calldata(0, 9)),
             (
                 "transferOwnership",
                 transfer_ownership_calldata(Address([1; 20])),

@@ -3,7 +3,7 @@
 use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::evidence::{Coverage, KeyTerm};
-use kedge_protocol::{Address, Hash};
+use kedge_protocol::{Address, Hash, KeyFrom, SequencerKeys};
 use thiserror::Error;
 
 use super::{
@@ -12,6 +12,28 @@ use super::{
 };
 use crate::convert::h160;
 use crate::rpc::{At, LogFilter, RpcClient, RpcError};
+
+/// Contracts before one that are asked for their keys.
+const PREDECESSORS_MAX: usize = 64;
+
+/// The keys of a log from those of its contracts, the newest first, each with the first batch that it
+/// answers for.
+fn joined(lists: &[(u64, Vec<KeyTerm>)]) -> Option<SequencerKeys> {
+    let mut entries: Vec<KeyFrom> = Vec::new();
+    for (from, terms) in lists.iter().rev() {
+        // What the contract before names from here on is this one's to say.
+        entries.retain(|entry| entry.from_batch < *from);
+        let first = terms.iter().rev().find(|term| term.from_batch <= *from)?;
+        let later = terms.iter().filter(|term| term.from_batch > *from);
+        let entry = |key, from_batch| KeyFrom { key, from_batch };
+        // A successor begins with the key that is valid then: no key of its own.
+        if entries.last().is_none_or(|last| last.key != first.key) {
+            entries.push(entry(first.key, *from));
+        }
+        entries.extend(later.map(|term| entry(term.key, term.from_batch)));
+    }
+    SequencerKeys::new(entries).ok()
+}
 
 /// Why the contract could not be read.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -272,6 +294,28 @@ impl AnchorContract {
         Ok(holder)
     }
 
+    /// The contract that anchored the log before; the zero address if there was none.
+    pub async fn predecessor(&self) -> Result<Address, ReadError> {
+        self.read_one("predecessor", &[], At::Latest, to_address)
+            .await
+    }
+
+    /// Every key of the log by its contracts, with the batch that it is valid from: this contract's, and
+    /// for the batches before its own those of the contracts before it.
+    pub async fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
+        let mut lists = Vec::new();
+        let mut contract = self.clone();
+        loop {
+            let from = contract.coverage().await?.from_batch;
+            lists.push((from, contract.key_terms().await?));
+            if from == 0 || lists.len() > PREDECESSORS_MAX {
+                break;
+            }
+            contract = Self::new(self.rpc.clone(), contract.predecessor().await?);
+        }
+        joined(&lists).ok_or_else(|| self.not_an_anchor("keyTerm"))
+    }
+
     /// The key that signs batch `batch`.
     pub async fn sequencer_key_at(&self, batch: u64) -> Result<Address, ReadError> {
         let arguments = [number(batch)];
@@ -305,5 +349,32 @@ impl AnchorContract {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_contract_names_the_keys_of_its_own_batches() {
+        let term = |(byte, from_batch): &(u8, u64)| KeyTerm {
+            from_batch: *from_batch,
+            ..KeyTerm::only(Address([*byte; 20]))
+        };
+        let list = |from, keys: &[(u8, u64)]| (from, keys.iter().map(term).collect());
+        let keys = |lists: &[(u64, Vec<KeyTerm>)]| {
+            let joined = joined(lists).unwrap();
+            let entries = joined.entries().iter();
+            entries
+                .map(|entry| (entry.key.0[0], entry.from_batch))
+                .collect::<Vec<_>>()
+        };
+        let first = list(0, &[(1, 0), (2, 5), (3, 9)]);
+        assert_eq!(keys(std::slice::from_ref(&first)), [(1, 0), (2, 5), (3, 9)]);
+        // A successor from batch 7 on, with the key that was valid there; the rotation at 9 is gone.
+        let second = list(7, &[(2, 0), (4, 12)]);
+        assert_eq!(keys(&[second, first]), [(1, 0), (2, 5), (4, 12)]);
+        assert_eq!(joined(&[list(0, &[])]), None);
     }
 }

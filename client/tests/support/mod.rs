@@ -111,6 +111,7 @@ impl Log {
         let mut state = self.0.lock().unwrap();
         match path.as_str() {
             "/.well-known/eip712-domain.json" => return ok(&domain_document()),
+            "/sequencer-keys" => return refuse(404, "RESOURCE_NOT_FOUND", &[]),
             "/wallets/login" => return ok(&with_tokens(wallet(&state, Address::ZERO), &state)),
             "/wallets/token/refresh" => {
                 state.token += 1;

@@ -11,4 +11,5 @@ mod limits;
 mod model;
 mod rights;
 mod schemas;
+mod sequencer_keys;
 mod world;

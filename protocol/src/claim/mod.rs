@@ -14,7 +14,7 @@ use crate::json::{Object, object, object_or_absent, object_or_null, value_or_abs
 use crate::limits::CLAIM_BYTES_MAX;
 use crate::proof::{AnchorProof, BatchPath, ProofFileError};
 use crate::receipt::ReceiptError;
-use crate::{Address, Hash, Id, Prefix};
+use crate::{Address, Hash, Id, KeyOfBatch, Prefix};
 
 pub use statement::{Binding, INPUTS, Mask, Opening, Statement, WORDS_DISCLOSABLE};
 
@@ -208,7 +208,7 @@ pub struct ClaimFile {
     /// The log's domain.
     #[serde(deserialize_with = "object")]
     pub domain: Domain,
-    /// The sequencer's address.
+    /// The key that signed the batch, by its address.
     pub sequencer: Address,
     /// The action's leaf.
     #[serde(deserialize_with = "object")]
@@ -298,17 +298,37 @@ impl ClaimFile {
     pub fn check(
         &self,
         domain: &Domain,
-        sequencer: &Address,
+        sequencer: &impl KeyOfBatch,
         key_hash: &Hash,
     ) -> Result<ClaimShown, ClaimFileError> {
         self.check_words(domain, key_hash)?;
         self.check_place(sequencer)?;
+        Ok(self.shown())
+    }
+
+    /// Checks what the file says of itself, for the log, the sequencer's key and the verifying key that
+    /// it names: whether these are to be trusted, and who signed the checkpoint, is left to the caller.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn check_stated(&self) -> Result<ClaimShown, ClaimFileError> {
+        self.check_words(&self.domain, &self.key_hash)?;
+        self.check_inclusion(&self.sequencer)?;
+        if let Some(anchor) = &self.anchor {
+            anchor
+                .covers(&self.batch.header)
+                .map_err(ClaimFileError::Anchor)?;
+        }
+        Ok(self.shown())
+    }
+
+    fn shown(&self) -> ClaimShown {
         let statement = self.statement();
-        Ok(ClaimShown {
+        ClaimShown {
             anchored: self.anchor.is_some(),
             mask: statement.mask,
             context: statement.context,
-        })
+        }
     }
 
     /// What the file says of itself, and that its public inputs say the same.
@@ -338,16 +358,21 @@ impl ClaimFile {
     }
 
     /// That the log holds the leaf.
-    fn check_place(&self, sequencer: &Address) -> Result<(), ClaimFileError> {
-        let placed = (self.leaf.sequence, self.leaf.timestamp_ms);
-        let leaf = || Ok(self.leaf.hash());
-        self.inclusion
-            .verify(&self.batch, &self.domain, sequencer, placed, leaf)?;
+    fn check_place(&self, sequencer: &impl KeyOfBatch) -> Result<(), ClaimFileError> {
+        self.check_inclusion(sequencer)?;
         match &self.anchor {
             None => Ok(()),
             Some(anchor) => anchor
                 .verify(&self.batch.header, &self.domain, sequencer)
                 .map_err(ClaimFileError::Anchor),
         }
+    }
+
+    fn check_inclusion(&self, sequencer: &impl KeyOfBatch) -> Result<(), ClaimFileError> {
+        let placed = (self.leaf.sequence, self.leaf.timestamp_ms);
+        let leaf = || Ok(self.leaf.hash());
+        self.inclusion
+            .verify(&self.batch, &self.domain, sequencer, placed, leaf)?;
+        Ok(())
     }
 }

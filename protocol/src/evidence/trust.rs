@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::eip712::Domain;
 use crate::limits::SEQUENCER_KEYS_MAX;
 use crate::merkle::empty_root;
-use crate::{Address, Hash};
+use crate::{Address, Hash, KeyFrom, SequencerKeys};
 
 /// A sequencer key of the anchor contract's list, and for what its signature counts (`keyTerm`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,12 +93,25 @@ impl Trust {
         }
     }
 
-    /// A log of whose keys one is known, but not its place in the contract's list: it stands at every
-    /// place.
-    pub fn of_known_key(domain: Domain, key: Address) -> Self {
+    /// A log whose keys are known from elsewhere than its contract. Where there was one, its place in
+    /// the contract's list is not known: it stands at every place.
+    pub fn of_known_keys(domain: Domain, keys: &SequencerKeys) -> Self {
+        let ends = keys.entries().iter().skip(1).map(|next| next.from_batch);
+        let term = |(entry, until_batch): (&KeyFrom, u64)| KeyTerm {
+            from_batch: entry.from_batch,
+            until_batch,
+            ..KeyTerm::only(entry.key)
+        };
+        let terms: Vec<KeyTerm> = match keys.entries() {
+            [only] => vec![KeyTerm::only(only.key); SEQUENCER_KEYS_MAX],
+            entries => {
+                let ends = ends.chain([u64::MAX]);
+                entries.iter().zip(ends).map(term).collect()
+            }
+        };
         Self {
-            keys: vec![KeyTerm::only(key); SEQUENCER_KEYS_MAX],
-            ..Self::new(domain, key)
+            keys: terms,
+            ..Self::new(domain, keys.first())
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::log_tree::{self, Frontier};
 use crate::merkle::BatchTree;
 use crate::receipt::check_header;
 use crate::record::RequestRecord;
-use crate::{Address, Hash, Id};
+use crate::{Hash, Id, KeyOfBatch, SequencerKeys};
 
 /// What does not hold, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +56,7 @@ pub struct Shown {
 pub struct Checker {
     domain: Domain,
     separator: Hash,
-    sequencer: Address,
+    keys: SequencerKeys,
     line: u64,
     log: Option<LogLine>,
     frontier: Frontier,
@@ -75,13 +75,13 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// A checker that trusts this domain and this sequencer.
-    pub fn new(domain: Domain, sequencer: Address) -> Self {
+    /// A checker that trusts this domain and these keys.
+    pub fn new(domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         let separator = domain.separator();
         Self {
             domain,
             separator,
-            sequencer,
+            keys: keys.into(),
             line: 0,
             log: None,
             frontier: Frontier::default(),
@@ -164,8 +164,13 @@ impl Checker {
         self.ensure(log.version == EXPORT_VERSION, "its version is unknown")?;
         self.ensure(log.domain == self.domain, "it is of another log")?;
         self.ensure(
-            log.sequencer == self.sequencer,
+            log.sequencer == self.keys.key_of(log.from),
             "it names another sequencer than the one to trust",
+        )?;
+        let named = log.sequencer_keys.as_ref();
+        self.ensure(
+            named.is_none_or(|named| self.keys.extends(named) || named.extends(&self.keys)),
+            "it names other keys of the sequencer than those to trust",
         )?;
         let frontier = Frontier::of_peaks(log.from, log.peaks.clone());
         self.frontier =
@@ -188,7 +193,7 @@ impl Checker {
     fn batch(&mut self, BatchLine { batch, leaves }: BatchLine) -> Result<(), ExportError> {
         let header = &batch.header;
         let first = self.sequence.saturating_add(1);
-        check_header(&batch, &self.domain, &self.sequencer)
+        check_header(&batch, &self.domain, &self.keys)
             .map_err(|error| self.wrong(first, error.to_string()))?;
         let ensure = |holds: bool, what: &str| {
             if holds {
@@ -302,8 +307,8 @@ impl Checker {
             .signature
             .recover(&signed.checkpoint.digest(&self.separator));
         self.ensure(
-            found == Ok(self.sequencer),
-            "the checkpoint is not signed by the sequencer",
+            found == Ok(self.keys.key_of_checkpoint(batches)),
+            "the checkpoint is not signed with the key of its last batch",
         )?;
         self.ensure(
             batches == self.frontier.size()

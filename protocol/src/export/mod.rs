@@ -14,7 +14,7 @@ use crate::eip712::Domain;
 use crate::proof::decimal;
 use crate::record::{ActionRecord, FailedAction, RequestRecord};
 use crate::signature::Signature;
-use crate::{Address, Hash, Id};
+use crate::{Address, Hash, Id, SequencerKeys};
 
 pub use check::{Checked, Checker, ExportError, Shown};
 
@@ -43,7 +43,7 @@ pub struct LogLine {
     pub version: u32,
     /// The log's domain.
     pub domain: Domain,
-    /// Whose signature the headers bear. Whether to trust it is the reader's to know.
+    /// Whose signature the first header bears. Whether to trust it is the reader's to know.
     pub sequencer: Address,
     /// The number of the first batch that follows.
     pub from: u64,
@@ -57,6 +57,9 @@ pub struct LogLine {
     /// Whose requests follow; absent where nobody's do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization_id: Option<Id>,
+    /// All the keys of the log, where there was more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequencer_keys: Option<SequencerKeys>,
     /// The addresses that sign for the operator: what a replay of the requests needs to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operators: Vec<Address>,

@@ -59,7 +59,7 @@ pub(super) async fn check(
     key: &VerifyingKey,
     trust: &Trust,
 ) -> Result<Rows, Failure> {
-    let (domain, sequencer) = trust.of(claim.domain, claim.batch.header.number).await?;
+    let (domain, sequencer) = trust.of(claim.domain).await?;
     keys::check_allowed(key, domain.chain_id).map_err(Failure::refused)?;
     let shown = verify(claim, &domain, &sequencer, key).map_err(Failure::refused)?;
     let anchored = anchored(claim.anchor.as_ref(), trust).await?;

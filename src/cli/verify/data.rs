@@ -75,12 +75,13 @@ impl Checks {
 }
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let (domain, sequencer) = if args.dev {
-        development(&args.dir)?
+    let (domain, keys) = if args.dev {
+        let (domain, first) = development(&args.dir)?;
+        (domain, first.into())
     } else {
         args.trust.resolve().await?.of_log().await?
     };
-    let verifier = Verifier::open(&args.dir.join("store"), domain, sequencer);
+    let verifier = Verifier::open(&args.dir.join("store"), domain, keys);
     let verifier = verifier.map_err(Failure::refused)?;
     let (summary, actions_per_s) = check(&verifier, args.checks)?;
     let mut wrong = 0u64;
@@ -122,8 +123,18 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         ("resources", summary.resources.to_string()),
         ("anchors", summary.anchors.to_string()),
         ("files", files.to_string()),
-        ("signed by", sequencer.to_string()),
+        ("signed by", signed_by(&verifier)?),
     ]))
+}
+
+/// The sequencer's keys as the log names them, each with its first batch.
+fn signed_by(verifier: &Verifier) -> Result<String, Failure> {
+    let keys = verifier.sequencer_keys().map_err(Failure::refused)?;
+    let texts = keys.entries().iter().map(|entry| match entry.from_batch {
+        0 => entry.key.to_string(),
+        from => format!("{} from batch {from} on", entry.key),
+    });
+    Ok(texts.collect::<Vec<_>>().join(", "))
 }
 
 /// Checks the store; gives how many actions a second that was, too.

@@ -62,12 +62,12 @@ async fn trust_of(
     trust: &Trust,
     checkpoints: &[(u64, Hash)],
 ) -> Result<evidence::Trust, Failure> {
-    let (domain, sequencer) = trust.of(file.domain, file.evidence.batch()).await?;
+    let (domain, keys) = trust.of(file.domain).await?;
     if let Some(contract) = trust.contract() {
         let told = contract.trust_for(&file.evidence, domain, At::Finalized, now_s());
         return told.await.map_err(read_failure);
     }
-    let mut known = evidence::Trust::of_known_key(domain, sequencer);
+    let mut known = evidence::Trust::of_known_keys(domain, &keys);
     known.anchored.extend(checkpoints.iter().copied());
     Ok(known)
 }

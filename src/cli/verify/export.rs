@@ -99,9 +99,9 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         }
     };
     let trust = args.trust.resolve().await?;
-    let (domain, sequencer) = trust.of(log.domain, log.from).await?;
+    let (domain, keys) = trust.of(log.domain).await?;
     let mut chain = Chain::ask(&trust).await?;
-    let mut checker = Checker::new(domain, sequencer);
+    let mut checker = Checker::new(domain, keys);
     let mut replay = Replay::of(&log);
     let mut next = Some(first);
     while let Some(line) = next {

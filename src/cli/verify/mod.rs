@@ -16,7 +16,7 @@ use kedge_protocol::json::Object;
 use kedge_protocol::proof::{AnchorProof, ProofFile, Shown};
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
 use kedge_protocol::time::rfc3339;
-use kedge_protocol::{Hash, Id, Prefix};
+use kedge_protocol::{Hash, Id, KeyOfBatch, Prefix};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -163,10 +163,8 @@ async fn check_receipt(text: &str, contents: &[Hash], trust: &Trust) -> Result<R
     }
     let Object(receipt): Object<Receipt> = parse(text, "a receipt")?;
     let number = receipt.batch.header.number;
-    let (domain, sequencer) = trust.of(receipt.domain, number).await?;
-    receipt
-        .verify(&domain, &sequencer)
-        .map_err(Failure::refused)?;
+    let (domain, keys) = trust.of(receipt.domain).await?;
+    receipt.verify(&domain, &keys).map_err(Failure::refused)?;
     let content = receipt.leaf.content;
     match contents {
         [] => {}
@@ -190,7 +188,7 @@ async fn check_receipt(text: &str, contents: &[Hash], trust: &Trust) -> Result<R
         ("sequence", json!(receipt.leaf.sequence)),
         ("time", json!(rfc3339(receipt.leaf.timestamp_ms))),
         ("batch", json!(number)),
-        ("signed by", json!(sequencer)),
+        ("signed by", json!(keys.key_of(number))),
     ])
 }
 
@@ -206,9 +204,9 @@ async fn check_batch_receipt(
         )));
     }
     let number = receipt.batch.header.number;
-    let (domain, sequencer) = trust.of(receipt.domain, number).await?;
+    let (domain, keys) = trust.of(receipt.domain).await?;
     receipt
-        .verify(&domain, &sequencer, contents)
+        .verify(&domain, &keys, contents)
         .map_err(Failure::refused)?;
     let first = receipt.actions.first().map(|action| action.sequence);
     let last = receipt.actions.last().map(|action| action.sequence);
@@ -218,16 +216,13 @@ async fn check_batch_receipt(
         ("first sequence", json!(first)),
         ("last sequence", json!(last)),
         ("batch", json!(number)),
-        ("signed by", json!(sequencer)),
+        ("signed by", json!(keys.key_of(number))),
     ])
 }
 
 async fn check_proof(proof: &ProofFile, trust: &Trust) -> Result<Rows, Failure> {
-    let number = proof.batch.header.number;
-    let (domain, sequencer) = trust.of(proof.domain, number).await?;
-    let shown = proof
-        .verify(&domain, &sequencer)
-        .map_err(Failure::refused)?;
+    let (domain, keys) = trust.of(proof.domain).await?;
+    let shown = proof.verify(&domain, &keys).map_err(Failure::refused)?;
     let anchored = anchored(proof.anchor.as_ref(), trust).await?;
     Ok(proof_rows(proof, shown, &anchored))
 }

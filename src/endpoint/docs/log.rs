@@ -90,6 +90,21 @@ pub(in crate::endpoint) const GET_CHECKPOINT: Doc = Doc {
     ..Doc::MISSING
 };
 
+pub(in crate::endpoint) const LIST_SEQUENCER_KEYS: Doc = Doc {
+    id: "listSequencerKeys",
+    tag: TAG,
+    summary: "List the sequencer's keys",
+    description: "The keys that sign batches, each with the number of the first batch that it signs, in order. \
+        A header names no key: check it with the key of its number, and a checkpoint with the key of its last \
+        batch. The log names every key but its first by an action that stands in a batch before; its proof \
+        file shows that to who trusts the keys before. The contract keeps the same list.",
+    links: &[with_parameters(
+        "getBatch",
+        &[("id", "$response.body#/items/0/from_batch")],
+    )],
+    ..Doc::MISSING
+};
+
 pub(in crate::endpoint) const GET_CONSISTENCY: Doc = Doc {
     id: "getConsistencyProof",
     tag: TAG,

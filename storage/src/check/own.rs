@@ -1,13 +1,15 @@
 //! A batch by itself: whatever of it needs nothing of the log but what its own header says of what
 //! comes before. So several threads can check batches at one time.
 
+use std::sync::Arc;
+
 use kedge_protocol::action::ActionHashes;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::{Address, Hash};
+use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
 use self_cell::self_cell;
 
 use super::{Fault, ensure, missing};
@@ -17,12 +19,12 @@ use crate::snapshot::{Cursor, ReadError, Snapshot};
 use crate::tables::Table;
 
 /// What batches are checked against.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Terms {
     /// The separator of the log's domain.
     pub(crate) separator: Hash,
-    /// Who signs the headers.
-    pub(crate) sequencer: Address,
+    /// Who signs which headers.
+    pub(crate) keys: Arc<SequencerKeys>,
     /// Whether the signatures of requests are checked too.
     pub(crate) request_signatures: bool,
     /// How many batches the log has.
@@ -139,8 +141,8 @@ impl<'a> Reader<'a> {
             .signature
             .recover(&header.digest(&self.terms.separator));
         holds(
-            signer == Ok(self.terms.sequencer),
-            "the header is not signed by the sequencer",
+            signer == Ok(self.terms.keys.key_of(header.number)),
+            "the header is not signed with the sequencer's key of its number",
         )?;
         let number = self.snapshot.batch_number(batch.id())?;
         holds(

@@ -8,6 +8,7 @@ mod lists;
 mod log;
 mod placed;
 mod records;
+mod sequencer_keys;
 mod state;
 
 use kedge_protocol::Id;

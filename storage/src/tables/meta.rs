@@ -12,6 +12,8 @@ pub(crate) const FORMAT_SHARED_INTEGRITY: u64 = 3;
 
 pub(crate) const FORMAT_KEY: &[u8] = b"format";
 pub(crate) const DOMAIN_KEY: &[u8] = b"domain";
+/// The sequencer's key from batch 0 on.
+pub(crate) const FIRST_KEY_KEY: &[u8] = b"first_key";
 pub(crate) const HEAD_KEY: &[u8] = b"head";
 /// The sequence up to which every action is in the table of ids.
 pub(crate) const INDEXED_KEY: &[u8] = b"indexed";

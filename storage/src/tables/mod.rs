@@ -12,6 +12,7 @@ pub(crate) mod objects;
 mod packing;
 pub(crate) mod properties;
 pub(crate) mod records;
+pub(crate) mod sequencer_keys;
 pub(crate) mod templates;
 #[cfg(test)]
 mod tests;
@@ -78,6 +79,8 @@ tables! {
     Disputes = "disputes",
     /// Action id → invitation.
     Invitations = "invitations",
+    /// First batch → key of the sequencer that the log names.
+    SequencerKeys = "sequencer_keys",
     /// Kind ‖ key → id.
     Lookup = "lookup",
     /// Template id → count of minted objects; template id ‖ 1 → count of those that were burned.
@@ -110,7 +113,7 @@ tables! {
     /// Organization id → how many requests it sent on its last day. One row each: a new day takes
     /// the place of the one before.
     Usage = "usage",
-    /// Format version, domain, head.
+    /// Format version, domain, first key, head.
     Meta = "meta",
 }
 
@@ -130,6 +133,7 @@ impl Table {
         Self::Files,
         Self::Disputes,
         Self::Invitations,
+        Self::SequencerKeys,
         Self::Lookup,
         Self::Counters,
         Self::Nonces,

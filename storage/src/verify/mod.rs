@@ -5,17 +5,19 @@
 //! ([`compare_state`]).
 
 mod index;
+mod keys;
 mod pool;
 mod resources;
 mod state;
 
+use std::sync::Arc;
 use std::thread;
 
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::log_tree;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::{Address, Hash};
+use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
 
 use self::index::Indexes;
 use self::resources::Resources;
@@ -54,12 +56,13 @@ pub struct Summary {
 }
 
 /// How a store is checked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// The log that it must hold.
     pub domain: Domain,
-    /// Who signs its headers.
-    pub sequencer: Address,
+    /// The keys that are trusted to sign its headers: all of them, or those up to some batch. What the
+    /// log names after these is believed once the log is found to name it.
+    pub keys: SequencerKeys,
     /// Whether the signatures of requests are checked; those of headers always are.
     pub request_signatures: bool,
     /// Threads that check batches.
@@ -70,10 +73,10 @@ pub struct Plan {
 
 impl Plan {
     /// Everything, as fast as this machine can.
-    pub fn new(domain: Domain, sequencer: Address) -> Self {
+    pub fn new(domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         Self {
             domain,
-            sequencer,
+            keys: keys.into(),
             request_signatures: true,
             threads: thread::available_parallelism().map_or(1, usize::from),
             window_actions: 16 * 1024 * 1024,
@@ -91,9 +94,10 @@ pub fn verify(
     mut replay: impl FnMut(&RequestRecord<'_>, &[Leaf]) -> Result<(), String>,
 ) -> Result<Summary, Fault> {
     let head = snapshot.head()?;
+    let keys = Arc::new(keys::to_check_with(snapshot, &plan.keys)?);
     let terms = Terms {
         separator: plan.domain.separator(),
-        sequencer: plan.sequencer,
+        keys: Arc::clone(&keys),
         request_signatures: plan.request_signatures,
         batches: head.batches,
     };
@@ -102,7 +106,7 @@ pub fn verify(
     let (threads, window) = (plan.threads, plan.window_actions);
     let mut indexes = Indexes::new(snapshot, threads, window, head.sequence)?;
     let mut summary = Summary::default();
-    let walked = pool::each_batch(snapshot, terms, threads, |read| {
+    let walked = pool::each_batch(snapshot, &terms, threads, |read| {
         walk.join(read, |record, leaves| {
             resources.extend(record, leaves)?;
             indexes.request(record, leaves);
@@ -134,7 +138,8 @@ pub fn verify(
     summary.batches = head.batches;
     summary.resources = resources.acted_on();
     check_counts(snapshot, &summary)?;
-    summary.anchors = check_anchors(snapshot, &plan.domain, plan.sequencer)?;
+    keys::check(snapshot, &keys)?;
+    summary.anchors = check_anchors(snapshot, &plan.domain, &keys)?;
     Ok(summary)
 }
 
@@ -179,7 +184,7 @@ fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
 }
 
 /// Every anchor's checkpoint is this log's, signed.
-fn check_anchors(snapshot: &Snapshot, domain: &Domain, sequencer: Address) -> Result<u64, Fault> {
+fn check_anchors(snapshot: &Snapshot, domain: &Domain, keys: &SequencerKeys) -> Result<u64, Fault> {
     let separator = domain.separator();
     let mut page = Page {
         after: None,
@@ -190,7 +195,7 @@ fn check_anchors(snapshot: &Snapshot, domain: &Domain, sequencer: Address) -> Re
     loop {
         let anchors = snapshot.anchors(page)?;
         for anchor in &anchors {
-            if let Some(what) = anchor_fault(snapshot, anchor, &separator, sequencer)? {
+            if let Some(what) = anchor_fault(snapshot, anchor, &separator, keys)? {
                 return Err(Fault::Rows {
                     table: Table::Anchors,
                     what: format!("anchor {}: {what}", anchor.number),
@@ -209,15 +214,17 @@ fn anchor_fault(
     snapshot: &Snapshot,
     anchor: &AnchorRow,
     separator: &Hash,
-    sequencer: Address,
+    keys: &SequencerKeys,
 ) -> Result<Option<&'static str>, ReadError> {
     let checkpoint = &anchor.checkpoint.checkpoint;
     let signer = anchor
         .checkpoint
         .signature
         .recover(&checkpoint.digest(separator));
-    if signer != Ok(sequencer) {
-        return Ok(Some("its checkpoint is not signed by the sequencer"));
+    if signer != Ok(keys.key_of_checkpoint(checkpoint.batches)) {
+        return Ok(Some(
+            "its checkpoint is not signed with the sequencer's key of its last batch",
+        ));
     }
     if anchor.id != checkpoint.anchor_id()
         || snapshot.anchor_number(anchor.id)? != Some(anchor.number)

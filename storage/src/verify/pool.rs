@@ -17,7 +17,7 @@ type Read = Result<OwnBatch, ReadError>;
 /// caller's thread; its first fault ends it.
 pub(super) fn each_batch(
     snapshot: &Snapshot,
-    terms: Terms,
+    terms: &Terms,
     threads: usize,
     mut join: impl FnMut(Read) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
@@ -43,12 +43,12 @@ pub(super) fn each_batch(
 /// Checks every `lanes`-th run of batches, beginning with the `lane`-th.
 fn check_lane(
     snapshot: &Snapshot,
-    terms: Terms,
+    terms: &Terms,
     lane: u64,
     lanes: u64,
     checked: &SyncSender<Read>,
 ) {
-    let mut reader = Reader::new(snapshot, terms);
+    let mut reader = Reader::new(snapshot, terms.clone());
     let starts = (lane * RUN_BATCHES..terms.batches).step_by((lanes * RUN_BATCHES) as usize);
     for start in starts {
         for number in start..terms.batches.min(start + RUN_BATCHES) {

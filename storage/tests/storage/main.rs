@@ -14,5 +14,6 @@ mod lists;
 mod opening;
 mod reading;
 mod records;
+mod sequencer_keys;
 mod support;
 mod verifying;

@@ -1,6 +1,8 @@
 //! What does not open, or opens for reading only, and what it says.
 
-use crate::support::{Log, copy, domain, open, options, raw, tamper};
+use std::path::Path;
+
+use crate::support::{Log, copy, domain, open, options, raw, sequencer, tamper};
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{CommitError, Fault, Mode, OpenError, Options, Store};
@@ -88,17 +90,33 @@ fn two_processes_do_not_share_a_store() {
 }
 
 #[test]
-fn another_sequencers_log_is_refused() {
-    let (directory, _) = made(1);
-    let other = Options {
+fn a_log_keeps_the_key_that_it_began_with() {
+    let other = |path: &Path| Options {
         sequencer: SigningKey::from_bytes(&[0x52; 32]).unwrap().address(),
-        ..options(directory.path())
+        ..options(path)
     };
-    let error = Store::open(other).unwrap_err();
-    assert!(
-        error.to_string().contains("not signed by the sequencer"),
-        "{error}"
-    );
+    let (directory, _) = made(1);
+    let store = Store::open(other(directory.path())).unwrap();
+    let keys = store.snapshot().sequencer_keys().unwrap();
+    assert_eq!(keys, sequencer().address().into());
+    // An empty log has begun with no key yet.
+    let empty = tempfile::tempdir().unwrap();
+    drop(open(empty.path()).unwrap());
+    let store = Store::open(other(empty.path())).unwrap();
+    let keys = store.snapshot().sequencer_keys().unwrap();
+    assert_eq!(keys, other(empty.path()).sequencer.into());
+}
+
+/// The key that stands for a batch decides, not the one that the store is opened for.
+#[test]
+fn a_log_of_another_first_key_is_refused() {
+    let (directory, _) = made(1);
+    let db = raw(directory.path());
+    let meta = db.cf_handle("meta").unwrap();
+    db.put_cf(meta, b"first_key", [7; 20]).unwrap();
+    drop(db);
+    let error = open(directory.path()).unwrap_err();
+    assert!(error.to_string().contains("key of its number"), "{error}");
 }
 
 /// Each change to the last batches is found, and named by its sequence where it has one.
@@ -160,7 +178,7 @@ fn rows_beyond_the_head_are_refused() {
 #[test]
 fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
     let place = tempfile::tempdir().unwrap();
-    let with_mark = |path: &std::path::Path| Options {
+    let with_mark = |path: &Path| Options {
         high_water_path: Some(place.path().join("mark")),
         ..options(path)
     };
@@ -175,7 +193,7 @@ fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
     log.commit_many(&store, 2);
     drop(store);
 
-    let names = |path: &std::path::Path| {
+    let names = |path: &Path| {
         let mut files: Vec<_> = std::fs::read_dir(path)
             .unwrap()
             .map(|entry| entry.unwrap())

@@ -423,14 +423,14 @@ fn signatures_of_requests_can_be_left_out() {
     let named = with(true).unwrap_err().to_string();
     assert!(named.starts_with("sequence 1: signed by "), "{named}");
     let other = Plan {
-        sequencer: signer().address(),
+        keys: signer().address().into(),
         request_signatures: false,
         ..plan()
     };
     let named = verify(&snapshot, &other, |_| (), |_, _| Ok(())).unwrap_err();
     assert_eq!(
         named.to_string(),
-        "sequence 1: the header is not signed by the sequencer"
+        "sequence 1: the header is not signed with the sequencer's key of its number"
     );
 }
 

@@ -34,6 +34,16 @@ const ANCHOR: [&str; 13] = [
     "attempts",
 ];
 
+const SEQUENCER_KEY: [&str; 7] = [
+    "key",
+    "from_batch",
+    "sequence",
+    "action_id",
+    "named_at",
+    "contract",
+    "proof",
+];
+
 fn public(row: Row) -> Row {
     Row {
         auth: Auth::Public,
@@ -97,6 +107,11 @@ pub(crate) fn rows() -> Vec<Row> {
         public(Row {
             keys: &["checkpoint", "signature"],
             ..row("GET", "/checkpoint", ask!(_world => Ask::get("/checkpoint")))
+        }),
+        public(Row {
+            gives: Gives::List,
+            keys: &SEQUENCER_KEY,
+            ..row("GET", "/sequencer-keys", ask!(_world => Ask::get("/sequencer-keys")))
         }),
         public(Row {
             keys: &["from", "to", "first_root", "second_root", "proof"],

@@ -1,0 +1,346 @@
+//! With which key the next batch is signed, or why it is not signed. The key of a batch follows from
+//! the list in the log; the contract's list, once it is known, must say the same.
+
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use kedge_chain::contract::KeyTrust;
+use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash, KeyFrom, KeyOfBatch, SequencerKeys};
+
+use crate::metric_definitions as metric;
+
+/// The sequencer's keys that this server holds: the present one, and the next where it is known.
+#[derive(Clone)]
+pub struct HeldKeys(Vec<Arc<SigningKey>>);
+
+impl HeldKeys {
+    /// These keys; the first signs the batches of a new log.
+    pub fn new(first: SigningKey, others: impl IntoIterator<Item = SigningKey>) -> Self {
+        let keys = std::iter::once(first).chain(others);
+        Self(keys.map(Arc::new).collect())
+    }
+
+    /// The key of this address, if it is held.
+    pub fn get(&self, address: Address) -> Option<&Arc<SigningKey>> {
+        self.0.iter().find(|key| key.address() == address)
+    }
+
+    /// The addresses of all of them.
+    pub fn addresses(&self) -> Vec<Address> {
+        self.0.iter().map(|key| key.address()).collect()
+    }
+}
+
+/// Why a batch or a checkpoint is not signed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SigningError {
+    /// The right key is not here.
+    #[error(
+        "batch {batch} is signed with the sequencer key {wanted}, which the log names from batch {from_batch} on, and this server does not hold that key: start it with sequencer_key_file or next_sequencer_key_file naming its file"
+    )]
+    NotHeld {
+        /// The batch that waits.
+        batch: u64,
+        /// The key that signs it.
+        wanted: Address,
+        /// Since which batch.
+        from_batch: u64,
+    },
+    /// Log and contract differ.
+    #[error(
+        "the log names the sequencer key {log} for batch {batch}, the contract names {contract}: nothing is signed until they agree. Where the contract lacks a rotation, run `kedge contract rotate` again with the same key and batch"
+    )]
+    Disagree {
+        /// The first batch in which they differ.
+        batch: u64,
+        /// The key that the log names.
+        log: Address,
+        /// The key that the contract names.
+        contract: Address,
+    },
+    /// A new log whose contract has not said yet which key begins it.
+    #[error(
+        "the contract has not been read yet: a new log signs nothing before the contract names its first key. Check chain_rpc_url and chain_contract"
+    )]
+    ContractUnknown,
+}
+
+/// What decides with which key a batch is signed.
+pub(crate) struct Signing {
+    held: HeldKeys,
+    separator: Hash,
+    /// Whether a new log waits for what the contract says.
+    asks_contract: bool,
+    log: ArcSwap<SequencerKeys>,
+    pub(crate) contract: ArcSwapOption<KeyTrust>,
+    stopped: ArcSwapOption<SigningError>,
+}
+
+impl Signing {
+    pub(crate) fn new(
+        held: HeldKeys,
+        separator: Hash,
+        asks_contract: bool,
+        log: SequencerKeys,
+    ) -> Self {
+        Self {
+            held,
+            separator,
+            asks_contract,
+            log: ArcSwap::from_pointee(log),
+            contract: ArcSwapOption::empty(),
+            stopped: ArcSwapOption::empty(),
+        }
+    }
+
+    /// The key that a batch is signed with.
+    pub(crate) fn key_of(&self, batch: u64) -> Result<Arc<SigningKey>, SigningError> {
+        let log = self.log.load();
+        match self.contract.load().as_deref() {
+            Some(contract) => agree(&log, contract, batch)?,
+            None if batch == 0 && self.asks_contract => return Err(SigningError::ContractUnknown),
+            None => {}
+        }
+        self.held_key(&log, batch)
+    }
+
+    fn held_key(&self, log: &SequencerKeys, batch: u64) -> Result<Arc<SigningKey>, SigningError> {
+        let KeyFrom { key, from_batch } = log.entry_of(batch);
+        let held = self.held.get(key).ok_or(SigningError::NotHeld {
+            batch,
+            wanted: key,
+            from_batch,
+        });
+        held.cloned()
+    }
+
+    /// Signs a checkpoint with the key of its last batch.
+    pub(crate) fn sign(&self, checkpoint: &Checkpoint) -> Result<SignedCheckpoint, SigningError> {
+        let last = checkpoint.batches.saturating_sub(1);
+        let key = self.held_key(&self.log.load(), last)?;
+        Ok(checkpoint.sign(&self.separator, &key))
+    }
+
+    /// The log has named a key, in batch `batch`. False where the key should have signed that batch
+    /// already: then the rules were not kept, and nothing may be signed any more.
+    pub(crate) fn named(&self, entry: KeyFrom, batch: u64) -> bool {
+        let mut keys = SequencerKeys::clone(&self.log.load());
+        let follows = entry.from_batch > batch && keys.push(entry).is_ok();
+        if follows {
+            self.log.store(Arc::new(keys));
+        }
+        follows
+    }
+
+    /// Notes whether the next batch can be signed; says so where that has changed.
+    pub(crate) fn review(&self, next_batch: u64) {
+        match self.key_of(next_batch) {
+            Ok(_) => {
+                if self.stopped.swap(None).is_some() {
+                    tracing::info!(next_batch, "batches are signed again");
+                }
+            }
+            Err(why) => self.stop(why),
+        }
+        let is_stopped = u8::from(self.stopped().is_some());
+        metrics::gauge!(metric::SIGNING_STOPPED).set(f64::from(is_stopped));
+    }
+
+    pub(crate) fn stop(&self, why: SigningError) {
+        if self.stopped.load().as_deref() != Some(&why) {
+            tracing::error!(%why, "no batch is signed");
+            self.stopped.store(Some(Arc::new(why)));
+        }
+        metrics::gauge!(metric::SIGNING_STOPPED).set(1.0);
+    }
+
+    /// Why nothing is signed, if that is so.
+    pub(crate) fn stopped(&self) -> Option<Arc<SigningError>> {
+        self.stopped.load_full()
+    }
+
+    /// True while the contract's list and the log's are not the same: one names a key that the other
+    /// will name, or should.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        let log = self.log.load();
+        let contract = self.contract.load();
+        contract
+            .as_deref()
+            .is_none_or(|contract| agree(&log, contract, u64::MAX - 1).is_err())
+    }
+}
+
+/// Whether log and contract name the same keys for all batches up to `batch` that the contract answers for.
+fn agree(log: &SequencerKeys, contract: &KeyTrust, batch: u64) -> Result<(), SigningError> {
+    let (from, until) = contract.coverage;
+    if batch < from {
+        return Ok(());
+    }
+    let last = batch.min(until.saturating_sub(1));
+    // The batches at which a key begins in one of the lists, and the first that the contract answers for.
+    let begins = contract.keys.iter().map(|term| term.from_batch);
+    let begins = begins.chain(log.entries().iter().map(|entry| entry.from_batch));
+    let differs = |batch: &u64| contract_key(contract, *batch) != Some(log.key_of(*batch));
+    let first = begins
+        .chain([from])
+        .filter(|batch| (from..=last).contains(batch))
+        .filter(differs)
+        .min();
+    match first {
+        None => Ok(()),
+        Some(batch) => Err(SigningError::Disagree {
+            batch,
+            log: log.key_of(batch),
+            contract: contract_key(contract, batch).unwrap_or_default(),
+        }),
+    }
+}
+
+fn contract_key(contract: &KeyTrust, batch: u64) -> Option<Address> {
+    let terms = contract.keys.iter().rev();
+    let mut terms = terms.filter(|term| term.from_batch <= batch);
+    terms.next().map(|term| term.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::evidence::KeyTerm;
+
+    use super::*;
+
+    fn key(byte: u8) -> SigningKey {
+        SigningKey::from_bytes(&[byte; 32]).unwrap()
+    }
+
+    fn entry(byte: u8, from_batch: u64) -> KeyFrom {
+        let key = key(byte).address();
+        KeyFrom { key, from_batch }
+    }
+
+    fn signing(asks_contract: bool, log: &[KeyFrom]) -> Signing {
+        let log = SequencerKeys::new(log.to_vec()).unwrap();
+        let held = HeldKeys::new(key(1), [key(2)]);
+        Signing::new(held, Hash::ZERO, asks_contract, log)
+    }
+
+    fn contract(keys: &[(u8, u64)], coverage: (u64, u64)) -> Option<Arc<KeyTrust>> {
+        let term = |(byte, from_batch): &(u8, u64)| KeyTerm {
+            from_batch: *from_batch,
+            ..KeyTerm::only(key(*byte).address())
+        };
+        Some(Arc::new(KeyTrust {
+            keys: keys.iter().map(term).collect(),
+            coverage,
+            evidence_age_s: 0,
+        }))
+    }
+
+    const ALL: (u64, u64) = (0, u64::MAX);
+
+    fn signer(signing: &Signing, batch: u64) -> Result<Address, SigningError> {
+        signing.key_of(batch).map(|key| key.address())
+    }
+
+    #[test]
+    fn each_batch_is_signed_with_its_key_or_not_at_all() {
+        let signing = signing(false, &[entry(1, 0), entry(2, 5), entry(3, 9)]);
+        assert_eq!(signer(&signing, 4), Ok(key(1).address()));
+        assert_eq!(signer(&signing, 5), Ok(key(2).address()));
+        assert_eq!(signer(&signing, 8), Ok(key(2).address()));
+        let wanted = key(3).address();
+        let not_held = SigningError::NotHeld {
+            batch: 9,
+            wanted,
+            from_batch: 9,
+        };
+        assert_eq!(signer(&signing, 9), Err(not_held.clone()));
+        let text = not_held.to_string();
+        assert!(text.contains("batch 9") && text.contains(&wanted.to_string()));
+    }
+
+    #[test]
+    fn a_new_log_waits_for_the_contract() {
+        let signing = signing(true, &[entry(1, 0)]);
+        assert_eq!(signer(&signing, 0), Err(SigningError::ContractUnknown));
+        // What is there already goes on where the node is down.
+        assert_eq!(signer(&signing, 1), Ok(key(1).address()));
+        signing.contract.store(contract(&[(2, 0)], ALL));
+        let wrong = signer(&signing, 0).unwrap_err();
+        assert!(matches!(wrong, SigningError::Disagree { batch: 0, .. }));
+        signing.contract.store(contract(&[(1, 0)], ALL));
+        assert_eq!(signer(&signing, 0), Ok(key(1).address()));
+    }
+
+    #[test]
+    fn log_and_contract_agree_up_to_the_batch_that_is_signed() {
+        let signing = signing(false, &[entry(1, 0), entry(2, 5)]);
+        let differ_at = |terms: &[(u8, u64)], coverage, batch| {
+            signing.contract.store(contract(terms, coverage));
+            match signer(&signing, batch) {
+                Err(SigningError::Disagree { batch, .. }) => Some(batch),
+                Ok(_) => None,
+                other => panic!("{other:?}"),
+            }
+        };
+        // The contract lacks the rotation: it counts from the batch on that the log names.
+        assert_eq!(differ_at(&[(1, 0)], ALL, 4), None);
+        assert_eq!(differ_at(&[(1, 0)], ALL, 5), Some(5));
+        assert!(signing.is_unsettled());
+        // The contract has one that the log lacks, or another key or batch.
+        assert_eq!(differ_at(&[(1, 0), (2, 5), (1, 7)], ALL, 6), None);
+        assert_eq!(differ_at(&[(1, 0), (2, 5), (1, 7)], ALL, 8), Some(7));
+        assert_eq!(differ_at(&[(1, 0), (2, 4)], ALL, 6), Some(4));
+        assert_eq!(differ_at(&[(1, 0), (3, 5)], ALL, 6), Some(5));
+        // A successor answers for its own batches alone, and a retired one for those before it.
+        assert_eq!(differ_at(&[(2, 0)], (5, u64::MAX), 6), None);
+        assert_eq!(differ_at(&[(2, 0)], (4, u64::MAX), 6), Some(4));
+        assert_eq!(differ_at(&[(1, 0)], (0, 5), 6), None);
+        assert_eq!(differ_at(&[(1, 0), (2, 5)], ALL, 6), None);
+        assert!(!signing.is_unsettled());
+    }
+
+    #[test]
+    fn no_key_is_named_for_a_batch_that_is_signed() {
+        let signing = signing(false, &[entry(1, 0)]);
+        assert!(!signing.named(entry(2, 7), 7));
+        assert!(signing.named(entry(2, 8), 7));
+        assert!(!signing.named(entry(1, 8), 7));
+        assert_eq!(signing.log.load().entries().len(), 2);
+    }
+
+    #[test]
+    fn a_checkpoint_bears_the_key_of_its_last_batch() {
+        let signing = signing(false, &[entry(1, 0), entry(2, 5), entry(3, 9)]);
+        let signer = |batches| {
+            let checkpoint = Checkpoint {
+                batches,
+                sequence: batches,
+                head: Hash::ZERO,
+                history: Hash::ZERO,
+                state: Hash::ZERO,
+                issued_at_ms: 0,
+            };
+            let signed = signing.sign(&checkpoint)?;
+            let digest = checkpoint.digest(&Hash::ZERO);
+            Ok(signed.signature.recover(&digest).unwrap())
+        };
+        for (batches, byte) in [(0, 1), (5, 1), (6, 2), (9, 2)] {
+            assert_eq!(signer(batches), Ok(key(byte).address()), "{batches}");
+        }
+        let not_held = signer(10).unwrap_err();
+        assert!(matches!(not_held, SigningError::NotHeld { batch: 9, .. }));
+    }
+
+    #[test]
+    fn a_stop_is_noted_and_ends() {
+        let signing = signing(false, &[entry(1, 0), entry(3, 5)]);
+        signing.review(4);
+        assert_eq!(signing.stopped(), None);
+        signing.review(5);
+        assert!(signing.stopped().is_some());
+        signing.review(4);
+        assert_eq!(signing.stopped(), None);
+    }
+}

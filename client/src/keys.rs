@@ -1,0 +1,157 @@
+//! The sequencer's keys, as the client trusts them: those of its pin, or those that the server stated at
+//! first, and what the log itself names after them.
+
+use std::sync::PoisonError;
+
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::proof::ProofFile;
+use kedge_protocol::receipt::{ReceiptError, check_header};
+use kedge_protocol::{Address, KeyFrom, SequencerKeys};
+use serde::Deserialize;
+
+use crate::client::{Client, send};
+use crate::error::{Result, VerificationError};
+use crate::retry::RetryPolicy;
+use crate::transport::{Call, Transport, escape};
+
+/// The status of a server that has no such list: it has one key.
+const NOT_FOUND: u16 = 404;
+
+/// A key of the list that the server states.
+#[derive(Deserialize)]
+struct StatedKey {
+    key: Address,
+    from_batch: u64,
+    sequence: Option<u64>,
+    proof: Option<ProofFile>,
+}
+
+impl StatedKey {
+    fn entry(&self) -> KeyFrom {
+        KeyFrom {
+            key: self.key,
+            from_batch: self.from_batch,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Stated {
+    items: Vec<StatedKey>,
+    cursor: Option<String>,
+}
+
+/// The keys that the server states and its log names; none where it has no list.
+async fn stated(transport: &Transport, retry: &RetryPolicy) -> Result<Vec<StatedKey>> {
+    let mut keys = Vec::new();
+    let mut path = "/sequencer-keys?limit=1000".to_owned();
+    loop {
+        let answer = send(transport, retry, &Call::get(&path)).await?;
+        if answer.status == NOT_FOUND {
+            return Ok(keys);
+        }
+        let page: Stated = answer.read("the sequencer's keys")?;
+        let is_named = |key: &StatedKey| key.from_batch == 0 || key.sequence.is_some();
+        keys.extend(page.items.into_iter().filter(is_named));
+        match page.cursor {
+            None => return Ok(keys),
+            Some(cursor) => {
+                path = format!("/sequencer-keys?limit=1000&cursor={}", escape(&cursor));
+            }
+        }
+    }
+}
+
+/// Adds to the trusted keys those that the log names after them.
+fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) -> Result<()> {
+    let known = trusted.entries().iter();
+    if let Some((known, stated)) = known
+        .zip(stated)
+        .find(|(known, stated)| **known != stated.entry())
+    {
+        let (known, stated) = (known.key, stated.key);
+        let text = format!("it states the sequencer key {stated} instead of {known}");
+        return Err(VerificationError::OtherLog(text).into());
+    }
+    for key in stated.iter().skip(trusted.entries().len()) {
+        let text = format!("its log does not show the sequencer key {}", key.key);
+        let missing = || VerificationError::OtherLog(text);
+        let proof = key.proof.as_ref().ok_or_else(missing)?;
+        let named = trusted
+            .follow(proof, domain)
+            .map_err(VerificationError::Key)?;
+        if named != key.entry() {
+            let text = format!("its log names {named:?} where it states {:?}", key.entry());
+            return Err(VerificationError::OtherLog(text).into());
+        }
+    }
+    Ok(())
+}
+
+/// The keys to trust from the beginning: the pinned ones and what follows from them, or, without a pin,
+/// those that the server states. `told` is the key that it says to sign with now.
+pub(crate) async fn first(
+    transport: &Transport,
+    retry: &RetryPolicy,
+    domain: &Domain,
+    pinned: Option<&SequencerKeys>,
+    told: Address,
+) -> Result<SequencerKeys> {
+    let stated = stated(transport, retry).await?;
+    let Some(pinned) = pinned else {
+        if stated.is_empty() {
+            return Ok(told.into());
+        }
+        let entries = stated.iter().map(StatedKey::entry).collect();
+        let keys = SequencerKeys::new(entries);
+        return keys.map_err(|error| VerificationError::OtherLog(error.to_string()).into());
+    };
+    let mut keys = pinned.clone();
+    if stated.is_empty() && keys.last().key != told {
+        let text = format!(
+            "it states the sequencer key {told} instead of {}",
+            keys.last().key
+        );
+        return Err(VerificationError::OtherLog(text).into());
+    }
+    follow(&mut keys, &stated, domain)?;
+    Ok(keys)
+}
+
+impl Client {
+    /// The keys that are trusted to sign batches, each with the first batch that it signs.
+    pub fn sequencer_keys(&self) -> SequencerKeys {
+        let keys = self.keys().read().unwrap_or_else(PoisonError::into_inner);
+        keys.clone()
+    }
+
+    /// The log's first sequencer key. Those after it follow from the log: see
+    /// [`Client::sequencer_keys`].
+    pub fn sequencer(&self) -> Address {
+        self.sequencer_keys().first()
+    }
+
+    /// Asks the server for keys that its log has named since, and trusts those that it shows.
+    pub async fn update_keys(&self) -> Result<()> {
+        let retry = &self.options().retry;
+        let stated = stated(self.transport(), retry).await?;
+        let mut keys = self.sequencer_keys();
+        follow(&mut keys, &stated, &self.domain())?;
+        let mut trusted = self.keys().write().unwrap_or_else(PoisonError::into_inner);
+        if keys.extends(&trusted) {
+            *trusted = keys;
+        }
+        Ok(())
+    }
+
+    /// Learns the key of a header that none of the trusted ones signed, if the log names it. Where it does
+    /// not, the check that follows says so.
+    pub(crate) async fn learn_key_of(&self, batch: Option<&SignedBatch>) {
+        let Some(batch) = batch else { return };
+        let checked = check_header(batch, &self.domain(), &self.sequencer_keys());
+        if let Err(ReceiptError::OtherSequencer { .. }) = checked {
+            let _checked_later = self.update_keys().await;
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The operator names the key that signs batches from a number on.
+
+use kedge_protocol::limits::SEQUENCER_KEYS_MAX;
+use kedge_protocol::resource::{SequencerKey, Trace};
+use kedge_protocol::sequencer_keys::{KeyPayload, key_named};
+use kedge_protocol::{Id, KeyFrom, Prefix};
+
+use crate::refusal::Refusal;
+use crate::text;
+use crate::world::{Input, World};
+
+/// The largest batch number that every reader of JSON reads exactly.
+const BATCH_MAX: u64 = (1 << 53) - 1;
+
+/// The key that the target names, valid from a batch that is not signed yet: its number is above that of
+/// the batch that holds this action, and above every number named before.
+pub fn name<W: World>(world: &W, input: &Input<'_>) -> Result<SequencerKey, Refusal> {
+    let key = key_named(input.target);
+    let key = key.ok_or_else(|| Refusal::not_found("sequencer_key", input.target))?;
+    let KeyPayload { from_batch } = text::read(input.payload)?;
+    let range = |message| Refusal::field("/from_batch", "range", message);
+    if from_batch > BATCH_MAX {
+        return Err(range(format!("must be at most {BATCH_MAX}")));
+    }
+    let place = world.key_place()?;
+    if place.named + 1 >= SEQUENCER_KEYS_MAX {
+        let message = format!("a log has at most {SEQUENCER_KEYS_MAX} sequencer keys");
+        return Err(Refusal::State(message.into()));
+    }
+    if from_batch <= place.batch {
+        return Err(range(format!(
+            "must be above {}, the number of the batch that holds this action",
+            place.batch
+        )));
+    }
+    if from_batch <= place.last_from_batch {
+        return Err(range(format!(
+            "must be above {}, from which the key before it is valid",
+            place.last_from_batch
+        )));
+    }
+    Ok(SequencerKey {
+        id: Id::of_hash(Prefix::Action, input.content),
+        entry: KeyFrom { key, from_batch },
+        trace: Trace::NEW.next(input.content),
+    })
+}

@@ -1,0 +1,211 @@
+//! `kedge contract rotate` and `close-key`: the sequencer's keys, in the log and in the contract.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use kedge_chain::contract::{AnchorContract, close_key_calldata, rotate_calldata, transact};
+use kedge_chain::rpc::At;
+use kedge_chain::transaction::FeePolicy;
+use kedge_protocol::evidence::KeyTerm;
+use kedge_protocol::{Address, KeyFrom};
+use serde_json::{Map, Value, json};
+
+use super::admin;
+use super::contract::{ChainArgs, PATIENCE_MS};
+use super::output::{Failure, columns, print, print_json};
+use super::trust::read_failure;
+
+#[derive(Args)]
+pub(crate) struct RotateArgs {
+    /// The anchor contract; the key that pays is its owner's.
+    #[arg(long, value_name = "ADDRESS")]
+    contract: Address,
+    /// The next sequencer key, by its address. The server must hold it already
+    /// (next_sequencer_key_file).
+    #[arg(long, value_name = "ADDRESS")]
+    key: Address,
+    /// The number of the first batch that it signs: far enough ahead that the transaction is in its
+    /// block before the log is there.
+    #[arg(long, value_name = "N")]
+    from_batch: u64,
+    /// The server's admin socket (its option admin_socket).
+    #[arg(long, value_name = "PATH", default_value = "data/admin.sock")]
+    socket: PathBuf,
+    #[command(flatten)]
+    chain: ChainArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct CloseArgs {
+    /// The anchor contract.
+    #[arg(long, value_name = "ADDRESS")]
+    contract: Address,
+    /// The replaced key, by its place in the contract's list, from 0.
+    #[arg(long, value_name = "N")]
+    index: u32,
+    /// The anchored checkpoint that covers all batches of the key, by its number of batches; the newest
+    /// one if absent.
+    #[arg(long, value_name = "N")]
+    batches: Option<u64>,
+    #[command(flatten)]
+    chain: ChainArgs,
+}
+
+/// Names the next key, first in the log and then in the contract. Either step is passed over where it was
+/// done before, so that a rotation that stopped half-way is finished by the same command.
+pub(crate) async fn rotate(args: RotateArgs) -> Result<(), Failure> {
+    let owner = args.chain.key()?;
+    let contract = AnchorContract::new(args.chain.client(), args.contract);
+    let entry = KeyFrom {
+        key: args.key,
+        from_batch: args.from_batch,
+    };
+    let is_there = check_contract(&contract, entry, owner.address()).await?;
+    let named = admin::ask_with(
+        &args.socket,
+        &json!({ "command": "name_sequencer_key", "key": entry.key, "from_batch": entry.from_batch }),
+    )
+    .await?;
+    let mined = if is_there {
+        None
+    } else {
+        let data = rotate_calldata(entry.key, entry.from_batch);
+        let fees = FeePolicy::default();
+        let to = Some(args.contract);
+        let sent = transact(contract.rpc(), &owner, to, data, &fees, PATIENCE_MS).await;
+        Some(sent.map_err(|error| {
+            Failure::refused(format!(
+                "the log names the key (sequence {}), the contract does not: {error}\n  run the same command \
+                 again before batch {}, or the server stops signing there until the contract agrees",
+                text(&named, "sequence"),
+                entry.from_batch
+            ))
+        })?)
+    };
+    let now = admin::ask(&args.socket, "read_sequencer_keys").await?;
+    let mut answer = Map::new();
+    answer.insert("key".to_owned(), json!(entry.key));
+    answer.insert("from_batch".to_owned(), json!(entry.from_batch));
+    answer.insert("sequence".to_owned(), named["sequence"].clone());
+    answer.insert("contract".to_owned(), json!(args.contract));
+    let hash = mined.map(|mined| mined.tx_hash);
+    answer.insert("transaction_hash".to_owned(), json!(hash));
+    let block = mined.map(|mined| mined.block_number);
+    answer.insert("block_number".to_owned(), json!(block));
+    answer.insert("mode".to_owned(), now["mode"].clone());
+    answer.insert("next_batch".to_owned(), now["batches"].clone());
+    if args.chain.is_json() {
+        return print_json(&answer);
+    }
+    let done = hash.map_or_else(|| "named there before".to_owned(), |hash| hash.to_string());
+    print(&columns(&[
+        ("key", entry.key.to_string()),
+        ("from batch", entry.from_batch.to_string()),
+        ("log sequence", text(&answer, "sequence")),
+        ("transaction", done),
+        ("server", text(&answer, "mode")),
+        ("next batch", text(&answer, "next_batch")),
+    ]))
+}
+
+fn text(answer: &Map<String, Value>, member: &str) -> String {
+    match answer.get(member) {
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => "-".to_owned(),
+    }
+}
+
+/// Whether the contract names the key already. What it would refuse is refused here, before the log is
+/// changed.
+async fn check_contract(
+    contract: &AnchorContract,
+    entry: KeyFrom,
+    sender: Address,
+) -> Result<bool, Failure> {
+    let terms = contract.key_terms().await.map_err(read_failure)?;
+    let same = |term: &KeyTerm| term.key == entry.key && term.from_batch == entry.from_batch;
+    if terms.iter().any(same) {
+        return Ok(true);
+    }
+    let owner = contract.owner().await.map_err(read_failure)?;
+    if owner != sender {
+        return Err(Failure::refused(format!(
+            "the contract belongs to {owner}; {sender} cannot rotate its key"
+        )));
+    }
+    let last = terms.last().map_or(0, |term| term.from_batch);
+    let anchored = contract.latest(At::Latest).await.map_err(read_failure)?;
+    if entry.from_batch <= last || entry.from_batch < anchored.batches {
+        return Err(Failure::refused(format!(
+            "the contract has anchored {} batches and its last key begins at batch {last}: name a later \
+             batch than {}",
+            anchored.batches, entry.from_batch
+        )));
+    }
+    Ok(false)
+}
+
+/// Notes in the contract that all batches of a replaced key are anchored: from then on its signatures count
+/// as evidence for the bond's time and no longer.
+pub(crate) async fn close(args: CloseArgs) -> Result<(), Failure> {
+    let payer = args.chain.key()?;
+    let contract = AnchorContract::new(args.chain.client(), args.contract);
+    let terms = contract.key_terms().await.map_err(read_failure)?;
+    let term = usize::try_from(args.index)
+        .ok()
+        .and_then(|index| terms.get(index));
+    let term = term.ok_or_else(|| {
+        Failure::usage(format!(
+            "--index: the contract has {} keys, from 0",
+            terms.len()
+        ))
+    })?;
+    let batches = match args.batches {
+        Some(batches) => batches,
+        None => {
+            let latest = contract.latest(At::Latest).await.map_err(read_failure)?;
+            latest.batches
+        }
+    };
+    if term.replaced_at_s == 0 || batches < term.until_batch {
+        return Err(Failure::refused(format!(
+            "key {} is still in use: {} batches are anchored, and it signs those below {}",
+            term.key,
+            batches,
+            if term.replaced_at_s == 0 {
+                "no end yet".to_owned()
+            } else {
+                term.until_batch.to_string()
+            }
+        )));
+    }
+    let data = close_key_calldata(args.index, batches);
+    let fees = FeePolicy::default();
+    let to = Some(args.contract);
+    let mined = transact(contract.rpc(), &payer, to, data, &fees, PATIENCE_MS)
+        .await
+        .map_err(Failure::refused)?;
+    let terms = contract.key_terms().await.map_err(read_failure)?;
+    let closed_at_s = terms
+        .get(args.index as usize)
+        .map_or(0, |term| term.closed_at_s);
+    if args.chain.is_json() {
+        return print_json(&json!({
+            "contract": args.contract,
+            "index": args.index,
+            "key": term.key,
+            "batches": batches,
+            "closed_at": closed_at_s,
+            "transaction_hash": mined.tx_hash,
+            "block_number": mined.block_number,
+        }));
+    }
+    print(&columns(&[
+        ("key", term.key.to_string()),
+        ("batches", batches.to_string()),
+        ("closed at", format!("{closed_at_s} (Unix seconds)")),
+        ("transaction", mined.tx_hash.to_string()),
+        ("block", mined.block_number.to_string()),
+    ]))
+}

@@ -1,0 +1,76 @@
+//! `kedge contract pause`, `unpause` and `retire`: whether an anchor contract takes checkpoints.
+
+use clap::Args;
+use kedge_chain::contract::{
+    AnchorContract, AnchorState, pause_calldata, retire_calldata, transact, unpause_calldata,
+};
+use kedge_chain::transaction::FeePolicy;
+use kedge_protocol::Address;
+use serde_json::json;
+
+use super::contract::{ChainArgs, PATIENCE_MS};
+use super::output::{Failure, columns, print, print_json};
+use super::trust::read_failure;
+
+#[derive(Args)]
+pub(crate) struct StateArgs {
+    /// The anchor contract; the key that pays is its owner's.
+    #[arg(long, value_name = "ADDRESS")]
+    contract: Address,
+    #[command(flatten)]
+    chain: ChainArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct RetireArgs {
+    /// The contract that takes over the last checkpoint: deployed for the same log
+    /// (`deploy --domain-contract`), waiting, with the sequencer key that is valid now.
+    #[arg(long, value_name = "ADDRESS")]
+    successor: Address,
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+pub(crate) async fn pause(args: StateArgs) -> Result<(), Failure> {
+    change(args, pause_calldata()).await
+}
+
+pub(crate) async fn unpause(args: StateArgs) -> Result<(), Failure> {
+    change(args, unpause_calldata()).await
+}
+
+pub(crate) async fn retire(args: RetireArgs) -> Result<(), Failure> {
+    change(args.state, retire_calldata(args.successor)).await
+}
+
+async fn change(args: StateArgs, data: Vec<u8>) -> Result<(), Failure> {
+    let owner = args.chain.key()?;
+    let contract = AnchorContract::new(args.chain.client(), args.contract);
+    let (to, fees) = (Some(args.contract), FeePolicy::default());
+    let mined = transact(contract.rpc(), &owner, to, data, &fees, PATIENCE_MS)
+        .await
+        .map_err(Failure::refused)?;
+    let state = match contract.state().await.map_err(read_failure)? {
+        AnchorState::Open => "open",
+        AnchorState::Waiting => "waiting",
+        AnchorState::Retired => "retired",
+        AnchorState::Frozen => "frozen",
+    };
+    let paused = contract.paused().await.map_err(read_failure)?;
+    if args.chain.is_json() {
+        return print_json(&json!({
+            "contract": args.contract,
+            "state": state,
+            "paused": paused,
+            "transaction_hash": mined.tx_hash,
+            "block_number": mined.block_number,
+        }));
+    }
+    print(&columns(&[
+        ("contract", args.contract.to_string()),
+        ("state", state.to_owned()),
+        ("paused", if paused { "yes" } else { "no" }.to_owned()),
+        ("transaction", mined.tx_hash.to_string()),
+        ("block", mined.block_number.to_string()),
+    ]))
+}

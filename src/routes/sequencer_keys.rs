@@ -1,0 +1,143 @@
+//! The sequencer's keys: what the log and the contract say of them. Public.
+
+use kedge_actors::Published;
+use kedge_chain::contract::KeyTrust;
+use kedge_protocol::KeyFrom;
+use kedge_protocol::resource::SequencerKey;
+
+use super::actions::proof_file;
+use super::page_reply;
+use crate::app::App;
+use crate::call::{Call, Reply};
+use crate::error::ApiError;
+use crate::listing::{Listing, Rows, Source};
+use crate::views::Page;
+use crate::views::scalars::{AddressText, IdText, Time};
+use crate::views::sequencer_keys::SequencerKeyView;
+
+/// A key of the list.
+struct Named {
+    entry: KeyFrom,
+    /// The action of the log that names it.
+    by: Option<SequencerKey>,
+    in_log: bool,
+    in_contract: bool,
+}
+
+impl Named {
+    /// Its place in the list: by its first batch, and what the contract alone says last.
+    fn place(&self) -> u64 {
+        self.entry.from_batch.saturating_mul(2) + u64::from(!self.in_log)
+    }
+}
+
+/// `GET /sequencer-keys`
+pub async fn list(call: Call) -> Result<Reply, ApiError> {
+    let published = call.published();
+    let listing = Listing::of(&call, &[])?;
+    let contract = call.app.engine.contract_keys();
+    let named = named(&published, contract.as_deref())?;
+    let page = listing.page(
+        &call,
+        Source {
+            fetch: |rows: Rows| Ok(piece(&named, rows)),
+            place: |named: &&Named| named.place(),
+            keep: |_: &&Named| Ok(Some(0)),
+        },
+    )?;
+    let items: Result<Vec<SequencerKeyView>, ApiError> = page
+        .items
+        .into_iter()
+        .map(|named| view(&call.app, &published, named))
+        .collect();
+    let page = Page {
+        items: items?,
+        cursor: page.cursor,
+        has_more: page.has_more,
+    };
+    page_reply(&call, &listing, published.head.sequence, &page)
+}
+
+/// All keys that the log or the contract names, by their first batches.
+fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named>, ApiError> {
+    let snapshot = &published.snapshot;
+    let first = Named {
+        entry: KeyFrom {
+            key: snapshot.first_sequencer_key()?,
+            from_batch: 0,
+        },
+        by: None,
+        in_log: true,
+        in_contract: false,
+    };
+    let mut all = vec![first];
+    all.extend(
+        snapshot
+            .named_sequencer_keys()?
+            .into_iter()
+            .map(|by| Named {
+                entry: by.entry,
+                by: Some(by),
+                in_log: true,
+                in_contract: false,
+            }),
+    );
+    let Some(contract) = contract else {
+        return Ok(all);
+    };
+    for term in &contract.keys {
+        let entry = KeyFrom {
+            key: term.key,
+            from_batch: term.from_batch,
+        };
+        let known = all.iter_mut().find(|named| named.entry == entry);
+        match known {
+            Some(named) => named.in_contract = true,
+            // The first key of a successor stands for batches that it does not answer for.
+            None if term.until_batch <= contract.coverage.0 || term.from_batch == 0 => {}
+            None => all.push(Named {
+                entry,
+                by: None,
+                in_log: false,
+                in_contract: true,
+            }),
+        }
+    }
+    all.sort_by_key(Named::place);
+    Ok(all)
+}
+
+fn piece(all: &[Named], rows: Rows) -> Vec<&Named> {
+    let follows = |named: &&Named| match rows.after {
+        None => true,
+        Some(after) if rows.descending => named.place() < after,
+        Some(after) => named.place() > after,
+    };
+    if rows.descending {
+        let found = all.iter().rev().filter(follows);
+        found.take(rows.limit).collect()
+    } else {
+        all.iter().filter(follows).take(rows.limit).collect()
+    }
+}
+
+fn view(app: &App, published: &Published, named: &Named) -> Result<SequencerKeyView, ApiError> {
+    let proof = match &named.by {
+        None => None,
+        Some(by) => {
+            let placed = published.snapshot.action_at(by.trace.sequence)?;
+            let missing = || ApiError::internal(&"an action that names a key is missing");
+            Some(proof_file(app, published, placed.ok_or_else(missing)?)?)
+        }
+    };
+    let contract = app.engine.contract().filter(|_| named.in_contract);
+    Ok(SequencerKeyView {
+        key: AddressText(named.entry.key),
+        from_batch: named.entry.from_batch,
+        sequence: named.by.as_ref().map(|by| by.trace.sequence),
+        action_id: named.by.as_ref().map(|by| IdText(by.id)),
+        named_at: named.by.as_ref().map(|by| Time(by.trace.created_at_ms)),
+        contract: contract.map(AddressText),
+        proof,
+    })
+}

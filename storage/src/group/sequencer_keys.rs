@@ -1,0 +1,18 @@
+//! Writing the sequencer's keys that the log names.
+
+use kedge_protocol::resource::SequencerKey;
+
+use super::Group;
+use crate::codec::encode_into;
+use crate::tables::Table;
+use crate::tables::sequencer_keys::SequencerKeyRow;
+
+impl Group {
+    /// A key of the sequencer, under the first batch that it signs.
+    pub fn put_sequencer_key(&mut self, named: &SequencerKey) {
+        let key = named.entry.from_batch.to_be_bytes();
+        self.put_with(Table::SequencerKeys, &key, |out| {
+            encode_into(out, &SequencerKeyRow::from(named));
+        });
+    }
+}

@@ -1,0 +1,47 @@
+//! The sequencer's keys, as the log names them.
+
+use kedge_protocol::resource::SequencerKey;
+use kedge_protocol::{Address, SequencerKeys};
+
+use crate::codec::{self, CodecError};
+use crate::snapshot::{ReadError, Snapshot};
+use crate::tables::Table;
+use crate::tables::meta::FIRST_KEY_KEY;
+use crate::tables::sequencer_keys::SequencerKeyRow;
+
+impl Snapshot {
+    /// The key that signs from batch 0 on; the store was made with it.
+    pub fn first_sequencer_key(&self) -> Result<Address, ReadError> {
+        let read = |bytes: &[u8]| Ok(Address(codec::array(bytes)?));
+        let found = self.get(Table::Meta, FIRST_KEY_KEY, read)?;
+        found.ok_or_else(|| ReadError::Missing {
+            table: Table::Meta,
+            what: "the log's first sequencer key".to_owned(),
+        })
+    }
+
+    /// The keys that the log names after its first, in order.
+    pub fn named_sequencer_keys(&self) -> Result<Vec<SequencerKey>, ReadError> {
+        let rows = self.raw_rows(Table::SequencerKeys).map(|row| {
+            let (key, value) = row?;
+            let read = || -> Result<SequencerKey, CodecError> {
+                let from_batch = codec::number(&key)?;
+                Ok(codec::decode::<SequencerKeyRow>(&value)?.into_key(from_batch))
+            };
+            read().map_err(ReadError::row(Table::SequencerKeys, &key))
+        });
+        rows.collect()
+    }
+
+    /// Every key of the log, with the batch that it is valid from.
+    pub fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
+        let mut keys = SequencerKeys::from(self.first_sequencer_key()?);
+        for named in self.named_sequencer_keys()? {
+            let key = named.entry.from_batch.to_be_bytes();
+            keys.push(named.entry)
+                .map_err(|error| CodecError::bytes(&error.to_string()))
+                .map_err(ReadError::row(Table::SequencerKeys, &key))?;
+        }
+        Ok(keys)
+    }
+}

@@ -1,0 +1,53 @@
+//! The sequencer's keys: the list that the store keeps is the one that its log names.
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::{KeyFrom, SequencerKeys};
+
+use crate::check::Fault;
+use crate::snapshot::Snapshot;
+use crate::tables::Table;
+
+/// The keys that the headers are checked with: the store's own list where it begins with the trusted
+/// one, and otherwise the trusted one, which the first header of another key then contradicts.
+pub(super) fn to_check_with(
+    snapshot: &Snapshot,
+    trusted: &SequencerKeys,
+) -> Result<SequencerKeys, Fault> {
+    let stored = snapshot.sequencer_keys()?;
+    // What was planned elsewhere for later batches contradicts nothing yet.
+    let begun = trusted.begun(snapshot.head()?.batches);
+    Ok(if stored.extends(&begun) {
+        stored
+    } else {
+        trusted.clone()
+    })
+}
+
+/// The list that was checked with is the store's, and each key after the first is named by an action of
+/// the log that stands before its first batch.
+pub(super) fn check(snapshot: &Snapshot, checked: &SequencerKeys) -> Result<(), Fault> {
+    let rows = |what| Fault::Rows {
+        table: Table::SequencerKeys,
+        what,
+    };
+    if snapshot.sequencer_keys()? != *checked {
+        let what = "the keys that the store names are not those to trust";
+        return Err(rows(what.to_owned()));
+    }
+    for named in snapshot.named_sequencer_keys()? {
+        let KeyFrom { key, from_batch } = named.entry;
+        let action = snapshot.action_at(named.trace.sequence)?;
+        let names = action.is_some_and(|placed| {
+            let action = &placed.action;
+            action.kind == Kind::SystemSequencerKey
+                && KeyFrom::named_by(&action.target, &action.payload) == Some(named.entry)
+                && placed.batch_number < from_batch
+        });
+        if !names {
+            return Err(rows(format!(
+                "no action of the log names {key} as the key from batch {from_batch} on"
+            )));
+        }
+    }
+    Ok(())
+}

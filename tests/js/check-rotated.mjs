@@ -1,0 +1,27 @@
+// Checks the files of a log whose sequencer's key was rotated: `node check-rotated.mjs cases.json`. With the list of keys
+// all of them hold; with the first key alone, what later keys signed does not.
+
+import { readFile } from 'node:fs/promises';
+import assert from 'node:assert/strict';
+import { checkExport } from './export.mjs';
+import { domainOf } from './protocol.mjs';
+import { readJson } from './reading.mjs';
+import { checkProofFile, checkReceipt } from './receipts.mjs';
+
+const told = JSON.parse(await readFile(process.argv[2], 'utf8'));
+const domain = domainOf(told.domain.chain_id, told.domain.verifying_contract);
+const trust = { domain, sequencer: told.keys };
+const first = { domain, sequencer: told.keys[0].key };
+assert.ok(told.keys.length > 1 && told.cases.length === told.keys.length);
+for (const [i, { receipt, content, proof }] of told.cases.entries()) {
+  await checkReceipt(readJson(receipt), trust, content);
+  const shown = await checkProofFile(readJson(proof), trust);
+  assert.ok(shown.anchored && shown.authorship);
+  if (i === 0) continue;
+  await assert.rejects(checkReceipt(readJson(receipt), first, content), /header/);
+  await assert.rejects(checkProofFile(readJson(proof), first), /header/);
+}
+const text = await readFile(told.export, 'utf8');
+const { checkpoint } = await checkExport(text, trust);
+assert.ok(checkpoint.batches > told.keys.at(-1).from_batch);
+await assert.rejects(checkExport(text, first));

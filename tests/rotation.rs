@@ -1,0 +1,636 @@
+//! Rotating the sequencer's key, with the real server on Anvil: three times under load, with restarts,
+//! anchors and disputes across the rotations, and every verifier at the end. And what signs nothing.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kedge_chain::embedded::insecure_development_keys;
+use kedge_client::types::AnchorStatus;
+use kedge_client::{Account, Client, ListQuery, NewObject, ProofForm, RetryPolicy};
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence};
+use kedge_protocol::export::Checker;
+use kedge_protocol::hash::to_hex;
+use kedge_protocol::receipt::Receipt;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash, Id, KeyFrom, KeyOfBatch, SequencerKeys};
+use serde_json::{Value, json};
+
+use support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
+use support::server::{Server, Setup};
+use support::{PASSWORD, Rng, connect, eventually, free_port, http, register, template};
+
+/// How long a step may take on a busy machine.
+const LIMIT: Duration = Duration::from_mins(2);
+/// Batches between a rotation's command and its first batch.
+const AHEAD: u64 = 30;
+
+fn key(byte: u8) -> SigningKey {
+    SigningKey::from_bytes(&[byte; 32]).unwrap()
+}
+
+fn hex(key: &SigningKey) -> String {
+    to_hex(&key.to_bytes())
+}
+
+/// The sequencer's keys of these tests, in their order.
+fn keys() -> [SigningKey; 4] {
+    [0x5a, 0x5b, 0x5c, 0x5d].map(key)
+}
+
+/// A server on Anvil whose keys are rotated.
+struct Rotated {
+    setup: Setup,
+    rpc_url: String,
+    contract: Address,
+}
+
+impl Rotated {
+    async fn new(folder: &Path, anvil: &Anvil) -> Self {
+        let contract = deploy_anchor(&anvil.rpc(), keys()[0].address()).await;
+        let setup = Setup::new(&folder.join("data"))
+            .set("chain_rpc_url", format!("{:?}", anvil.url()))
+            .set("chain_id", CHAIN_ID)
+            .set("chain_contract", format!("\"{contract}\""))
+            .set("chain_confirmations", 1)
+            .set("anchor_interval_s", 2)
+            .environment("KEDGE_OPERATOR_KEY", hex(&key(0x0b)))
+            .environment(
+                "KEDGE_ANCHOR_KEY",
+                hex(&insecure_development_keys()[1].clone()),
+            );
+        Self {
+            setup,
+            rpc_url: anvil.url(),
+            contract,
+        }
+    }
+
+    /// The server with one key, or with one and the next.
+    fn holding(&self, now: &SigningKey, next: Option<&SigningKey>) -> Setup {
+        let setup = self
+            .setup
+            .clone()
+            .environment("KEDGE_SEQUENCER_KEY", hex(now));
+        match next {
+            Some(next) => setup.environment("KEDGE_NEXT_SEQUENCER_KEY", hex(next)),
+            None => setup,
+        }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.setup.data().join("admin.sock")
+    }
+
+    /// Runs the program as the contract's owner.
+    fn kedge(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_kedge"))
+            .args(arguments)
+            .env("KEDGE_SIGNING_KEY", hex(&insecure_development_keys()[0]))
+            .output()
+            .unwrap()
+    }
+
+    fn contract_command(&self, command: &str, more: &[&str]) -> Result<Value, String> {
+        let contract = self.contract.to_string();
+        let mut arguments = vec!["contract", command, "--contract", &contract];
+        arguments.extend(["--rpc", &self.rpc_url, "--json"]);
+        arguments.extend(more);
+        let output = self.kedge(&arguments);
+        if output.status.success() {
+            Ok(serde_json::from_slice(&output.stdout).unwrap())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
+    }
+
+    fn rotate(&self, to: &SigningKey, from_batch: u64) -> Result<Value, String> {
+        let (to, from_batch) = (to.address().to_string(), from_batch.to_string());
+        let socket = self.socket();
+        let socket = socket.to_str().unwrap();
+        let more = [
+            "--key",
+            to.as_str(),
+            "--from-batch",
+            from_batch.as_str(),
+            "--socket",
+            socket,
+        ];
+        self.contract_command("rotate", &more)
+    }
+
+    /// What trusts the log's domain, for the command line.
+    fn domain(&self) -> String {
+        format!("{CHAIN_ID}:{}", self.contract)
+    }
+}
+
+/// Somebody who writes all the time, and keeps every receipt.
+struct Load {
+    stop: Arc<AtomicBool>,
+    receipts: Arc<Mutex<Vec<Receipt>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Load {
+    fn begin(account: Account, template: Id) -> Self {
+        let (stop, receipts) = <(Arc<AtomicBool>, Arc<Mutex<Vec<Receipt>>>)>::default();
+        let (ends, kept) = (Arc::clone(&stop), Arc::clone(&receipts));
+        let task = tokio::spawn(async move {
+            while !ends.load(Ordering::Relaxed) {
+                match account.mint(template, &NewObject::default()).await {
+                    // The client has checked the receipt with the keys that it knows or learnt.
+                    Ok(minted) => kept.lock().unwrap().extend(minted.receipt),
+                    Err(kedge_client::Error::Verification(error)) => panic!("{error}"),
+                    // The server is being started again, or its token is.
+                    Err(_) => {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        let email = format!("{}@example.com", account.address()).to_lowercase();
+                        let _again = account.login(&email, PASSWORD).await;
+                    }
+                }
+            }
+        });
+        Self {
+            stop,
+            receipts,
+            task,
+        }
+    }
+
+    fn batches(&self) -> u64 {
+        let receipts = self.receipts.lock().unwrap();
+        let last = receipts.last().map(|receipt| receipt.batch.header.number);
+        last.map_or(0, |number| number + 1)
+    }
+
+    async fn reaches(&self, batches: u64) {
+        let reached = || async { (self.batches() > batches).then_some(()) };
+        eventually("the load goes past the batch", LIMIT, reached).await;
+    }
+
+    async fn end(self) -> Vec<Receipt> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.task.await.unwrap();
+        std::mem::take(&mut self.receipts.lock().unwrap())
+    }
+}
+
+/// A client that trusts the first key alone, and learns the others from the log.
+async fn pinned(setup: &Setup, domain: Domain) -> Client {
+    Client::builder(setup.url())
+        .pin(domain, keys()[0].address())
+        .retry(RetryPolicy::never())
+        .connect()
+        .await
+        .unwrap()
+}
+
+/// Two headers of one number by one key.
+fn equivocation(domain: Domain, key: &SigningKey, key_index: u32, number: u64) -> EvidenceFile {
+    let signed = |sealed_at_ms| {
+        let header = BatchHeader {
+            number,
+            first_sequence: 1 + number,
+            count: 1,
+            previous_head: Hash([1; 32]),
+            head: Hash([2; 32]),
+            root: Hash([3; 32]),
+            history: Hash([4; 32]),
+            state: Hash::ZERO,
+            sealed_at_ms,
+        };
+        HeaderEvidence::signed(&header.sign(&domain.separator(), key), key_index)
+    };
+    let evidence = Evidence::ConflictingBatches {
+        first: signed(1),
+        second: signed(2),
+    };
+    EvidenceFile::new(domain, evidence)
+}
+
+/// Anchors until everything so far is final.
+async fn anchored(client: &Client, batches: u64) {
+    let is_final = || async {
+        let anchors = client.anchors(&ListQuery::default()).collect(1_000).await;
+        let anchors = anchors.unwrap_or_default();
+        let mut ended = anchors.iter().rev();
+        let last = ended.find(|anchor| anchor.status == AnchorStatus::Finalized);
+        last.filter(|last| last.last_batch >= batches).map(|_| ())
+    };
+    eventually("the anchors are final", LIMIT, is_final).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
+    let mut rng = Rng::seeded("rotation");
+    let directory = tempfile::tempdir().unwrap();
+    let anvil = Anvil::start(free_port(), &directory.path().join("anvil.json")).await;
+    let rotated = Rotated::new(directory.path(), &anvil).await;
+    let all = keys();
+
+    let mut server = rotated.holding(&all[0], Some(&all[1])).start();
+    let client = connect(&rotated.setup.url()).await;
+    let domain = client.domain();
+    let client = pinned(&rotated.setup, domain).await;
+    let ann = register(&client, rng.key()).await;
+    let made = template(&ann, "rotated").await;
+    let load = Load::begin(ann.clone(), made);
+
+    let mut list = vec![KeyFrom {
+        key: all[0].address(),
+        from_batch: 0,
+    }];
+    for turn in 1..all.len() {
+        let (old, new) = (&all[turn - 1], &all[turn]);
+        load.reaches(load.batches()).await;
+        let from_batch = load.batches() + AHEAD;
+        let told = rotated.rotate(new, from_batch).unwrap();
+        assert_eq!(told["from_batch"], from_batch);
+        // The same command finishes what is done already: nothing is named twice.
+        let again = rotated.rotate(new, from_batch).unwrap();
+        assert_eq!(again["sequence"], told["sequence"]);
+        assert_eq!(again["transaction_hash"], Value::Null);
+        list.push(KeyFrom {
+            key: new.address(),
+            from_batch,
+        });
+        load.reaches(from_batch + 2).await;
+        let recovered = |number: u64| {
+            let client = client.clone();
+            async move {
+                let batch = client.batch(&number.to_string()).await.unwrap().signed();
+                let digest = batch.header.digest(&domain.separator());
+                batch.signature.recover(&digest).unwrap()
+            }
+        };
+        assert_eq!(recovered(from_batch - 1).await, old.address());
+        assert_eq!(recovered(from_batch).await, new.address());
+        anchored(&client, from_batch).await;
+        // From here on the old key is of no use: the next start holds the new one and the one after it.
+        if turn == 2 {
+            server.kill();
+        } else {
+            server.stop();
+        }
+        server = rotated.holding(new, all.get(turn + 1)).start();
+    }
+    load.reaches(load.batches() + 3).await;
+    let receipts = load.end().await;
+    let keys = SequencerKeys::new(list).unwrap();
+    assert_eq!(client.sequencer_keys(), keys, "learnt from the log alone");
+
+    let batches = receipts.last().unwrap().batch.header.number;
+    anchored(&client, batches).await;
+    disputes(&rotated, &ann, &keys).await;
+    endpoint(&rotated, &keys).await;
+    let files = Files::write(&rotated, directory.path(), &ann, &keys, &receipts).await;
+    server.stop();
+    files.check(&rotated);
+    store(&rotated, domain, &keys);
+
+    // The first keys' batches are all anchored: the contract notes the end of each.
+    let closed = rotated
+        .contract_command("close-key", &["--index", "0"])
+        .unwrap();
+    assert!(closed["closed_at"].as_u64().unwrap() > 0, "{closed}");
+    let open = rotated
+        .contract_command("close-key", &["--index", "3"])
+        .unwrap_err();
+    assert!(open.contains("still in use"), "{open}");
+
+    // Keys of the past sign nothing, nor does one of the future.
+    for (present, wanted) in [(&all[0], &all[3]), (&key(0x77), &all[3])] {
+        let (status, told) = rotated.holding(present, None).start_refused();
+        assert!(!status.success());
+        let number = (batches + 1).to_string();
+        for word in [number.as_str(), &wanted.address().to_string(), "next batch"] {
+            assert!(told.contains(word), "{word}: {told}");
+        }
+    }
+    anvil.stop();
+}
+
+/// Evidence is judged by the key of its batch: one that signs the number is convicted, another is not.
+async fn disputes(rotated: &Rotated, ann: &Account, keys: &SequencerKeys) {
+    let all = self::keys();
+    let domain = ann.client().domain();
+    let email = format!("{}@example.com", ann.address()).to_lowercase();
+    ann.login(&email, PASSWORD).await.unwrap();
+    let token = ann.access_token().unwrap();
+    let headers = [("Authorization", format!("Bearer {token}"))];
+    let port = rotated.setup.port();
+    let bring = |file: EvidenceFile| {
+        let (headers, body) = (&headers, file.normal_form().unwrap());
+        async move { http::post(port, "/disputes", headers, &body).await }
+    };
+    for (index, entry) in (0..).zip(keys.entries()) {
+        let from = entry.from_batch;
+        let (own, before) = (&all[index as usize], from.wrapping_sub(1));
+        let proven = bring(equivocation(domain, own, index, from)).await;
+        assert_eq!(proven.status, 201, "{}", proven.body);
+        if index > 0 {
+            let early = bring(equivocation(domain, own, index, before)).await;
+            assert_eq!(early.status, 422, "{}", early.body);
+            let old = &all[index as usize - 1];
+            let last = bring(equivocation(domain, old, index - 1, before)).await;
+            assert_eq!(last.status, 201, "{}", last.body);
+        }
+    }
+}
+
+async fn endpoint(rotated: &Rotated, keys: &SequencerKeys) {
+    let answer = http::get(rotated.setup.port(), "/sequencer-keys").await;
+    assert_eq!(answer.status, 200);
+    let answer = answer.json();
+    let items = answer["items"].as_array().unwrap();
+    assert_eq!(items.len(), keys.entries().len());
+    for (i, (item, entry)) in items.iter().zip(keys.entries()).enumerate() {
+        assert_eq!(item["key"], json!(entry.key));
+        assert_eq!(item["from_batch"], entry.from_batch);
+        assert_eq!(item["contract"], json!(rotated.contract), "{item}");
+        assert_eq!(item["sequence"].is_null(), i == 0, "{item}");
+    }
+}
+
+/// Files as their owners keep them.
+struct Files {
+    receipts: Vec<PathBuf>,
+    proofs: Vec<PathBuf>,
+    export: PathBuf,
+    keys: PathBuf,
+    first: PathBuf,
+    cases: PathBuf,
+}
+
+impl Files {
+    async fn write(
+        rotated: &Rotated,
+        folder: &Path,
+        ann: &Account,
+        keys: &SequencerKeys,
+        receipts: &[Receipt],
+    ) -> Self {
+        let write = |name: &str, text: String| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let mut files = Self {
+            receipts: Vec::new(),
+            proofs: Vec::new(),
+            export: write("export.ndjson", {
+                http::get(rotated.setup.port(), "/export").await.body
+            }),
+            keys: write("keys.json", serde_json::to_string(keys).unwrap()),
+            first: write(
+                "first.json",
+                json!([{"key": keys.first(), "from_batch": 0}]).to_string(),
+            ),
+            cases: PathBuf::new(),
+        };
+        let mut cases = Vec::new();
+        // The last receipt under each key, and its proof.
+        for (i, entry) in keys.entries().iter().enumerate() {
+            let of_key = |receipt: &&Receipt| {
+                keys.entry_of(receipt.batch.header.number).from_batch == entry.from_batch
+            };
+            let receipt = receipts.iter().rev().find(of_key).unwrap();
+            let text = serde_json::to_string(receipt).unwrap();
+            let (receipt_text, content) = (text.clone(), receipt.leaf.content);
+            files
+                .receipts
+                .push(write(&format!("receipt-{i}.json"), text));
+            let id = Id::of_hash(kedge_protocol::Prefix::Action, &content);
+            let anchored = || async {
+                let proof = ann.proof(id, ProofForm::Authorship).await.unwrap();
+                proof.anchor.is_some().then_some(proof)
+            };
+            let proof = eventually("the proof is anchored", LIMIT, anchored).await;
+            let text = serde_json::to_string(&proof).unwrap();
+            cases.push(json!({"receipt": receipt_text, "content": content, "proof": text}));
+            files.proofs.push(write(&format!("proof-{i}.json"), text));
+        }
+        let domain = ann.client().domain();
+        let told = json!({"domain": domain, "keys": keys, "cases": cases, "export": files.export});
+        files.cases = write("cases.json", told.to_string());
+        files
+    }
+
+    /// Every verifier: the command line with a list of keys and with the contract's, the library, and
+    /// the client in JavaScript. With the first key alone none of them believes the others' batches.
+    fn check(&self, rotated: &Rotated) {
+        let (domain, contract) = (rotated.domain(), rotated.contract.to_string());
+        let listed = |keys: &Path| {
+            let keys = keys.to_str().unwrap();
+            [&["--domain", &domain, "--keys", keys].map(str::to_owned)[..]].concat()
+        };
+        let asked = ["--rpc", &rotated.rpc_url, "--contract", &contract].map(str::to_owned);
+        let run = |what: &str, file: &Path, trust: &[String]| {
+            let mut arguments = vec!["verify", what, file.to_str().unwrap()];
+            arguments.extend(trust.iter().map(String::as_str));
+            let output = rotated.kedge(&arguments);
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            (output.status.success(), told)
+        };
+        let mut of_files = vec![("export", &self.export)];
+        of_files.extend(self.receipts.iter().map(|file| ("receipt", file)));
+        of_files.extend(self.proofs.iter().map(|file| ("proof", file)));
+        for (what, file) in of_files {
+            for trust in [&listed(&self.keys)[..], &asked[..]] {
+                let (holds, told) = run(what, file, trust);
+                assert!(holds, "{what} {}: {told}", file.display());
+            }
+            if *file == self.proofs[0] {
+                // Which key signed its anchor depends on when that was.
+                continue;
+            }
+            let of_first_key = *file == self.receipts[0];
+            let (holds, told) = run(what, file, &listed(&self.first));
+            assert_eq!(holds, of_first_key, "{what} {}: {told}", file.display());
+        }
+        self.check_library();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/js/check-rotated.mjs");
+        let node = Command::new("node")
+            .arg(script)
+            .arg(&self.cases)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&node.stderr);
+        assert!(node.status.success(), "{told}");
+    }
+
+    fn check_library(&self) {
+        let text = std::fs::read_to_string(&self.export).unwrap();
+        let read = |path: &Path| -> SequencerKeys {
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+        };
+        let cases: Value =
+            serde_json::from_str(&std::fs::read_to_string(&self.cases).unwrap()).unwrap();
+        let domain: Domain = serde_json::from_value(cases["domain"].clone()).unwrap();
+        let (keys, first) = (read(&self.keys), read(&self.first));
+        let check = |keys: &SequencerKeys| -> Result<u64, String> {
+            let mut checker = Checker::new(domain, keys);
+            for line in text.lines() {
+                checker.line(line).map_err(|error| error.to_string())?;
+            }
+            checker
+                .finish()
+                .map(|shown| shown.batches)
+                .map_err(|error| error.to_string())
+        };
+        let second = keys.entries()[1].from_batch;
+        assert!(check(&keys).unwrap() > second);
+        let refused = check(&first).unwrap_err();
+        assert!(refused.contains("signed by"), "{refused}");
+        // A list that moves a rotation by one batch is another one.
+        let mut moved = keys.entries().to_vec();
+        moved[1].from_batch += 1;
+        let moved = SequencerKeys::new(moved).unwrap();
+        assert_eq!(moved.key_of(second), keys.first());
+        assert!(check(&moved).is_err());
+    }
+}
+
+/// The store, by a replay of its log: from the first key alone, with the whole list, and not with another.
+fn store(rotated: &Rotated, domain: Domain, keys: &SequencerKeys) {
+    let path = rotated.setup.store();
+    let verify =
+        |keys: SequencerKeys| kedge::verify::store(&path, domain, keys, |_| ()).map(|_| ());
+    verify(keys.first().into()).unwrap();
+    verify(keys.clone()).unwrap();
+    let mut entries = keys.entries().to_vec();
+    entries[2].key = key(0x77).address();
+    let refused = verify(SequencerKeys::new(entries).unwrap()).unwrap_err();
+    let told = refused.to_string();
+    assert!(told.contains("key of its number"), "{told}");
+}
+
+async fn reason(server: &Server) -> (u16, String) {
+    let (status, ready) = server.readiness().await;
+    let reason = ready["reason"].as_str().unwrap_or_default().to_owned();
+    (status, reason)
+}
+
+async fn is_stopped(setup: &Setup) -> bool {
+    http::metric(setup.metrics_port(), "kedge_signing_stopped", &[]).await > 0.5
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_is_signed_with_its_key_or_not_at_all() {
+    let mut rng = Rng::seeded("not signed");
+    let directory = tempfile::tempdir().unwrap();
+    let anvil = Anvil::start(free_port(), &directory.path().join("anvil.json")).await;
+    let rotated = Rotated::new(directory.path(), &anvil).await;
+    let [first, second, third, _] = keys();
+
+    // A new log begins with the key that the contract names, or does not begin.
+    let setup = rotated.holding(&second, None);
+    let server = setup.start();
+    let (status, why) = reason(&server).await;
+    assert_eq!(status, 503);
+    for word in ["batch 0", &first.address().to_string()] {
+        assert!(why.contains(word), "{why}");
+    }
+    assert!(is_stopped(&setup).await);
+    server.stop();
+
+    let setup = rotated.holding(&first, Some(&second));
+    let server = setup.start();
+    let client = connect(&setup.url()).await;
+    let ann = register(&client, rng.key()).await;
+    let made = template(&ann, "stopped").await;
+    let mint = || async { ann.mint(made, &NewObject::default()).await };
+    mint().await.unwrap();
+
+    // Too early, not held, and not by this account.
+    let refused = rotated.rotate(&second, 1).unwrap_err();
+    assert!(refused.contains("/from_batch"), "{refused}");
+    let refused = rotated.rotate(&third, 1_000).unwrap_err();
+    assert!(refused.contains("does not hold"), "{refused}");
+
+    // The log names a key, the contract does not: the server signs up to the batch before and stops.
+    let socket = rotated.socket();
+    let named = admin(
+        &socket,
+        &json!({"command": "name_sequencer_key", "key": second.address(), "from_batch": 6}),
+    )
+    .await;
+    assert_eq!(named["ok"], true, "{named}");
+    let stopped = || async {
+        let _minted = mint().await;
+        let (status, why) = reason(&server).await;
+        (status == 503).then_some(why)
+    };
+    let why = eventually("no batch is signed", LIMIT, stopped).await;
+    for word in ["batch 6", &second.address().to_string(), "contract"] {
+        assert!(why.contains(word), "{why}");
+    }
+    assert!(is_stopped(&setup).await);
+    let batches = http::get(setup.port(), "/readyz").await.json()["batches"].clone();
+    assert_eq!(batches, 6);
+
+    // The command that was begun is finished, and the server goes on without a restart.
+    rotated.rotate(&second, 6).unwrap();
+    let signs = || async { mint().await.ok() };
+    let minted = eventually("batches are signed again", LIMIT, signs).await;
+    let header = minted.receipt.unwrap().batch;
+    assert!(header.header.number >= 6);
+    let digest = header.header.digest(&client.domain().separator());
+    assert_eq!(header.signature.recover(&digest), Ok(second.address()));
+    assert!(!is_stopped(&setup).await);
+    server.stop();
+
+    // The old key signs nothing any more, and says which one is wanted.
+    let (status, told) = rotated.holding(&first, None).start_refused();
+    assert!(!status.success());
+    assert!(told.contains(&second.address().to_string()), "{told}");
+
+    // The next key goes before the server gets it: it signs its last batch and stops.
+    let setup = rotated.holding(&second, Some(&third));
+    let server = setup.start();
+    let head = http::get(setup.port(), "/readyz").await.json()["batches"]
+        .as_u64()
+        .unwrap();
+    rotated.rotate(&third, head + 3).unwrap();
+    server.stop();
+    let setup = rotated.holding(&second, None);
+    let server = setup.start();
+    let stopped = || async {
+        let _minted = mint().await;
+        let (status, why) = reason(&server).await;
+        (status == 503).then_some(why)
+    };
+    let why = eventually("no batch is signed", LIMIT, stopped).await;
+    assert!(why.contains(&third.address().to_string()), "{why}");
+    server.stop();
+    let domain = client.domain();
+    kedge::verify::store(&setup.store(), domain, first.address(), |_| ()).unwrap();
+
+    // Pausing stops the anchors and nothing else.
+    for (command, paused) in [("pause", true), ("unpause", false)] {
+        let told = rotated.contract_command(command, &[]).unwrap();
+        assert_eq!(told["paused"], paused);
+    }
+    anvil.stop();
+}
+
+/// One command over the operator's socket.
+async fn admin(socket: &Path, command: &Value) -> Value {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    let stream = tokio::net::UnixStream::connect(socket).await.unwrap();
+    let mut stream = BufReader::new(stream);
+    let line = format!("{command}\n");
+    stream.write_all(line.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_line(&mut answer).await.unwrap();
+    serde_json::from_str(&answer).unwrap()
+}
