@@ -9,12 +9,14 @@ use std::time::Duration;
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::CustomLimits;
+use kedge_storage::Store;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::app::App;
+use crate::backup::{self, Source};
 use crate::start::Anchoring;
 
 /// The longest command.
@@ -44,7 +46,14 @@ enum Command {
     AnchorNow,
     Status,
     RotateTokenKey,
+    RetireTokenKey {
+        #[serde(default)]
+        id: Option<String>,
+    },
     Recover,
+    Backup {
+        directory: PathBuf,
+    },
     Tier {
         organization_id: Id,
         tier: String,
@@ -57,6 +66,16 @@ enum Command {
 pub struct Operator {
     app: Arc<App>,
     anchoring: Anchoring,
+    copied: Copied,
+}
+
+/// What backups are made of.
+#[derive(Clone)]
+pub struct Copied {
+    /// The store.
+    pub store: Arc<Store>,
+    /// The data directory.
+    pub data: PathBuf,
 }
 
 /// The socket; its file goes with it.
@@ -71,7 +90,12 @@ impl Drop for Socket {
 }
 
 /// Opens the socket and serves it until the process ends or the socket is dropped.
-pub async fn serve(path: &Path, app: Arc<App>, anchoring: Anchoring) -> Result<Socket, AdminError> {
+pub async fn serve(
+    path: &Path,
+    app: Arc<App>,
+    anchoring: Anchoring,
+    copied: Copied,
+) -> Result<Socket, AdminError> {
     let failed = |source| AdminError::Socket {
         path: path.to_owned(),
         source,
@@ -85,7 +109,11 @@ pub async fn serve(path: &Path, app: Arc<App>, anchoring: Anchoring) -> Result<S
     }
     let listener = UnixListener::bind(path).map_err(failed)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    let operator = Arc::new(Operator { app, anchoring });
+    let operator = Arc::new(Operator {
+        app,
+        anchoring,
+        copied,
+    });
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let operator = Arc::clone(&operator);
@@ -150,18 +178,47 @@ impl Operator {
                     .map_err(|error| error.to_string())?;
                 Ok(members(json!({ "file": path.display().to_string() })))
             }
+            Command::RetireTokenKey { id } => {
+                let access = &self.app.access;
+                let retired = access.retire(id.as_deref());
+                let retired = retired.map_err(|error| error.to_string())?;
+                Ok(members(json!({ "retired": retired.join(", ") })))
+            }
             Command::Recover => {
                 let anchored = self.app.engine.recover().await?;
                 let mut status = self.status();
                 status.insert("batches_on_chain".to_owned(), json!(anchored));
                 Ok(status)
             }
+            Command::Backup { directory } => self.back_up(directory).await,
             Command::Tier {
                 organization_id,
                 tier,
                 limits,
             } => self.set_tier(organization_id, &tier, &limits).await,
         }
+    }
+
+    async fn back_up(&self, directory: PathBuf) -> Result<Map<String, Value>, String> {
+        if !directory.is_absolute() {
+            return Err("the directory must be an absolute path".to_owned());
+        }
+        let engine = self.app.engine.clone();
+        let Copied { store, data } = self.copied.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            let source = Source {
+                store: &store,
+                data: &data,
+                domain: *engine.domain(),
+                sequencer: engine.sequencer(),
+            };
+            backup::make(source, &directory, engine.now_ms())
+        });
+        let made = made.await.map_err(|error| error.to_string())?;
+        let list = made.map_err(|error| error.to_string())?;
+        Ok(members(
+            json!({ "batches": list.batches, "sequence": list.sequence }),
+        ))
     }
 
     async fn set_tier(
@@ -219,7 +276,9 @@ impl Command {
             Self::AnchorNow => "anchor_now",
             Self::Status => "status",
             Self::RotateTokenKey => "rotate_token_key",
+            Self::RetireTokenKey { .. } => "retire_token_key",
             Self::Recover => "recover",
+            Self::Backup { .. } => "backup",
             Self::Tier { .. } => "tier",
         }
     }

@@ -31,7 +31,7 @@ const MEMTABLE_BYTES: usize = 64 * 1024 * 1024;
 /// Write-ahead log of the replay's store.
 const WAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Bytes that the replay gathers before it writes them.
-const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub(crate) const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Why a store does not hold.
 #[derive(Debug, thiserror::Error)]
@@ -153,7 +153,7 @@ fn digest_of(path: &Path) -> io::Result<Hash> {
     }
 }
 
-fn options(path: &Path, domain: Domain, sequencer: Address) -> Options {
+pub(crate) fn options(path: &Path, domain: Domain, sequencer: Address) -> Options {
     Options {
         path: path.to_owned(),
         domain,
@@ -167,7 +167,7 @@ fn options(path: &Path, domain: Domain, sequencer: Address) -> Options {
 }
 
 /// The fold, written to a store of its own: what the committer's rows come to in the end.
-struct Replay<'a> {
+pub(crate) struct Replay<'a> {
     store: &'a Store,
     state: State,
     rows: Rows,
@@ -190,7 +190,7 @@ struct Before {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum ReplayError {
+pub(crate) enum ReplayError {
     #[error(transparent)]
     Fold(#[from] kedge_machine::fold::FoldError),
     #[error(transparent)]
@@ -198,7 +198,7 @@ enum ReplayError {
 }
 
 impl<'a> Replay<'a> {
-    fn new(store: &'a Store, operators: Vec<Address>) -> Self {
+    pub(crate) fn new(store: &'a Store, operators: Vec<Address>) -> Self {
         Self {
             store,
             state: State::new(operators),
@@ -206,7 +206,11 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn request(&mut self, record: &RequestRecord<'_>, leaves: &[Leaf]) -> Result<(), ReplayError> {
+    pub(crate) fn request(
+        &mut self,
+        record: &RequestRecord<'_>,
+        leaves: &[Leaf],
+    ) -> Result<(), ReplayError> {
         let Self { state, rows, .. } = self;
         state.apply_placed(record, leaves, |state, images| {
             rows.action(record, state, images);
@@ -221,7 +225,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Writes what is not written yet.
-    fn finish(mut self) -> Result<(), CommitError> {
+    pub(crate) fn finish(mut self) -> Result<(), CommitError> {
         let behind = std::mem::take(&mut self.rows.behind);
         let mut behind: Vec<_> = behind.into_iter().collect();
         behind.sort_unstable_by_key(|(id, _)| *id);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::{Hash, Id};
+use kedge_storage::{ReadError, Snapshot};
 use ractor::{Actor, ActorRef};
 
 use crate::anchor::{self, AnchorMessage, AnchorOptions};
@@ -25,9 +26,26 @@ pub struct AnchorReport {
     pub batches: u64,
 }
 
+/// Why a store of so many batches (`held`) does not lead to a checkpoint that the chain holds, if it
+/// does not.
+pub fn contradiction(
+    snapshot: &Snapshot,
+    held: u64,
+    batches: u64,
+    history: Hash,
+) -> Result<Option<String>, ReadError> {
+    let leads = batches <= held && kedge_protocol::log_tree::root(snapshot, batches)? == history;
+    Ok((!leads).then(|| {
+        format!(
+            "the chain holds a checkpoint of {batches} batches that this store does not lead to; \
+             it is older than what was anchored, or another log's: restore a newer copy"
+        )
+    }))
+}
+
 impl Engine {
     /// The signed checkpoint of the newest head.
-    pub fn checkpoint(&self) -> Result<SignedCheckpoint, kedge_storage::ReadError> {
+    pub fn checkpoint(&self) -> Result<SignedCheckpoint, ReadError> {
         let published = self.published();
         let mut cached = locked(&self.inner.checkpoint);
         if let Some(signed) = *cached

@@ -36,7 +36,7 @@ mod world;
 mod writer;
 
 pub use anchor::AnchorOptions;
-pub use anchoring::AnchorReport;
+pub use anchoring::{AnchorReport, contradiction};
 pub use api::{
     ActionOutcome, Asker, Done, Expected, Keep, Made, NewSecret, Outcome, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,
