@@ -9,13 +9,14 @@ use std::time::Duration;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::CustomLimits;
 use kedge_protocol::{Address, Id, KeyFrom, KeyOfBatch, Prefix};
-use kedge_storage::ReadError;
+use kedge_storage::{ReadError, Store};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::app::App;
+use crate::backup::{self, Source};
 use crate::start::Anchoring;
 
 /// The longest command.
@@ -50,12 +51,19 @@ enum Command {
     AnchorNow,
     Status,
     RotateTokenKey,
+    RetireTokenKey {
+        #[serde(default)]
+        id: Option<String>,
+    },
     Recover,
     NameSequencerKey {
         key: Address,
         from_batch: u64,
     },
     ReadSequencerKeys,
+    Backup {
+        directory: PathBuf,
+    },
     Tier {
         organization_id: Id,
         tier: String,
@@ -68,6 +76,16 @@ enum Command {
 pub struct Operator {
     app: Arc<App>,
     anchoring: Anchoring,
+    copied: Copied,
+}
+
+/// What backups are made of.
+#[derive(Clone)]
+pub struct Copied {
+    /// The store.
+    pub store: Arc<Store>,
+    /// The data directory.
+    pub data: PathBuf,
 }
 
 /// The socket; its file goes with it.
@@ -82,7 +100,12 @@ impl Drop for Socket {
 }
 
 /// Opens the socket and serves it until the process ends or the socket is dropped.
-pub async fn serve(path: &Path, app: Arc<App>, anchoring: Anchoring) -> Result<Socket, AdminError> {
+pub async fn serve(
+    path: &Path,
+    app: Arc<App>,
+    anchoring: Anchoring,
+    copied: Copied,
+) -> Result<Socket, AdminError> {
     let failed = |source| AdminError::Socket {
         path: path.to_owned(),
         source,
@@ -96,7 +119,11 @@ pub async fn serve(path: &Path, app: Arc<App>, anchoring: Anchoring) -> Result<S
     }
     let listener = UnixListener::bind(path).map_err(failed)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    let operator = Arc::new(Operator { app, anchoring });
+    let operator = Arc::new(Operator {
+        app,
+        anchoring,
+        copied,
+    });
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let operator = Arc::clone(&operator);
@@ -161,6 +188,12 @@ impl Operator {
                     .map_err(|error| error.to_string())?;
                 Ok(members(json!({ "file": path.display().to_string() })))
             }
+            Command::RetireTokenKey { id } => {
+                let access = &self.app.access;
+                let retired = access.retire(id.as_deref());
+                let retired = retired.map_err(|error| error.to_string())?;
+                Ok(members(json!({ "retired": retired.join(", ") })))
+            }
             Command::Recover => {
                 let anchored = self.app.engine.recover().await?;
                 let mut status = self.status();
@@ -174,6 +207,7 @@ impl Operator {
                 self.app.engine.read_contract_keys().await?;
                 Ok(self.status())
             }
+            Command::Backup { directory } => self.back_up(directory).await,
             Command::Tier {
                 organization_id,
                 tier,
@@ -224,6 +258,30 @@ impl Operator {
             "this server has no operator's key: set operator_key_file, or KEDGE_OPERATOR_KEY",
         )?;
         Ok(operator)
+    }
+
+    async fn back_up(&self, directory: PathBuf) -> Result<Map<String, Value>, String> {
+        if !directory.is_absolute() {
+            return Err("the directory must be an absolute path".to_owned());
+        }
+        let engine = self.app.engine.clone();
+        let Copied { store, data } = self.copied.clone();
+        let sequencer = engine.published().snapshot.sequencer_keys();
+        let sequencer = sequencer.map_err(|error| error.to_string())?.first();
+        let made = tokio::task::spawn_blocking(move || {
+            let source = Source {
+                store: &store,
+                data: &data,
+                domain: *engine.domain(),
+                sequencer,
+            };
+            backup::make(source, &directory, engine.now_ms())
+        });
+        let made = made.await.map_err(|error| error.to_string())?;
+        let list = made.map_err(|error| error.to_string())?;
+        Ok(members(
+            json!({ "batches": list.batches, "sequence": list.sequence }),
+        ))
     }
 
     async fn set_tier(
@@ -284,9 +342,11 @@ impl Command {
             Self::AnchorNow => "anchor_now",
             Self::Status => "status",
             Self::RotateTokenKey => "rotate_token_key",
+            Self::RetireTokenKey { .. } => "retire_token_key",
             Self::Recover => "recover",
             Self::NameSequencerKey { .. } => "name_sequencer_key",
             Self::ReadSequencerKeys => "read_sequencer_keys",
+            Self::Backup { .. } => "backup",
             Self::Tier { .. } => "tier",
         }
     }

@@ -31,7 +31,7 @@ const MEMTABLE_BYTES: usize = 64 * 1024 * 1024;
 /// Write-ahead log of the replay's store.
 const WAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Bytes that the replay gathers before it writes them.
-const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub(crate) const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Why a store does not hold.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +92,7 @@ impl Verifier {
         keys: impl Into<SequencerKeys>,
     ) -> Result<Self, VerifyError> {
         let plan = Plan::new(domain, keys);
-        let store = Store::open_to_verify(options(path, &plan))?;
+        let store = Store::open_to_verify(options(path, plan.domain, plan.keys.first()))?;
         Ok(Self { store, plan })
     }
 
@@ -117,7 +117,7 @@ impl Verifier {
         }
         let scratch = tempfile::tempdir()?;
         let replay_path = scratch.path().join("replay");
-        let made = Store::open(options(&replay_path, &plan))?;
+        let made = Store::open(options(&replay_path, plan.domain, plan.keys.first()))?;
         let mut replay = Replay::new(&made, snapshot.operators()?);
         let summary = log::verify(&snapshot, &plan, progress, |record, leaves| {
             replay
@@ -163,11 +163,11 @@ fn digest_of(path: &Path) -> io::Result<Hash> {
     }
 }
 
-fn options(path: &Path, plan: &Plan) -> Options {
+pub(crate) fn options(path: &Path, domain: Domain, sequencer: Address) -> Options {
     Options {
         path: path.to_owned(),
-        domain: plan.domain,
-        sequencer: plan.keys.first(),
+        domain,
+        sequencer,
         high_water_path: None,
         block_cache_bytes: CACHE_BYTES,
         memtable_bytes: MEMTABLE_BYTES,
@@ -177,7 +177,7 @@ fn options(path: &Path, plan: &Plan) -> Options {
 }
 
 /// The fold, written to a store of its own: what the committer's rows come to in the end.
-struct Replay<'a> {
+pub(crate) struct Replay<'a> {
     store: &'a Store,
     state: State,
     rows: Rows,
@@ -200,7 +200,7 @@ struct Before {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum ReplayError {
+pub(crate) enum ReplayError {
     #[error(transparent)]
     Fold(#[from] kedge_machine::fold::FoldError),
     #[error(transparent)]
@@ -208,7 +208,7 @@ enum ReplayError {
 }
 
 impl<'a> Replay<'a> {
-    fn new(store: &'a Store, operators: Vec<Address>) -> Self {
+    pub(crate) fn new(store: &'a Store, operators: Vec<Address>) -> Self {
         Self {
             store,
             state: State::new(operators),
@@ -216,7 +216,11 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn request(&mut self, record: &RequestRecord<'_>, leaves: &[Leaf]) -> Result<(), ReplayError> {
+    pub(crate) fn request(
+        &mut self,
+        record: &RequestRecord<'_>,
+        leaves: &[Leaf],
+    ) -> Result<(), ReplayError> {
         let Self { state, rows, .. } = self;
         state.apply_placed(record, leaves, |state, images| {
             rows.action(record, state, images);
@@ -234,7 +238,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Writes what is not written yet.
-    fn finish(mut self) -> Result<(), CommitError> {
+    pub(crate) fn finish(mut self) -> Result<(), CommitError> {
         let behind = std::mem::take(&mut self.rows.behind);
         let mut behind: Vec<_> = behind.into_iter().collect();
         behind.sort_unstable_by_key(|(id, _)| *id);

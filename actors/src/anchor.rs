@@ -15,7 +15,7 @@ use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use crate::anchoring::AnchorReport;
+use crate::anchoring::{AnchorReport, contradiction};
 use crate::answering::{self, AnswerRows};
 use crate::engine::Engine;
 use crate::events::anchor_events;
@@ -356,14 +356,8 @@ impl AnchorState {
         history: Hash,
     ) -> Result<Option<String>, StoreError> {
         let published = self.engine.published();
-        let leads = batches <= published.head.batches
-            && log_tree::root(&published.snapshot, batches).map_err(store_error)? == history;
-        Ok((!leads).then(|| {
-            format!(
-                "the chain holds a checkpoint of {batches} batches that this store does not lead \
-                 to; it is older than what was anchored, or another log's: restore a newer copy"
-            )
-        }))
+        let held = published.head.batches;
+        contradiction(&published.snapshot, held, batches, history).map_err(store_error)
     }
 
     /// Looks at the chain again; a store that leads to what it holds takes writes again, if that

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::{Hash, Id};
+use kedge_storage::{ReadError, Snapshot};
 use ractor::{Actor, ActorRef};
 
 use crate::anchor::{self, AnchorMessage, AnchorOptions};
@@ -34,6 +35,23 @@ pub enum CheckpointError {
     /// The key of the last batch is not held.
     #[error("no checkpoint can be signed until the next batch: {0}")]
     Key(#[from] SigningError),
+}
+
+/// Why a store of so many batches (`held`) does not lead to a checkpoint that the chain holds, if it
+/// does not.
+pub fn contradiction(
+    snapshot: &Snapshot,
+    held: u64,
+    batches: u64,
+    history: Hash,
+) -> Result<Option<String>, ReadError> {
+    let leads = batches <= held && kedge_protocol::log_tree::root(snapshot, batches)? == history;
+    Ok((!leads).then(|| {
+        format!(
+            "the chain holds a checkpoint of {batches} batches that this store does not lead to; \
+             it is older than what was anchored, or another log's: restore a newer copy"
+        )
+    }))
 }
 
 impl Engine {

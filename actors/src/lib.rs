@@ -37,7 +37,7 @@ mod world;
 mod writer;
 
 pub use anchor::AnchorOptions;
-pub use anchoring::{AnchorReport, CheckpointError};
+pub use anchoring::{AnchorReport, CheckpointError, contradiction};
 pub use api::{
     ActionOutcome, Asker, Done, Expected, Keep, Made, NewSecret, Outcome, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,

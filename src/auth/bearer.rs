@@ -1,7 +1,7 @@
 //! Access tokens: JWTs (RFC 7519) signed with Ed25519. Checks are remembered by the token's
 //! SHA-256: an asymmetric check on every request would cost more than a read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -56,10 +56,26 @@ pub struct AccessTokens {
     dir: PathBuf,
     issuer: String,
     lifetime_s: u64,
-    keys: ArcSwap<TokenKeys>,
-    checked: Cache<Hash, TokenHolder>,
+    cache_entries: usize,
+    in_use: ArcSwap<InUse>,
     /// Wallets that were members of their organizations, with the sequence at which that was read.
     members: Cache<Id, u64>,
+}
+
+/// The keys, and the tokens that were checked with them: a check that began with a key which is gone
+/// meanwhile is remembered nowhere that is still asked.
+struct InUse {
+    keys: TokenKeys,
+    checked: Cache<Hash, TokenHolder>,
+}
+
+impl InUse {
+    fn load(dir: &Path, cache_entries: usize) -> Result<Self, KeysError> {
+        Ok(Self {
+            keys: TokenKeys::load(dir)?,
+            checked: Cache::new(cache_entries),
+        })
+    }
 }
 
 impl AccessTokens {
@@ -71,8 +87,8 @@ impl AccessTokens {
         cache_entries: usize,
     ) -> Result<Self, KeysError> {
         Ok(Self {
-            keys: ArcSwap::from_pointee(TokenKeys::load(&dir)?),
-            checked: Cache::new(cache_entries),
+            in_use: ArcSwap::from_pointee(InUse::load(&dir, cache_entries)?),
+            cache_entries,
             members: Cache::new(cache_entries),
             dir,
             issuer,
@@ -82,9 +98,18 @@ impl AccessTokens {
 
     /// Reads the keys again: added ones sign, removed ones stop to count.
     pub fn reload(&self) -> Result<(), KeysError> {
-        self.keys.store(Arc::new(TokenKeys::load(&self.dir)?));
-        self.checked.clear();
+        let in_use = InUse::load(&self.dir, self.cache_entries)?;
+        self.in_use.store(Arc::new(in_use));
         Ok(())
+    }
+
+    /// Retires the key with this id, or all that there are: what they signed counts no longer from
+    /// now on. Gives their ids.
+    pub fn retire(&self, id: Option<&str>) -> Result<Vec<String>, KeysError> {
+        let retired = super::keys::retire(&self.dir, id);
+        // Also where only some of them went.
+        self.reload()?;
+        retired
     }
 
     /// Makes a new key, which signs from now on.
@@ -96,7 +121,7 @@ impl AccessTokens {
 
     /// The public keys.
     pub fn public_keys(&self) -> JwkSet {
-        self.keys.load().public.clone()
+        self.in_use.load().keys.public.clone()
     }
 
     /// Seconds that a token is good for.
@@ -111,7 +136,8 @@ impl AccessTokens {
         organization_id: Id,
         now_s: u64,
     ) -> Result<String, IssueError> {
-        let keys = self.keys.load();
+        let in_use = self.in_use.load();
+        let keys = &in_use.keys;
         let claims = Claims {
             iss: self.issuer.clone(),
             aud: AUDIENCE.to_owned(),
@@ -171,21 +197,21 @@ impl AccessTokens {
             return Err(unauthenticated("the access token is none of this service"));
         }
         let hash = sha256(token.as_bytes());
-        if let Some(holder) = self.checked.get(&hash) {
+        let in_use = self.in_use.load();
+        if let Some(holder) = in_use.checked.get(&hash) {
             if holder.expires_at_s > now_s {
                 return Ok(holder);
             }
-            self.checked.remove(&hash);
+            in_use.checked.remove(&hash);
             return Err(expired());
         }
-        let holder = self.check(token, now_s)?;
-        self.checked.insert(hash, holder);
+        let holder = self.check(&in_use.keys, token, now_s)?;
+        in_use.checked.insert(hash, holder);
         Ok(holder)
     }
 
-    fn check(&self, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
+    fn check(&self, keys: &TokenKeys, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
         let foreign = || unauthenticated("the access token is none of this service");
-        let keys = self.keys.load();
         let header = jsonwebtoken::decode_header(token).map_err(|_| foreign())?;
         let key = header.kid.and_then(|id| keys.verifying.get(&id));
         let key = key.ok_or_else(foreign)?;
@@ -347,5 +373,38 @@ mod tests {
         for token in [old, new] {
             assert!(tokens.authenticate(&headers(&token), now).is_ok());
         }
+    }
+
+    #[test]
+    fn what_a_retired_key_signed_counts_no_longer() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = open(&dir, "https://a");
+        let now = now_s();
+        let issue = || {
+            tokens
+                .issue(id(Prefix::Wallet), id(Prefix::Organization), now)
+                .unwrap()
+        };
+        let kid = |token: &str| jsonwebtoken::decode_header(token).unwrap().kid.unwrap();
+        let counts = |token: &str| tokens.authenticate(&headers(token), now).is_ok();
+        let old = issue();
+        tokens.rotate().unwrap();
+        let new = issue();
+        // Both are remembered as good.
+        assert!(counts(&old) && counts(&new));
+        let (stolen, other) = (kid(&old), kid(&new));
+        assert_eq!(tokens.retire(Some(&stolen)).unwrap(), [stolen.clone()]);
+        assert!(!counts(&old) && counts(&new));
+        let error = tokens.retire(Some(&stolen)).unwrap_err().to_string();
+        assert!(error.contains(&stolen), "{error}");
+
+        // Without an id all of them go, and a new one signs.
+        assert_eq!(tokens.retire(None).unwrap(), [other]);
+        assert!(!counts(&new) && counts(&issue()));
+        assert_eq!(tokens.public_keys().keys.len(), 1);
+        // A start finds the same.
+        let again = open(&dir, "https://a");
+        assert!(again.authenticate(&headers(&new), now).is_err());
+        assert!(again.authenticate(&headers(&issue()), now).is_ok());
     }
 }

@@ -9,6 +9,7 @@ use jsonwebtoken::jwk::{Jwk, JwkSet, KeyAlgorithm, PublicKeyUse, ThumbprintHash}
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
 
 use crate::config::secrets::{self, SecretError};
+use crate::durable;
 
 /// PKCS #8 around an Ed25519 seed (RFC 8410, 7): all that stands before the seed.
 const PKCS8_ED25519: [u8; 16] = [
@@ -29,6 +30,9 @@ pub enum KeysError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// No key has this id.
+    #[error("no token key has the id {0}; GET /.well-known/jwks.json lists those in use")]
+    Unknown(String),
     /// A key that the library does not take.
     #[error("a token key: {0}")]
     Key(#[from] JwtError),
@@ -79,6 +83,46 @@ pub fn add(dir: &Path) -> Result<PathBuf, KeysError> {
     Ok(path)
 }
 
+/// A key out of its file, and its public half with its id.
+fn read(path: &Path) -> Result<(EncodingKey, Jwk, String), KeysError> {
+    let seed = secrets::read_32(path)?;
+    let key = EncodingKey::from_ed_der(&[PKCS8_ED25519.as_slice(), &seed].concat());
+    let mut public = Jwk::from_encoding_key(&key, Algorithm::EdDSA)?;
+    let id = public.thumbprint(ThumbprintHash::SHA256)?;
+    public.common.key_id = Some(id.clone());
+    public.common.public_key_use = Some(PublicKeyUse::Signature);
+    public.common.key_algorithm = Some(KeyAlgorithm::EdDSA);
+    Ok((key, public, id))
+}
+
+/// Removes the key with this id, or all that there are, for good; gives the ids of what went. Where
+/// nothing would be left to sign with, a new key is made first.
+pub fn retire(dir: &Path, id: Option<&str>) -> Result<Vec<String>, KeysError> {
+    let all = files(dir)?;
+    let mut retired = Vec::new();
+    for (_, path) in &all {
+        let (_, _, found) = read(path)?;
+        if id.is_none_or(|id| id == found) {
+            retired.push((path, found));
+        }
+    }
+    if let Some(id) = id.filter(|_| retired.is_empty()) {
+        return Err(KeysError::Unknown(id.to_owned()));
+    }
+    if retired.len() == all.len() {
+        add(dir)?;
+    }
+    let failed = |path: &Path, source| KeysError::Directory {
+        path: path.to_owned(),
+        source,
+    };
+    for (path, _) in &retired {
+        std::fs::remove_file(path).map_err(|error| failed(path, error))?;
+    }
+    durable::sync_directory(dir).map_err(|error| failed(dir, error))?;
+    Ok(retired.into_iter().map(|(_, id)| id).collect())
+}
+
 impl TokenKeys {
     /// Reads the keys of a directory; makes the first one.
     pub fn load(dir: &Path) -> Result<Self, KeysError> {
@@ -92,16 +136,11 @@ impl TokenKeys {
             public: JwkSet { keys: Vec::new() },
         };
         for (_, path) in files(dir)? {
-            let seed = secrets::read_32(&path)?;
-            keys.signing = EncodingKey::from_ed_der(&[PKCS8_ED25519.as_slice(), &seed].concat());
-            let mut public = Jwk::from_encoding_key(&keys.signing, Algorithm::EdDSA)?;
-            let id = public.thumbprint(ThumbprintHash::SHA256)?;
-            public.common.key_id = Some(id.clone());
-            public.common.public_key_use = Some(PublicKeyUse::Signature);
-            public.common.key_algorithm = Some(KeyAlgorithm::EdDSA);
+            let (signing, public, id) = read(&path)?;
             let verifying = DecodingKey::from_jwk(&public)?;
             keys.verifying.insert(id.clone(), verifying);
             keys.public.keys.push(public);
+            keys.signing = signing;
             keys.signing_id = id;
         }
         Ok(keys)

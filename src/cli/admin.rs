@@ -14,6 +14,8 @@ use super::output::{Failure, columns, print, print_json};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a backup may take.
+const BACKUP_PATIENCE: Duration = Duration::from_hours(24);
 
 #[derive(Args)]
 pub(crate) struct SocketArgs {
@@ -22,7 +24,7 @@ pub(crate) struct SocketArgs {
     pub(crate) socket: PathBuf,
     /// Print the answer as JSON.
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -76,6 +78,14 @@ impl TierArgs {
     }
 }
 
+#[derive(Args)]
+pub(crate) struct RetireArgs {
+    /// The key's id: the `kid` of the tokens that it signed. All keys, where none is named.
+    id: Option<String>,
+    #[command(flatten)]
+    socket: SocketArgs,
+}
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Anchor the newest checkpoint now instead of at the next interval.
@@ -85,6 +95,11 @@ pub(crate) enum Command {
     AnchorNow(SocketArgs),
     /// Sign new access tokens with a new key; the old one still checks those that are out.
     RotateTokenKey(SocketArgs),
+    /// Refuse at once what a stolen token key signed, and delete the key.
+    ///
+    /// Where no key would be left, a new one is made first. Callers whose access tokens count no
+    /// longer get new ones with their refresh tokens.
+    RetireTokenKey(RetireArgs),
     /// Look at the chain again after trouble with it, and go on if nothing stands in the way.
     ///
     /// A store that the chain contradicts takes no writes. Once the right chain answers again, or
@@ -101,6 +116,10 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     let (request, args) = match &command {
         Command::AnchorNow(args) => (plain("anchor_now"), args),
         Command::RotateTokenKey(args) => (plain("rotate_token_key"), args),
+        Command::RetireTokenKey(args) => (
+            json!({ "command": "retire_token_key", "id": args.id }),
+            &args.socket,
+        ),
         Command::Status(args) => (plain("status"), args),
         Command::Recover(args) => (plain("recover"), args),
         Command::Tier(args) => (args.command(), &args.socket),
@@ -148,15 +167,32 @@ pub(crate) async fn ask(socket: &Path, command: &str) -> Result<Map<String, Valu
     ask_with(socket, &json!({ "command": command })).await
 }
 
+/// Has the server make a backup in `dir`.
+pub(crate) async fn backup(socket: &Path, dir: &Path) -> Result<(), Failure> {
+    let command = json!({ "command": "backup", "directory": dir });
+    ask_within(socket, &command, BACKUP_PATIENCE)
+        .await
+        .map(|_| ())
+}
+
 /// Sends a command and returns the members of its answer.
 pub(crate) async fn ask_with(
     socket: &Path,
     command: &Value,
 ) -> Result<Map<String, Value>, Failure> {
-    let line = tokio::time::timeout(PATIENCE, exchange(socket, command))
+    ask_within(socket, command, PATIENCE).await
+}
+
+async fn ask_within(
+    socket: &Path,
+    command: &Value,
+    patience: Duration,
+) -> Result<Map<String, Value>, Failure> {
+    let line = tokio::time::timeout(patience, exchange(socket, command))
         .await
         .map_err(|_| {
-            Failure::refused(format!("no answer on {} within a minute", socket.display()))
+            let (path, minutes) = (socket.display(), patience.as_secs() / 60);
+            Failure::refused(format!("no answer on {path} within {minutes} minutes"))
         })?
         .map_err(|error| {
             let path = socket.display();

@@ -4,6 +4,7 @@
 //! or invalid, 2 wrong usage.
 
 mod admin;
+mod backup;
 mod bond;
 mod contract;
 mod contract_keys;
@@ -13,6 +14,7 @@ mod init;
 mod key;
 mod output;
 mod prove;
+mod rebuild;
 mod serve;
 mod sign;
 mod trust;
@@ -72,6 +74,23 @@ enum Command {
     /// Tell a running server what to do, over its admin socket.
     #[command(subcommand)]
     Admin(admin::Command),
+    /// Copy a running server's data directory, and check the copy.
+    ///
+    /// The copy is of one moment; the server continues meanwhile. It holds all that the data
+    /// directory holds, secrets among it, and is as worth guarding. The high-water mark is no part
+    /// of it.
+    Backup(backup::BackupArgs),
+    /// Put a backup back where no data directory is, and check it.
+    ///
+    /// A restored server signs nothing as long as nothing shows that the backup is the newest copy:
+    /// numbers that were let out after it would be signed again.
+    Restore(backup::RestoreArgs),
+    /// Make every table of a damaged store again that the log explains.
+    ///
+    /// The new store is made next to the old one, verified, and takes its place in one step; the old
+    /// one stays in the data directory. What the log does not hold is kept: sessions, passwords,
+    /// secrets, deliveries, idempotency keys, anchors. It can be interrupted and run again.
+    Rebuild(rebuild::Args),
     /// Write a configuration file with every option explained.
     Init(init::Args),
 }
@@ -101,6 +120,9 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Keys(command) => key::run(command),
         Command::Contract(command) => in_runtime(contract::run(command)),
         Command::Admin(command) => in_runtime(admin::run(command)),
+        Command::Backup(args) => in_runtime(backup::run(args)),
+        Command::Restore(args) => backup::restore(&args),
+        Command::Rebuild(args) => in_runtime(rebuild::run(args)),
         Command::Init(args) => init::run(&args),
     }
 }

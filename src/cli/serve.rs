@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use kedge::config::{self, ConfigError, Sources};
-use kedge::start::{self, RunError};
+use kedge::start::{self, Allowances, RunError};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -26,6 +26,15 @@ pub(crate) struct Args {
     /// Any option, as in the file: --set name=value.
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
     set: Vec<(String, String)>,
+    /// Take the store for its newest copy although the high-water mark is missing or unreadable.
+    ///
+    /// For one start, and only where it is certain that no batch header beyond this store was ever
+    /// let out: signing such a number again is what the contract punishes.
+    #[arg(long)]
+    accept_missing_high_water_mark: bool,
+    /// Make new keys in place of lost ones, although that voids all API keys or invitations.
+    #[arg(long)]
+    replace_lost_keys: bool,
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {
@@ -65,6 +74,10 @@ pub(crate) async fn run(args: Args) -> Result<(), ServeError> {
         file: args.config.as_deref(),
         overrides,
     })?;
-    start::run(config).await?;
+    let allowances = Allowances {
+        missing_high_water_mark: args.accept_missing_high_water_mark,
+        replace_lost_keys: args.replace_lost_keys,
+    };
+    start::run(config, allowances).await?;
     Ok(())
 }

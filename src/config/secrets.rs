@@ -1,13 +1,15 @@
 //! Secrets come from files that nobody else can read, or from the environment; never from the
 //! configuration file, and never into a log.
 
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use kedge_protocol::hash::{from_hex, to_hex};
 use kedge_protocol::signature::SigningKey;
+
+use crate::durable;
 
 /// Why a secret could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +25,12 @@ pub enum SecretError {
     /// Others can read the file.
     #[error("{path} can be read by others; run: chmod 600 {path}", path = .0.display())]
     Open(PathBuf),
+    /// There is nothing in it.
+    #[error(
+        "{path} is empty: it should hold 0x and 64 hexadecimal digits. Put the key back from a backup; docs/OPERATIONS.md says what the loss of each key costs",
+        path = .0.display()
+    )]
+    Empty(PathBuf),
     /// It does not hold what it should; what it holds is not told.
     #[error("{from} must hold 0x and 64 hexadecimal digits")]
     Form {
@@ -79,6 +87,9 @@ pub fn read_32(path: &Path) -> Result<[u8; 32], SecretError> {
     }
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(file_error(path))?;
+    if text.trim().is_empty() {
+        return Err(SecretError::Empty(path.to_owned()));
+    }
     parse_32(&text, || path.display().to_string())
 }
 
@@ -86,25 +97,11 @@ fn parse_32(text: &str, from: impl Fn() -> String) -> Result<[u8; 32], SecretErr
     from_hex(text.trim()).map_err(|_| SecretError::Form { from: from() })
 }
 
-/// Writes 32 bytes as `0x…` into a new file that only its owner may read, and syncs it: a key that
-/// signed something must not get lost.
+/// Writes 32 bytes as `0x…` into a new file that only its owner may read. A key that signed something
+/// must not get lost, and a crash must leave no file without a key.
 pub fn write_32(path: &Path, bytes: &[u8; 32]) -> Result<(), SecretError> {
-    let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
-        file.set_permissions(Permissions::from_mode(0o600))?;
-        file.write_all(to_hex(bytes).as_bytes())?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-            _ => Ok(()),
-        }
-    };
-    write().map_err(file_error(path))
+    let text = format!("{}\n", to_hex(bytes));
+    durable::put_new(path, text.as_bytes()).map_err(file_error(path))
 }
 
 /// Reads the file, or makes it with random bytes.
@@ -144,6 +141,8 @@ pub fn development_key(path: &Path) -> Result<SigningKey, SecretError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+
     use super::*;
 
     #[test]
@@ -166,5 +165,8 @@ mod tests {
         std::fs::write(&path, "0xabcdef-secret").unwrap();
         let error = read_32(&path).unwrap_err().to_string();
         assert!(!error.contains("abcdef"), "{error}");
+        std::fs::write(&path, "").unwrap();
+        let error = read_or_make_32(&path).unwrap_err().to_string();
+        assert!(error.contains("is empty"), "{error}");
     }
 }

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use kedge_actors::Published;
-use kedge_protocol::KeyOfBatch;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
 use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::{Id, KeyOfBatch};
 
 use super::READS_ACTIONS;
 use crate::auth::api_key::API_KEY;

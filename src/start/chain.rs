@@ -14,6 +14,7 @@ use kedge_protocol::signature::SigningKey;
 use crate::clock;
 use crate::config::secrets::{self, SecretError};
 use crate::config::{ChainMode, Config};
+use crate::durable;
 
 /// How long the embedded chain may take to mine the contract, milliseconds.
 const DEPLOY_PATIENCE_MS: u64 = 30_000;
@@ -170,6 +171,10 @@ fn file_error(path: &Path, message: &impl ToString) -> ChainError {
 
 fn read_address(path: &Path) -> Result<Option<Address>, ChainError> {
     match std::fs::read_to_string(path) {
+        Ok(text) if text.trim().is_empty() => Err(file_error(
+            path,
+            &"it is empty, and should hold the address of the embedded chain's contract. Put it back from a backup; a start with another address names the one that the store belongs to",
+        )),
         Ok(text) => match text.trim().parse() {
             Ok(address) => Ok(Some(address)),
             Err(error) => Err(file_error(path, &error)),
@@ -180,5 +185,5 @@ fn read_address(path: &Path) -> Result<Option<Address>, ChainError> {
 }
 
 fn write_address(path: &Path, address: Address) -> Result<(), ChainError> {
-    std::fs::write(path, format!("{address}\n")).map_err(|error| file_error(path, &error))
+    durable::put(path, format!("{address}\n").as_bytes()).map_err(|error| file_error(path, &error))
 }

@@ -3,7 +3,9 @@
 mod anchoring;
 mod chain;
 mod open_files;
+mod private;
 mod sequencer_keys;
+mod store;
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use kedge_protocol::Address;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::admin::{self, AdminError};
+use crate::admin::{self, AdminError, Copied};
 use crate::app::{App, AppError};
 use crate::claims::{Claims, ClaimsKeyError};
 use crate::clock::now_s;
@@ -29,6 +31,8 @@ use crate::webhooks;
 
 pub use anchoring::Anchoring;
 pub use chain::{Chain, ChainError};
+pub use private::{PrivateError, make_private_from_now_on, tighten};
+pub use store::{Allowances, LostKey};
 
 /// Organizations whose actors are kept alive.
 const ORGANIZATIONS_LIVE_MAX: usize = 10_000;
@@ -57,6 +61,12 @@ pub enum RunError {
     /// The sequencer's key.
     #[error("{0}")]
     SequencerKey(#[from] sequencer_keys::WrongKey),
+    /// A key that is gone.
+    #[error(transparent)]
+    LostKey(#[from] LostKey),
+    /// The data directory is open to others.
+    #[error(transparent)]
+    Private(#[from] PrivateError),
     /// The chain.
     #[error(transparent)]
     Chain(#[from] ChainError),
@@ -93,8 +103,9 @@ pub enum RunError {
 }
 
 /// Serves until SIGINT or SIGTERM, or until the engine cannot go on.
-pub async fn run(config: Config) -> Result<(), RunError> {
+pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError> {
     logging::init(&config)?;
+    make_private_from_now_on();
     open_files::allow(&config);
     let handle = metrics::install()?;
     if let Some(address) = config.metrics_listen {
@@ -104,21 +115,27 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let bound = Bound::bind(&config).await?;
     let url = bound.url();
     secrets::make_private_dir(&config.data_dir)?;
+    tighten(&config.data_dir)?;
     secrets::make_private_dir(&config.keys_dir())?;
     let (first_key, keys) = sequencer_keys::held(&config)?;
     let chain = Chain::open(&config, first_key).await?;
     let claims = Claims::open(&config, chain.domain().chain_id)?;
-    let store = open_store(&config, &chain, first_key).await?;
-    sequencer_keys::check(&store, &keys)?;
-    let engine = start_engine(&config, &chain, keys, Arc::clone(&store)).await?;
+    let opened = store::open(&config, &chain, first_key, allowances).await?;
+    sequencer_keys::check(&opened.store, &keys)?;
+    let copied = Copied {
+        store: Arc::clone(&opened.store),
+        data: config.data_dir.clone(),
+    };
+    let engine = start_engine(&config, &chain, keys, opened.store).await?;
     sequencer_keys::ask_contract(&chain, &engine).await;
     let anchoring = Anchoring::start(&config, &chain, &engine).await?;
 
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
     let operator = operator(&config, &engine).await?;
     let app = App::new(&config, engine.clone(), operator, claims, public_url)?;
-    // A read-only store may lack rows that a newer copy of it has.
-    if engine.mode() == Mode::ReadWrite {
+    // A store that is read-only, or that the chain may still contradict, may lack rows that a newer
+    // copy of it has.
+    if opened.chain_agrees && engine.mode() == Mode::ReadWrite {
         app.files.sweep()?;
     }
     let app = Arc::new(app);
@@ -126,7 +143,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         tracing::warn!("{overdue}");
     }
     webhooks::start(&config, &app).await?;
-    let socket = admin::serve(&config.admin_socket(), Arc::clone(&app), anchoring.clone()).await?;
+    let path = config.admin_socket();
+    let socket = admin::serve(&path, Arc::clone(&app), anchoring.clone(), copied).await?;
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
@@ -171,25 +189,6 @@ async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, 
         }
     }
     Ok(Some(operator))
-}
-
-async fn open_store(
-    config: &Config,
-    chain: &Chain,
-    first_key: Address,
-) -> Result<Arc<Store>, RunError> {
-    let options = kedge_storage::Options {
-        path: config.data_dir.join("store"),
-        domain: chain.domain(),
-        sequencer: first_key,
-        high_water_path: Some(config.high_water_path()),
-        block_cache_bytes: config.block_cache_bytes,
-        memtable_bytes: config.memtable_bytes,
-        wal_bytes_max: config.wal_bytes_max,
-        read_only: false,
-    };
-    let store = tokio::task::spawn_blocking(|| Store::open(options)).await??;
-    Ok(Arc::new(store))
 }
 
 /// The one place where the configuration becomes an engine.

@@ -2,7 +2,8 @@
 //! by one they would cost more than everything else of an action. The newest stay in memory, where
 //! the log can bring them back after a crash, and go into the table in sorted files of many.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -14,6 +15,9 @@ use crate::tables::Table;
 
 /// Actions in memory that are worth a file. A start reads at most about twice as many again.
 const FILE_ACTIONS: usize = 128 * 1024;
+
+/// The file's name in the store's directory, before its rows are the table's. One is written at a time.
+const FILE: &str = "ACTION-INDEX.tmp";
 
 type Sequences = IdMap<[u8; 16], u64>;
 
@@ -141,14 +145,27 @@ fn write(database: &Database, path: &Path, actions: &Sequences) {
     }
 }
 
+/// Why the actions are not in the table.
+#[derive(Debug, thiserror::Error)]
+enum IngestError {
+    #[error("{0}")]
+    Rocks(#[from] rocksdb::Error),
+    #[error("{name}: {0}", name = FILE)]
+    File(#[from] io::Error),
+}
+
 /// Puts the actions into the table as one file; gives the last sequence.
-fn ingest(database: &Database, path: &Path, actions: &Sequences) -> Result<u64, rocksdb::Error> {
+///
+/// The file is copied into the store, never moved: RocksDB moves by linking, and a crash between the
+/// link and its removal would leave two names for one file, of which the next write would open one.
+fn ingest(database: &Database, path: &Path, actions: &Sequences) -> Result<u64, IngestError> {
     let mut rows: Vec<([u8; 16], u64)> = actions
         .iter()
         .map(|(id, sequence)| (*id, *sequence))
         .collect();
     rows.sort_unstable();
-    let file = file_path(path);
+    let file = path.join(FILE);
+    free(&file)?;
     let options = file_options(Table::Actions);
     let mut writer = SstFileWriter::create(&options);
     writer.open(&file)?;
@@ -157,11 +174,12 @@ fn ingest(database: &Database, path: &Path, actions: &Sequences) -> Result<u64, 
     }
     writer.finish()?;
     let mut how = IngestExternalFileOptions::default();
-    how.set_move_files(true);
+    how.set_move_files(false);
     let table = database.table(Table::Actions);
     database
         .raw()
-        .ingest_external_file_cf_opts(table, &how, vec![file])?;
+        .ingest_external_file_cf_opts(table, &how, vec![&file])?;
+    free(&file)?;
     Ok(rows
         .iter()
         .map(|(_, sequence)| *sequence)
@@ -169,7 +187,11 @@ fn ingest(database: &Database, path: &Path, actions: &Sequences) -> Result<u64, 
         .unwrap_or(0))
 }
 
-/// One file is written at a time; what a crash left of the last one is overwritten.
-fn file_path(path: &Path) -> PathBuf {
-    path.join("ACTION-INDEX.tmp")
+/// Frees the name. It is never opened while something has it: what a crash left there may be a link
+/// to a live table file, and opening it would cut that file off.
+fn free(file: &Path) -> io::Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }

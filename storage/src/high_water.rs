@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use kedge_protocol::Hash;
@@ -47,22 +47,23 @@ impl Released {
     }
 }
 
-/// Why the mark cannot be used.
+/// What the mark's file says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// So far headers were released.
+    Released(Released),
+    /// There is no file: nobody knows how far headers were released.
+    Missing,
+    /// There is one, and it says nothing. The text names what is wrong with it.
+    Unreadable(String),
+}
+
+/// Why the mark cannot be written.
 #[derive(Debug, thiserror::Error)]
-pub enum HighWaterError {
-    /// The file cannot be read or made.
-    #[error("the high-water mark {path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The file holds no mark.
-    #[error(
-        "the high-water mark {0} is damaged: no slot of it checks. Put back a copy of it, or, if you are sure that this store is the newest, remove the file"
-    )]
-    Damaged(PathBuf),
+#[error("the high-water mark {path}: {source}")]
+pub struct HighWaterError {
+    path: PathBuf,
+    source: io::Error,
 }
 
 /// The mark's file, held open.
@@ -72,19 +73,17 @@ pub struct HighWater {
 }
 
 impl HighWater {
-    /// What the mark at `path` says; `None` if there is no file.
-    pub fn read(path: &Path) -> Result<Option<Released>, HighWaterError> {
-        let told = |source| HighWaterError::Io {
-            path: path.to_owned(),
-            source,
-        };
+    /// What the mark at `path` says.
+    pub fn read(path: &Path) -> Mark {
         let file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(told(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Mark::Missing,
+            Err(error) => return Mark::Unreadable(format!("it cannot be read: {error}")),
         };
-        if file.metadata().map_err(told)?.len() == 0 {
-            return Ok(None);
+        match file.metadata() {
+            Ok(metadata) if metadata.len() == 0 => return Mark::Unreadable("it is empty".into()),
+            Ok(_) => {}
+            Err(error) => return Mark::Unreadable(format!("it cannot be read: {error}")),
         }
         [0, SLOT_DISTANCE]
             .into_iter()
@@ -94,19 +93,52 @@ impl HighWater {
                 Released::of_slot(&slot)
             })
             .max_by_key(|released| released.batches)
-            .map(Some)
-            .ok_or_else(|| HighWaterError::Damaged(path.to_owned()))
+            .map_or_else(
+                || Mark::Unreadable("no slot of it checks".into()),
+                Mark::Released,
+            )
     }
 
-    /// Opens the mark for moving it on; makes the file if there is none.
+    /// Opens a mark that is there, for moving it on.
     pub fn open(path: &Path) -> Result<Self, HighWaterError> {
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
+        let file = OpenOptions::new().write(true).open(path);
+        file.map(|file| Self { file })
+            .map_err(|source| HighWaterError {
+                path: path.to_owned(),
+                source,
+            })
+    }
+
+    /// Puts a new mark at `path`, in place of whatever is there. A crash leaves the old file or the
+    /// whole new one: it is written elsewhere, made durable, and then given its name.
+    pub fn put(path: &Path, released: Released) -> Result<Self, HighWaterError> {
+        let put = || {
+            let mut fresh = path.as_os_str().to_owned();
+            fresh.push(".new");
+            match std::fs::remove_file(&fresh) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&fresh)?;
+            // Both slots, so that moving the mark on never makes the file longer.
+            for offset in [0, SLOT_DISTANCE] {
+                file.write_all_at(&released.to_slot(), offset)?;
+            }
+            file.sync_all()?;
+            std::fs::rename(&fresh, path)?;
+            let parent = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty());
+            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+            Ok(file)
+        };
+        put()
             .map(|file| Self { file })
-            .map_err(|source| HighWaterError::Io {
+            .map_err(|source| HighWaterError {
                 path: path.to_owned(),
                 source,
             })

@@ -16,11 +16,14 @@
 mod action_index;
 mod check;
 mod codec;
+mod copies;
 mod group;
 mod high_water;
+mod live_files;
 pub mod metric_definitions;
 mod open;
 mod read;
+mod released;
 mod rocks;
 mod snapshot;
 mod store;
@@ -29,12 +32,14 @@ pub mod verify;
 
 pub use check::Fault;
 pub use codec::CodecError;
+pub use copies::CopyError;
 pub use group::{Group, SideWrite};
-pub use high_water::{HighWater, HighWaterError, Released};
+pub use high_water::{HighWater, HighWaterError, Mark, Released};
 pub use open::OpenError;
 pub use read::{
     Indexed, Listed, LogReader, LoggedRequest, Page, PlacedAction, PropertyRange, Window,
 };
+pub use released::MissingMark;
 pub use snapshot::{RawRow, ReadError, Snapshot};
 pub use store::{CommitError, Mode, Options, Store};
 pub use tables::Table;

@@ -1,5 +1,6 @@
 //! Opening: nothing is served before the log's tail was recomputed and found to be the head's.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
@@ -10,9 +11,11 @@ use rocksdb::{ErrorKind, WriteBatch, WriteOptions};
 use crate::check::own::{Reader, Terms};
 use crate::check::{Fault, Walk};
 use crate::codec::{self, encode_into};
-use crate::high_water::{HighWater, HighWaterError, Released};
+use crate::high_water::{HighWater, HighWaterError, Mark};
+use crate::live_files;
 use crate::metric_definitions::READ_ONLY;
-use crate::rocks::{Budget, Database};
+use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
+use crate::rocks::{Access, Database};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::store::{Options, Store};
 use crate::tables::Table;
@@ -23,9 +26,6 @@ use crate::tables::meta::{
 
 /// How many of the last batches are recomputed.
 const TAIL_BATCHES: u64 = 2;
-
-/// The mark's name inside the data directory, where no other place is set.
-const MARK_FILE: &str = "RELEASED";
 
 /// Why a store does not open. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -64,13 +64,23 @@ pub enum OpenError {
     Tampered(Fault),
     /// RocksDB finds its files damaged.
     #[error(
-        "the data directory {path} is damaged: {text}. Restore it from a backup; nothing was changed"
+        "the data directory {path} is damaged: {text}. Nothing was changed. Restore it from a backup, or let `kedge rebuild` make again what the log explains"
     )]
     Corruption {
         /// The data directory.
         path: PathBuf,
         /// What RocksDB says, with the file's name.
         text: String,
+    },
+    /// Table files are missing or have another size than they should.
+    #[error("the store in {path} is not whole: {text}. {help}. Nothing was changed")]
+    Incomplete {
+        /// The store's directory.
+        path: PathBuf,
+        /// Which files, and what is wrong with them.
+        text: String,
+        /// What to do.
+        help: String,
     },
     /// Another process has it.
     #[error(
@@ -98,7 +108,7 @@ pub enum OpenError {
     HighWater(#[from] HighWaterError),
 }
 
-fn of_rocks(path: &Path) -> impl Fn(rocksdb::Error) -> OpenError {
+pub(crate) fn of_rocks(path: &Path) -> impl Fn(rocksdb::Error) -> OpenError {
     move |error| {
         let kind = error.kind();
         let text = error.into_string();
@@ -130,9 +140,15 @@ fn unreadable(path: &Path) -> impl Fn(ReadError) -> OpenError {
 impl Store {
     /// Opens the store, or makes one in an empty directory.
     ///
-    /// A store that lies behind the high-water mark is opened without changing a byte of it.
+    /// A store that lies behind the high-water mark, or has batches and no mark, is opened without
+    /// changing a byte of it.
     pub fn open(options: Options) -> Result<Self, OpenError> {
-        let (store, snapshot, head) = Self::open_without_index(options)?;
+        Self::open_where(options, MissingMark::ReadOnly)
+    }
+
+    /// Opens the store, and says what is done where nothing says how far its headers were released.
+    pub fn open_where(options: Options, missing: MissingMark) -> Result<Self, OpenError> {
+        let (store, snapshot, head) = Self::open_without_index(options, missing)?;
         let indexed = index_actions(&store.database, &snapshot, &head);
         let indexed = indexed.map_err(unreadable(&store.path))?;
         store.indexed.store(indexed, Ordering::Relaxed);
@@ -146,10 +162,31 @@ impl Store {
             read_only: true,
             ..options
         };
-        Self::open_without_index(options).map(|(store, ..)| store)
+        Self::open_without_index(options, MissingMark::ReadOnly).map(|(store, ..)| store)
     }
 
-    fn open_without_index(options: Options) -> Result<(Self, Snapshot, LogHead), OpenError> {
+    /// Opens a store to save what can be read of it: files may be missing, and nothing but what it
+    /// says of itself is checked. It is never changed.
+    pub fn open_to_salvage(options: Options) -> Result<Self, OpenError> {
+        if is_empty(&options.path)? {
+            return Err(OpenError::Absent(options.path));
+        }
+        let database = Arc::new(open_database(&options, Access::Salvage)?);
+        check_meta(&Snapshot::take(Arc::clone(&database)), &options)?;
+        Ok(Self {
+            database,
+            indexed: AtomicU64::new(0),
+            path: options.path,
+            high_water: None,
+            read_only: Some("it was opened to be saved".to_owned()),
+            suspended: RwLock::new(None),
+        })
+    }
+
+    fn open_without_index(
+        options: Options,
+        missing: MissingMark,
+    ) -> Result<(Self, Snapshot, LogHead), OpenError> {
         let path = options.path.as_path();
         let fresh = is_empty(path)?;
         if fresh && options.read_only {
@@ -159,33 +196,36 @@ impl Store {
             .high_water_path
             .clone()
             .unwrap_or_else(|| path.join(MARK_FILE));
-        let (database, released) = if fresh {
-            let database = open_database(&options, true, false)?;
+        let mark = HighWater::read(&mark_path);
+        let database = if fresh {
+            let database = open_database(&options, Access::Create)?;
             initialize(&database, &options.domain).map_err(of_rocks(path))?;
-            (Arc::new(database), HighWater::read(&mark_path)?)
+            database
         } else {
-            open_existing(&options, &mark_path)?
+            open_existing(&options, &mark, missing)?
         };
+        let database = Arc::new(database);
         let mut snapshot = Snapshot::take(Arc::clone(&database));
         let head = check_meta(&snapshot, &options)?;
-        if head.batches == 0 && released.is_none_or(|released| released.batches == 0) {
+        if head.batches == 0 && !matches!(&mark, Mark::Released(released) if released.batches > 0) {
             // Nobody has signed anything yet: the first key is the one that it is opened for.
             begin_with(&database, &options).map_err(of_rocks(path))?;
             snapshot = Snapshot::take(Arc::clone(&database));
         }
         check_tail(&snapshot, &options, &head)?;
-        let why = released
-            .and_then(|released| equivocation(&snapshot, &head, released, &mark_path))
-            .or_else(|| {
-                options
-                    .read_only
-                    .then(|| "it was opened for reading".to_owned())
-            });
+        let why = if options.read_only {
+            Some("it was opened for reading".to_owned())
+        } else {
+            match &mark {
+                Mark::Released(released) => equivocation(&snapshot, &head, *released, &mark_path),
+                unknown => missing.refuses(unknown, &head, &mark_path),
+            }
+        };
         let high_water = if let Some(why) = &why {
             tracing::warn!(why, "the store is read-only");
             None
         } else {
-            Some(open_mark(&mark_path, &head, released)?)
+            Some(open_mark(&mark_path, &head, &mark)?)
         };
         metrics::gauge!(READ_ONLY).set(f64::from(u8::from(why.is_some())));
         let store = Self {
@@ -226,87 +266,79 @@ fn is_empty(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
-fn open_database(options: &Options, create: bool, read_only: bool) -> Result<Database, OpenError> {
-    if create {
-        std::fs::create_dir_all(&options.path).map_err(|error| OpenError::Io {
-            path: options.path.clone(),
+fn open_database(options: &Options, access: Access) -> Result<Database, OpenError> {
+    let path = options.path.as_path();
+    if access == Access::Create {
+        let made = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path);
+        made.map_err(|error| OpenError::Io {
+            path: path.to_owned(),
             text: error.to_string(),
         })?;
     }
-    let budget = Budget {
-        block_cache_bytes: options.block_cache_bytes,
-        memtable_bytes: options.memtable_bytes,
-        wal_bytes_max: options.wal_bytes_max,
-    };
-    Database::open(&options.path, budget, create, read_only).map_err(of_rocks(&options.path))
-}
-
-/// Opens a store that is there, and reads the mark. The store is looked at first without changing
-/// anything: a recovery drops what it takes for a cut-off write, and where released batches are
-/// gone that may be evidence, so such a store stays as it is.
-fn open_existing(
-    options: &Options,
-    mark_path: &Path,
-) -> Result<(Arc<Database>, Option<Released>), OpenError> {
-    let released = HighWater::read(mark_path)?;
-    if let Some(released) = released
-        && let Ok(looked) = open_database(options, false, true)
-    {
-        let looked = Arc::new(looked);
-        let head = Snapshot::take(Arc::clone(&looked)).head();
-        if head.is_ok_and(|head| head.batches < released.batches) {
-            return Ok((looked, Some(released)));
+    let open = |access| Database::open(path, options.budget(), access);
+    open(access).map_err(|error| {
+        let error = of_rocks(path)(error);
+        // What RocksDB stumbled over first is often a file that is not there: name all of them.
+        match error {
+            OpenError::Corruption { .. } => open(Access::Salvage)
+                .ok()
+                .and_then(|looked| whole(&looked, path).err())
+                .unwrap_or(error),
+            error => error,
         }
-    }
-    let database = open_database(options, false, options.read_only)?;
-    Ok((Arc::new(database), released))
-}
-
-/// Why a store that misses released batches, or holds others in their place, takes no commits.
-fn equivocation(
-    snapshot: &Snapshot,
-    head: &LogHead,
-    released: Released,
-    mark_path: &Path,
-) -> Option<String> {
-    let mark = mark_path.display();
-    if head.batches < released.batches {
-        return Some(format!(
-            "it holds {} batches, but the headers of {} were signed and let out ({mark}): signing those numbers again with other actions would be equivocation, which the contract punishes. Bring back the newest copy of the data directory; reading goes on meanwhile. Only who is sure that no header beyond the first {} ever left may remove the mark",
-            head.batches, released.batches, head.batches,
-        ));
-    }
-    let number = released.batches.checked_sub(1)?;
-    // A batch that cannot be read is for `verify` to name; it is not another one.
-    let stored = snapshot.batch(number).ok()??;
-    (stored.header.head != released.head).then(|| {
-        format!(
-            "its batch {number} is another one than the batch {number} whose header was let out ({mark}): going on would be equivocation. Bring back the data directory that belongs to the mark"
-        )
     })
 }
 
-/// Opens the mark of a store that is not behind it. A mark that is new, or older because the
-/// machine crashed, is brought up to the head.
-fn open_mark(
-    path: &Path,
-    head: &LogHead,
-    released: Option<Released>,
-) -> Result<HighWater, OpenError> {
-    let mark = HighWater::open(path)?;
-    if released.is_none_or(|released| released.batches < head.batches) {
-        let now = Released {
-            batches: head.batches,
-            head: head.head,
-        };
-        let told = |source| HighWaterError::Io {
-            path: path.to_owned(),
-            source,
-        };
-        mark.advance(now).map_err(told)?;
-        mark.sync().map_err(told)?;
+/// Checks that a store has all its table files. Those of one that another process writes to come and
+/// go: it is in use, not damaged.
+fn whole(database: &Database, path: &Path) -> Result<(), OpenError> {
+    let checked = live_files::check(database, path);
+    if checked.is_err() {
+        // Opened with none of its tables, a store is locked, refused, and left as it is.
+        let probed = rocksdb::DB::open(&rocksdb::Options::default(), path);
+        let probed = probed.map(drop).map_err(of_rocks(path));
+        if let Err(locked @ OpenError::Locked { .. }) = probed {
+            return Err(locked);
+        }
     }
-    Ok(mark)
+    checked
+}
+
+/// Opens a store that is there. It is looked at first without changing anything: a recovery drops
+/// what it takes for a cut-off write, and where released batches are gone that may be evidence, so
+/// a store that misses some, or of which nobody knows, stays as it is.
+fn open_existing(
+    options: &Options,
+    mark: &Mark,
+    missing: MissingMark,
+) -> Result<Database, OpenError> {
+    if options.read_only {
+        let database = open_database(options, Access::Read)?;
+        return whole(&database, &options.path).map(|()| database);
+    }
+    let stays = |head: &LogHead| match mark {
+        Mark::Released(released) => head.batches < released.batches,
+        unknown => missing.refuses(unknown, head, &options.path).is_some(),
+    };
+    match open_database(options, Access::Read) {
+        Ok(looked) => {
+            whole(&looked, &options.path)?;
+            let looked = Arc::new(looked);
+            let head = Snapshot::take(Arc::clone(&looked)).head();
+            if head.is_ok_and(|head| stays(&head))
+                && let Some(looked) = Arc::into_inner(looked)
+            {
+                return Ok(looked);
+            }
+        }
+        Err(error @ OpenError::Incomplete { .. }) => return Err(error),
+        // What stops a reader may be nothing to a recovery, which says so itself otherwise.
+        Err(_) => {}
+    }
+    open_database(options, Access::Write)
 }
 
 /// Brings the index of actions up to the log's end; gives how far its table reaches.

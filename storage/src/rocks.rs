@@ -1,14 +1,16 @@
 //! How RocksDB is set up, and the one handle to it.
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactionDecision, DB,
-    DBCompressionType, DBRecoveryMode, LogLevel, Options as RocksOptions,
+    DBCompressionType, DBRecoveryMode, ErrorKind, LogLevel, Options as RocksOptions,
 };
 
 use crate::action_index::ActionIndex;
+use crate::metric_definitions::READ_ONLY;
 use crate::tables::{Table, expiry};
 
 /// What an open store may use, and where it is.
@@ -23,17 +25,32 @@ pub(crate) struct Budget {
 pub(crate) struct Database {
     db: DB,
     actions: ActionIndex,
+    /// What was found damaged first.
+    damage: OnceLock<String>,
+}
+
+/// How a database is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// To be written to; it must be there.
+    Write,
+    /// To be written to; made if it is not there.
+    Create,
+    /// To be read; nothing is changed.
+    Read,
+    /// To be read although some of its files are missing or damaged.
+    Salvage,
 }
 
 impl Database {
     pub(crate) fn open(
         path: &Path,
         budget: Budget,
-        create: bool,
-        read_only: bool,
+        access: Access,
     ) -> Result<Self, rocksdb::Error> {
         let cache = Cache::new_lru_cache(budget.block_cache_bytes);
-        let options = database_options(budget, create);
+        let mut options = database_options(budget, access == Access::Create);
+        options.set_paranoid_checks(access != Access::Salvage);
         let tables = Table::ALL
             .iter()
             .map(|&table| {
@@ -44,15 +61,37 @@ impl Database {
                 rocksdb::DEFAULT_COLUMN_FAMILY_NAME,
                 memory_options(budget),
             )]);
-        if read_only {
-            DB::open_cf_descriptors_read_only(&options, path, tables, false)
-        } else {
-            DB::open_cf_descriptors(&options, path, tables)
+        match access {
+            Access::Read | Access::Salvage => {
+                DB::open_cf_descriptors_read_only(&options, path, tables, false)
+            }
+            Access::Write | Access::Create => DB::open_cf_descriptors(&options, path, tables),
         }
         .map(|db| Self {
             db,
             actions: ActionIndex::default(),
+            damage: OnceLock::new(),
         })
+    }
+
+    /// Notes that a table could not be read: what was acknowledged may be in it.
+    pub(crate) fn note_damage(&self, table: Table, error: &rocksdb::Error) {
+        if matches!(error.kind(), ErrorKind::Corruption | ErrorKind::IOError) {
+            let text = format!(
+                "the table {} cannot be read: {error}. {}",
+                table.name(),
+                crate::live_files::what_to_do([table])
+            );
+            if self.damage.set(text.clone()).is_ok() {
+                tracing::error!(text, "the store is damaged; it is read-only from now on");
+                metrics::gauge!(READ_ONLY).set(1.0);
+            }
+        }
+    }
+
+    /// What was found damaged since the store was opened.
+    pub(crate) fn damage(&self) -> Option<&str> {
+        self.damage.get().map(String::as_str)
     }
 
     pub(crate) fn raw(&self) -> &DB {
@@ -81,7 +120,6 @@ fn database_options(budget: Budget, create: bool) -> RocksOptions {
     // record (a damaged length near the end) shows in the head and the high-water mark.
     options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
     options.set_track_and_verify_wals_in_manifest(true);
-    options.set_paranoid_checks(true);
     // All tables reach the disk together: none is ever ahead of the log that explains it.
     options.set_atomic_flush(true);
     // With one writer nothing is out of order. It is this way of writing that takes hints for where the

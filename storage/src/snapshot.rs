@@ -62,10 +62,14 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    pub(crate) fn rocks(table: Table) -> impl Fn(rocksdb::Error) -> Self {
-        move |error| Self::Rocks {
-            table,
-            text: error.into_string(),
+    /// What RocksDB says of a table; the database remembers damage.
+    fn rocks(database: &Database, table: Table) -> impl Fn(rocksdb::Error) -> Self {
+        move |error| {
+            database.note_damage(table, &error);
+            Self::Rocks {
+                table,
+                text: error.into_string(),
+            }
         }
     }
 
@@ -98,11 +102,11 @@ impl Snapshot {
         key: &[u8],
         read: impl FnOnce(&[u8]) -> Result<T, CodecError>,
     ) -> Result<Option<T>, ReadError> {
-        let family = self.0.borrow_owner().table(table);
+        let database = self.0.borrow_owner();
         self.0
             .borrow_dependent()
-            .get_pinned_cf(family, key)
-            .map_err(ReadError::rocks(table))?
+            .get_pinned_cf(database.table(table), key)
+            .map_err(ReadError::rocks(database, table))?
             .map(|value| read(&value).map_err(ReadError::row(table, key)))
             .transpose()
     }
@@ -118,7 +122,7 @@ impl Snapshot {
         database
             .raw()
             .get_pinned_cf(database.table(table), id)
-            .map_err(ReadError::rocks(table))?
+            .map_err(ReadError::rocks(database, table))?
             .map(|value| codec::number(&value).map_err(ReadError::row(table, &id)))
             .transpose()
     }
@@ -134,13 +138,14 @@ impl Snapshot {
         table: Table,
         keys: &[[u8; N]],
     ) -> Vec<Result<Option<Vec<u8>>, ReadError>> {
-        let family = self.0.borrow_owner().table(table);
+        let database = self.0.borrow_owner();
+        let family = database.table(table);
         let keys = keys.iter().map(|key| (family, key));
         self.0
             .borrow_dependent()
             .multi_get_cf(keys)
             .into_iter()
-            .map(|value| value.map_err(ReadError::rocks(table)))
+            .map(|value| value.map_err(ReadError::rocks(database, table)))
             .collect()
     }
 
@@ -164,16 +169,16 @@ impl Snapshot {
     ) -> Result<Option<T>, ReadError> {
         let mut options = ReadOptions::default();
         options.set_total_order_seek(true);
-        let family = self.0.borrow_owner().table(table);
+        let database = self.0.borrow_owner();
         let snapshot = self.0.borrow_dependent();
-        let mut rows = snapshot.raw_iterator_cf_opt(family, options);
+        let mut rows = snapshot.raw_iterator_cf_opt(database.table(table), options);
         rows.seek_for_prev(key);
         match rows.item() {
             Some(row) => read(row).map(Some),
             None => rows
                 .status()
                 .map(|()| None)
-                .map_err(ReadError::rocks(table)),
+                .map_err(ReadError::rocks(database, table)),
         }
     }
 
@@ -184,10 +189,11 @@ impl Snapshot {
     ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
         let mut options = ReadOptions::default();
         options.set_total_order_seek(true);
+        let database = self.0.borrow_owner();
         self.0
             .borrow_dependent()
-            .iterator_cf_opt(self.0.borrow_owner().table(table), options, mode)
-            .map(move |row| row.map_err(ReadError::rocks(table)))
+            .iterator_cf_opt(database.table(table), options, mode)
+            .map(move |row| row.map_err(ReadError::rocks(database, table)))
     }
 
     /// A cursor over a table, for walks through much of it.
@@ -197,9 +203,11 @@ impl Snapshot {
         // What is read once would only drive out of the cache what is read again.
         options.fill_cache(false);
         options.set_readahead_size(READAHEAD_BYTES);
-        let family = self.0.borrow_owner().table(table);
+        let database = self.0.borrow_owner();
+        let family = database.table(table);
         let snapshot = self.0.borrow_dependent();
         Cursor {
+            database,
             table,
             rows: snapshot.raw_iterator_cf_opt(family, options),
         }
@@ -212,6 +220,7 @@ impl Snapshot {
         keys: std::ops::Range<Vec<u8>>,
         descending: bool,
     ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'_> {
+        let database = self.0.borrow_owner();
         // RocksDB wants the ends in order.
         let rows = (keys.start < keys.end).then(|| {
             let mut options = ReadOptions::default();
@@ -222,19 +231,24 @@ impl Snapshot {
             } else {
                 IteratorMode::Start
             };
-            let family = self.0.borrow_owner().table(table);
             self.0
                 .borrow_dependent()
-                .iterator_cf_opt(family, options, mode)
+                .iterator_cf_opt(database.table(table), options, mode)
         });
         rows.into_iter()
             .flatten()
-            .map(move |row| row.map_err(ReadError::rocks(table)))
+            .map(move |row| row.map_err(ReadError::rocks(database, table)))
     }
 
     /// Every row of a table as it is stored, in key order: for comparing two stores byte by byte.
     pub fn raw_rows(&self, table: Table) -> impl Iterator<Item = Result<RawRow, ReadError>> {
         self.rows(table, IteratorMode::Start)
+    }
+
+    /// Whether a table has no row.
+    pub fn is_empty(&self, table: Table) -> Result<bool, ReadError> {
+        let first = self.rows(table, IteratorMode::Start).next().transpose()?;
+        Ok(first.is_none())
     }
 
     /// The last row of a table.
@@ -248,6 +262,7 @@ const READAHEAD_BYTES: usize = 1024 * 1024;
 
 /// Goes along a table in the order of its keys. Rows are read where they lie, none is copied.
 pub(crate) struct Cursor<'a> {
+    database: &'a Database,
     table: Table,
     rows: rocksdb::DBRawIterator<'a>,
 }
@@ -271,7 +286,7 @@ impl Cursor<'_> {
                 .rows
                 .status()
                 .map(|()| None)
-                .map_err(ReadError::rocks(self.table)),
+                .map_err(ReadError::rocks(self.database, self.table)),
         }
     }
 

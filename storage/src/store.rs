@@ -15,7 +15,7 @@ use crate::action_index;
 use crate::group::Group;
 use crate::high_water::{HighWater, Released};
 use crate::metric_definitions as names;
-use crate::rocks::Database;
+use crate::rocks::{Budget, Database};
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
 use crate::tables::meta::{INDEXED_KEY, LogHead};
@@ -44,6 +44,17 @@ pub struct Options {
     pub wal_bytes_max: u64,
     /// Change nothing, not even what a recovery would: for looking at a store that is not running.
     pub read_only: bool,
+}
+
+impl Options {
+    /// What an open store may use.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget {
+            block_cache_bytes: self.block_cache_bytes,
+            memtable_bytes: self.memtable_bytes,
+            wal_bytes_max: self.wal_bytes_max,
+        }
+    }
 }
 
 /// Whether the store takes commits.
@@ -119,6 +130,12 @@ impl Store {
     }
 
     fn why_read_only(&self) -> Option<String> {
+        let damage = || self.database.damage().map(str::to_owned);
+        self.why_no_commit().or_else(damage)
+    }
+
+    /// Damage refuses new requests and no commit: what is placed already must not get lost.
+    fn why_no_commit(&self) -> Option<String> {
         let suspended = || {
             let why = self.suspended.read();
             why.unwrap_or_else(PoisonError::into_inner).clone()
@@ -145,7 +162,8 @@ impl Store {
         let mut suspended = suspended.unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = suspended.take() {
             tracing::warn!(why, "the store takes commits again; it was read-only");
-            gauge!(names::READ_ONLY).set(f64::from(u8::from(self.read_only.is_some())));
+            let stays = self.read_only.is_some() || self.database.damage().is_some();
+            gauge!(names::READ_ONLY).set(f64::from(u8::from(stays)));
         }
     }
 
@@ -175,8 +193,8 @@ impl Store {
     /// or nothing. Only one thread writes.
     pub fn write(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
         let group = group.borrow();
-        if let Some(why) = self.why_read_only() {
-            return Err(CommitError::ReadOnly(why.clone()));
+        if let Some(why) = self.why_no_commit() {
+            return Err(CommitError::ReadOnly(why));
         }
         let started = Instant::now();
         let mut batch = self.write_batch(group);
@@ -286,7 +304,7 @@ impl Store {
         if let Some(mark) = &self.high_water {
             mark.sync().map_err(failed)?;
         }
-        if self.why_read_only().is_none() {
+        if self.why_no_commit().is_none() {
             self.write_index()?;
             let families: Vec<_> = Table::ALL
                 .iter()

@@ -115,7 +115,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
             path: path.clone(),
             domain: server.domain,
             sequencer: server.sequencer,
-            high_water_path: None,
+            high_water_path: Some(server.dir.path().join("data.high-water")),
             block_cache_bytes: 8 << 20,
             memtable_bytes: 8 << 20,
             wal_bytes_max: 32 << 20,

@@ -43,6 +43,14 @@ pub(crate) async fn try_get(port: u16, path: &str) -> Option<Answer> {
     exchange(port, &request).await
 }
 
+/// GETs `path` with one more header.
+pub(crate) async fn get_with(port: u16, path: &str, header: &str) -> Answer {
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{header}\r\n\r\n");
+    let answer = exchange(port, &request).await;
+    answer.unwrap_or_else(|| panic!("no answer to GET {path} on port {port}"))
+}
+
 /// POSTs a body as it is.
 pub(crate) async fn post(port: u16, path: &str, headers: &[(&str, String)], body: &str) -> Answer {
     let mut request = format!(

@@ -58,6 +58,12 @@ impl Setup {
         self
     }
 
+    /// A flag of `kedge serve`.
+    pub(crate) fn flag(mut self, flag: &str) -> Self {
+        self.arguments.push(flag.to_owned());
+        self
+    }
+
     pub(crate) fn environment(mut self, name: &str, value: impl Into<String>) -> Self {
         self.environment.push((name.to_owned(), value.into()));
         self
@@ -225,6 +231,19 @@ impl Server {
             "the server did not end cleanly ({status:?}):\n{}",
             self.setup.log_tail()
         );
+    }
+
+    /// Asks the server to stop and does not wait: kill -9 after `grace`, as a supervisor does. True if
+    /// the server was still there.
+    pub(crate) fn stop_and_kill(mut self, grace: Duration) -> bool {
+        let id = self.child.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(told.success());
+        std::thread::sleep(grace);
+        let was_there = self.child.try_wait().unwrap().is_none();
+        let _already_dead = self.child.kill();
+        self.child.wait().unwrap();
+        was_there
     }
 
     /// True while the process runs.

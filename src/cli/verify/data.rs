@@ -155,7 +155,7 @@ fn check(verifier: &Verifier, checks: Checks) -> Result<(Summary, u64), Failure>
 }
 
 /// What a development server keeps beside its store.
-fn development(dir: &Path) -> Result<(Domain, Address), Failure> {
+pub(crate) fn development(dir: &Path) -> Result<(Domain, Address), Failure> {
     let file = dir.join("contract");
     let contract = std::fs::read_to_string(&file)
         .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;

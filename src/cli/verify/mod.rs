@@ -2,7 +2,7 @@
 //! caller trusts, and whole data directories.
 
 mod claim;
-mod data;
+pub(crate) mod data;
 mod evidence;
 mod export;
 

@@ -142,6 +142,54 @@ impl Table {
 }
 
 impl Table {
+    /// The tables whose every row the log and its signed headers explain: [`Table::STATE`], and what
+    /// leads into the log.
+    pub const DERIVED: &'static [Self] = &[
+        Self::Objects,
+        Self::ObjectIndex,
+        Self::PropertyIndex,
+        Self::Milestones,
+        Self::Wallets,
+        Self::Organizations,
+        Self::Templates,
+        Self::Variations,
+        Self::ApiKeys,
+        Self::Webhooks,
+        Self::Files,
+        Self::Disputes,
+        Self::Invitations,
+        Self::Lookup,
+        Self::Counters,
+        Self::Nonces,
+        Self::ForeignActions,
+        Self::Actions,
+        Self::RequestsByOrganization,
+        Self::Leaves,
+        Self::BatchIds,
+        Self::Tree,
+    ];
+
+    /// The tables that neither the log nor its headers explain, but for [`Table::Log`],
+    /// [`Table::Batches`] and [`Table::Meta`], without which there is no log.
+    pub const KEPT: &'static [Self] = &[
+        Self::Events,
+        Self::Anchors,
+        Self::BondAnswers,
+        Self::Refused,
+        Self::Credentials,
+        Self::Secrets,
+        Self::Idempotency,
+        Self::KeyUses,
+        Self::Deliveries,
+        Self::Sessions,
+        Self::Usage,
+    ];
+
+    /// The table with this permanent name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|table| table.name() == name)
+    }
+
     /// Tables whose rows begin with the time that they are kept until, Unix seconds. Later they are
     /// dropped when their file is compacted; until then readers pass over them.
     pub(crate) fn expires(self) -> bool {

@@ -85,6 +85,41 @@ fn what_cannot_be_written_stays_in_memory() {
     assert_eq!(rows(directory.path()), 8);
 }
 
+/// A kill while a file was moved into the table could leave a second name for the table's own file.
+/// Whatever has that name is not written to.
+#[test]
+fn a_leftover_link_to_a_live_table_file_costs_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = Log::default();
+    let store = open(directory.path()).unwrap();
+    log.commit_many(&store, 4);
+    store.close().unwrap();
+    let live = {
+        let db = crate::support::raw(directory.path());
+        let files = db.live_files().unwrap();
+        let mut of_actions = files
+            .iter()
+            .filter(|file| file.column_family_name == Table::Actions.name());
+        let file = of_actions.next().unwrap().name.clone();
+        directory.path().join(file.trim_start_matches('/'))
+    };
+    let bytes = std::fs::read(&live).unwrap();
+    std::fs::hard_link(&live, directory.path().join("ACTION-INDEX.tmp")).unwrap();
+
+    let store = open(directory.path()).unwrap();
+    log.commit_many(&store, 4);
+    store.close().unwrap();
+    assert!(
+        std::fs::read(&live).unwrap() == bytes,
+        "a live file changed"
+    );
+    assert!(!directory.path().join("ACTION-INDEX.tmp").exists());
+    let store = open(directory.path()).unwrap();
+    let snapshot = store.snapshot();
+    assert_eq!(found(&snapshot, &ids(&snapshot)), all(32));
+    crate::verifying::walk(&snapshot).unwrap();
+}
+
 #[test]
 fn many_actions_move_while_the_store_goes_on() {
     let directory = tempfile::tempdir().unwrap();

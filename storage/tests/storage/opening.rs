@@ -5,7 +5,9 @@ use std::path::Path;
 use crate::support::{Log, copy, domain, open, options, raw, sequencer, tamper};
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
-use kedge_storage::{CommitError, Fault, Mode, OpenError, Options, Store};
+use kedge_storage::{
+    CommitError, Fault, HighWater, Mark, MissingMark, Mode, OpenError, Options, Store, Table,
+};
 
 fn made(batches: u64) -> (tempfile::TempDir, Log) {
     let directory = tempfile::tempdir().unwrap();
@@ -14,6 +16,18 @@ fn made(batches: u64) -> (tempfile::TempDir, Log) {
     log.commit_many(&store, batches);
     store.close().unwrap();
     (directory, log)
+}
+
+/// Every file but RocksDB's own diary.
+fn every_file(path: &std::path::Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| !entry.file_name().to_string_lossy().starts_with("LOG"))
+        .map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap()))
+        .collect();
+    files.sort();
+    files
 }
 
 fn why(store: &Store) -> String {
@@ -193,17 +207,7 @@ fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
     log.commit_many(&store, 2);
     drop(store);
 
-    let names = |path: &Path| {
-        let mut files: Vec<_> = std::fs::read_dir(path)
-            .unwrap()
-            .map(|entry| entry.unwrap())
-            .filter(|entry| !entry.file_name().to_string_lossy().starts_with("LOG"))
-            .map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap()))
-            .collect();
-        files.sort();
-        files
-    };
-    let before = names(&then);
+    let before = every_file(&then);
     let store = Store::open(with_mark(&then)).unwrap();
     let text = why(&store);
     assert!(
@@ -215,7 +219,7 @@ fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
     let (group, _) = Log::default().batch(&[vec![crate::support::Step::Mint { owner: 1 }]]);
     assert!(matches!(store.commit(group), Err(CommitError::ReadOnly(_))));
     store.close().unwrap();
-    assert_eq!(names(&then), before);
+    assert_eq!(every_file(&then), before);
 
     // The mark belongs to this log: the newest copy goes on.
     let store = Store::open(with_mark(&now)).unwrap();
@@ -248,17 +252,143 @@ fn another_history_than_the_released_one_is_read_only() {
     assert!(text.contains("holds 0 batches"), "{text}");
 }
 
+/// Whatever says nothing of what was released is not taken for "nothing was".
 #[test]
-fn a_damaged_mark_is_refused() {
+fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     let place = tempfile::tempdir().unwrap();
-    let mark = place.path().join("mark");
-    std::fs::write(&mark, b"not a mark").unwrap();
-    let error = Store::open(Options {
-        high_water_path: Some(mark),
-        ..options(&place.path().join("data"))
-    })
-    .unwrap_err();
-    assert!(matches!(error, OpenError::HighWater(_)), "{error}");
+    let (data, mark) = (place.path().join("data"), place.path().join("mark"));
+    let with_mark = Options {
+        high_water_path: Some(mark.clone()),
+        ..options(&data)
+    };
+    let mut log = Log::default();
+    let store = Store::open(with_mark.clone()).unwrap();
+    log.commit_many(&store, 3);
+    store.close().unwrap();
+    let whole = std::fs::read(&mark).unwrap();
+    assert_eq!(
+        whole.len(),
+        4096 + 56,
+        "both slots are there from the start"
+    );
+
+    let torn = || {
+        let mut torn = whole.clone();
+        torn[20] ^= 1;
+        torn[4096 + 20] ^= 1;
+        torn
+    };
+    let before = every_file(&data);
+    for (content, what) in [
+        (None, "is missing"),
+        (Some(Vec::new()), "it is empty"),
+        (Some(b"not a mark".to_vec()), "no slot of it checks"),
+        (Some(torn()), "no slot of it checks"),
+        (Some(whole[..30].to_vec()), "no slot of it checks"),
+    ] {
+        std::fs::remove_file(&mark).unwrap();
+        if let Some(content) = &content {
+            std::fs::write(&mark, content).unwrap();
+        }
+        let store = Store::open(with_mark.clone()).unwrap();
+        let text = why(&store);
+        for part in [
+            what,
+            "holds 3 batches",
+            "equivocation",
+            "--accept-missing-high-water-mark",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        drop(store);
+        assert_eq!(every_file(&data), before, "{what}");
+        assert_eq!(std::fs::read(&mark).ok(), content, "{what}");
+        std::fs::write(&mark, &whole).unwrap();
+    }
+
+    // A new directory with a mark that is there and says nothing is no new log.
+    std::fs::write(&mark, b"").unwrap();
+    let fresh = Options {
+        path: place.path().join("fresh"),
+        ..with_mark.clone()
+    };
+    assert!(why(&Store::open(fresh).unwrap()).contains("it is empty"));
+
+    // Who is sure says so once; then the store has a mark again.
+    std::fs::remove_file(&mark).unwrap();
+    let store = Store::open_where(with_mark.clone(), MissingMark::Accepted).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    drop(store);
+    let Mark::Released(released) = HighWater::read(&mark) else {
+        panic!("there is no mark")
+    };
+    assert_eq!((released.batches, released.head), (3, log.head.head));
+    let store = Store::open(with_mark).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    log.commit_many(&store, 1);
+}
+
+/// RocksDB opens without looking at every file; what it would miss later is found at once.
+#[test]
+fn table_files_that_are_missing_or_cut_off_are_named() {
+    let (directory, _) = made(4);
+    let files = raw(directory.path()).live_files().unwrap();
+    assert!(files.len() > 8, "{}", files.len());
+    for file in files {
+        for cut in [false, true] {
+            let copied = tempfile::tempdir().unwrap();
+            copy(directory.path(), copied.path());
+            let name = file.name.trim_start_matches('/');
+            let path = copied.path().join(name);
+            let what = if cut {
+                let file = std::fs::OpenOptions::new().write(true).open(&path);
+                file.unwrap().set_len(10).unwrap();
+                "has 10 bytes and not"
+            } else {
+                std::fs::remove_file(&path).unwrap();
+                "is missing"
+            };
+            let table = &file.column_family_name;
+            let before = every_file(copied.path());
+            let error = open(copied.path()).unwrap_err();
+            assert!(matches!(error, OpenError::Incomplete { .. }), "{error}");
+            let text = error.to_string();
+            let named = format!("{name} (table {table}) {what}");
+            assert!(text.contains(&named), "{named}: {text}");
+            assert!(text.contains("kedge rebuild"), "{text}");
+            let derived = Table::DERIVED.iter().any(|derived| derived.name() == table);
+            assert_eq!(text.contains("newest backup"), !derived, "{text}");
+            if !cut {
+                assert_eq!(every_file(copied.path()), before, "{table}");
+            }
+        }
+    }
+}
+
+/// What only shows when it is read makes the store say that it is not whole.
+#[test]
+fn damage_that_a_read_finds_makes_the_store_read_only() {
+    let (directory, log) = made(4);
+    let files = raw(directory.path()).live_files().unwrap();
+    let of_objects = files
+        .iter()
+        .find(|file| file.column_family_name == Table::Objects.name());
+    let name = of_objects.unwrap().name.trim_start_matches('/');
+    let path = directory.path().join(name);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[..64].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+
+    let store = open(directory.path()).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    let read = store.snapshot().object(log.objects[0].id);
+    assert!(read.is_err(), "{read:?}");
+    let text = why(&store);
+    for part in ["table objects cannot be read", "kedge rebuild"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    store.resume();
+    assert_eq!(why(&store), text);
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn made() -> (tempfile::TempDir, Log) {
     (directory, log)
 }
 
-fn walk(snapshot: &Snapshot) -> Result<Summary, Fault> {
+pub(crate) fn walk(snapshot: &Snapshot) -> Result<Summary, Fault> {
     verify(snapshot, &plan(), |_| (), |_, _| Ok(()))
 }
 

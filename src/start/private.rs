@@ -1,0 +1,86 @@
+//! The data directory is the owner's alone: it holds keys, password hashes and secrets of webhooks.
+
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+
+/// What nobody but the owner may do.
+const OTHERS: u32 = 0o077;
+/// How deep files are looked at: those of the store are, contents in `files/ab` are not, because
+/// nobody gets to them through their directory.
+const DEPTH_MAX: u32 = 1;
+
+/// The data directory stays open to others.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{path} is open to other users of this machine, and that cannot be changed ({source}): it must belong to the user that runs the server, with mode 0700, and 0600 for files",
+    path = .path.display()
+)]
+pub struct PrivateError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Whatever this process makes from now on is the owner's alone.
+pub fn make_private_from_now_on() {
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+}
+
+/// Takes everything in the data directory from others; what was open is reported.
+pub fn tighten(data: &Path) -> Result<(), PrivateError> {
+    let mut tightened = Vec::new();
+    directory(data, 0, &mut tightened)?;
+    if let Some(first) = tightened.first() {
+        tracing::warn!(
+            first = %first.display(),
+            count = tightened.len(),
+            "the data directory was open to other users of this machine; it is the owner's alone now"
+        );
+    }
+    Ok(())
+}
+
+fn directory(path: &Path, depth: u32, tightened: &mut Vec<PathBuf>) -> Result<(), PrivateError> {
+    let failed = |source| PrivateError {
+        path: path.to_owned(),
+        source,
+    };
+    one(path, 0o700, tightened)?;
+    // A key that others could read is no secret any more: it is refused where it is read.
+    if path.ends_with("keys") || depth > DEPTH_MAX {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        match std::fs::metadata(&path) {
+            Ok(found) if found.is_dir() => directory(&path, depth + 1, tightened)?,
+            Ok(found) if found.is_file() => one(&path, 0o600, tightened)?,
+            // A socket, or what went away meanwhile.
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(PrivateError { path, source }),
+        }
+    }
+    Ok(())
+}
+
+fn one(path: &Path, mode: u32, tightened: &mut Vec<PathBuf>) -> Result<(), PrivateError> {
+    let mut tighten = || {
+        let found = std::fs::metadata(path)?.permissions().mode();
+        if found & OTHERS != 0 {
+            std::fs::set_permissions(path, Permissions::from_mode(mode))?;
+            tightened.push(path.to_owned());
+        }
+        Ok(())
+    };
+    match tighten() {
+        Err(error) if io::Error::kind(&error) != io::ErrorKind::NotFound => Err(PrivateError {
+            path: path.to_owned(),
+            source: error,
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,160 @@
+//! Opening the store, and holding it against the chain before anything is written to it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kedge_actors::contradiction;
+use kedge_chain::contract::AnchorContract;
+use kedge_chain::rpc::At;
+use kedge_protocol::Address;
+use kedge_storage::{HighWater, Mark, MissingMark, ReadError, Store, Table};
+
+use super::{Chain, RunError};
+use crate::config::Config;
+
+/// How long a start waits for the chain's answer.
+const CHAIN_PATIENCE: Duration = Duration::from_secs(10);
+/// How often the chain is asked before it is believed that it contradicts the store.
+const CHAIN_ASKED: usize = 3;
+/// Between two of these questions.
+const CHAIN_PAUSE: Duration = Duration::from_millis(500);
+
+/// What the operator allows this one start to do.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Allowances {
+    /// A store with batches and without a high-water mark is taken for the newest copy.
+    pub missing_high_water_mark: bool,
+    /// Lost keys are made anew, and what they guarded is void.
+    pub replace_lost_keys: bool,
+}
+
+/// A key is gone that something in the store rests on.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{path} is lost, and the store holds {what}: without this key none of them counts. Put the file back from a backup. Who wants to void all {what} and have a new key made starts once with --replace-lost-keys",
+    path = .path.display()
+)]
+pub struct LostKey {
+    path: PathBuf,
+    what: &'static str,
+}
+
+/// An open store.
+pub(super) struct Opened {
+    pub(super) store: Arc<Store>,
+    /// Whether the chain holds nothing that the store does not lead to.
+    pub(super) chain_agrees: bool,
+}
+
+impl Opened {
+    fn new(store: Store, chain_agrees: bool) -> Self {
+        Self {
+            store: Arc::new(store),
+            chain_agrees,
+        }
+    }
+}
+
+pub(super) async fn open(
+    config: &Config,
+    chain: &Chain,
+    first_key: Address,
+    allowances: Allowances,
+) -> Result<Opened, RunError> {
+    let options = kedge_storage::Options {
+        path: config.data_dir.join("store"),
+        domain: chain.domain(),
+        sequencer: first_key,
+        high_water_path: Some(config.high_water_path()),
+        block_cache_bytes: config.block_cache_bytes,
+        memtable_bytes: config.memtable_bytes,
+        wal_bytes_max: config.wal_bytes_max,
+        read_only: false,
+    };
+    let mark = HighWater::read(&config.high_water_path());
+    let store = open_where(options.clone(), MissingMark::ReadOnly).await?;
+    lost_keys(config, &store, allowances)?;
+    let compared = compared(chain, &store).await?;
+    let is_accepted = allowances.missing_high_water_mark && !matches!(mark, Mark::Released(_));
+    match compared {
+        Compared::Agrees if is_accepted => {
+            drop(store);
+            let store = open_where(options, MissingMark::Accepted).await?;
+            return Ok(Opened::new(store, true));
+        }
+        Compared::Agrees => return Ok(Opened::new(store, true)),
+        Compared::Contradicts(why) => store.set_read_only(why),
+        // With a mark the server serves: it says how far headers were let out.
+        Compared::Unknown(why) => tracing::warn!(
+            why,
+            "the chain could not be asked before the first write; files that nothing names stay until a start that can ask it"
+        ),
+    }
+    if is_accepted {
+        tracing::error!(
+            "--accept-missing-high-water-mark had no effect: without a mark the chain is the only witness of what was let out, and it does not agree"
+        );
+    }
+    Ok(Opened::new(store, false))
+}
+
+async fn open_where(
+    options: kedge_storage::Options,
+    missing: MissingMark,
+) -> Result<Store, RunError> {
+    let opened = move || Store::open_where(options, missing);
+    Ok(tokio::task::spawn_blocking(opened).await??)
+}
+
+fn lost_keys(config: &Config, store: &Store, allowances: Allowances) -> Result<(), RunError> {
+    let snapshot = store.snapshot();
+    for (file, table, what) in [
+        ("api-key.key", Table::ApiKeys, "API keys"),
+        ("invitation.key", Table::Invitations, "invitations"),
+    ] {
+        let path = config.keys_dir().join(file);
+        if path.exists() || snapshot.is_empty(table)? {
+            continue;
+        }
+        if !allowances.replace_lost_keys {
+            return Err(LostKey { path, what }.into());
+        }
+        tracing::warn!(
+            file,
+            "the key was lost; a new one is made, and all {what} are void"
+        );
+    }
+    Ok(())
+}
+
+enum Compared {
+    Agrees,
+    Contradicts(String),
+    Unknown(String),
+}
+
+/// Holds the store against what the contract has of it.
+async fn compared(chain: &Chain, store: &Store) -> Result<Compared, ReadError> {
+    let contract = AnchorContract::new(chain.rpc().clone(), chain.contract());
+    let snapshot = store.snapshot();
+    let held = snapshot.head()?.batches;
+    let mut found = Compared::Agrees;
+    for asked in 0..CHAIN_ASKED {
+        if asked > 0 {
+            // One answer of one node is not enough to stop all writes.
+            tokio::time::sleep(CHAIN_PAUSE).await;
+        }
+        let latest = tokio::time::timeout(CHAIN_PATIENCE, contract.latest(At::Latest)).await;
+        let latest = match latest {
+            Ok(Ok(latest)) => latest,
+            Ok(Err(error)) => return Ok(Compared::Unknown(error.to_string())),
+            Err(_) => return Ok(Compared::Unknown("the node does not answer".to_owned())),
+        };
+        match contradiction(&snapshot, held, latest.batches, latest.history)? {
+            None => return Ok(Compared::Agrees),
+            Some(why) => found = Compared::Contradicts(why),
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,83 @@
+//! What a store is held against before it takes commits: the mark of released headers.
+
+use std::path::Path;
+
+use crate::high_water::{HighWater, HighWaterError, Mark, Released};
+use crate::snapshot::Snapshot;
+use crate::tables::meta::LogHead;
+
+/// The mark's name inside the data directory, where no other place is set.
+pub(crate) const MARK_FILE: &str = "RELEASED";
+
+/// What is done with a store that has batches while nothing says how far its headers were released:
+/// there is no high-water mark, or an empty or unreadable one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MissingMark {
+    /// It opens read-only.
+    ReadOnly,
+    /// It is taken for the newest copy: somebody said so. It gets a mark of its own.
+    Accepted,
+}
+
+impl MissingMark {
+    /// Why a store with such a mark takes no commits, if it takes none.
+    pub(crate) fn refuses(self, mark: &Mark, head: &LogHead, path: &Path) -> Option<String> {
+        let what = match mark {
+            // A new log: there is nothing that could have been released.
+            Mark::Missing if head.batches == 0 => return None,
+            Mark::Released(_) => return None,
+            Mark::Missing => "is missing".to_owned(),
+            Mark::Unreadable(what) => format!("says nothing ({what})"),
+        };
+        (self == Self::ReadOnly).then(|| {
+            format!(
+                "it holds {} batches, and the high-water mark {} {what}: nothing shows that no header beyond them was let out, and signing those numbers again with other actions would be equivocation. Bring back the mark that belongs to this data directory. Only who is sure that this is the newest copy may start once with --accept-missing-high-water-mark",
+                head.batches,
+                path.display(),
+            )
+        })
+    }
+}
+
+/// Why a store that misses released batches, or holds others in their place, takes no commits.
+pub(crate) fn equivocation(
+    snapshot: &Snapshot,
+    head: &LogHead,
+    released: Released,
+    mark_path: &Path,
+) -> Option<String> {
+    let mark = mark_path.display();
+    if head.batches < released.batches {
+        return Some(format!(
+            "it holds {} batches, but the headers of {} were signed and let out ({mark}): signing those numbers again with other actions would be equivocation, which the contract punishes. Bring back the newest copy of the data directory; reading goes on meanwhile. Only who is sure that no header beyond the first {} ever left may remove the mark and start once with --accept-missing-high-water-mark",
+            head.batches, released.batches, head.batches,
+        ));
+    }
+    let number = released.batches.checked_sub(1)?;
+    // A batch that cannot be read is for `verify` to name; it is not another one.
+    let stored = snapshot.batch(number).ok()??;
+    (stored.header.head != released.head).then(|| {
+        format!(
+            "its batch {number} is another one than the batch {number} whose header was let out ({mark}): going on would be equivocation. Bring back the data directory that belongs to the mark"
+        )
+    })
+}
+
+/// Opens the mark of a store that is not behind it. A mark that is older because the machine crashed
+/// is brought up to the head; where there is none, a new one is made.
+pub(crate) fn open_mark(
+    path: &Path,
+    head: &LogHead,
+    mark: &Mark,
+) -> Result<HighWater, HighWaterError> {
+    match mark {
+        Mark::Released(released) if released.batches >= head.batches => HighWater::open(path),
+        _ => HighWater::put(
+            path,
+            Released {
+                batches: head.batches,
+                head: head.head,
+            },
+        ),
+    }
+}

@@ -1,0 +1,13 @@
+//! What keeps a store: stops that are cut short, copies, damage and what mends it, marks that are
+//! missing, files that others may read.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod backup;
+mod made;
+mod mark;
+mod private;
+mod rebuild;
+mod stop;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,172 @@
+//! Copies of which nothing says how far their headers were let out, and chains that contradict them.
+
+use kedge_client::NewObject;
+use kedge_protocol::Address;
+use serde_json::json;
+
+use crate::made::{Made, done, kedge};
+use crate::support::server::{Server, Setup};
+use crate::support::{Rng, copy_directory, eventually};
+
+const ACCEPT: &str = "--accept-missing-high-water-mark";
+
+async fn why_read_only(server: &Server) -> String {
+    let (status, ready) = server.readiness().await;
+    assert_eq!(
+        (status, &ready["mode"]),
+        (503, &json!("read_only")),
+        "{ready}"
+    );
+    ready["reason"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_without_its_mark_signs_nothing() {
+    let mut rng = Rng::seeded("no mark");
+    let directory = tempfile::tempdir().unwrap();
+    let made = Made::stopped(&directory.path().join("data"), &mut rng).await;
+    let batches = made.verify().batches;
+    let mark = made.setup.high_water();
+    let whole = std::fs::read(&mark).unwrap();
+    let mut torn = whole.clone();
+    for slot in [0, 4096] {
+        torn[slot + 20] ^= 1;
+    }
+    for (content, what) in [
+        (None, "is missing"),
+        (Some(&b""[..]), "it is empty"),
+        (Some(&torn[..]), "no slot of it checks"),
+    ] {
+        std::fs::remove_file(&mark).unwrap();
+        if let Some(content) = content {
+            std::fs::write(&mark, content).unwrap();
+        }
+        let server = made.setup.start();
+        let why = why_read_only(&server).await;
+        for part in [what, ACCEPT, &format!("it holds {batches} batches")] {
+            assert!(why.contains(part), "{part}: {why}");
+        }
+        let refused = made
+            .account
+            .mint(made.template, &NewObject::default())
+            .await;
+        assert_eq!(refused.unwrap_err().code(), Some("UNAVAILABLE"));
+        let accounts = std::slice::from_ref(&made.account);
+        made.ledger.check_log(accounts).await;
+        server.stop();
+        assert_eq!(std::fs::read(&mark).ok().as_deref(), content);
+        std::fs::write(&mark, &whole).unwrap();
+    }
+    assert_eq!(made.verify().batches, batches);
+
+    // Once, for who is sure; the next start has a mark again.
+    std::fs::remove_file(&mark).unwrap();
+    let server = made.setup.clone().flag(ACCEPT).start();
+    made.mint(1).await;
+    server.stop();
+    let server = made.setup.start();
+    made.mint(1).await;
+    server.stop();
+    made.verify();
+}
+
+/// The chain is asked before the first write, and before files go that an old store does not name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_the_chain_contradicts_never_writes() {
+    let mut rng = Rng::seeded("old store");
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let made = Made::stopped(&data, &mut rng).await;
+    let old = directory.path().join("old");
+    copy_directory(&made.setup.store(), &old);
+    let old_mark = std::fs::read(made.setup.high_water()).unwrap();
+
+    let server = made.setup.start();
+    made.mint(2).await;
+    let uploaded = made.account.upload("kept.txt", b"kept").await.unwrap();
+    let socket = data.join("admin.sock");
+    done(&kedge(&["admin", "anchor-now", "--socket"], &[&socket]));
+    eventually("an anchor", std::time::Duration::from_secs(20), || async {
+        let status = kedge(&["admin", "status", "--json", "--socket"], &[&socket]);
+        let status: serde_json::Value = serde_json::from_str(&done(&status)).unwrap();
+        (status["last_anchor"]["status"] == "finalized").then_some(())
+    })
+    .await;
+    server.stop();
+
+    // The whole machine of yesterday: the store with its own mark. The chain knows more.
+    let newest = directory.path().join("newest");
+    let newest_mark = std::fs::read(made.setup.high_water()).unwrap();
+    std::fs::rename(made.setup.store(), &newest).unwrap();
+    copy_directory(&old, &made.setup.store());
+    std::fs::write(made.setup.high_water(), &old_mark).unwrap();
+    let server = made.setup.start();
+    let why = why_read_only(&server).await;
+    assert!(why.starts_with("the chain holds a checkpoint of"), "{why}");
+    server.stop();
+    let digest = hex_of(uploaded.resource.sha256.0);
+    let content = data.join("files").join(&digest[..2]).join(&digest[2..]);
+    assert_eq!(std::fs::read(&content).unwrap(), b"kept");
+
+    std::fs::remove_dir_all(made.setup.store()).unwrap();
+    std::fs::rename(&newest, made.setup.store()).unwrap();
+    std::fs::write(made.setup.high_water(), &newest_mark).unwrap();
+    let server = made.setup.start();
+    let file = made.account.file(uploaded.resource.id).await.unwrap();
+    assert_eq!(&made.account.download(&file).await.unwrap()[..], b"kept");
+    // What really nothing names still goes.
+    server.stop();
+    let orphan = data.join("files/ff").join("e".repeat(62));
+    std::fs::create_dir_all(orphan.parent().unwrap()).unwrap();
+    std::fs::write(&orphan, "left by a crash").unwrap();
+    let server = made.setup.start();
+    let limit = std::time::Duration::from_secs(20);
+    eventually("the orphan is gone", limit, || async {
+        (!orphan.exists()).then_some(())
+    })
+    .await;
+    server.stop();
+}
+
+fn hex_of(bytes: [u8; 32]) -> String {
+    kedge_protocol::hash::to_hex(&bytes)[2..].to_owned()
+}
+
+/// With the node down a server with its mark serves; one without waits for the only other witness.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_the_node_down_the_mark_decides() {
+    let mut rng = Rng::seeded("node down");
+    let directory = tempfile::tempdir().unwrap();
+    let nobody = crate::support::free_port();
+    let key = |byte: &str| format!("0x{}", byte.repeat(32));
+    let setup = Setup::new(&directory.path().join("data"))
+        .set("chain_rpc_url", format!("\"http://127.0.0.1:{nobody}\""))
+        .set("chain_id", 31_337)
+        .set("chain_contract", format!("\"{}\"", Address([0xcc; 20])))
+        .environment("KEDGE_SEQUENCER_KEY", key("5e"))
+        .environment("KEDGE_ANCHOR_KEY", key("5f"));
+    let server = setup.start();
+    let made = Made::running(setup, &mut rng).await;
+    server.stop();
+    let server = made.setup.start();
+    made.mint(1).await;
+    // Nothing says yet that a newer copy does not name it.
+    let orphan = made.setup.data().join("files/ff").join("e".repeat(62));
+    std::fs::create_dir_all(orphan.parent().unwrap()).unwrap();
+    std::fs::write(&orphan, "perhaps a newer copy's").unwrap();
+    server.stop();
+
+    std::fs::remove_file(made.setup.high_water()).unwrap();
+    let server = made.setup.clone().flag(ACCEPT).start();
+    let why = why_read_only(&server).await;
+    assert!(why.contains("is missing"), "{why}");
+    let log = made.setup.log();
+    assert!(log.contains(&format!("{ACCEPT} had no effect")), "{log}");
+    server.stop();
+    // Having asked for it once changes nothing for later starts.
+    assert!(!made.setup.high_water().exists());
+    let server = made.setup.start();
+    assert!(why_read_only(&server).await.contains("is missing"));
+    server.stop();
+    assert!(orphan.exists());
+}

@@ -1,0 +1,235 @@
+//! Damaged tables: a start notices, and what the log explains is made again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use kedge_client::{NewApiKey, NewInvitation, NewObject, NewVariation, Properties, TemplateChange};
+use kedge_protocol::resource::{Area, Crud, Permission};
+use kedge_storage::{OpenError, Options, Store, Table};
+
+use crate::made::{Made, done, every_file, kedge, refused};
+use crate::support::{Rng, copy_directory};
+
+/// Everything that must be the same again: all tables but what the store says of itself.
+fn tables() -> Vec<Table> {
+    let log = [Table::Log, Table::Batches];
+    [&log, Table::DERIVED, Table::KEPT].concat()
+}
+
+/// A log with a row in most tables.
+async fn varied(data: &Path, rng: &mut Rng) -> Made {
+    let made = Made::stopped(data, rng).await;
+    let server = made.setup.start();
+    let account = &made.account;
+    let object = made.ledger.after(0)[0].resource;
+    let properties = serde_json::json!({"changed": true});
+    let changed = account
+        .update(object, properties.as_object().unwrap())
+        .await;
+    made.ledger.changed(&changed.unwrap());
+    let key = NewApiKey {
+        name: "one".to_owned(),
+        permissions: vec![Permission {
+            resource: Area::Objects,
+            crud: Crud {
+                read: true,
+                ..Crud::default()
+            },
+        }],
+        expires_at: None,
+    };
+    account.create_api_key(&key).await.unwrap();
+    let organization = account.me().await.unwrap().organization_id;
+    let invitation = NewInvitation::default();
+    account.invite(organization, &invitation).await.unwrap();
+    account.upload("file.txt", b"content").await.unwrap();
+    let change = TemplateChange {
+        name: Some("renamed".to_owned()),
+        ..TemplateChange::default()
+    };
+    // One of which nothing was minted: it may change.
+    let other = crate::support::template(account, "other").await;
+    account.update_template(other, &change).await.unwrap();
+    let variation = NewVariation {
+        name: "first".to_owned(),
+        properties: Properties::default(),
+    };
+    account
+        .create_variations(made.template, &[variation])
+        .await
+        .unwrap();
+    made.mint(20).await;
+    server.stop();
+    // Into table files, all of it.
+    made.settle();
+    made
+}
+
+/// Which table files belong to which table: what a start says of a copy that lacks one.
+fn files_of(made: &Made) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in every_file(&made.setup.store()).into_keys() {
+        if path.extension().is_none_or(|end| end != "sst") {
+            continue;
+        }
+        let scratch = tempfile::tempdir().unwrap();
+        let copied = scratch.path().join("store");
+        copy_directory(&made.setup.store(), &copied);
+        std::fs::remove_file(copied.join(path.file_name().unwrap())).unwrap();
+        let options = Options {
+            path: copied,
+            read_only: true,
+            ..made.options()
+        };
+        let error = Store::open(options).unwrap_err();
+        assert!(matches!(error, OpenError::Incomplete { .. }), "{error}");
+        let text = error.to_string();
+        let (_, rest) = text.split_once("(table ").unwrap();
+        let (table, _) = rest.split_once(')').unwrap();
+        found.entry(table.to_owned()).or_default().push(path);
+    }
+    found
+}
+
+fn rebuild(data: &Path, arguments: &[&str]) -> std::process::Output {
+    kedge(&[&["rebuild", "--dev"], arguments].concat(), &[data])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_table_that_the_log_explains_is_made_again() {
+    let mut rng = Rng::seeded("rebuild");
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let made = varied(&data, &mut rng).await;
+    let before = made.rows(&tables());
+    let files = files_of(&made);
+    // Files are gone, cut off, and overwritten, in turn.
+    let mut damaged = 0;
+    for table in Table::DERIVED {
+        for file in files.get(table.name()).into_iter().flatten() {
+            let length = std::fs::metadata(file).unwrap().len();
+            match damaged % 3 {
+                0 => std::fs::remove_file(file).unwrap(),
+                1 => std::fs::write(file, b"short").unwrap(),
+                _ => std::fs::write(file, vec![0xa5; usize::try_from(length).unwrap()]).unwrap(),
+            }
+            damaged += 1;
+        }
+    }
+    assert!(damaged >= 12, "{damaged}: {files:?}");
+    let (status, told) = made.setup.start_refused();
+    assert!(!status.success());
+    assert!(told.contains("kedge rebuild"), "{told}");
+
+    let told = done(&rebuild(&data, &[]));
+    assert!(
+        told.contains("valid") && told.contains("store.damaged"),
+        "{told}"
+    );
+    assert_eq!(made.rows(&tables()), before);
+    assert!(data.join("store.damaged").is_dir() && !data.join("store.rebuild").exists());
+
+    let server = made.setup.start();
+    let accounts = std::slice::from_ref(&made.account);
+    for action in made.ledger.check_log(accounts).await {
+        made.account.action(action.id).await.unwrap();
+    }
+    // Sessions were kept: the account is still logged in.
+    made.account.refresh().await.unwrap();
+    made.mint(3).await;
+    server.stop();
+    made.verify();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_log_does_not_explain_is_let_go_only_by_name() {
+    let mut rng = Rng::seeded("discard");
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let made = varied(&data, &mut rng).await;
+    let files = files_of(&made);
+    let running = made.setup.start();
+    let error = refused(&rebuild(&data, &[]));
+    assert!(error.contains("stop the server"), "{error}");
+    running.stop();
+    made.settle();
+
+    for file in &files["sessions"] {
+        // The start above may have put it into another file.
+        if file.exists() {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let bytes = every_file(&made.setup.store());
+    let (status, told) = made.setup.start_refused();
+    assert!(!status.success());
+    assert!(
+        told.contains("does not explain what stands in sessions"),
+        "{told}"
+    );
+    let error = refused(&rebuild(&data, &[]));
+    assert!(error.contains("--discard sessions"), "{error}");
+    let error = refused(&rebuild(&data, &["--discard", "objects"]));
+    assert!(
+        error.contains("objects is no table that can be discarded"),
+        "{error}"
+    );
+    // Refused, it has changed nothing.
+    for (path, content) in bytes {
+        let is_store = !path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .starts_with("LOG");
+        assert!(
+            !is_store || std::fs::read(&path).unwrap() == content,
+            "{path:?}"
+        );
+    }
+    let told = done(&rebuild(&data, &["--discard", "sessions", "--json"]));
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["discarded"], serde_json::json!(["sessions"]));
+    let server = made.setup.start();
+    assert!(made.account.refresh().await.is_err());
+    made.account
+        .mint(made.template, &NewObject::default())
+        .await
+        .unwrap();
+    server.stop();
+    made.verify();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_interrupted_rebuild_starts_again() {
+    let mut rng = Rng::seeded("interrupted");
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let made = varied(&data, &mut rng).await;
+    let before = made.rows(&tables());
+    let mut cut = 0;
+    for round in 0..12 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kedge"))
+            .args(["rebuild", "--dev"])
+            .arg(&data)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(10 + round * 15 + rng.below(10)));
+        cut += u32::from(child.try_wait().unwrap().is_none());
+        let _already_dead = child.kill();
+        child.wait().unwrap();
+        // A whole store is there under its name at every moment.
+        assert_eq!(made.rows(&tables()), before, "round {round}");
+    }
+    assert!(cut > 0, "no rebuild was cut off");
+    done(&rebuild(&data, &[]));
+    assert_eq!(made.rows(&tables()), before);
+    assert!(!data.join("store.rebuild").exists());
+    let server = made.setup.start();
+    made.mint(1).await;
+    server.stop();
+    made.verify();
+}
