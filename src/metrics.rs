@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 
 use crate::endpoint::TABLE;
 use crate::error::Code;
-use crate::limits::Policy;
+use crate::limits::{Policy, Share};
 use crate::v2::AREAS;
 
 /// Requests, by route, method and status.
@@ -153,8 +153,9 @@ fn start_at_zero() {
     for name in [USAGE_ROWS_WRITTEN, STREAMS_CUT_OFF] {
         counter!(name).increment(0);
     }
-    for policy in Policy::ALL {
-        counter!(RATE_LIMITED, "policy" => policy.name()).increment(0);
+    let policies = Policy::ALL.iter().map(|policy| policy.name());
+    for name in policies.chain(Share::ALL.iter().map(|share| share.name())) {
+        counter!(RATE_LIMITED, "policy" => name).increment(0);
     }
     for area in AREAS {
         counter!(V2_REQUESTS, "area" => area).increment(0);

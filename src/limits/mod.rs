@@ -9,6 +9,7 @@ pub mod fields;
 mod logins;
 mod organizations;
 mod policy;
+mod shares;
 mod tier;
 mod window;
 
@@ -42,6 +43,7 @@ use crate::metrics::{RATE_LIMITED, USAGE_ROWS_WRITTEN};
 pub use self::addresses::ClientAddress;
 pub use self::logins::Login;
 pub use self::policy::{Policy, Standing};
+pub use self::shares::{Holder, Share};
 pub use self::tier::{Limits, PerLimit, limits_of, price_of};
 pub use self::window::Period;
 

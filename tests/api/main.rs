@@ -29,6 +29,7 @@ mod public_log;
 mod search;
 mod streams;
 mod streams_many;
+mod supply;
 mod templates;
 mod torn_files;
 mod transport;
