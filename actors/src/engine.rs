@@ -175,6 +175,7 @@ impl Engine {
             frontier,
             nonces: std::collections::HashMap::new(),
             minted: std::collections::HashMap::new(),
+            log_bytes: std::collections::HashMap::new(),
             secrets: std::collections::HashMap::new(),
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_time()

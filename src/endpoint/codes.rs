@@ -74,6 +74,9 @@ impl Endpoint {
         }
         if self.signs != Signs::Nothing {
             codes.extend(SIGNED);
+            if self.auth == Auth::Bearer {
+                codes.insert(Code::QuotaExceeded);
+            }
         }
         match &self.signs {
             Signs::Nothing | Signs::File => {}

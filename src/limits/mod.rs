@@ -6,6 +6,7 @@
 
 mod addresses;
 pub mod fields;
+mod log_bytes;
 mod logins;
 mod organizations;
 mod policy;
@@ -32,15 +33,17 @@ use kedge_storage::{Mode, ReadError, SideWrite, Usage};
 use metrics::counter;
 
 use self::addresses::Addresses;
+use self::log_bytes::Arriving;
 use self::logins::{LoginLimits, Logins};
 use self::organizations::{Account, Organizations};
-use self::tier::Plan;
+use self::tier::{LogQuotas, Plan};
 use crate::config::{Config, Switch};
 use crate::endpoint::LimitClass;
 use crate::error::{ApiError, Code, Detail};
 use crate::metrics::{RATE_LIMITED, USAGE_ROWS_WRITTEN};
 
 pub use self::addresses::ClientAddress;
+pub use self::log_bytes::{LOG_BYTES, LogHold, LogUse};
 pub use self::logins::Login;
 pub use self::policy::{Policy, Standing};
 pub use self::shares::{Holder, Share};
@@ -59,6 +62,8 @@ pub struct RateLimits {
     per_address: u32,
     address_policy: HeaderValue,
     logins: Logins,
+    quotas: LogQuotas,
+    arriving: Arc<Arriving>,
     free: Arc<Plan>,
     developer: Arc<Plan>,
     enterprise: Arc<Plan>,
@@ -82,6 +87,14 @@ impl Tally {
     pub fn client_address(&self) -> ClientAddress {
         self.address
     }
+
+    /// Whose share the request takes.
+    pub fn holder(&self) -> Holder {
+        match &self.counted {
+            Counted::Organization(account, _) => Holder::Organization(account.organization_id()),
+            Counted::Address | Counted::Nothing => Holder::Address(self.address),
+        }
+    }
 }
 
 /// How much of an organization's limits is used.
@@ -98,6 +111,10 @@ impl RateLimits {
     /// Counts for an engine that runs.
     pub fn new(config: &Config, engine: Engine) -> Self {
         let per_address = config.address_requests_per_minute;
+        let quotas = LogQuotas {
+            free: config.log_bytes_free,
+            developer: config.log_bytes_developer,
+        };
         Self {
             engine,
             enforced: config.rate_limits == Switch::On,
@@ -112,9 +129,11 @@ impl RateLimits {
                 },
                 LIMITED_ACCOUNTS_MAX,
             ),
-            free: Plan::new(Tier::Free),
-            developer: Plan::new(Tier::Developer),
-            enterprise: Plan::new(Tier::Enterprise),
+            quotas,
+            arriving: Arc::default(),
+            free: Plan::new(Tier::Free, quotas),
+            developer: Plan::new(Tier::Developer, quotas),
+            enterprise: Plan::new(Tier::Enterprise, quotas),
         }
     }
 
@@ -123,7 +142,7 @@ impl RateLimits {
             Tier::Free => &self.free,
             Tier::Developer => &self.developer,
             Tier::Enterprise => &self.enterprise,
-            Tier::Custom(_) => return Plan::new(*tier),
+            Tier::Custom(_) => return Plan::new(*tier, self.quotas),
         })
     }
 

@@ -223,6 +223,7 @@ mod tests {
     use kedge_protocol::Prefix;
     use kedge_protocol::resource::Tier;
 
+    use super::super::tier::LogQuotas;
     use super::*;
 
     /// In the middle of a minute and of a day.
@@ -236,7 +237,7 @@ mod tests {
     }
 
     fn free(stored: Option<Usage>) -> Account {
-        Account::new(id(1), Plan::new(Tier::Free), stored)
+        Account::new(id(1), Plan::new(Tier::Free, LogQuotas::default()), stored)
     }
 
     fn used(account: &Account, policy: Policy) -> u32 {
@@ -244,7 +245,7 @@ mod tests {
     }
 
     fn loaded(organizations: &Organizations, number: u8) -> Arc<Account> {
-        let load = || Ok::<_, ()>((Plan::new(Tier::Free), None));
+        let load = || Ok::<_, ()>((Plan::new(Tier::Free, LogQuotas::default()), None));
         organizations.account(id(number), load).unwrap()
     }
 
@@ -347,8 +348,8 @@ mod tests {
             account.take(LimitClass::Tier, NOW_S, true).unwrap();
         }
         account.take(LimitClass::Tier, NOW_S, true).unwrap_err();
-        organizations.set_plan(id(1), Plan::new(Tier::Developer));
-        organizations.set_plan(id(2), Plan::new(Tier::Developer));
+        organizations.set_plan(id(1), Plan::new(Tier::Developer, LogQuotas::default()));
+        organizations.set_plan(id(2), Plan::new(Tier::Developer, LogQuotas::default()));
         account.take(LimitClass::Tier, NOW_S, true).unwrap();
         assert_eq!(used(&account, Policy::TierMinute), 101);
         // One that was not at hand is made from the store.

@@ -15,7 +15,6 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use kedge_actors::metric_definitions::OVERLOADED;
-use tokio::sync::SemaphorePermit;
 use tracing::Instrument as _;
 
 use super::refusals::Refusals;
@@ -188,19 +187,20 @@ impl Dispatch {
     ) -> Result<Reply, ApiError> {
         let app = &self.app;
         let (parts, incoming) = request.into_parts();
-        let permit = match self.room_for(endpoint) {
-            Ok(permit) => permit,
-            Err(error) => {
-                app.bodies.pass_over(&parts.headers, incoming).await;
-                self.refusals.turn().await;
-                return Err(error);
-            }
-        };
+        if let Err(error) = self.check_room(endpoint) {
+            app.bodies.pass_over(&parts.headers, incoming).await;
+            self.refusals.turn().await;
+            return Err(error);
+        }
         let now_s = now_s();
         let session = self.identify(endpoint, &parts.headers, now_s, tally)?;
         let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
         if let Some(session) = &session {
             session.check(endpoint.right())?;
+            // What was done with an idempotency key is told again all the same.
+            if endpoint.signs != Signs::Nothing && idempotency::key_of(&parts.headers)?.is_none() {
+                app.limits.check_log(session.organization_id)?;
+            }
         }
         let signature = match endpoint.signs {
             Signs::Nothing => None,
@@ -215,6 +215,11 @@ impl Dispatch {
                     .await?
             }
             (Some(_), ..) => app.bodies.read(&parts.headers, incoming).await?,
+        };
+        // Not before the body is here: a slow one keeps nobody out.
+        let permit = match endpoint.limit {
+            LimitClass::Free => None,
+            _ => Some(app.enter(tally.holder())?),
         };
         let submission = match signature {
             None => None,
@@ -243,6 +248,7 @@ impl Dispatch {
             session,
             submission: None,
             client_address: tally.client_address(),
+            holder: tally.holder(),
             request_id,
         };
         if let Some(mut submission) = submission {
@@ -254,16 +260,24 @@ impl Dispatch {
             }
             call.submission = Some(submission);
         }
+        let holder = call.holder;
         let answer: Answer = (endpoint.handler)(call);
-        let reply = answer.await;
+        let reply = if endpoint.reads_page() {
+            let runtime = tokio::runtime::Handle::current();
+            let read = move || runtime.block_on(answer);
+            app.read_page(holder, read).await
+        } else {
+            answer.await
+        };
         drop(permit);
         reply
     }
 
-    /// A permit for one more request, where one is needed. Asked for before anything else costs anything.
-    fn room_for(&self, endpoint: &Endpoint) -> Result<Option<SemaphorePermit<'_>>, ApiError> {
+    /// Refuses what there is no room for, before anything else costs anything. The place itself is
+    /// taken later, when everything is here.
+    fn check_room(&self, endpoint: &Endpoint) -> Result<(), ApiError> {
         if endpoint.limit == LimitClass::Free {
-            return Ok(None);
+            return Ok(());
         }
         if endpoint.signs != Signs::Nothing {
             self.app.engine.check_room()?;
@@ -272,8 +286,7 @@ impl Dispatch {
                 return Err(ApiError::overloaded());
             }
         }
-        let permit = self.app.requests.try_acquire();
-        permit.map(Some).map_err(|_| ApiError::overloaded())
+        self.app.check_room()
     }
 
     /// Finds out who calls, and counts the request: before it is refused for want of a token, too.

@@ -48,7 +48,7 @@ async fn open(server: &Server, caller: &Caller, streams: &mut Vec<EventStream>, 
 async fn five_thousand_streams_are_cheap_and_get_everything() {
     let all = room();
     assert!(all >= 2 * FIRST, "room for {all} streams tells nothing");
-    let server = Server::start().await;
+    let server = Server::start_with(&["organization_share_percent=100"]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let template_id = ann.new_template(&server, "ticket").await;
     let object_id = ann.new_object(&server, &template_id).await;
