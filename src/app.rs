@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
-use kedge_actors::api::{ActionOutcome, Made, Outcome, Submission};
+use kedge_actors::api::{ActionOutcome, Asker, Made, Outcome, Submission};
+use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
 use kedge_machine::image::Image;
 use kedge_protocol::Address;
@@ -29,8 +30,8 @@ use crate::error::{ApiError, NONCE_HIGHEST};
 use crate::events::Streams;
 use crate::files::Files;
 use crate::idempotency::InProgress;
-use crate::limits::shares::ANSWER_BYTES;
-use crate::limits::{Budget, RateLimits};
+use crate::limits::budget::ANSWER_BYTES;
+use crate::limits::{Budget, Holder, RateLimits, Share};
 use crate::operator::Operator;
 use crate::signing::{Request, Verifier};
 use crate::v2;
@@ -40,6 +41,13 @@ use crate::webhooks::post::PosterError;
 /// Requests whose text is longer are hashed on a thread of their own: the smaller ones take less
 /// time than handing them over, and the runtime's few workers are a bounded pool already.
 const INLINE_BYTES_MAX: usize = 256 * 1024;
+
+/// Long reads that one organization may have and wait for.
+const LONG_READS_LINE: usize = 64;
+/// Pages of lists that are read at one time, for each core: they wait for the disk too.
+const PAGES_PER_CORE: usize = 4;
+/// Pages that one organization may read and wait for.
+const PAGES_LINE: usize = 256;
 
 /// The server's parts.
 pub struct App {
@@ -69,14 +77,14 @@ pub struct App {
     pub answers: Arc<Budget>,
     /// Contents of files.
     pub files: Files,
-    /// Permits for contents and exports that are being sent.
-    pub downloads: Arc<Semaphore>,
+    /// Contents and exports that are being sent.
+    downloads: Arc<Turns<Holder>>,
     /// How long a caller may leave a piece of an answer untaken.
     pub write_timeout: Duration,
     /// Streams of events.
     pub streams: Arc<Streams>,
-    /// Permits for requests under way.
-    pub requests: Arc<Semaphore>,
+    /// Requests in flight.
+    requests: Arc<Turns<Holder>>,
     /// Idempotency keys of requests under way.
     pub idempotency: InProgress,
     /// Records verdicts.
@@ -96,7 +104,8 @@ pub struct App {
     /// The URL that callers know.
     pub public_url: String,
     large_hashes: Arc<Semaphore>,
-    long_reads: Arc<Semaphore>,
+    long_reads: Arc<Turns<Holder>>,
+    pages: Arc<Turns<Holder>>,
     request_timeout: Duration,
 }
 
@@ -129,6 +138,8 @@ impl App {
         let keys_dir = config.keys_dir();
         secrets::make_private_dir(&keys_dir)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let percent = config.organization_share_percent;
+        let turns = |all, line_max| Turns::new(all, share(all, percent), line_max);
         Ok(Self {
             verifier: Arc::new(Verifier::new(*engine.domain())),
             access: AccessTokens::open(
@@ -157,12 +168,13 @@ impl App {
                 config.answer_bytes_per_caller,
             ),
             files: Files::open(config, engine.clone())?,
-            downloads: Arc::new(Semaphore::new(config.downloads_max)),
+            downloads: turns(config.downloads_max, usize::MAX),
             write_timeout: Duration::from_secs(config.write_timeout_s),
             streams: Arc::new(Streams::new(config, engine.clone())),
-            requests: Arc::new(Semaphore::new(config.requests_max)),
+            requests: turns(config.requests_max, usize::MAX),
             large_hashes: Arc::new(Semaphore::new(cores)),
-            long_reads: Arc::new(Semaphore::new(cores)),
+            long_reads: turns(cores, LONG_READS_LINE),
+            pages: turns(PAGES_PER_CORE * cores, PAGES_LINE),
             request_timeout: Duration::from_secs(config.request_timeout_s),
             idempotency: InProgress::default(),
             disputes: Recorder::default(),
@@ -220,32 +232,77 @@ impl App {
         .map_err(|error| ApiError::internal(&error))
     }
 
-    /// Reads what may take long on a thread of its own, so that other requests go on meanwhile. As
-    /// many at a time as there are cores; the others wait their turn.
+    /// Reads what may take long on a thread of its own, so that other requests are served meanwhile. As
+    /// many at a time as there are cores, each holder no more than its share of them; the others wait
+    /// for their turn.
     pub async fn read_long<T: Send + 'static>(
         &self,
+        holder: Holder,
         read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let turn = Arc::clone(&self.long_reads).acquire_owned();
-        let turn = tokio::time::timeout(self.request_timeout, turn)
-            .await
-            .ok()
-            .and_then(Result::ok)
-            .ok_or_else(ApiError::overloaded)?;
-        // What is logged on the way belongs to the request.
-        let span = tracing::Span::current();
-        tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            span.in_scope(read)
-        })
-        .await
-        .map_err(|error| ApiError::internal(&error))?
+        let turn = self
+            .turn(&self.long_reads, holder, Share::LongReads)
+            .await?;
+        on_a_thread(turn, read).await
+    }
+
+    /// Reads a page of a list, or a piece of an export, on a thread of its own, in turn like
+    /// [`Self::read_long`].
+    pub async fn read_page<T: Send + 'static>(
+        &self,
+        holder: Holder,
+        read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let turn = self.turn(&self.pages, holder, Share::Pages).await?;
+        on_a_thread(turn, read).await
+    }
+
+    async fn turn(
+        &self,
+        turns: &Arc<Turns<Holder>>,
+        holder: Holder,
+        share: Share,
+    ) -> Result<Turn<Holder>, ApiError> {
+        let turn = tokio::time::timeout(self.request_timeout, turns.take(holder)).await;
+        match turn {
+            Ok(Ok(turn)) => Ok(turn),
+            Ok(Err(_)) => Err(share.refused(turns.line_max())),
+            Err(_) => Err(ApiError::overloaded()),
+        }
+    }
+
+    /// Refuses where as many requests are in flight as may be.
+    pub fn check_room(&self) -> Result<(), ApiError> {
+        if self.requests.is_full() {
+            return Err(ApiError::overloaded());
+        }
+        Ok(())
+    }
+
+    /// Lets a request in. It is in flight until what this gives is dropped.
+    pub fn enter(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
+        taken(&self.requests, holder, Share::Requests)
+    }
+
+    /// Begins a download, which lasts until what this gives is dropped.
+    pub fn download(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
+        taken(&self.downloads, holder, Share::Downloads)
     }
 
     /// Submits a checked request; an error that came from the signer's organization tells the
     /// signer's highest nonce.
     pub async fn submit(&self, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
         let signer = submission.head.signer;
+        let _room = match submission.asker {
+            Asker::Wallet {
+                organization_id, ..
+            }
+            | Asker::Organization { organization_id } => {
+                let bytes = submission.text.len() as u64;
+                self.limits.hold_log(organization_id, bytes)?
+            }
+            Asker::Operator { .. } | Asker::Registration => None,
+        };
         let submitted = self.engine.submit(submission).await;
         if let Ok(outcome) = &submitted {
             self.follow_tier(outcome);
@@ -280,4 +337,31 @@ impl App {
         let window = self.published().snapshot.nonces(signer).ok()?;
         Some(window.highest())
     }
+}
+
+/// Takes a turn now, or says why there is none.
+fn taken(
+    turns: &Arc<Turns<Holder>>,
+    holder: Holder,
+    share: Share,
+) -> Result<Turn<Holder>, ApiError> {
+    turns.try_take(holder).map_err(|full| match full {
+        Full::Share => share.refused(turns.share()),
+        Full::All => ApiError::overloaded(),
+    })
+}
+
+/// Does something on a thread of its own, for as long as a turn at it lasts.
+async fn on_a_thread<T: Send + 'static>(
+    turn: Turn<Holder>,
+    read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    // What is logged on the way belongs to the request.
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        span.in_scope(read)
+    })
+    .await
+    .map_err(|error| ApiError::internal(&error))?
 }

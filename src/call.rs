@@ -18,7 +18,7 @@ use crate::body;
 use crate::conditional::{self, tag_of};
 use crate::endpoint::Endpoint;
 use crate::error::{ApiError, Code};
-use crate::limits::ClientAddress;
+use crate::limits::{ClientAddress, Holder};
 use crate::query::Query;
 use crate::stream::Body;
 
@@ -46,6 +46,8 @@ pub struct Call {
     pub submission: Option<Submission>,
     /// The address that calls.
     pub client_address: ClientAddress,
+    /// Whose share of what is scarce the request takes.
+    pub holder: Holder,
     /// The request's id.
     pub request_id: Arc<str>,
 }

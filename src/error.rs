@@ -10,6 +10,8 @@ use kedge_actors::api::{Past, SubmitError};
 use kedge_machine::{FieldError, Refusal};
 use kedge_protocol::Address;
 
+use crate::limits::Share;
+
 macro_rules! codes {
     ($(#[doc = $meaning:literal] $name:ident = $text:literal, $status:literal;)*) => {
         /// What went wrong, for programs. Codes are never renamed.
@@ -87,6 +89,8 @@ codes! {
     BatchTooLarge = "BATCH_TOO_LARGE", 413;
     /// The body is not of a type that the endpoint takes.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
+    /// The organization's part of the log has all the bytes of its tier: it takes no more writes.
+    QuotaExceeded = "QUOTA_EXCEEDED", 403;
     /// A limit is used up. Retry-After says when there is room again.
     RateLimited = "RATE_LIMITED", 429;
     /// The resource's state does not allow it.
@@ -302,9 +306,10 @@ impl From<SubmitError> for ApiError {
                 Self::new(Code::Forbidden, message)
             }
             SubmitError::NoSuchWallet => Self::new(Code::Unauthenticated, message),
-            SubmitError::Overloaded | SubmitError::Unavailable => {
+            SubmitError::Overloaded | SubmitError::Waited | SubmitError::Unavailable => {
                 Self::unavailable(message, RETRY_SOON_S)
             }
+            SubmitError::Share { limit } => Share::Requests.refused(limit),
             SubmitError::ReadOnly(_) => Self::unavailable(message, RETRY_LATER_S),
         }
     }
@@ -346,6 +351,8 @@ mod tests {
             (&Refusal::Unavailable, "UNAVAILABLE", 503),
         ];
         let failed = [
+            (SubmitError::Share { limit: 3 }, "RATE_LIMITED", 429),
+            (SubmitError::Waited, "UNAVAILABLE", 503),
             (SubmitError::Replayed, "NONCE_REUSED", 409),
             (SubmitError::DeadlineExpired, "DEADLINE_EXPIRED", 401),
             (SubmitError::SignerNotOfWallet, "FORBIDDEN", 403),
@@ -375,7 +382,7 @@ mod tests {
                 .headers
                 .iter()
                 .any(|(name, _)| name == hyper::header::RETRY_AFTER);
-            assert_eq!(retry, status == 503, "{code}");
+            assert_eq!(retry, [429, 503].contains(&status), "{code}");
         }
     }
 

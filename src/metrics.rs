@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 
 use crate::endpoint::TABLE;
 use crate::error::Code;
-use crate::limits::{Policy, shares};
+use crate::limits::{Policy, Share, budget};
 use crate::v2::AREAS;
 
 /// Requests, by route, method and status.
@@ -163,7 +163,8 @@ fn start_at_zero() {
         counter!(name).increment(0);
     }
     let policies = Policy::ALL.iter().map(|policy| policy.name());
-    for policy in policies.chain(shares::ALL) {
+    let shares = Share::ALL.iter().map(|share| share.name());
+    for policy in policies.chain(shares).chain(budget::ALL) {
         counter!(RATE_LIMITED, "policy" => policy).increment(0);
     }
     for reason in ENDS {

@@ -3,8 +3,9 @@
 //! nothing.
 
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -69,6 +70,7 @@ impl Body {
         let writer = Writer {
             sender,
             write_timeout,
+            pace: Mutex::default(),
         };
         (writer, Self::Stream(Written(receiver).boxed_unsync()))
     }
@@ -92,10 +94,23 @@ impl HttpBody for Written {
     }
 }
 
+/// Bytes a second that a caller must take on the whole while a body waits for it. Who takes a piece
+/// now and then only to stay holds what the body holds for as long as it likes otherwise.
+const BYTES_PER_S_MIN: u64 = 4 * 1024;
+
 /// Writes a body. Dropped, it ends the body.
 pub struct Writer {
     sender: mpsc::Sender<Piece>,
     write_timeout: Duration,
+    pace: Mutex<Pace>,
+}
+
+/// How fast a body goes out.
+#[derive(Default)]
+struct Pace {
+    bytes: u64,
+    /// How long its caller was waited for.
+    waited: Duration,
 }
 
 /// Why nothing more can be written.
@@ -116,11 +131,25 @@ impl Writer {
     }
 
     async fn send(&self, piece: Piece) -> Result<(), WriteError> {
-        let sent = self.sender.send(piece);
-        match tokio::time::timeout(self.write_timeout, sent).await {
+        let bytes = piece.as_ref().map_or(0, Bytes::len) as u64;
+        let begun = Instant::now();
+        let patience = self.pace(|pace| {
+            let allowed = self.write_timeout + Duration::from_secs(pace.bytes / BYTES_PER_S_MIN);
+            allowed.saturating_sub(pace.waited).min(self.write_timeout)
+        });
+        let sent = tokio::time::timeout(patience, self.sender.send(piece)).await;
+        self.pace(|pace| {
+            pace.bytes += bytes;
+            pace.waited += begun.elapsed();
+        });
+        match sent {
             Ok(sent) => sent.map_err(|_| WriteError::Gone),
             Err(_) => Err(WriteError::Slow),
         }
+    }
+
+    fn pace<T>(&self, act: impl FnOnce(&mut Pace) -> T) -> T {
+        act(&mut self.pace.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Resolves when the caller has gone.
@@ -166,6 +195,26 @@ mod tests {
         writer.finish("no room".into());
         assert_eq!(next(&mut body).await, Some(Ok("c".into())));
         assert_eq!(next(&mut body).await, None);
+    }
+
+    #[tokio::test]
+    async fn who_takes_a_little_now_and_then_is_given_up() {
+        let (writer, mut body) = Body::written(Duration::from_millis(200));
+        let reading = tokio::spawn(async move {
+            while next(&mut body).await.is_some() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        });
+        let begun = Instant::now();
+        let given_up = loop {
+            if let Err(error) = writer.write("a".into()).await {
+                break error;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(10));
+        };
+        assert_eq!(given_up, WriteError::Slow);
+        drop(writer);
+        reading.await.unwrap();
     }
 
     #[tokio::test]

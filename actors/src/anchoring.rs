@@ -31,7 +31,7 @@ pub struct AnchorReport {
 pub enum CheckpointError {
     /// The store could not be read.
     #[error(transparent)]
-    Read(#[from] kedge_storage::ReadError),
+    Read(#[from] ReadError),
     /// The key of the last batch is not held.
     #[error("no checkpoint can be signed until the next batch: {0}")]
     Key(#[from] SigningError),

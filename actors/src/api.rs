@@ -371,6 +371,20 @@ pub enum SubmitError {
     /// Too much is under way.
     #[error("the server is at its limit of requests under way; try again shortly")]
     Overloaded,
+    /// The organization has as many requests in flight as it may.
+    #[error(
+        "the organization has {limit} requests in flight, its share; try again when one has ended"
+    )]
+    Share {
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The caller's time ended before anything was begun: the request waited for supply that other
+    /// requests hold, or for its turn.
+    #[error(
+        "the request waited for others until its time was over; nothing was changed, try again"
+    )]
+    Waited,
     /// The store takes no writes now.
     #[error("{0}")]
     ReadOnly(String),

@@ -20,6 +20,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::api::{NewSecret, SealedBatch, SubmitError};
+use crate::counted::growth;
 use crate::engine::Clock;
 use crate::events::Beside;
 use crate::metric_definitions as metric;
@@ -72,6 +73,7 @@ pub(crate) struct Committer {
     pub(crate) nonces: HashMap<Address, NonceWindow>,
     pub(crate) minted: HashMap<Id, u64>,
     pub(crate) burned: HashMap<Id, u64>,
+    pub(crate) log_bytes: HashMap<Id, u64>,
     /// Secrets that may not be in the published snapshot yet.
     pub(crate) secrets: HashMap<Id, SecretRow>,
     pub(crate) runtime: Runtime,
@@ -369,7 +371,9 @@ impl Committer {
         afterwards: &mut Afterwards,
     ) -> Result<(), CommitterError> {
         let (record, contents) = record(placed, batch_number, first_leaf_index);
+        let begun = group.len_bytes();
         group.put_request(&record, &contents);
+        let mut added = (group.len_bytes() - begun) as i64;
         let asker = record.organization_id;
         afterwards.touch(asker);
         let done = placed
@@ -377,13 +381,16 @@ impl Committer {
             .iter()
             .filter_map(|(_, decided)| decided.as_ref().ok());
         for (decided, at) in done.zip(&placed.placed) {
+            let begun = group.len_bytes();
             let (sequence, time_ms) = (at.sequence, placed.timestamp_ms);
             self.put_decided(group, decided, sequence, time_ms, batch_number)?;
+            added += growth(decided, group.len_bytes() - begun);
             if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
                 group.put_foreign_action(issuer, at.sequence);
                 afterwards.touch(issuer);
             }
         }
+        self.count_bytes(group, asker, added)?;
         if !record.failed.is_empty() {
             let refused = placed.decisions.iter().filter_map(|(index, decided)| {
                 let refused = decided.as_ref().err()?;
@@ -531,21 +538,13 @@ impl Committer {
         })
     }
 
-    /// How many objects the template has made with this and earlier groups.
-    fn minted(&mut self, template: Id) -> Result<&mut u64, CommitterError> {
-        use std::collections::hash_map::Entry;
-        Ok(match self.minted.entry(template) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(self.published.load().snapshot.minted(template)?),
-        })
-    }
-
     /// Before a group: forgets what is in the published snapshot by now, where that is much.
     fn trim_caches(&mut self) -> Result<(), CommitterError> {
         let entries = [
             self.nonces.len(),
             self.minted.len(),
             self.burned.len(),
+            self.log_bytes.len(),
             self.secrets.len(),
             self.beside.remembered(),
         ];
@@ -554,6 +553,7 @@ impl Committer {
             self.nonces.clear();
             self.minted.clear();
             self.burned.clear();
+            self.log_bytes.clear();
             self.secrets.clear();
             self.beside.forget();
         }

@@ -58,7 +58,32 @@ enum Entry {
     },
 }
 
-/// What waits for everything before it to be committed.
+/// Units that wait. Those that end meanwhile are let go as the queue grows, so that it holds few more
+/// than there are callers.
+#[derive(Default)]
+struct Queue {
+    units: VecDeque<Arc<Unit>>,
+    sweep_at: usize,
+}
+
+/// The length from which on a queue is swept.
+const SWEEP_MIN: usize = 64;
+
+impl Queue {
+    fn push(&mut self, unit: Arc<Unit>) {
+        if self.units.len() >= self.sweep_at.max(SWEEP_MIN) {
+            self.units.retain(|unit| !unit.is_ended());
+            self.sweep_at = 2 * self.units.len();
+        }
+        self.units.push_back(unit);
+    }
+
+    fn pop(&mut self) -> Option<Arc<Unit>> {
+        self.units.pop_front()
+    }
+}
+
+/// What the sequencer was asked to say the end of: once everything before it is committed, it comes.
 enum Turn {
     /// A request.
     Unit(Arc<Unit>),
@@ -70,11 +95,14 @@ pub(crate) struct DirectoryState {
     options: DirectoryOptions,
     organizations: HashMap<Option<Id>, Entry>,
     next_ticket: u64,
-    /// Requests that wait for everything before them to be committed. While there is one, nothing
-    /// else is given out: it would make them stale again.
-    alone: VecDeque<Turn>,
-    /// What waits for them.
-    held: VecDeque<Arc<Unit>>,
+    /// What everything before is waited for. While there is something, nothing else is given out: it
+    /// would make it stale again.
+    turn: Option<Turn>,
+    /// Requests that are to have such a turn. Between two of them goes what is held, so that nobody
+    /// waits for more than one.
+    alone: Queue,
+    /// What waits for the turn to end.
+    held: Queue,
     /// Counts messages: the age of an entry.
     clock: u64,
 }
@@ -93,8 +121,9 @@ impl Actor for Directory {
             options,
             organizations: HashMap::new(),
             next_ticket: 1,
-            alone: VecDeque::new(),
-            held: VecDeque::new(),
+            turn: None,
+            alone: Queue::default(),
+            held: Queue::default(),
             clock: 0,
         })
     }
@@ -115,20 +144,13 @@ impl Actor for Directory {
                 let message = OrganizationMessage::Reserve(unit);
                 state.send(&myself, Some(organization), message).await?;
             }
-            DirectoryMessage::Dispatch(unit) if state.alone.is_empty() => {
+            DirectoryMessage::Dispatch(unit) if state.turn.is_none() => {
                 state.dispatch(&myself, unit).await?;
             }
-            DirectoryMessage::Dispatch(unit) => state.held.push_back(unit),
+            DirectoryMessage::Dispatch(unit) => state.held.push(unit),
             DirectoryMessage::DispatchAlone(unit) => {
-                let is_first = state.alone.is_empty();
-                let exclusive = unit.is_exclusive();
-                state.alone.push_back(Turn::Unit(unit));
-                if exclusive {
-                    state.alone.push_back(Turn::Fence);
-                }
-                if is_first {
-                    state.flush()?;
-                }
+                state.alone.push(unit);
+                state.take_turn()?;
             }
             DirectoryMessage::Flushed => state.flushed(&myself).await?,
             DirectoryMessage::Retired { id, idle } => state.retired(&myself, id, idle).await?,
@@ -233,23 +255,38 @@ impl DirectoryState {
         Ok(())
     }
 
-    /// Nothing is under way: gives out the next request that waited for that, or what was held.
+    /// Begins the turn of the next request that is to be alone, if there is no turn.
+    fn take_turn(&mut self) -> Result<(), ActorProcessingErr> {
+        if self.turn.is_none()
+            && let Some(unit) = self.alone.pop()
+        {
+            self.turn = Some(Turn::Unit(unit));
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is in flight: gives out the request whose turn it is, then what was held meanwhile.
     async fn flushed(
         &mut self,
         myself: &ActorRef<DirectoryMessage>,
     ) -> Result<(), ActorProcessingErr> {
-        match self.alone.pop_front() {
-            Some(Turn::Unit(unit)) => self.dispatch(myself, unit).await?,
+        match self.turn.take() {
+            Some(Turn::Unit(unit)) => {
+                let fenced = unit.is_exclusive() && !unit.is_ended();
+                self.dispatch(myself, unit).await?;
+                if fenced {
+                    self.turn = Some(Turn::Fence);
+                    return self.flush();
+                }
+            }
             Some(Turn::Fence) => self.options.catalog.forget_templates(),
             None => {}
         }
-        if !self.alone.is_empty() {
-            return self.flush();
-        }
-        while let Some(unit) = self.held.pop_front() {
+        while let Some(unit) = self.held.pop() {
             self.dispatch(myself, unit).await?;
         }
-        Ok(())
+        self.take_turn()
     }
 
     async fn dispatch(
@@ -257,6 +294,9 @@ impl DirectoryState {
         myself: &ActorRef<DirectoryMessage>,
         unit: Arc<Unit>,
     ) -> Result<(), ActorProcessingErr> {
+        if unit.is_ended() {
+            return Ok(());
+        }
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         unit.open();

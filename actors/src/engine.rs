@@ -17,7 +17,7 @@ use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::{Address, Id, SequencerKeys};
 use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
 use ractor::ActorRef;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::admission::{Admission, Bounds};
 use crate::anchor::AnchorMessage;
@@ -28,6 +28,7 @@ use crate::events::{Beside, Listener, Listeners};
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
 use crate::pipeline::{ActorThreads, Pipeline};
+use crate::room::Room;
 use crate::shard::parts;
 use crate::signing::{HeldKeys, Signing};
 use crate::unit::Unit;
@@ -75,6 +76,8 @@ pub struct Options {
     pub wait_target: Duration,
     /// Actions that may be under way.
     pub actions_max: usize,
+    /// How many of the requests in flight may be one organization's, percent.
+    pub organization_share_percent: u8,
     /// Keys whose versions the sequencer remembers.
     pub recent_keys_max: usize,
     /// Templates and variations that are kept at hand.
@@ -112,8 +115,7 @@ pub(crate) struct Inner {
     pub(crate) work: Mutex<Option<mpsc::Sender<Work>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
     admission: Admission,
-    requests: Arc<Semaphore>,
-    actions: Arc<Semaphore>,
+    room: Arc<Room>,
     closing: AtomicBool,
     disk_full: Arc<AtomicBool>,
     failed: watch::Receiver<Option<String>>,
@@ -128,22 +130,6 @@ pub(crate) struct Inner {
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
-}
-
-/// A request counts as under way until this is dropped, also where its caller goes away.
-struct UnderWay;
-
-impl UnderWay {
-    fn begin() -> Self {
-        metrics::gauge!(metric::REQUESTS_UNDER_WAY).increment(1);
-        Self
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        metrics::gauge!(metric::REQUESTS_UNDER_WAY).decrement(1);
-    }
 }
 
 /// Placed units that may wait for the committer.
@@ -186,7 +172,8 @@ impl Engine {
             committed_ticket: Arc::clone(&committed_ticket),
             listeners: Arc::clone(&listeners),
         })?;
-        let requests = Arc::new(Semaphore::new(options.requests_max));
+        let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
+        let room = Arc::new(Room::new(options.requests_max, actions_max));
         let committer = Committer {
             domain_separator: options.domain.separator(),
             signing: Arc::clone(&signing),
@@ -201,12 +188,13 @@ impl Engine {
             nonces: std::collections::HashMap::new(),
             minted: std::collections::HashMap::new(),
             burned: std::collections::HashMap::new(),
+            log_bytes: std::collections::HashMap::new(),
             secrets: std::collections::HashMap::new(),
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_time()
                 .build()?,
             writing,
-            pace: Pace::new(Arc::clone(&requests), options.requests_max),
+            pace: Pace::new(room.requests(), options.requests_max),
             group_bytes: 0,
         };
         let committer_failed = failed_sender.clone();
@@ -252,8 +240,7 @@ impl Engine {
             requests_max: options.requests_max,
             wait_target: options.wait_target,
         };
-        let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
-        let actions = Arc::new(Semaphore::new(actions_max));
+        room.watch();
         Ok(Self {
             inner: Arc::new(Inner {
                 options,
@@ -268,8 +255,7 @@ impl Engine {
                 work: Mutex::new(Some(work)),
                 committer: Mutex::new(Some(committer)),
                 admission: Admission::new(bounds, Instant::now()),
-                requests,
-                actions,
+                room,
                 closing: AtomicBool::new(false),
                 disk_full,
                 failed,
@@ -292,32 +278,39 @@ impl Engine {
         let submission = submission.into();
         let inner = &self.inner;
         self.check_writable()?;
-        let count = submission.actions.len() as u32;
         let expires_at = submission.expires_at;
         let begun = Instant::now();
         self.check_room()?;
-        let overloaded = |_| Self::overloaded();
-        let permits = [
-            Arc::clone(&inner.requests)
-                .try_acquire_owned()
-                .map_err(overloaded)?,
-            Arc::clone(&inner.actions)
-                .try_acquire_many_owned(count)
-                .map_err(overloaded)?,
-        ];
+        let place = inner.room.enter(&submission, self.share_max());
+        let place = place.map_err(|error| match error {
+            SubmitError::Overloaded => Self::overloaded(),
+            other => other,
+        })?;
         let parts = parts(&submission, inner.shards, &inner.reader);
-        let (reply, answer) = oneshot::channel();
-        let unit = Box::new(Unit::new(submission, parts, permits, reply));
+        let (reply, mut answer) = oneshot::channel();
+        let unit = Box::new(Unit::new(submission, parts, place, reply));
+        // Whether the caller goes away or its time ends: what was not begun ends with it.
+        let waiter = unit.waiter();
         let sent = inner
             .directory
             .send_message(DirectoryMessage::Request(unit));
         sent.map_err(|_| GONE)?;
-        let _under_way = UnderWay::begin();
         // A commit that waits for room on the disk may take any time; the caller need not.
-        let answer = tokio::time::timeout_at(expires_at.into(), answer).await;
+        let answered = tokio::time::timeout_at(expires_at.into(), &mut answer).await;
         let now = Instant::now();
         inner.admission.answered(now, now - begun);
-        answer.map_or(Err(GONE), |answer| answer.unwrap_or(Err(GONE)))
+        match answered {
+            Ok(answered) => answered.unwrap_or(Err(GONE)),
+            Err(_) if waiter.0.give_up() => Err(SubmitError::Waited),
+            Err(_) => answer.try_recv().unwrap_or(Err(GONE)),
+        }
+    }
+
+    /// How many requests one organization may have in flight: a part of what there may be now.
+    fn share_max(&self) -> usize {
+        let inner = &self.inner;
+        let percent = usize::from(inner.options.organization_share_percent);
+        (inner.admission.limit() * percent / 100).max(1)
     }
 
     /// Refuses where as many requests are under way as may be: before anything else is done for one
@@ -451,7 +444,7 @@ impl Engine {
 
     /// Requests that are under way.
     pub fn requests_under_way(&self) -> usize {
-        self.requests_max() - self.inner.requests.available_permits()
+        self.inner.room.in_flight()
     }
 
     pub(crate) fn reader(&self) -> &Reader {
@@ -473,7 +466,7 @@ impl Engine {
         let inner = &self.inner;
         inner.closing.store(true, Ordering::Relaxed);
         let deadline = Instant::now() + timeout;
-        while inner.requests.available_permits() < inner.options.requests_max
+        while inner.room.in_flight() > 0
             && inner.signing.stopped().is_none()
             && Instant::now() < deadline
         {

@@ -27,6 +27,8 @@ pub const CHAIN_SEQUENCE: &str = "kedge_chain_sequence";
 pub const CHAIN_BATCHES: &str = "kedge_chain_batches";
 /// Requests under way in the engine.
 pub const REQUESTS_UNDER_WAY: &str = "kedge_requests_under_way";
+/// How long the oldest request in flight in the engine has been there.
+pub const REQUEST_OLDEST_SECONDS: &str = "kedge_request_oldest_seconds";
 /// How many requests may be under way in the engine.
 pub const REQUESTS_UNDER_WAY_MAX: &str = "kedge_requests_under_way_max";
 /// Requests refused because too much was under way.
@@ -74,6 +76,11 @@ pub fn describe() {
     describe_gauge!(CHAIN_BATCHES, "Batches in the log");
     describe_gauge!(REQUESTS_UNDER_WAY, "Requests under way in the engine");
     describe_gauge!(
+        REQUEST_OLDEST_SECONDS,
+        Unit::Seconds,
+        "Age of the oldest request in flight in the engine; 0 without one"
+    );
+    describe_gauge!(
         REQUESTS_UNDER_WAY_MAX,
         "Requests that may be under way in the engine; further ones are refused"
     );
@@ -114,7 +121,7 @@ fn start_at_zero() {
     for name in [STALE_UNITS, BATCHES_SEALED, ACTIONS_COMMITTED, OVERLOADED] {
         counter!(name).increment(0);
     }
-    for name in [REQUESTS_UNDER_WAY, SEQUENCER_EARLY] {
+    for name in [REQUESTS_UNDER_WAY, REQUEST_OLDEST_SECONDS, SEQUENCER_EARLY] {
         gauge!(name).set(0.0);
     }
     for status in ["delivered", "failed"] {

@@ -16,11 +16,12 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use crate::api::{Asker, Past, Submission, SubmitError};
 use crate::directory::DirectoryMessage;
+use crate::ending::Settlement;
 use crate::metric_definitions as metric;
 use crate::resources::Resources;
 use crate::rights::Rights;
-use crate::supply::{Reserved, Supplies};
-use crate::unit::{Part, Settlement, Unit};
+use crate::supply::{self, Supplies};
+use crate::unit::{Part, Unit};
 use crate::world::{Reader, unavailable};
 
 /// Entries that an actor's caches may hold before settled ones are let go.
@@ -30,7 +31,7 @@ pub(crate) const CACHE_MAX: usize = 10_000;
 pub(crate) enum OrganizationMessage {
     /// Admit a request of one of its wallets.
     Admit(Box<Unit>),
-    /// Reserve supply of its templates for another organization's request.
+    /// Reserve supply of its templates for a request that was admitted.
     Reserve(Box<Unit>),
     /// Decide an action on something of it, or a registration.
     Decide(Part),
@@ -38,6 +39,8 @@ pub(crate) enum OrganizationMessage {
     Drop { ticket: u64 },
     /// A request of one of its wallets, or one that reserved supply, has ended.
     Settle(Settlement),
+    /// A request that waits here has ended: its caller waits no longer.
+    Sweep,
     /// End if nothing is under way, and say which.
     Retire,
 }
@@ -97,15 +100,13 @@ impl Actor for Organization {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             OrganizationMessage::Admit(unit) => state.admit(unit, &myself),
-            OrganizationMessage::Reserve(mut unit) => {
-                unit.settle_with(myself);
-                state.reserve_and_pass_on(unit);
-            }
+            OrganizationMessage::Reserve(unit) => state.reserve_and_pass_on(unit, &myself),
             OrganizationMessage::Decide(part) => state.decide(part),
             OrganizationMessage::Drop { ticket } => {
                 state.resources.drop_unit(ticket);
             }
             OrganizationMessage::Settle(settlement) => state.settle(&settlement, &myself),
+            OrganizationMessage::Sweep => state.sweep(&myself),
             OrganizationMessage::Retire => {
                 let id = state.options.id;
                 let idle = state.is_idle();
@@ -122,6 +123,9 @@ impl Actor for Organization {
 
 impl OrganizationState {
     fn admit(&mut self, mut unit: Box<Unit>, myself: &ActorRef<OrganizationMessage>) {
+        if unit.is_ended() {
+            return;
+        }
         let caller = match self.caller(&unit.submission) {
             Ok(caller) => caller,
             Err(error) => return unit.complete(Err(error)),
@@ -130,10 +134,20 @@ impl OrganizationState {
         if let Some(caller) = &caller
             && self.rights.must_wait(caller.wallet_id, subject)
         {
-            return self.rights.hold(unit, subject);
+            if unit.wait_at(myself) {
+                self.rights.hold(unit, subject);
+            }
+            return;
         }
         if let Err(error) = self.check(&unit.submission) {
             return unit.complete(Err(error));
+        }
+        match supply::needs(&unit, &self.options.reader) {
+            Ok(needs) => unit.needs = needs,
+            Err(error) => return unit.complete(Err(error)),
+        }
+        if !unit.admit(caller, subject, myself) {
+            return;
         }
         let head = &unit.submission.head;
         if let Some(signer) = self.signers.get_mut(&head.signer) {
@@ -142,8 +156,7 @@ impl OrganizationState {
         if let Some(caller) = &caller {
             self.rights.begin(caller.wallet_id, subject);
         }
-        unit.admit(caller, subject, myself.clone());
-        self.reserve_and_pass_on(unit);
+        self.reserve_and_pass_on(unit, myself);
     }
 
     /// Who asks, with the rights that they have now. Nobody yet, for a registration.
@@ -256,25 +269,32 @@ impl OrganizationState {
         })
     }
 
-    /// Reserves supply of this organization's templates for the unit, and passes it on: to the next
-    /// organization whose templates it mints, or to be decided.
-    fn reserve_and_pass_on(&mut self, unit: Box<Unit>) {
-        let (own, reader) = (self.options.id, &self.options.reader);
-        let message = match self.supplies.reserve(unit, own, reader) {
-            Reserved::Waits => return,
-            Reserved::Elsewhere(organization, unit) => {
-                DirectoryMessage::Reserve { organization, unit }
+    /// Passes a unit on: to the organization whose templates' supply it needs next, or to be decided.
+    /// Where that is this organization, reserves it first.
+    fn reserve_and_pass_on(&mut self, unit: Box<Unit>, myself: &ActorRef<OrganizationMessage>) {
+        let next = |unit: &Unit| unit.needs.front().map(|need| need.organization);
+        let own = self.options.id;
+        let unit = if own.is_some() && next(&unit) == own {
+            match self.supplies.reserve(unit, &self.options.reader, myself) {
+                Some(unit) => unit,
+                None => return,
             }
-            Reserved::Done(unit) if unit.is_exclusive() => {
-                DirectoryMessage::DispatchAlone(Arc::from(unit))
-            }
-            Reserved::Done(unit) => DirectoryMessage::Dispatch(Arc::from(unit)),
+        } else {
+            unit
+        };
+        let message = match next(&unit) {
+            Some(organization) => DirectoryMessage::Reserve { organization, unit },
+            None if unit.is_exclusive() => DirectoryMessage::DispatchAlone(Arc::from(unit)),
+            None => DirectoryMessage::Dispatch(Arc::from(unit)),
         };
         let _ = self.options.directory.send_message(message);
     }
 
     fn decide(&mut self, part: Part) {
         let unit = part.unit();
+        if !unit.begin() {
+            return part.fail(SubmitError::Waited);
+        }
         let read_sequence = self.options.reader.published().head.sequence;
         metrics::counter!(metric::DECISIONS, "actor" => "organization", "basis" => "any")
             .increment(1);
@@ -296,7 +316,7 @@ impl OrganizationState {
             }
         }
         for unit in self.supplies.settle(settlement) {
-            self.reserve_and_pass_on(unit);
+            self.reserve_and_pass_on(unit, myself);
         }
         if let Some(wallet) = settlement.wallet {
             if let Some(subject) = settlement.subject {
@@ -313,6 +333,14 @@ impl OrganizationState {
             if self.signers.get(&settlement.signer).is_some_and(done) {
                 self.signers.remove(&settlement.signer);
             }
+        }
+    }
+
+    /// Lets go of requests that have ended while they waited here, and of what waited for them.
+    fn sweep(&mut self, myself: &ActorRef<OrganizationMessage>) {
+        self.supplies.sweep();
+        for unit in self.rights.retry() {
+            self.admit(unit, myself);
         }
     }
 

@@ -50,6 +50,11 @@ impl Rights {
         if let Some(subject) = subject {
             self.changing.remove(&subject);
         }
+        self.retry()
+    }
+
+    /// Gives what is held, to be tried again.
+    pub(crate) fn retry(&mut self) -> VecDeque<Box<Unit>> {
         self.awaited.clear();
         std::mem::take(&mut self.held)
     }

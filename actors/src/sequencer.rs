@@ -272,6 +272,9 @@ impl SequencerState {
         if unit.rounds() >= ROUNDS_MAX {
             return unit.complete(Err(SubmitError::Overloaded));
         }
+        if !unit.wait_again() {
+            return unit.complete(Err(SubmitError::Waited));
+        }
         let progress = self.options.progress.clone();
         let sequence = self.options.machine.tip().sequence;
         tokio::spawn(async move {

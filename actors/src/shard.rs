@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use kedge_machine::world::Unavailable;
 use kedge_machine::{Caller, Input, Link, Refusal, World, object};
@@ -106,8 +105,8 @@ impl Actor for Shard {
 impl ShardState {
     fn decide(&mut self, part: Part, indices: &[u16]) {
         let unit = part.unit();
-        if Instant::now() >= unit.submission.expires_at {
-            return part.fail(SubmitError::Overloaded);
+        if !unit.begin() {
+            return part.fail(SubmitError::Waited);
         }
         let Some(caller) = unit.caller else {
             return part.fail(SubmitError::Unavailable);
@@ -172,9 +171,10 @@ impl ShardState {
             indexed.changes(None, &next.properties)
         });
         if template.is_some_and(|template| template.max_supply.is_some()) {
-            let grants = unit.grants.iter();
-            let granted = grants.filter(|grant| grant.template == next.template_id);
-            let granted: u64 = granted.map(|grant| grant.count).sum();
+            let mut grants = unit.grants.iter();
+            let granted = grants.find(|grant| grant.template == next.template_id);
+            // It was not bounded yet when the unit was admitted.
+            let granted = granted.ok_or(Refusal::Unavailable)?.count;
             let used = minted.entry(next.template_id).or_default();
             if *used >= granted {
                 return Err(Refusal::State("the template's supply is used up".into()).into());

@@ -174,7 +174,7 @@ impl Signing {
 
 /// Whether log and contract name the same keys for all batches up to `batch` that the contract answers for.
 fn agree(log: &SequencerKeys, contract: &KeyTrust, batch: u64) -> Result<(), SigningError> {
-    let (from, until) = contract.coverage;
+    let (from, until) = (contract.coverage.from_batch, contract.coverage.until_batch);
     if batch < from {
         return Ok(());
     }
@@ -206,7 +206,7 @@ fn contract_key(contract: &KeyTrust, batch: u64) -> Option<Address> {
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::evidence::KeyTerm;
+    use kedge_protocol::evidence::{Coverage, KeyTerm};
 
     use super::*;
 
@@ -225,14 +225,21 @@ mod tests {
         Signing::new(held, Hash::ZERO, asks_contract, log)
     }
 
-    fn contract(keys: &[(u8, u64)], coverage: (u64, u64)) -> Option<Arc<KeyTrust>> {
+    fn contract(
+        keys: &[(u8, u64)],
+        (from_batch, until_batch): (u64, u64),
+    ) -> Option<Arc<KeyTrust>> {
         let term = |(byte, from_batch): &(u8, u64)| KeyTerm {
             from_batch: *from_batch,
             ..KeyTerm::only(key(*byte).address())
         };
         Some(Arc::new(KeyTrust {
             keys: keys.iter().map(term).collect(),
-            coverage,
+            coverage: Coverage {
+                from_batch,
+                until_batch,
+                retired_at_s: 0,
+            },
             evidence_age_s: 0,
         }))
     }

@@ -1,22 +1,71 @@
 //! The supply of an organization's bounded templates: what was minted, and what is reserved for
-//! requests under way. A mint that meets reserved supply waits instead of failing.
+//! requests in flight. A mint that meets reserved supply waits instead of failing.
+//!
+//! Every request reserves in one order: organizations by their ids, and of one organization everything
+//! at once. So whoever waits at one organization holds supply of earlier ones alone, and no two
+//! requests wait for each other.
 
 use std::collections::{HashMap, VecDeque};
 
 use kedge_machine::World;
 use kedge_protocol::action::Kind;
 use kedge_protocol::{Id, Prefix};
+use ractor::ActorRef;
 
 use crate::api::SubmitError;
-use crate::organization::gone;
-use crate::unit::{Grant, Settlement, Unit};
+use crate::ending::{Grant, Settlement};
+use crate::organization::{OrganizationMessage, gone};
+use crate::unit::Unit;
 use crate::world::Reader;
+
+/// Supply of a bounded template that a unit needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Need {
+    /// Whose template it is.
+    pub(crate) organization: Id,
+    /// The template.
+    pub(crate) template: Id,
+    /// How many mints of it the unit makes.
+    pub(crate) count: u64,
+}
+
+/// The supply that the unit's mints need, in the order in which everybody reserves.
+pub(crate) fn needs(unit: &Unit, reader: &Reader) -> Result<VecDeque<Need>, SubmitError> {
+    let mut counts: HashMap<Id, u64> = HashMap::new();
+    for action in &unit.submission.actions {
+        if action.kind == Kind::Mint
+            && let target = unit.submission.text(&action.target)
+            && let Ok(id) = Id::parse_as(Prefix::Template, target)
+        {
+            *counts.entry(id).or_default() += 1;
+        }
+    }
+    let mut needs = Vec::new();
+    for (id, count) in counts {
+        let template = reader.template(id).map_err(|_| SubmitError::Unavailable)?;
+        if let Some(template) = template.filter(|template| template.max_supply.is_some()) {
+            needs.push(Need {
+                organization: template.organization_id,
+                template: id,
+                count,
+            });
+        }
+    }
+    needs.sort_unstable();
+    Ok(needs.into())
+}
 
 /// A bounded template's supply.
 struct Supply {
     max: u64,
     minted: u64,
     reserved: u64,
+}
+
+impl Supply {
+    fn left(&self) -> u64 {
+        self.max.saturating_sub(self.minted)
+    }
 }
 
 /// What an organization's actor knows of its templates' supply.
@@ -27,106 +76,81 @@ pub(crate) struct Supplies {
     waiting: VecDeque<Box<Unit>>,
 }
 
-/// Where a unit goes after reserving.
-pub(crate) enum Reserved {
-    /// Nowhere yet: it waits here, or was answered.
-    Waits,
-    /// To another organization, whose templates it mints of too.
-    Elsewhere(Id, Box<Unit>),
-    /// To be decided.
-    Done(Box<Unit>),
-}
-
 impl Supplies {
-    /// Reserves supply for the unit's mints of the templates of `own`.
+    /// Reserves what the unit needs next, which is supply of the organization of `myself`, all of it
+    /// or nothing; gives the unit back unless it waits here, or has ended.
     pub(crate) fn reserve(
         &mut self,
         mut unit: Box<Unit>,
-        own: Option<Id>,
         reader: &Reader,
-    ) -> Reserved {
-        let wanted = match self.wanted(&unit, own, reader) {
-            Ok(wanted) => wanted,
-            Err(error) => {
+        myself: &ActorRef<OrganizationMessage>,
+    ) -> Option<Box<Unit>> {
+        let Some(own) = unit.needs.front().map(|need| need.organization) else {
+            return Some(unit);
+        };
+        let count = unit
+            .needs
+            .iter()
+            .take_while(|need| need.organization == own)
+            .count();
+        let wanted: Vec<Need> = unit.needs.iter().take(count).copied().collect();
+        for need in &wanted {
+            if let Err(error) = self.load(need.template, reader) {
                 unit.complete(Err(error));
-                return Reserved::Waits;
+                return None;
+            }
+        }
+        // Supply that is reserved may come back: a mint waits for it rather than fail.
+        let must_wait = |need: &Need| {
+            let supply = self.supplies.get(&need.template);
+            supply.is_some_and(|supply| {
+                supply.reserved > 0 && supply.left() < supply.reserved + need.count
+            })
+        };
+        if wanted.iter().any(must_wait) {
+            if unit.wait_at(myself) {
+                self.waiting.push_back(unit);
+            }
+            return None;
+        }
+        let granted = |need: &Need| {
+            let supply = self.supplies.get(&need.template);
+            let free = supply.map_or(0, |supply| supply.left().saturating_sub(supply.reserved));
+            Grant {
+                template: need.template,
+                count: need.count.min(free),
             }
         };
-        // Supply that is reserved may come back: a mint waits for it rather than fail.
-        let must_wait = wanted.iter().any(|(organization, grant)| {
-            let supply = self.supplies.get(&grant.template);
-            Some(*organization) == own
-                && supply.is_some_and(|supply| {
-                    supply.reserved > 0
-                        && supply.max - supply.minted < supply.reserved + grant.count
-                })
-        });
-        if must_wait {
-            self.waiting.push_back(unit);
-            return Reserved::Waits;
+        let grants: Vec<Grant> = wanted.iter().map(granted).collect();
+        if !unit.grant(&grants, myself) {
+            return None;
         }
-        let mut next = None;
-        for (organization, grant) in wanted {
-            if Some(organization) != own {
-                next = Some(organization);
-            } else if let Some(supply) = self.supplies.get_mut(&grant.template) {
-                let free = supply.max - supply.minted - supply.reserved;
-                let count = grant.count.min(free);
-                supply.reserved += count;
-                unit.grants.push(Grant { count, ..grant });
+        for grant in grants {
+            if let Some(supply) = self.supplies.get_mut(&grant.template) {
+                supply.reserved += grant.count;
             }
         }
-        match next {
-            Some(organization) => Reserved::Elsewhere(organization, unit),
-            None => Reserved::Done(unit),
-        }
+        unit.needs.drain(..count);
+        Some(unit)
     }
 
-    /// The bounded templates that the unit mints of and has no grant for yet, with how many mints
-    /// each, and the organization that each belongs to.
-    fn wanted(
-        &mut self,
-        unit: &Unit,
-        own: Option<Id>,
-        reader: &Reader,
-    ) -> Result<Vec<(Id, Grant)>, SubmitError> {
-        let mut wanted: Vec<(Id, Grant)> = Vec::new();
-        for action in &unit.submission.actions {
-            if action.kind != Kind::Mint {
-                continue;
-            }
-            let target = unit.submission.text(&action.target);
-            let Ok(id) = Id::parse_as(Prefix::Template, target) else {
-                continue;
-            };
-            if unit.grants.iter().any(|grant| grant.template == id) {
-                continue;
-            }
-            if let Some((_, grant)) = wanted.iter_mut().find(|(_, grant)| grant.template == id) {
-                grant.count += 1;
-                continue;
-            }
-            let template = reader.template(id).map_err(|_| SubmitError::Unavailable)?;
-            let Some(template) = template else { continue };
-            let Some(max) = template.max_supply else {
-                continue;
-            };
-            if Some(template.organization_id) == own && !self.supplies.contains_key(&id) {
-                let minted = reader.published().snapshot.minted(id);
-                let supply = Supply {
-                    max,
-                    minted: minted.map_err(|error| gone(&error))?,
-                    reserved: 0,
-                };
-                self.supplies.insert(id, supply);
-            }
-            let grant = Grant {
-                template: id,
-                count: 1,
-            };
-            wanted.push((template.organization_id, grant));
+    /// Takes a template's supply up, or its bound where that was changed before anything was minted.
+    fn load(&mut self, template: Id, reader: &Reader) -> Result<(), SubmitError> {
+        let rules = reader.template(template);
+        let rules = rules.map_err(|_| SubmitError::Unavailable)?;
+        let max = rules.and_then(|rules| rules.max_supply).unwrap_or(u64::MAX);
+        if let Some(supply) = self.supplies.get_mut(&template) {
+            supply.max = max;
+            return Ok(());
         }
-        Ok(wanted)
+        let minted = reader.published().snapshot.minted(template);
+        let supply = Supply {
+            max,
+            minted: minted.map_err(|error| gone(&error))?,
+            reserved: 0,
+        };
+        self.supplies.insert(template, supply);
+        Ok(())
     }
 
     /// Takes back what a unit that has ended had reserved, and counts what it minted. Gives the
@@ -146,6 +170,11 @@ impl Supplies {
             return VecDeque::new();
         }
         std::mem::take(&mut self.waiting)
+    }
+
+    /// Lets go of waiting units that have ended.
+    pub(crate) fn sweep(&mut self) {
+        self.waiting.retain(|unit| !unit.is_ended());
     }
 
     /// True when nothing is reserved and nothing waits.

@@ -1,8 +1,10 @@
 //! A submission on its way through the engine. It is decided in parts, by shards and organization
 //! actors, gathered, and handed to the sequencer once; whatever happens, it is answered once.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use kedge_machine::Caller;
 use kedge_machine::image::Image;
@@ -10,15 +12,18 @@ use kedge_machine::index::IndexChange;
 use kedge_machine::sequencer::{Key, KeyWrite, Placed};
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Object;
-use kedge_protocol::{Address, Hash, Id};
+use kedge_protocol::{Hash, Id};
 use ractor::ActorRef;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 
 use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError};
+use crate::ending::{Ending, Grant, Waiter};
 use crate::organization::OrganizationMessage;
 use crate::overlay::Versioned;
 use crate::refused::Refused;
+use crate::room::Place;
 use crate::sequencer::SequencerMessage;
+use crate::supply::Need;
 
 /// What an action would do, decided but not placed.
 #[derive(Clone)]
@@ -225,94 +230,79 @@ pub(crate) struct Unit {
     pub(crate) caller: Option<Caller>,
     /// Mints granted by templates with a bounded supply.
     pub(crate) grants: Vec<Grant>,
+    /// Supply that is still to be reserved, in the order that holds for everybody.
+    pub(crate) needs: VecDeque<Need>,
     rounds: AtomicU32,
     gathered: Mutex<Gathered>,
     open_parts: AtomicUsize,
-    completion: Mutex<Completion>,
-}
-
-/// How many mints of a bounded template a unit may make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
-    /// The template.
-    pub(crate) template: Id,
-    /// How many are reserved.
-    pub(crate) count: u64,
-}
-
-/// What is owed when the unit ends: an answer, the nonce's settlement, the permits.
-struct Completion {
-    reply: Option<oneshot::Sender<Result<Outcome, SubmitError>>>,
-    settle: Vec<ActorRef<OrganizationMessage>>,
-    signer: Address,
-    nonce: u64,
-    /// The wallet that asks, and the one whose rights the unit changes.
-    wallet: Option<Id>,
-    subject: Option<Id>,
-    _permits: [OwnedSemaphorePermit; 2],
-}
-
-/// How a unit ended, for the organization's actor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settlement {
-    /// The signer.
-    pub(crate) signer: Address,
-    /// The nonce.
-    pub(crate) nonce: u64,
-    /// The wallet that asked.
-    pub(crate) wallet: Option<Id>,
-    /// The wallet whose rights it was to change.
-    pub(crate) subject: Option<Id>,
-    /// True when the nonce was spent.
-    pub(crate) spent: bool,
-    /// The mints that were reserved.
-    pub(crate) grants: Vec<Grant>,
-    /// The mints that were done.
-    pub(crate) minted: Vec<Grant>,
+    ending: Arc<Ending>,
 }
 
 impl Unit {
     pub(crate) fn new(
         submission: Arc<Submission>,
         parts: Vec<(usize, Vec<u16>)>,
-        permits: [OwnedSemaphorePermit; 2],
+        place: Place,
         reply: oneshot::Sender<Result<Outcome, SubmitError>>,
     ) -> Self {
-        let completion = Completion {
-            reply: Some(reply),
-            settle: Vec::new(),
-            signer: submission.head.signer,
-            nonce: submission.head.nonce,
-            wallet: None,
-            subject: None,
-            _permits: permits,
-        };
         Self {
+            ending: Arc::new(Ending::new(&submission, place, reply)),
             submission,
             parts,
             caller: None,
             grants: Vec::new(),
+            needs: VecDeque::new(),
             rounds: AtomicU32::new(0),
             gathered: Mutex::default(),
             open_parts: AtomicUsize::new(0),
-            completion: Mutex::new(completion),
         }
     }
 
-    /// From here on the unit's end is told to `organization`.
+    /// The caller's hold on it: without one, a unit that is not begun ends.
+    pub(crate) fn waiter(&self) -> Waiter {
+        Waiter(Arc::clone(&self.ending))
+    }
+
+    /// True when it was answered or given up, so that nothing is to be done for it.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ending.is_ended()
+    }
+
+    /// From here on `organization` learns of the unit's end; false where it has ended.
     pub(crate) fn admit(
         &mut self,
         caller: Option<Caller>,
         subject: Option<Id>,
-        organization: ActorRef<OrganizationMessage>,
-    ) {
+        organization: &ActorRef<OrganizationMessage>,
+    ) -> bool {
         self.caller = caller;
-        {
-            let mut completion = locked(&self.completion);
-            completion.wallet = caller.map(|caller| caller.wallet_id);
-            completion.subject = subject;
-        }
-        self.settle_with(organization);
+        let wallet = caller.map(|caller| caller.wallet_id);
+        self.ending.admit(wallet, subject, organization)
+    }
+
+    /// Notes supply that `organization` reserves for it; false where it has ended.
+    pub(crate) fn grant(
+        &mut self,
+        grants: &[Grant],
+        organization: &ActorRef<OrganizationMessage>,
+    ) -> bool {
+        self.grants.extend_from_slice(grants);
+        self.ending.grant(grants, organization)
+    }
+
+    /// Notes that it waits at `organization`; false where it has ended.
+    pub(crate) fn wait_at(&self, organization: &ActorRef<OrganizationMessage>) -> bool {
+        self.ending.wait_at(organization)
+    }
+
+    /// Begins to decide a part of it, where it is in time and somebody waits for it.
+    pub(crate) fn begin(&self) -> bool {
+        Instant::now() < self.submission.expires_at && self.ending.begin()
+    }
+
+    /// What was decided was dropped; false where nobody waits for another round.
+    pub(crate) fn wait_again(&self) -> bool {
+        self.ending.wait_again()
     }
 
     /// True for a unit that changes what others look up without saying so: it is decided with
@@ -322,16 +312,9 @@ impl Unit {
         actions.any(|action| matches!(action.kind, Kind::TemplateUpdate | Kind::SystemSequencerKey))
     }
 
-    /// The unit's end is told to `organization` too.
-    pub(crate) fn settle_with(&mut self, organization: ActorRef<OrganizationMessage>) {
-        locked(&self.completion).settle.push(organization);
-    }
-
     /// Sends a message to the organizations' actors that admitted it.
     pub(crate) fn tell_organizations(&self, message: impl Fn() -> OrganizationMessage) {
-        for organization in &locked(&self.completion).settle {
-            let _ = organization.send_message(message());
-        }
+        self.ending.tell_organizations(message);
     }
 
     /// True when the unit is for the shards; otherwise an organization's actor decides it.
@@ -373,15 +356,7 @@ impl Unit {
             Ok(outcome) if outcome.placement.is_some() => Some(self.minted(outcome)),
             _ => None,
         };
-        let mut completion = locked(&self.completion);
-        completion.settle(&self.grants, minted.as_deref());
-        if let Some(keep) = &self.submission.keep {
-            keep.release();
-        }
-        if let Some(reply) = completion.reply.take() {
-            // The caller may have gone; what was done stays done.
-            let _ = reply.send(result);
-        }
+        self.ending.end(result, minted);
     }
 
     /// How many objects of each granted template were made.
@@ -408,24 +383,6 @@ impl Unit {
 /// No code of ours panics while it holds one of these locks for long enough to leave nonsense.
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Completion {
-    fn settle(&mut self, grants: &[Grant], minted: Option<&[Grant]>) {
-        for organization in self.settle.drain(..) {
-            let settlement = Settlement {
-                signer: self.signer,
-                nonce: self.nonce,
-                wallet: self.wallet,
-                subject: self.subject,
-                spent: minted.is_some(),
-                grants: grants.to_vec(),
-                minted: minted.map(<[Grant]>::to_vec).unwrap_or_default(),
-            };
-            // An organization's actor ends only with the engine.
-            let _ = organization.send_message(OrganizationMessage::Settle(settlement));
-        }
-    }
 }
 
 impl Drop for Unit {

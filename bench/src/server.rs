@@ -48,6 +48,9 @@ impl Server {
             .args(["--set", "log_filter=error"]);
         if limits == Limits::Off {
             command.args(["--set", "rate_limits=off"]);
+            // One organization sends what many do.
+            command.args(["--set", "log_bytes_free=0"]);
+            command.args(["--set", "organization_share_percent=100"]);
         }
         Self::spawn(command, data.join("admin.sock"))
     }

@@ -40,6 +40,8 @@ pub(crate) async fn lift_limits(
         file_uploads_per_minute: most,
         template_writes_per_minute: most,
         list_reads_per_minute: most,
+        // None: what is sent fills it.
+        log_bytes: None,
     };
     let bar = progress::bar("tiers set", organizations.len());
     let mut line = String::new();

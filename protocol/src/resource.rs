@@ -134,6 +134,9 @@ pub struct CustomLimits {
     /// The lists of objects, templates and batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_reads_per_minute: Option<u64>,
+    /// Bytes in the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<u64>,
 }
 
 impl CustomLimits {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::error::ApiError;
-use crate::limits::{ClientAddress, shares};
+use crate::limits::{ClientAddress, budget};
 
 /// How long one waits for a turn.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -89,7 +89,7 @@ impl State {
                 let message = format!(
                     "{OF_ADDRESS_MAX} passwords from your address wait to be checked; try again shortly"
                 );
-                return Err(shares::refuse(shares::PASSWORD_CHECKS, message));
+                return Err(budget::refuse(budget::PASSWORD_CHECKS, message));
             }
         }
         if self.waiting >= ALL_MAX {

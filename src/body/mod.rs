@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::config::Config;
 use crate::error::{ApiError, Code};
 use crate::files::Upload;
-use crate::limits::shares::BODY_BYTES;
+use crate::limits::budget::BODY_BYTES;
 use crate::limits::{Budget, Held, Holder};
 
 pub(crate) use arriving::{Arriving, Broken};

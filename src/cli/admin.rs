@@ -55,6 +55,9 @@ pub(crate) struct TierArgs {
     /// The lists of objects, templates and batches, a minute.
     #[arg(long, value_name = "N")]
     list_reads_per_minute: Option<u64>,
+    /// Bytes in the log.
+    #[arg(long, value_name = "N")]
+    log_bytes: Option<u64>,
     #[command(flatten)]
     socket: SocketArgs,
 }
@@ -73,6 +76,7 @@ impl TierArgs {
                 file_uploads_per_minute: self.file_uploads_per_minute,
                 template_writes_per_minute: self.template_writes_per_minute,
                 list_reads_per_minute: self.list_reads_per_minute,
+                log_bytes: self.log_bytes,
             },
         })
     }

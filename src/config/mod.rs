@@ -145,7 +145,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 40] = [
+    let ranges: [(&'static str, u64, u64, u64); 41] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         (
             "connections_per_address",
@@ -181,6 +181,12 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
         ("requests_min", config.requests_min as u64, 1, 1 << 20),
         ("wait_target_ms", config.wait_target_ms, 1, 60_000),
+        (
+            "organization_share_percent",
+            config.organization_share_percent.into(),
+            1,
+            100,
+        ),
         ("streams_max", config.streams_max as u64, 0, 1 << 20),
         ("stream_heartbeat_s", config.stream_heartbeat_s, 1, 3_600),
         (

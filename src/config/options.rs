@@ -140,6 +140,10 @@ options! {
         wait_target_ms: u64 = 30;
         /// Signed requests that may be under way however long they take.
         requests_min: usize = 512;
+        /// Percent of what is scarce at one moment that one organization may have: requests in flight,
+        /// event streams, downloads, long reads, attempts at webhooks, names being looked up. What
+        /// would pass it is answered 429. At least one each; 100 is no bound.
+        organization_share_percent: u8 = 25;
         /// Bytes of request bodies in memory at one time; what would pass it is answered 503. A
         /// sixteenth of as much comes on top, for bodies without credentials.
         body_bytes_total_max: usize = 256 * 1024 * 1024;
@@ -207,6 +211,11 @@ options! {
         login_failures_per_address: u32 = 10;
         /// Failed logins of one account in a quarter of an hour.
         login_failures_per_account: u32 = 5;
+        /// Bytes that an organization of the free tier may have in the log, with what its actions
+        /// left; past it writes are refused with 403 and reads are served. 0 is no quota.
+        log_bytes_free: u64 = 1024 * 1024 * 1024;
+        /// The same of the developer tier. The enterprise tier has no quota, a custom one its own.
+        log_bytes_developer: u64 = 50 * 1024 * 1024 * 1024;
         /// Networks of the proxies in front of the server, such as 10.0.0.0/8. What they say
         /// in X-Forwarded-For is believed, up to the last address that is none of theirs.
         trusted_proxies: Vec<Network> = Vec::new();

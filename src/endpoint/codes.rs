@@ -72,6 +72,9 @@ impl Endpoint {
         }
         if self.signs != Signs::Nothing {
             codes.extend(SIGNED);
+            if self.auth == Auth::Bearer {
+                codes.insert(Code::QuotaExceeded);
+            }
         }
         if self.is_idempotent() {
             codes.extend([Code::IdempotencyInProgress, Code::IdempotencyMismatch]);

@@ -260,6 +260,12 @@ impl Endpoint {
         own.chain(common).collect()
     }
 
+    /// True for a list: its page may be large.
+    pub fn reads_page(&self) -> bool {
+        let mut own = self.query.iter().copied().flatten();
+        self.method == Method::GET && own.any(|parameter| parameter.name == "limit")
+    }
+
     /// Why an answer is not one that the row tells of; `None` if it is.
     pub fn contradiction(&self, answer: &Result<Reply, ApiError>) -> Option<String> {
         let row = format!("{} {}", self.method, self.path);

@@ -7,17 +7,19 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use kedge_actors::Engine;
 use kedge_actors::events::{self, Filter, Span};
+use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_protocol::Id;
 use kedge_protocol::event::Position;
 use kedge_storage::ReadError;
 use metrics::{counter, gauge};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::tail::{Frame, Tail, Tails};
 use crate::clock::now_s;
 use crate::config::Config;
 use crate::error::ApiError;
+use crate::limits::Share;
 use crate::metrics::{STREAMS, STREAMS_CUT_OFF};
 use crate::stream::{Body, WriteError, Writer};
 
@@ -34,7 +36,7 @@ const RETRY_AFTER_S: u64 = 30;
 pub struct Streams {
     engine: Engine,
     tails: Tails,
-    permits: Arc<Semaphore>,
+    turns: Arc<Turns<Id>>,
     heartbeat: Duration,
     write_timeout: Duration,
     stopping: watch::Sender<bool>,
@@ -60,7 +62,11 @@ impl Streams {
         Self {
             tails: Tails::new(engine.clone()),
             engine,
-            permits: Arc::new(Semaphore::new(config.streams_max)),
+            turns: Turns::new(
+                config.streams_max,
+                share(config.streams_max, config.organization_share_percent),
+                usize::MAX,
+            ),
             heartbeat: Duration::from_secs(config.stream_heartbeat_s),
             write_timeout: Duration::from_secs(config.write_timeout_s),
             stopping: watch::Sender::new(false),
@@ -69,10 +75,13 @@ impl Streams {
 
     /// Begins a stream, which goes on by itself.
     pub fn open(&self, subscription: Subscription) -> Result<Body, ApiError> {
-        let permit = Arc::clone(&self.permits).try_acquire_owned();
-        let permit = permit.map_err(|_| {
-            let message = "the server is at its limit of event streams; try again, or use the list";
-            ApiError::unavailable(message, RETRY_AFTER_S)
+        let turn = self.turns.try_take(subscription.organization);
+        let turn = turn.map_err(|full| match full {
+            Full::Share => Share::Streams.refused(self.turns.share()),
+            Full::All => ApiError::unavailable(
+                "the server is at its limit of event streams; try again, or use the list",
+                RETRY_AFTER_S,
+            ),
         })?;
         let tail = self.tails.join(subscription.organization)?;
         let at = match subscription.after {
@@ -90,7 +99,7 @@ impl Streams {
             heartbeat: self.heartbeat,
             writer,
             at,
-            _permit: permit,
+            _turn: turn,
         };
         let lifetime = Duration::from_secs(subscription.until_s.saturating_sub(now_s()));
         tokio::spawn(stream.run(lifetime, self.stopping.subscribe()));
@@ -115,7 +124,7 @@ struct Stream {
     writer: Writer,
     /// Everything up to here was sent, or is not wanted.
     at: Position,
-    _permit: OwnedSemaphorePermit,
+    _turn: Turn<Id>,
 }
 
 /// Why a stream ends.

@@ -58,12 +58,12 @@ impl List {
         Self(Vec::with_capacity(members * MEMBER_BYTES))
     }
 
-    fn member(&mut self, policy: Policy) {
+    fn member(&mut self, name: &str) {
         if !self.0.is_empty() {
             self.0.extend_from_slice(b", ");
         }
         self.0.push(b'"');
-        self.0.extend_from_slice(policy.name().as_bytes());
+        self.0.extend_from_slice(name.as_bytes());
         self.0.push(b'"');
     }
 
@@ -93,7 +93,7 @@ impl List {
 pub(super) fn policy(quotas: &[(Policy, u64)]) -> HeaderValue {
     let mut list = List::with_room(quotas.len());
     for &(policy, quota) in quotas {
-        list.member(policy);
+        list.member(policy.name());
         list.parameter(b'q', quota);
         list.parameter(b'w', policy.period().seconds());
     }
@@ -103,11 +103,35 @@ pub(super) fn policy(quotas: &[(Policy, u64)]) -> HeaderValue {
 fn standings_field(standings: &[Standing], now_s: u64) -> HeaderValue {
     let mut list = List::with_room(standings.len());
     for standing in standings {
-        list.member(standing.policy);
+        list.member(standing.policy.name());
         list.parameter(b'r', standing.remaining);
         list.parameter(b't', standing.resets_in_s(now_s));
     }
     list.into_value()
+}
+
+/// Writes the fields of a share that is used up: so many at one time, and the seconds until there may
+/// be room again.
+pub(super) fn write_share(
+    headers: &mut HeaderMap,
+    name: &str,
+    limit: u64,
+    wait_s: u64,
+    now_s: u64,
+) {
+    let (mut quota, mut standing) = (List::with_room(2), List::with_room(1));
+    quota.member(name);
+    quota.parameter(b'q', limit);
+    // A quota unit of the same draft: what is counted is not requests in a window.
+    quota.0.extend_from_slice(b";qu=\"concurrent-requests\"");
+    standing.member(name);
+    standing.parameter(b'r', 0);
+    standing.parameter(b't', wait_s);
+    headers.insert(LIMIT, HeaderValue::from(limit));
+    headers.insert(REMAINING, HeaderValue::from(0u64));
+    headers.insert(RESET, HeaderValue::from(now_s + wait_s));
+    headers.insert(POLICY, quota.into_value());
+    headers.insert(STANDINGS, standing.into_value());
 }
 
 /// Writes all fields of the limits that cover a request, which are put in order: the one with the

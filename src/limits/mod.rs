@@ -5,11 +5,13 @@
 //! tells how the limits stand: the fields are written when the answer leaves.
 
 mod addresses;
+pub mod budget;
 pub mod fields;
+mod log_bytes;
 mod logins;
 mod organizations;
 mod policy;
-pub mod shares;
+mod shares;
 mod tier;
 mod window;
 
@@ -31,18 +33,21 @@ use kedge_storage::{Mode, ReadError, SideWrite, Usage};
 use metrics::counter;
 
 use self::addresses::Addresses;
+use self::log_bytes::Arriving;
 use self::logins::{LoginLimits, Logins};
 use self::organizations::{Account, Organizations};
-use self::tier::Plan;
+use self::tier::{LogQuotas, Plan};
 use crate::config::{Config, Switch};
 use crate::endpoint::LimitClass;
 use crate::error::{ApiError, Code, Detail};
 use crate::metrics::{RATE_LIMITED, USAGE_ROWS_WRITTEN};
 
 pub use self::addresses::ClientAddress;
+pub use self::budget::{Budget, Held};
+pub use self::log_bytes::{LOG_BYTES, LogHold, LogUse};
 pub use self::logins::Login;
 pub use self::policy::{Policy, Standing};
-pub use self::shares::{Budget, Held, Holder};
+pub use self::shares::{Holder, Share};
 pub use self::tier::{Limits, PerLimit, limits_of, price_of};
 pub use self::window::Period;
 
@@ -58,6 +63,8 @@ pub struct RateLimits {
     per_address: u32,
     address_policy: HeaderValue,
     logins: Logins,
+    quotas: LogQuotas,
+    arriving: Arc<Arriving>,
     free: Arc<Plan>,
     developer: Arc<Plan>,
     enterprise: Arc<Plan>,
@@ -82,7 +89,7 @@ impl Tally {
         self.address
     }
 
-    /// Who holds what this request takes: the organization that it was counted on, or its address.
+    /// Whose share the request takes.
     pub fn holder(&self) -> Holder {
         match &self.counted {
             Counted::Organization(account, _) => Holder::Organization(account.organization_id()),
@@ -106,6 +113,10 @@ impl RateLimits {
     /// Counts for an engine that runs.
     pub fn new(config: &Config, engine: Engine) -> Self {
         let per_address = config.address_requests_per_minute;
+        let quotas = LogQuotas {
+            free: config.log_bytes_free,
+            developer: config.log_bytes_developer,
+        };
         Self {
             engine,
             enforced: config.rate_limits == Switch::On,
@@ -120,9 +131,11 @@ impl RateLimits {
                 },
                 LIMITED_ACCOUNTS_MAX,
             ),
-            free: Plan::new(Tier::Free),
-            developer: Plan::new(Tier::Developer),
-            enterprise: Plan::new(Tier::Enterprise),
+            quotas,
+            arriving: Arc::default(),
+            free: Plan::new(Tier::Free, quotas),
+            developer: Plan::new(Tier::Developer, quotas),
+            enterprise: Plan::new(Tier::Enterprise, quotas),
         }
     }
 
@@ -131,7 +144,7 @@ impl RateLimits {
             Tier::Free => &self.free,
             Tier::Developer => &self.developer,
             Tier::Enterprise => &self.enterprise,
-            Tier::Custom(_) => return Plan::new(*tier),
+            Tier::Custom(_) => return Plan::new(*tier, self.quotas),
         })
     }
 

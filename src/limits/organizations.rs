@@ -237,6 +237,7 @@ mod tests {
     use kedge_protocol::Prefix;
     use kedge_protocol::resource::Tier;
 
+    use super::super::tier::LogQuotas;
     use super::*;
 
     /// In the middle of a minute and of a day.
@@ -250,7 +251,7 @@ mod tests {
     }
 
     fn free(stored: Option<Usage>) -> Account {
-        Account::new(id(1), Plan::new(Tier::Free), stored)
+        Account::new(id(1), Plan::new(Tier::Free, LogQuotas::default()), stored)
     }
 
     fn used(account: &Account, policy: Policy) -> u32 {
@@ -258,7 +259,7 @@ mod tests {
     }
 
     fn loaded(organizations: &Organizations, number: u8) -> Arc<Account> {
-        let load = || Ok::<_, ()>((Plan::new(Tier::Free), None));
+        let load = || Ok::<_, ()>((Plan::new(Tier::Free, LogQuotas::default()), None));
         organizations.account(id(number), load).unwrap()
     }
 
@@ -361,8 +362,8 @@ mod tests {
             account.take(LimitClass::Tier, NOW_S, true).unwrap();
         }
         account.take(LimitClass::Tier, NOW_S, true).unwrap_err();
-        organizations.set_plan(id(1), Plan::new(Tier::Developer));
-        organizations.set_plan(id(2), Plan::new(Tier::Developer));
+        organizations.set_plan(id(1), Plan::new(Tier::Developer, LogQuotas::default()));
+        organizations.set_plan(id(2), Plan::new(Tier::Developer, LogQuotas::default()));
         account.take(LimitClass::Tier, NOW_S, true).unwrap();
         assert_eq!(used(&account, Policy::TierMinute), 101);
         // One that was not at hand is made from the store.

@@ -1,236 +1,117 @@
-//! What is scarce at one moment, such as memory for bodies: how much of it there is, and how much one
-//! caller may hold. An organization is one caller, and so is an address that no organization is known of.
+//! Shares: what one organization may have of what is scarce at one moment. What names no organization
+//! is held to the share of its address.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
+use hyper::HeaderMap;
 use hyper::header::RETRY_AFTER;
 use kedge_protocol::Id;
 use metrics::counter;
 
 use super::ClientAddress;
+use super::fields;
+use crate::clock::now_s;
 use crate::error::{ApiError, Code, Detail};
 use crate::metrics::RATE_LIMITED;
 
-/// Bytes of request bodies in memory.
-pub const BODY_BYTES: &str = "body-bytes";
-/// Bytes of answers that are not sent yet.
-pub const ANSWER_BYTES: &str = "answer-bytes";
-/// Passwords that wait to be hashed.
-pub const PASSWORD_CHECKS: &str = "password-checks";
-/// Every share, as refusals name it.
-pub const ALL: [&str; 3] = [BODY_BYTES, ANSWER_BYTES, PASSWORD_CHECKS];
+macro_rules! shares {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $retry_after_s:literal, $what:literal;)*) => {
+        /// What there is a share of. The names are part of the interface, as those of policies are.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Share { $($(#[$doc])* $name),* }
 
-/// Parts of the table of holders, so that they rarely wait for each other.
-const SHARDS: usize = 16;
-/// Seconds until a caller should try again: what it holds is given back as its requests end.
-const RETRY_S: u64 = 1;
+        impl Share {
+            /// Every share.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-/// Who holds something.
+            /// The name that callers see.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text),* }
+            }
+
+            /// Seconds after which there may be room again.
+            const fn retry_after_s(self) -> u64 {
+                match self { $(Self::$name => $retry_after_s),* }
+            }
+
+            /// What it is a share of, in words.
+            const fn what(self) -> &'static str {
+                match self { $(Self::$name => $what),* }
+            }
+        }
+    };
+}
+
+shares! {
+    /// Requests in flight.
+    Requests = "requests-in-flight", 1, "requests in flight";
+    /// Event streams.
+    Streams = "event-streams", 30, "event streams";
+    /// Contents of files and exports that are being sent.
+    Downloads = "downloads", 5, "downloads";
+    /// Searches, counts and reads of the past.
+    LongReads = "long-reads", 1, "long reads";
+    /// Pages of lists.
+    Pages = "page-reads", 1, "pages being read";
+    /// Test messages to webhooks.
+    WebhookTests = "webhook-attempts", 5, "attempts at webhooks";
+}
+
+/// Who has a share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Holder {
     /// An organization.
     Organization(Id),
-    /// An address that no organization is known of.
+    /// An address that names none.
     Address(ClientAddress),
 }
 
-/// An amount that callers share.
-#[derive(Debug)]
-pub struct Budget {
-    policy: &'static str,
-    all_max: usize,
-    each_max: usize,
-    all: AtomicUsize,
-    each: [Mutex<HashMap<Holder, usize>>; SHARDS],
-    hasher: RandomState,
-}
-
-/// What one request holds of a budget, until it drops.
-#[derive(Debug)]
-pub struct Held {
-    budget: Arc<Budget>,
-    holder: Holder,
-    amount: usize,
-}
-
-/// 429 for a share that is used up.
-pub fn refuse(policy: &'static str, message: String) -> ApiError {
-    counter!(RATE_LIMITED, "policy" => policy).increment(1);
-    ApiError {
-        detail: Detail::Limit { policy },
-        ..ApiError::new(Code::RateLimited, message)
-    }
-    .with_header(RETRY_AFTER, RETRY_S.to_string())
-}
-
-impl Budget {
-    /// A budget of `all_max`, of which one caller holds at most `each_max`.
-    pub fn new(policy: &'static str, all_max: usize, each_max: usize) -> Arc<Self> {
-        Arc::new(Self {
-            policy,
-            all_max,
-            each_max,
-            all: AtomicUsize::new(0),
-            each: std::array::from_fn(|_| Mutex::default()),
-            hasher: RandomState::new(),
-        })
-    }
-
-    fn shard(&self, holder: &Holder) -> MutexGuard<'_, HashMap<Holder, usize>> {
-        let shard = self.hasher.hash_one(holder) as usize % SHARDS;
-        self.each[shard]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Holds an amount, or refuses it.
-    pub fn hold(self: &Arc<Self>, holder: Holder, amount: usize) -> Result<Held, ApiError> {
-        let mut held = self.nothing(holder);
-        held.grow_to(amount)?;
-        Ok(held)
-    }
-
-    /// Holds an amount even where there is no room for it: for what cannot be refused any more.
-    pub fn hold_over(self: &Arc<Self>, holder: Holder, amount: usize) -> Held {
-        let mut held = self.nothing(holder);
-        self.all.fetch_add(amount, Ordering::Relaxed);
-        *self.shard(&holder).entry(holder).or_default() += amount;
-        held.amount = amount;
-        held
-    }
-
-    fn nothing(self: &Arc<Self>, holder: Holder) -> Held {
-        Held {
-            budget: Arc::clone(self),
-            holder,
-            amount: 0,
-        }
-    }
-
-    /// Refuses a caller who holds a whole share.
-    pub fn check(&self, holder: &Holder) -> Result<(), ApiError> {
-        if self.all.load(Ordering::Relaxed) < self.each_max {
-            // Then nobody does.
-            return Ok(());
-        }
-        let held = self.shard(holder).get(holder).copied().unwrap_or_default();
-        if held < self.each_max {
-            Ok(())
-        } else {
-            Err(self.no_room())
-        }
-    }
-
-    /// Takes more, and nothing where there is no room. A caller who holds nothing gets one amount
-    /// whatever its size: otherwise there would be no way to ever get it.
-    fn take(&self, holder: &Holder, amount: usize) -> Result<(), ApiError> {
-        let all = self.all.fetch_add(amount, Ordering::Relaxed);
-        if all > 0 && all.saturating_add(amount) > self.all_max {
-            self.all.fetch_sub(amount, Ordering::Relaxed);
-            return Err(ApiError::overloaded());
-        }
-        let mut shard = self.shard(holder);
-        let held = shard.get(holder).copied().unwrap_or_default();
-        if held > 0 && held.saturating_add(amount) > self.each_max {
-            drop(shard);
-            self.all.fetch_sub(amount, Ordering::Relaxed);
-            return Err(self.no_room());
-        }
-        shard.insert(*holder, held + amount);
-        Ok(())
-    }
-
-    fn give_back(&self, holder: &Holder, amount: usize) {
-        if amount == 0 {
-            return;
-        }
-        self.all.fetch_sub(amount, Ordering::Relaxed);
-        let mut shard = self.shard(holder);
-        if let Some(held) = shard.get_mut(holder) {
-            *held = held.saturating_sub(amount);
-            if *held == 0 {
-                shard.remove(holder);
-            }
-        }
-    }
-
-    fn no_room(&self) -> ApiError {
+impl Share {
+    /// 429: the caller has all of its share, which is `limit`.
+    pub fn refused(self, limit: usize) -> ApiError {
+        counter!(RATE_LIMITED, "policy" => self.name()).increment(1);
+        let (name, wait_s) = (self.name(), self.retry_after_s());
         let message = format!(
-            "your requests hold {} of {}, which is all that one caller may hold at one time; try again \
-             when one of them has ended",
-            self.policy, self.each_max
+            "the share {name} of {limit} {} at one time is used up; try again in {wait_s} s",
+            self.what()
         );
-        refuse(self.policy, message)
-    }
-}
-
-impl Held {
-    /// Holds this much from now on, or as much as before where there is no room.
-    pub fn grow_to(&mut self, amount: usize) -> Result<(), ApiError> {
-        let more = amount.saturating_sub(self.amount);
-        if more > 0 {
-            self.budget.take(&self.holder, more)?;
-            self.amount = amount;
+        let mut error = ApiError {
+            detail: Detail::Limit { policy: name },
+            ..ApiError::new(Code::RateLimited, message)
         }
-        Ok(())
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.budget.give_back(&self.holder, self.amount);
+        .with_header(RETRY_AFTER, wait_s.to_string());
+        let mut headers = HeaderMap::with_capacity(5);
+        fields::write_share(&mut headers, name, limit as u64, wait_s, now_s());
+        for (name, value) in &headers {
+            let text = value.to_str().unwrap_or_default();
+            error = error.with_header(name.clone(), text.to_owned());
+        }
+        error
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
     use super::*;
 
-    fn address(number: u8) -> Holder {
-        Holder::Address(IpAddr::from([192, 0, 2, number]).into())
-    }
-
-    fn held(budget: &Budget) -> (usize, usize) {
-        let holders = budget.each.iter().map(|shard| shard.lock().unwrap().len());
-        (budget.all.load(Ordering::Relaxed), holders.sum())
-    }
-
     #[test]
-    fn a_caller_holds_its_share_and_all_hold_the_whole() {
-        let budget = Budget::new(BODY_BYTES, 100, 40);
-        let mut first = budget.hold(address(1), 30).unwrap();
-        let refused = first.grow_to(41).unwrap_err();
-        assert_eq!(refused.code, Code::RateLimited);
-        assert_eq!(refused.detail, Detail::Limit { policy: BODY_BYTES });
-        first.grow_to(40).unwrap();
-        assert!(budget.check(&address(1)).is_err());
-        assert!(budget.hold(address(1), 1).is_err());
-        let _second = budget.hold(address(2), 40).unwrap();
-        let third = budget.hold(address(3), 30).unwrap_err();
-        assert_eq!(third.code, Code::Unavailable);
-        assert_eq!(held(&budget), (80, 2));
-        drop(first);
-        assert!(budget.check(&address(1)).is_ok());
-        let _third = budget.hold(address(3), 30).unwrap();
-        assert_eq!(held(&budget), (70, 2));
-    }
-
-    #[test]
-    fn all_that_was_held_is_given_back() {
-        let budget = Budget::new(ANSWER_BYTES, 100, 40);
-        let over = budget.hold_over(address(1), 500);
-        assert!(budget.hold(address(2), 1).is_err(), "the whole is used up");
-        assert!(budget.check(&address(1)).is_err());
-        drop(over);
-        // One that is larger than a share: by itself it may come.
-        let large = budget.hold(address(1), 90).unwrap();
-        assert!(budget.hold(address(1), 1).is_err());
-        drop(large);
-        assert_eq!(held(&budget), (0, 0));
+    fn a_refusal_names_its_share() {
+        let error = Share::Streams.refused(12);
+        assert_eq!(error.code, Code::RateLimited);
+        assert_eq!(
+            error.detail,
+            Detail::Limit {
+                policy: "event-streams"
+            }
+        );
+        let header = |name: &str| {
+            let mut headers = error.headers.iter();
+            let found = headers.find(|(known, _)| known == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        assert_eq!(header("retry-after"), Some("30"));
+        assert_eq!(header("x-ratelimit-limit"), Some("12"));
+        assert_eq!(header("x-ratelimit-remaining"), Some("0"));
+        let policy = r#""event-streams";q=12;qu="concurrent-requests""#;
+        assert_eq!(header("ratelimit-policy"), Some(policy));
+        assert_eq!(header("ratelimit"), Some(r#""event-streams";r=0;t=30"#));
     }
 }

@@ -113,6 +113,25 @@ pub fn price_of(tier: &Tier) -> &'static str {
     }
 }
 
+/// The tiers' quotas of bytes in the log, as the options have them; 0 is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LogQuotas {
+    pub(super) free: u64,
+    pub(super) developer: u64,
+}
+
+impl LogQuotas {
+    fn of(self, tier: &Tier) -> Option<u64> {
+        let quota = match tier {
+            Tier::Free => Some(self.free),
+            Tier::Developer => Some(self.developer),
+            Tier::Enterprise => None,
+            Tier::Custom(limits) => return limits.log_bytes,
+        };
+        quota.filter(|bytes| *bytes > 0)
+    }
+}
+
 /// The classes of requests that are counted.
 const CLASSES: [LimitClass; 6] = [
     LimitClass::Tier,
@@ -128,12 +147,14 @@ const CLASSES: [LimitClass; 6] = [
 pub(super) struct Plan {
     pub(super) tier: Tier,
     pub(super) limits: Limits,
+    /// Bytes in the log; `None` is no quota.
+    pub(super) log_bytes: Option<u64>,
     /// The `RateLimit-Policy` field of each class.
     policies: [HeaderValue; CLASSES.len()],
 }
 
 impl Plan {
-    pub(super) fn new(tier: Tier) -> Arc<Self> {
+    pub(super) fn new(tier: Tier, quotas: LogQuotas) -> Arc<Self> {
         let limits = limits_of(&tier);
         let policies = CLASSES.map(|class| {
             let narrowest_first = Policy::covering(class).iter().rev();
@@ -144,6 +165,7 @@ impl Plan {
         });
         Arc::new(Self {
             tier,
+            log_bytes: quotas.of(&tier),
             limits,
             policies,
         })
@@ -207,7 +229,7 @@ mod tests {
             file_uploads_per_minute: Some(u64::MAX),
             ..CustomLimits::default()
         };
-        let plan = Plan::new(Tier::Custom(agreed));
+        let plan = Plan::new(Tier::Custom(agreed), LogQuotas::default());
         assert_eq!(plan.ceiling(Policy::TierDay), 7);
         assert_eq!(plan.told(Policy::ObjectWrites), None);
         // More than a counter holds is as much as it holds; a minute's limit is always told.
@@ -218,9 +240,32 @@ mod tests {
     }
 
     #[test]
+    fn the_log_has_a_quota_where_the_options_or_the_operator_say_so() {
+        let quotas = LogQuotas {
+            free: 7,
+            developer: 0,
+        };
+        let agreed = |log_bytes| {
+            Tier::Custom(CustomLimits {
+                log_bytes,
+                ..CustomLimits::default()
+            })
+        };
+        for (tier, quota) in [
+            (Tier::Free, Some(7)),
+            (Tier::Developer, None),
+            (Tier::Enterprise, None),
+            (agreed(None), None),
+            (agreed(Some(0)), Some(0)),
+        ] {
+            assert_eq!(Plan::new(tier, quotas).log_bytes, quota, "{tier:?}");
+        }
+    }
+
+    #[test]
     fn the_policy_field_names_what_covers_a_class() {
         let text = |tier, class| {
-            let plan = Plan::new(tier);
+            let plan = Plan::new(tier, LogQuotas::default());
             plan.policy_field(class)
                 .unwrap()
                 .to_str()

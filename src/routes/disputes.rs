@@ -63,7 +63,7 @@ async fn fault(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     let app = Arc::clone(&call.app);
     let (file, verdict) = call
         .app
-        .read_long(move || {
+        .read_long(call.holder, move || {
             let verdict = check(&app, &app.published(), &file)?;
             Ok((file, verdict))
         })

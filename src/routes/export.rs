@@ -1,23 +1,26 @@
 //! The export: every batch and leaf, and the caller's own requests, as a stream that a stranger can
-//! replay. It is made while it is read, on one snapshot.
+//! replay. It is made while it is read. What it holds is fixed at the beginning, but each piece is read
+//! from the store as it stands then: the log only grows, so no caller keeps an old snapshot for long.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HeaderValue};
-use kedge_actors::Published;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::{Id, KeyOfBatch};
+use kedge_storage::Snapshot;
 
 use super::READS_ACTIONS;
+use crate::app::App;
 use crate::auth::api_key::API_KEY;
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::endpoint::Parameter;
 use crate::error::ApiError;
+use crate::limits::Holder;
 use crate::stream::{Body, WriteError, Writer};
 
 /// The media type of lines of JSON.
@@ -34,7 +37,8 @@ pub const FROM: &[Parameter] = &[Parameter {
 
 /// What is exported: fixed at the beginning.
 struct Export {
-    published: Arc<Published>,
+    app: Arc<App>,
+    holder: Holder,
     checkpoint: SignedCheckpoint,
     organization_id: Option<Id>,
 }
@@ -53,7 +57,8 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
     // First the checkpoint: what is published then holds all of it.
     let checkpoint = app.engine.checkpoint()?;
     let export = Arc::new(Export {
-        published: app.published(),
+        app: Arc::clone(app),
+        holder: call.holder,
         checkpoint,
         organization_id,
     });
@@ -63,9 +68,8 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
         let message = format!("may be at most {batches}, the number of batches");
         return Err(ApiError::parameter("from", message));
     }
-    let permit = Arc::clone(&app.downloads).try_acquire_owned();
-    let permit = permit.map_err(|_| ApiError::overloaded())?;
-    let first = export.first_line(from, &call)?;
+    let permit = app.download(call.holder)?;
+    let first = export.first_line(from)?;
     let (writer, body) = Body::written(app.write_timeout);
     tokio::spawn(async move {
         let _permit = permit;
@@ -86,24 +90,18 @@ async fn write(
 ) -> Result<(), WriteError> {
     let (mut next, mut gathered) = (from, first);
     loop {
+        let (app, holder) = (Arc::clone(&export.app), export.holder);
         let export = Arc::clone(&export);
         let piece = move || export.piece(next, gathered);
-        match tokio::task::spawn_blocking(piece).await {
-            Ok(Ok((number, bytes, is_last))) => {
+        match app.read_page(holder, piece).await {
+            Ok((number, bytes, is_last)) => {
                 writer.write(Bytes::from(bytes)).await?;
                 if is_last {
                     return Ok(());
                 }
                 (next, gathered) = (number, Vec::new());
             }
-            failed => {
-                let error = match failed {
-                    Ok(Err(error)) => error.message.into_owned(),
-                    Err(error) => ApiError::internal(&error).message.into_owned(),
-                    Ok(Ok(_)) => return Ok(()),
-                };
-                return writer.abort(error).await;
-            }
+            Err(error) => return writer.abort(error.message.into_owned()).await,
         }
     }
 }
@@ -115,9 +113,10 @@ fn push(out: &mut Vec<u8>, line: &Line) -> Result<(), ApiError> {
 }
 
 impl Export {
-    fn first_line(&self, from: u64, call: &Call) -> Result<Vec<u8>, ApiError> {
-        let snapshot = &self.published.snapshot;
-        let engine = &call.app.engine;
+    fn first_line(&self, from: u64) -> Result<Vec<u8>, ApiError> {
+        let published = self.app.published();
+        let snapshot = &published.snapshot;
+        let engine = &self.app.engine;
         let before = match from.checked_sub(1) {
             Some(last) => Some(
                 snapshot
@@ -150,20 +149,20 @@ impl Export {
 
     /// Gathers lines behind `out`, from a batch on; gives the next batch, and whether that was all.
     fn piece(&self, from: u64, mut out: Vec<u8>) -> Result<(u64, Vec<u8>, bool), ApiError> {
+        let published = self.app.published();
         let mut number = from;
         while number < self.checkpoint.checkpoint.batches {
             if out.len() >= PIECE_BYTES {
                 return Ok((number, out, false));
             }
-            self.batch(number, &mut out)?;
+            self.batch(&published.snapshot, number, &mut out)?;
             number += 1;
         }
         push(&mut out, &Line::Checkpoint(self.checkpoint))?;
         Ok((number, out, true))
     }
 
-    fn batch(&self, number: u64, out: &mut Vec<u8>) -> Result<(), ApiError> {
-        let snapshot = &self.published.snapshot;
+    fn batch(&self, snapshot: &Snapshot, number: u64, out: &mut Vec<u8>) -> Result<(), ApiError> {
         let (Some(batch), Some(leaves)) = (snapshot.batch(number)?, snapshot.leaves(number)?)
         else {
             return Err(ApiError::internal(&format!("batch {number} is missing")));

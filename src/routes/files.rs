@@ -139,8 +139,7 @@ async fn send(
     reply: Reply,
     part: Option<(u64, u64)>,
 ) -> Result<Reply, ApiError> {
-    let permit = Arc::clone(&call.app.downloads).try_acquire_owned();
-    let permit = permit.map_err(|_| ApiError::overloaded())?;
+    let permit = call.app.download(call.holder)?;
     let failed = |error: io::Error| {
         ApiError::internal(&format!(
             "the content of {} cannot be read: {error}",

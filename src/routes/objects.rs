@@ -93,7 +93,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
         }
         let (world, published) = (call.app.engine.world(), Arc::clone(&published));
         let read = move || past::object_at(&published.snapshot, &world, object, sequence);
-        object = call.app.read_long(read).await?;
+        object = call.app.read_long(call.holder, read).await?;
     }
     let tag = conditional::entity_tag(&object.trace);
     let reply = Reply::ok(published.head.sequence, &ObjectView::from(object))?;

@@ -11,7 +11,7 @@ use crate::call::{Call, Reply};
 use crate::clock::now_ms;
 use crate::conditional;
 use crate::error::{ApiError, Code};
-use crate::limits::{Limits, PerLimit, Period, Policy, Use, price_of};
+use crate::limits::{LOG_BYTES, Limits, LogUse, PerLimit, Period, Policy, Use, price_of};
 use crate::views::scalars::{IdText, Time};
 
 /// An organization, as its members see it.
@@ -23,12 +23,60 @@ pub struct OwnOrganization {
     tier: &'static str,
     /// What the tier costs.
     price: &'static str,
-    /// How many requests it may send; null is no limit.
-    limits: Limits,
+    /// How many requests it may send, and how many bytes it may have in the log; null is no limit.
+    limits: LimitsView,
     /// How many it has sent, this one included.
     usage: UsageView,
-    /// How each limit will go on; null where there is no limit.
-    forecast: PerLimit<Option<Forecast>>,
+    /// How each limit will be reached; null where there is no limit.
+    forecast: ForecastView,
+}
+
+/// What it may do.
+#[derive(Serialize, JsonSchema)]
+struct LimitsView {
+    #[serde(flatten)]
+    requests: Limits,
+    /// Bytes that its requests may add to the log, with the objects and variations that they make
+    /// (`log-bytes`). Past it writes are refused with 403.
+    log_bytes: Option<u64>,
+}
+
+/// When what is used up.
+#[derive(Serialize, JsonSchema)]
+struct ForecastView {
+    #[serde(flatten)]
+    requests: PerLimit<Option<Forecast>>,
+    /// The bytes in the log.
+    log_bytes: Option<LogForecast>,
+}
+
+/// When the log's quota is used up.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct LogForecast {
+    /// The quota's name, as `policy` of a refusal has it.
+    policy: &'static str,
+    /// Bytes left.
+    remaining: u64,
+    /// When nothing will be left, if bytes are added as they were since the organization was made;
+    /// null if that is too far away to tell.
+    exhausted_at: Option<Time>,
+}
+
+/// The latest time that a forecast tells of: the year 9999.
+const FORECAST_MS_MAX: u64 = 253_402_300_799_000;
+
+fn log_forecast(used: LogUse, made_at_ms: u64, now_ms: u64) -> Option<LogForecast> {
+    let limit = used.limit?;
+    let remaining = limit.saturating_sub(used.bytes);
+    let gone_ms = u128::from(now_ms.saturating_sub(made_at_ms).max(1_000));
+    let left_ms = u128::from(remaining) * gone_ms / u128::from(used.bytes.max(1));
+    let at_ms = u128::from(now_ms) + left_ms;
+    let at_ms = u64::try_from(at_ms).ok();
+    Some(LogForecast {
+        policy: LOG_BYTES,
+        remaining,
+        exhausted_at: at_ms.filter(|at| *at <= FORECAST_MS_MAX).map(Time),
+    })
 }
 
 /// Requests counted in the windows that are now.
@@ -38,6 +86,8 @@ struct UsageView {
     minute: MinuteUsage,
     /// On this UTC day.
     day: DayUsage,
+    /// Bytes that its requests have added to the log, with the objects and variations that they made.
+    log_bytes: u64,
 }
 
 /// Requests counted in this minute.
@@ -107,8 +157,9 @@ fn forecast(policy: Policy, limit: Option<u64>, used: u64, now_ms: u64) -> Optio
 }
 
 impl UsageView {
-    fn of(used: &PerLimit<u64>) -> Self {
+    fn of(used: &PerLimit<u64>, log_bytes: u64) -> Self {
         Self {
+            log_bytes,
             minute: MinuteUsage {
                 requests: used.requests_per_minute,
                 object_writes: used.object_writes_per_minute,
@@ -136,19 +187,20 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
     })?;
     let now_ms = now_ms();
     let usage = call.app.limits.used(id, now_ms / 1000)?;
+    let log = call.app.limits.log_use(id)?;
     // What this request costs is given back where the answer is 304. So the answer that the caller may
     // have already is compared with what would be shown without it.
     if call.headers.contains_key(IF_NONE_MATCH) {
         let shown = without_one(&usage);
-        let same = tag(&organization, &shown, now_ms)?;
-        let reply = answer(&organization, &shown, now_ms, published.head.sequence)?;
+        let same = tag(&organization, &shown, log, now_ms)?;
+        let reply = answer(&organization, &shown, log, now_ms, published.head.sequence)?;
         let reply = reply.tagged(&call, &same, PRIVATE);
         if reply.status == StatusCode::NOT_MODIFIED {
             return Ok(reply);
         }
     }
-    let tag = tag(&organization, &usage, now_ms)?;
-    let reply = answer(&organization, &usage, now_ms, published.head.sequence)?;
+    let tag = tag(&organization, &usage, log, now_ms)?;
+    let reply = answer(&organization, &usage, log, now_ms, published.head.sequence)?;
     let reply = reply.with(ETAG, &tag);
     Ok(reply.with(CACHE_CONTROL, PRIVATE))
 }
@@ -156,18 +208,30 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
 fn answer(
     organization: &Organization,
     usage: &Use,
+    log: LogUse,
     now_ms: u64,
     sequence: u64,
 ) -> Result<Reply, ApiError> {
-    Reply::ok(sequence, &OwnOrganization::of(organization, usage, now_ms))
+    Reply::ok(
+        sequence,
+        &OwnOrganization::of(organization, usage, log, now_ms),
+    )
 }
 
 /// The tag of an answer: of everything in it but the moments at which limits would run out, which are
 /// estimates and other ones in each millisecond.
-fn tag(organization: &Organization, usage: &Use, now_ms: u64) -> Result<String, ApiError> {
-    let mut view = OwnOrganization::of(organization, usage, now_ms);
-    view.forecast = PerLimit::each(|policy| {
-        let shown = view.forecast.of(policy).cloned().flatten()?;
+fn tag(
+    organization: &Organization,
+    usage: &Use,
+    log: LogUse,
+    now_ms: u64,
+) -> Result<String, ApiError> {
+    let mut view = OwnOrganization::of(organization, usage, log, now_ms);
+    if let Some(log) = &mut view.forecast.log_bytes {
+        log.exhausted_at = None;
+    }
+    view.forecast.requests = PerLimit::each(|policy| {
+        let shown = view.forecast.requests.of(policy).cloned().flatten()?;
         Some(Forecast {
             exhausted_at: None,
             ..shown
@@ -190,18 +254,24 @@ fn without_one(usage: &Use) -> Use {
 }
 
 impl OwnOrganization {
-    fn of(organization: &Organization, usage: &Use, now_ms: u64) -> Self {
+    fn of(organization: &Organization, usage: &Use, log: LogUse, now_ms: u64) -> Self {
         let Use { tier, limits, used } = usage;
         Self {
             id: IdText(organization.id),
             name: organization.name.clone(),
             tier: tier.name(),
             price: price_of(tier),
-            forecast: PerLimit::each(|policy| {
-                forecast(policy, *limits.of(policy)?, *used.of(policy)?, now_ms)
-            }),
-            usage: UsageView::of(used),
-            limits: limits.clone(),
+            forecast: ForecastView {
+                requests: PerLimit::each(|policy| {
+                    forecast(policy, *limits.of(policy)?, *used.of(policy)?, now_ms)
+                }),
+                log_bytes: log_forecast(log, organization.trace.created_at_ms, now_ms),
+            },
+            usage: UsageView::of(used, log.bytes),
+            limits: LimitsView {
+                requests: limits.clone(),
+                log_bytes: log.limit,
+            },
         }
     }
 }
@@ -226,6 +296,28 @@ mod tests {
         assert_eq!(at(0, 0), Some(NOW_MS));
         let begun = exhausted_at_ms(50, 1, Period::Minute, 1_795_255_260_000);
         assert_eq!(begun, Some(1_795_255_260_000 + 49_000));
+    }
+
+    #[test]
+    fn the_log_fills_at_the_pace_of_the_organizations_life() {
+        let used = |bytes, limit| LogUse {
+            bytes,
+            limit: Some(limit),
+        };
+        let at = |used| log_forecast(used, NOW_MS - 10_000, NOW_MS).unwrap();
+        let half = at(used(50, 100));
+        assert_eq!((half.policy, half.remaining), ("log-bytes", 50));
+        let when = |time: Option<Time>| serde_json::to_value(time).unwrap();
+        assert_eq!(when(half.exhausted_at), when(Some(Time(NOW_MS + 10_000))));
+        let full = at(used(120, 100));
+        assert_eq!(full.remaining, 0);
+        assert_eq!(when(full.exhausted_at), when(Some(Time(NOW_MS))));
+        assert!(at(used(1, u64::MAX)).exhausted_at.is_none());
+        let none = LogUse {
+            bytes: 5,
+            limit: None,
+        };
+        assert!(log_forecast(none, 0, NOW_MS).is_none());
     }
 
     #[test]

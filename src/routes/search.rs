@@ -1,5 +1,7 @@
 //! Searching and counting objects.
 
+use std::sync::Arc;
+
 use hyper::StatusCode;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -132,18 +134,21 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
         after: body.cursor.as_ref().map(open).transpose()?,
     };
     let published = call.published();
-    let sequence = published.head.sequence;
-    let read = move || search::search(&published.snapshot, &viewer, &filter, &wanted);
-    let found = call.app.read_long(read).await?;
-    count_rows(&call, found.rows);
-    let page = Page {
-        items: found.objects.into_iter().map(ObjectView::from).collect(),
-        has_more: found.place.is_some(),
-        cursor: found
-            .place
-            .map(|place| call.app.cursors.make_behind(&scope, &place)),
+    let (app, route) = (Arc::clone(&call.app), call.endpoint.path);
+    // Written where it is read: a page may be large.
+    let read = move || {
+        let found = search::search(&published.snapshot, &viewer, &filter, &wanted)?;
+        count_rows(route, found.rows);
+        let page = Page {
+            items: found.objects.into_iter().map(ObjectView::from).collect(),
+            has_more: found.place.is_some(),
+            cursor: found
+                .place
+                .map(|place| app.cursors.make_behind(&scope, &place)),
+        };
+        Reply::json(StatusCode::OK, published.head.sequence, &page)
     };
-    Reply::json(StatusCode::OK, sequence, &page)
+    call.app.read_long(call.holder, read).await
 }
 
 /// `POST /objects/count`
@@ -154,12 +159,12 @@ pub async fn count(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let sequence = published.head.sequence;
     let read = move || search::count(&published.snapshot, &viewer, &filter);
-    let counted = call.app.read_long(read).await?;
-    count_rows(&call, counted.rows);
+    let counted = call.app.read_long(call.holder, read).await?;
+    count_rows(call.endpoint.path, counted.rows);
     let count = counted.count;
     Reply::json(StatusCode::OK, sequence, &CountView { count })
 }
 
-fn count_rows(call: &Call, rows: usize) {
-    metrics::histogram!(SEARCH_ROWS, "route" => call.endpoint.path).record(rows as f64);
+fn count_rows(route: &'static str, rows: usize) {
+    metrics::histogram!(SEARCH_ROWS, "route" => route).record(rows as f64);
 }

@@ -199,6 +199,7 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
     };
     let sequence = published.head.sequence;
     let app = &call.app;
+    let _turn = app.webhooks.begin_test(webhook.organization_id)?;
     let random = secrets::random().map_err(|error| ApiError::internal(&error))?;
     let event_id = message::test_event_id(random);
     let id = Id::of_delivery(&event_id, &webhook.id);

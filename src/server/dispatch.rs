@@ -14,7 +14,6 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
 use kedge_protocol::Address;
-use tokio::sync::SemaphorePermit;
 use tracing::Instrument as _;
 
 use super::line::Using;
@@ -240,14 +239,11 @@ impl Dispatch {
         asked: &mut Asked,
     ) -> Result<Reply, ApiError> {
         let app = &self.app;
-        let permit = match self.room_for(endpoint) {
-            Ok(permit) => permit,
-            Err(error) => {
-                app.bodies.pass_over(&mut asked.body).await;
-                self.refusals.turn().await;
-                return Err(error);
-            }
-        };
+        if let Err(error) = self.check_room(endpoint) {
+            app.bodies.pass_over(&mut asked.body).await;
+            self.refusals.turn().await;
+            return Err(error);
+        }
         let now_s = now_s();
         let session = self.identify(endpoint, &parts.headers, now_s, asked)?;
         if endpoint.limit != LimitClass::Free && endpoint.signs == Signs::Nothing {
@@ -257,12 +253,21 @@ impl Dispatch {
         conditional::refuse_unless(endpoint, &parts.headers)?;
         if let Some(session) = &session {
             session.check(endpoint.right())?;
+            // What was done with an idempotency key is told again all the same.
+            if endpoint.signs != Signs::Nothing && idempotency::key_of(&parts.headers)?.is_none() {
+                app.limits.check_log(session.organization_id)?;
+            }
         }
         let signature = match endpoint.signs {
             Signs::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
         };
         let mut body = self.read_body(endpoint, &parts.headers, asked).await?;
+        // Not before the body is here: a slow one keeps nobody out.
+        let permit = match endpoint.limit {
+            LimitClass::Free => None,
+            _ => Some(app.enter(asked.tally.holder())?),
+        };
         let submission = match signature {
             None => None,
             Some(headers) => {
@@ -295,6 +300,7 @@ impl Dispatch {
             session,
             submission: None,
             client_address: asked.tally.client_address(),
+            holder: asked.tally.holder(),
             request_id: Arc::clone(&asked.request_id),
         };
         if let Some(mut submission) = submission {
@@ -306,8 +312,15 @@ impl Dispatch {
             }
             call.submission = Some(submission);
         }
+        let holder = call.holder;
         let answer: Answer = (endpoint.handler)(call);
-        let reply = answer.await;
+        let reply = if endpoint.reads_page() {
+            let runtime = tokio::runtime::Handle::current();
+            let read = move || runtime.block_on(answer);
+            app.read_page(holder, read).await
+        } else {
+            answer.await
+        };
         drop(permit);
         reply
     }
@@ -337,10 +350,11 @@ impl Dispatch {
         }
     }
 
-    /// A permit for one more request, where one is needed. Asked for before anything else costs anything.
-    fn room_for(&self, endpoint: &Endpoint) -> Result<Option<SemaphorePermit<'_>>, ApiError> {
+    /// Refuses what there is no room for, before anything else costs anything. The place itself is
+    /// taken later, when everything is here.
+    fn check_room(&self, endpoint: &Endpoint) -> Result<(), ApiError> {
         if endpoint.limit == LimitClass::Free {
-            return Ok(None);
+            return Ok(());
         }
         if endpoint.signs != Signs::Nothing {
             self.app.engine.check_room()?;
@@ -349,8 +363,7 @@ impl Dispatch {
                 return Err(ApiError::overloaded());
             }
         }
-        let permit = self.app.requests.try_acquire();
-        permit.map(Some).map_err(|_| ApiError::overloaded())
+        self.app.check_room()
     }
 
     /// Finds out who calls, and counts the request: before it is refused for want of a token, too.

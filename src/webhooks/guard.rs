@@ -8,7 +8,8 @@ use std::sync::{Arc, LazyLock};
 
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;
-use tokio::sync::Semaphore;
+use kedge_actors::fair::{Turns, share};
+use kedge_protocol::Id;
 
 use crate::config::Network;
 
@@ -211,15 +212,17 @@ fn number_form(labels: &[&str]) -> Option<Ipv4Addr> {
 /// Says which addresses are connected to.
 pub struct Guard {
     allowed: Vec<Network>,
-    lookups: Arc<Semaphore>,
+    lookups: Arc<Turns<Id>>,
 }
 
 impl Guard {
-    /// A guard that also lets through to these networks, encrypted or not.
-    pub fn new(allowed: Vec<Network>) -> Self {
+    /// A guard that also lets through to these networks, encrypted or not. Of the names that are
+    /// looked up at one time, so many percent may be one organization's.
+    pub fn new(allowed: Vec<Network>, share_percent: u8) -> Self {
+        let each = share(LOOKUPS_MAX, share_percent);
         Self {
             allowed,
-            lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            lookups: Turns::new(LOOKUPS_MAX, each, usize::MAX),
         }
     }
 
@@ -245,13 +248,17 @@ impl Guard {
         }
     }
 
-    /// The addresses of a target, each of them checked. One that must not be connected to refuses
-    /// all: such a name is made to mislead.
-    pub async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, TargetError> {
+    /// The addresses of an organization's target, each of them checked. One that must not be
+    /// connected to refuses all: such a name is made to mislead.
+    pub async fn addresses(
+        &self,
+        organization: Id,
+        target: &Target,
+    ) -> Result<Vec<SocketAddr>, TargetError> {
         let port = target.port;
         let found = match &target.host {
             Host::Address(address) => vec![SocketAddr::new(*address, port)],
-            Host::Name(name) => self.look_up(name.clone(), port).await?,
+            Host::Name(name) => self.look_up(organization, name.clone(), port).await?,
         };
         for address in &found {
             self.check(target, address.ip())?;
@@ -262,8 +269,13 @@ impl Guard {
         Ok(found)
     }
 
-    async fn look_up(&self, name: String, port: u16) -> Result<Vec<SocketAddr>, TargetError> {
-        let turn = Arc::clone(&self.lookups).acquire_owned().await;
+    async fn look_up(
+        &self,
+        organization: Id,
+        name: String,
+        port: u16,
+    ) -> Result<Vec<SocketAddr>, TargetError> {
+        let turn = self.lookups.take(organization).await;
         let turn = turn.map_err(|_| TargetError::Unknown)?;
         let lookup = tokio::task::spawn_blocking(move || {
             // Held until the resolver is done, whoever still waits for it.
@@ -283,8 +295,13 @@ impl Guard {
 mod tests {
     use super::*;
 
+    const ORGANIZATION: Id = Id {
+        prefix: kedge_protocol::Prefix::Organization,
+        bytes: [1; 16],
+    };
+
     fn guard(allowed: &[&str]) -> Guard {
-        Guard::new(networks(allowed))
+        Guard::new(networks(allowed), 25)
     }
 
     #[test]
@@ -423,7 +440,7 @@ mod tests {
         // A name may lead there, so it is only known at the delivery.
         assert_eq!(guard.check_url("http://inside.example/"), Ok(()));
         let target = Target::parse("http://10.1.2.3:8080/a?b").unwrap();
-        let found = guard.addresses(&target).await.unwrap();
+        let found = guard.addresses(ORGANIZATION, &target).await.unwrap();
         assert_eq!(found, ["10.1.2.3:8080".parse().unwrap()]);
         assert_eq!(
             (target.authority.as_str(), target.path.as_str()),
@@ -438,9 +455,9 @@ mod tests {
             host: Host::Name("localhost".to_owned()),
             ..Target::parse("https://example.com/").unwrap()
         };
-        let refused = guard(&[]).addresses(&target).await;
+        let refused = guard(&[]).addresses(ORGANIZATION, &target).await;
         assert_eq!(refused, Err(TargetError::Address));
         let inside = guard(&["127.0.0.0/8", "::1/128"]);
-        assert!(inside.addresses(&target).await.is_ok());
+        assert!(inside.addresses(ORGANIZATION, &target).await.is_ok());
     }
 }

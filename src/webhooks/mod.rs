@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use kedge_actors::StartError;
+use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::webhooks::{Boxed, Courier, Parcel, Schedule, Verdict, WebhookOptions};
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
@@ -20,6 +21,8 @@ use serde_json::json;
 use crate::app::App;
 use crate::clock::now_s;
 use crate::config::Config;
+use crate::error::ApiError;
+use crate::limits::Share;
 use post::{Poster, PosterError};
 
 /// The message's id: that of the delivery.
@@ -32,6 +35,7 @@ pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 /// Sends messages to webhooks.
 pub struct Sender {
     poster: Poster,
+    tests: Arc<Turns<Id>>,
 }
 
 impl Sender {
@@ -39,15 +43,32 @@ impl Sender {
     pub fn new(config: &Config) -> Result<Self, PosterError> {
         let poster = Poster::new(
             config.webhook_allowed_networks.clone(),
+            config.organization_share_percent,
             Duration::from_secs(config.webhook_timeout_s),
             config.webhook_ca_file.as_deref(),
         )?;
-        Ok(Self { poster })
+        let (all, percent) = (
+            config.webhook_attempts_max,
+            config.organization_share_percent,
+        );
+        Ok(Self {
+            poster,
+            tests: Turns::new(all, share(all, percent), usize::MAX),
+        })
     }
 
     /// Says where webhooks may go.
     pub fn guard(&self) -> &guard::Guard {
         self.poster.guard()
+    }
+
+    /// Takes a turn at a test message of an organization, which lasts until it is dropped.
+    pub fn begin_test(&self, organization: Id) -> Result<Turn<Id>, ApiError> {
+        let turn = self.tests.try_take(organization);
+        turn.map_err(|full| match full {
+            Full::Share => Share::WebhookTests.refused(self.tests.share()),
+            Full::All => ApiError::overloaded(),
+        })
     }
 
     /// Signs a message with the webhook's secrets of this moment, and sends it once.
@@ -75,7 +96,10 @@ impl Sender {
             };
             headers.insert(name, value);
         }
-        self.poster.post(&webhook.url, headers, body).await
+        let organization = webhook.organization_id;
+        self.poster
+            .post(organization, &webhook.url, headers, body)
+            .await
     }
 }
 
@@ -137,6 +161,10 @@ pub async fn start(config: &Config, app: &Arc<App>) -> Result<(), StartError> {
     let options = WebhookOptions {
         schedule: Schedule::new(config.webhook_retry_schedule_s.clone()),
         attempts_max: config.webhook_attempts_max,
+        attempts_share: share(
+            config.webhook_attempts_max,
+            config.organization_share_percent,
+        ),
         courier: Arc::new(Bringer(Arc::clone(app))),
     };
     app.engine.start_webhooks(options).await

@@ -14,6 +14,7 @@ use hyper::rt::{Read, Write};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use kedge_actors::webhooks::Verdict;
+use kedge_protocol::Id;
 use kedge_protocol::limits::WEBHOOK_ANSWER_BYTES_MAX;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -101,8 +102,10 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, PosterError> {
 
 impl Poster {
     /// Sends to the public internet and to the allowed networks; each POST within `timeout`.
+    /// Of the names looked up at one time, so many percent may be one organization's.
     pub fn new(
         allowed: Vec<Network>,
+        share_percent: u8,
         timeout: Duration,
         ca_file: Option<&Path>,
     ) -> Result<Self, PosterError> {
@@ -112,7 +115,7 @@ impl Poster {
             .with_root_certificates(roots(ca_file)?)
             .with_no_client_auth();
         Ok(Self {
-            guard: Guard::new(allowed),
+            guard: Guard::new(allowed, share_percent),
             tls: TlsConnector::from(Arc::new(tls)),
             timeout,
         })
@@ -123,9 +126,15 @@ impl Poster {
         &self.guard
     }
 
-    /// Sends a body with these headers.
-    pub async fn post(&self, url: &str, headers: HeaderMap, body: Vec<u8>) -> Verdict {
-        let exchange = self.exchange(url, headers, body);
+    /// Sends a body with these headers to an organization's receiver.
+    pub async fn post(
+        &self,
+        organization: Id,
+        url: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Verdict {
+        let exchange = self.exchange(organization, url, headers, body);
         let answer = match tokio::time::timeout(self.timeout, exchange).await {
             Ok(answer) => answer,
             Err(_) => Err(NoAnswer::Timeout(self.timeout.as_secs())),
@@ -142,12 +151,13 @@ impl Poster {
 
     async fn exchange(
         &self,
+        organization: Id,
         url: &str,
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<(u16, HeaderMap), NoAnswer> {
         let target = Target::parse(url)?;
-        let addresses = self.guard.addresses(&target).await?;
+        let addresses = self.guard.addresses(organization, &target).await?;
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = target.path.clone().into();

@@ -176,6 +176,7 @@ fn shape(table: Table) -> Shape {
         | Table::KeyUses
         | Table::Sessions
         | Table::Usage
+        | Table::LogBytes
         | Table::Tree
         | Table::Meta => (true, false, 4),
         Table::RequestsByOrganization

@@ -307,7 +307,11 @@ async fn streams_do_not_hold_up_the_end() {
 
 #[tokio::test]
 async fn there_is_room_for_so_many_streams_and_other_requests_go_on() {
-    let options = ["streams_max=2", "requests_max=2"];
+    let options = [
+        "streams_max=2",
+        "requests_max=2",
+        "organization_share_percent=100",
+    ];
     let server = Server::start_with(&options).await;
     let (ann, _) = caller_with_object(&server).await;
     let open = async || EventStream::open(&server, &ann.token, Ask::default()).await;
@@ -339,7 +343,11 @@ async fn until_open(server: &Server, caller: &Caller) -> EventStream {
 #[tokio::test]
 async fn who_does_not_read_is_cut_off_and_others_are_not() {
     const BATCHES: usize = 5;
-    let options = ["write_timeout_s=1", "streams_max=2"];
+    let options = [
+        "write_timeout_s=1",
+        "streams_max=2",
+        "organization_share_percent=100",
+    ];
     let server = Server::start_with(&options).await;
     let (ann, object_id) = caller_with_object(&server).await;
     let ask = Ask {
@@ -404,7 +412,12 @@ async fn read_until(body: &mut Incoming, wanted: &str) {
 #[tokio::test]
 async fn streams_share_an_http2_connection_and_one_that_stalls_is_cut_off_alone() {
     const STREAMS: usize = 20;
-    let server = Server::start_with(&["write_timeout_s=1", "streams_max=21"]).await;
+    let server = Server::start_with(&[
+        "write_timeout_s=1",
+        "streams_max=21",
+        "organization_share_percent=100",
+    ])
+    .await;
     let (ann, object_id) = caller_with_object(&server).await;
     let client: Http2 = Client::builder(TokioExecutor::new())
         .http2_only(true)

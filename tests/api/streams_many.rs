@@ -48,8 +48,12 @@ async fn open(server: &Server, caller: &Caller, streams: &mut Vec<EventStream>, 
 async fn five_thousand_streams_are_cheap_and_get_everything() {
     let all = room();
     assert!(all >= 2 * FIRST, "room for {all} streams tells nothing");
-    // All of them come from one address.
-    let server = Server::start_with(&["connections_per_address=16384"]).await;
+    // All of them come from one address, and belong to one organization.
+    let server = Server::start_with(&[
+        "connections_per_address=16384",
+        "organization_share_percent=100",
+    ])
+    .await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let template_id = ann.new_template(&server, "ticket").await;
     let object_id = ann.new_object(&server, &template_id).await;

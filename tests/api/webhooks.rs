@@ -279,6 +279,29 @@ async fn a_dead_receiver_delays_nobody_else() {
 }
 
 #[tokio::test]
+async fn one_organizations_receivers_leave_attempts_to_the_others() {
+    let options = [LOOPBACK, QUICK, "webhook_attempts_max=4"];
+    let server = Server::start_with(&options).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let dead = Receiver::start(|_, _| Reaction::Silence).await;
+    let good = Receiver::good().await;
+    hook(&server, &ann, &dead.url, &["template.created"]).await;
+    hook(&server, &bob, &good.url, &["template.created"]).await;
+    for number in 0..6 {
+        ann.new_template(&server, &format!("ticket {number}")).await;
+    }
+    dead.wait(|messages| !messages.is_empty()).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let begun = std::time::Instant::now();
+    bob.new_template(&server, "ticket").await;
+    good.wait(|messages| messages.len() == 1).await;
+    // Sooner than any attempt at the other receiver is given up.
+    assert!(begun.elapsed() < Duration::from_secs(8));
+    assert_eq!(dead.so_far().len(), 1, "a quarter of the attempts");
+}
+
+#[tokio::test]
 async fn every_event_arrives_at_least_once_across_kill_9() {
     let (mut server, ann) = system(QUICK).await;
     // The first messages are never answered: they are under way when the server dies.

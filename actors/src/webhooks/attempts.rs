@@ -100,11 +100,12 @@ impl Desk {
                 event,
             };
             let attempts = Arc::clone(&self.attempts);
+            let organization = webhook.organization_id;
             let options = Arc::clone(&self.options);
             let engine = self.engine.clone();
             self.under_way.spawn(async move {
-                // It is closed never, so that there is always a permit in the end.
-                let _permit = attempts.acquire_owned().await;
+                // There is always a turn in the end.
+                let _turn = attempts.take(organization).await;
                 let began_ms = engine.now_ms();
                 let verdict = options.courier.deliver(parcel).await;
                 let took_ms = engine.now_ms().saturating_sub(began_ms);

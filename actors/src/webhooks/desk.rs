@@ -11,7 +11,7 @@ use kedge_protocol::resource::Webhook;
 use kedge_storage::{
     DeliveryRow, DeliveryStatus, OutboxRow, Page, ReadError, Rest, SideWrite, Snapshot,
 };
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attempts::Attempted;
@@ -19,6 +19,7 @@ use super::worker::{Next, Order, Trouble, Worker};
 use super::{RedeliverError, WebhookOptions};
 use crate::engine::Engine;
 use crate::events::{self, Filter, Span};
+use crate::fair::Turns;
 
 /// Events that are read in one go.
 const PIECE_EVENTS: usize = 64;
@@ -53,7 +54,7 @@ pub(super) struct Desk {
     pub(super) id: Id,
     pub(super) engine: Engine,
     pub(super) options: Arc<WebhookOptions>,
-    pub(super) attempts: Arc<Semaphore>,
+    pub(super) attempts: Arc<Turns<Id>>,
     pub(super) outbox: OutboxRow,
     stored: Position,
     pub(super) waiting: BTreeMap<u64, Waiting>,

@@ -24,10 +24,11 @@ use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
 use kedge_storage::{DeliveryRow, ReadError, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::engine::{Engine, StartError};
+use crate::fair::Turns;
 pub use schedule::Schedule;
 use worker::{Order, Worker};
 
@@ -84,8 +85,10 @@ pub trait Courier: Send + Sync + 'static {
 pub struct WebhookOptions {
     /// When attempts are made.
     pub schedule: Schedule,
-    /// Attempts under way at one time, over all webhooks.
+    /// Attempts in flight at one time, over all webhooks.
     pub attempts_max: usize,
+    /// How many of them may be one organization's.
+    pub attempts_share: usize,
     /// Who brings them.
     pub courier: Arc<dyn Courier>,
 }
@@ -127,7 +130,7 @@ pub(crate) struct Webhooks;
 pub(crate) struct WebhooksState {
     engine: Engine,
     options: Arc<WebhookOptions>,
-    attempts: Arc<Semaphore>,
+    attempts: Arc<Turns<Id>>,
     workers: HashMap<Id, Handle>,
 }
 
@@ -241,7 +244,7 @@ async fn start(
 ) -> Result<ActorRef<WebhooksMessage>, StartError> {
     let state = WebhooksState {
         engine: engine.clone(),
-        attempts: Arc::new(Semaphore::new(options.attempts_max)),
+        attempts: Turns::new(options.attempts_max, options.attempts_share, usize::MAX),
         options: Arc::new(options),
         workers: HashMap::new(),
     };

@@ -6,12 +6,13 @@ use std::time::Duration;
 use kedge_protocol::Id;
 use kedge_storage::{DeliveryRow, Page, ReadError, SideWrite, Snapshot};
 use ractor::RpcReplyPort;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 use super::desk::Desk;
 use super::{AlsoWritten, RedeliverError, WebhookOptions};
 use crate::api::SubmitError;
 use crate::engine::Engine;
+use crate::fair::Turns;
 
 /// Deliveries that are forgotten in one commit.
 const FORGOTTEN_AT_ONCE: usize = 64;
@@ -54,8 +55,8 @@ pub(super) struct Worker {
     pub(super) id: Id,
     pub(super) engine: Engine,
     pub(super) options: Arc<WebhookOptions>,
-    /// Permits for attempts, over all webhooks.
-    pub(super) attempts: Arc<Semaphore>,
+    /// Attempts, over all webhooks.
+    pub(super) attempts: Arc<Turns<Id>>,
     pub(super) orders: mpsc::Receiver<Order>,
 }
 

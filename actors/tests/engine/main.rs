@@ -5,4 +5,5 @@
 
 mod objects;
 mod resources;
+mod supply;
 mod support;

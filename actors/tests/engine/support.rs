@@ -57,6 +57,7 @@ pub(crate) async fn start(path: &Path) -> Engine {
         requests_min: 1_000,
         wait_target: Duration::from_secs(1),
         actions_max: 100_000,
+        organization_share_percent: 100,
         recent_keys_max: 10_000,
         catalog_entries_max: 100,
         data_path: path.to_owned(),

@@ -1,4 +1,5 @@
-//! Writing objects: their rows, the lists that they stand in, and the index over their properties.
+//! Writing objects: their rows, the lists that they stand in, the index over their properties, and what
+//! an organization has of all that.
 
 use kedge_protocol::Id;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
@@ -10,6 +11,11 @@ use crate::tables::objects::{ObjectIndex, ObjectRow, milestone_key};
 use crate::tables::{Table, properties};
 
 impl Group {
+    /// How many bytes an organization's requests have added.
+    pub fn put_log_bytes(&mut self, organization: Id, bytes: u64) {
+        self.put(Table::LogBytes, &organization.bytes, &bytes.to_be_bytes());
+    }
+
     /// An object's state, after the requests of the group: each image in turn, or the last alone
     /// where none of the others is a milestone.
     /// `previous_owner` is the owner before, where it changed.

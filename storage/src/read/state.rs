@@ -155,6 +155,13 @@ impl Snapshot {
         Ok(count.unwrap_or(0))
     }
 
+    /// How many bytes an organization's requests have added to the log, and to what it makes.
+    pub fn log_bytes(&self, organization: Id) -> Result<u64, ReadError> {
+        let (table, prefix) = (Table::LogBytes, Prefix::Organization);
+        let bytes = self.by_id(table, prefix, organization, |_, bytes| codec::number(bytes))?;
+        Ok(bytes.unwrap_or(0))
+    }
+
     /// The nonces that a signer has spent.
     pub fn nonces(&self, signer: Address) -> Result<NonceWindow, ReadError> {
         let window = self.get(Table::Nonces, &signer.0, |bytes| {

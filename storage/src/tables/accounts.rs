@@ -27,7 +27,7 @@ pub(crate) fn role_of_number(number: u8) -> Result<Role, CodecError> {
 }
 
 /// The limits of a custom tier, in the order of [`CustomLimits`].
-type LimitsRow = [Option<u64>; 7];
+type LimitsRow = [Option<u64>; 8];
 
 fn limits_row(limits: &CustomLimits) -> LimitsRow {
     [
@@ -38,11 +38,23 @@ fn limits_row(limits: &CustomLimits) -> LimitsRow {
         limits.file_uploads_per_minute,
         limits.template_writes_per_minute,
         limits.list_reads_per_minute,
+        limits.log_bytes,
     ]
 }
 
-fn limits([minute, day, objects, batches, files, templates, lists]: LimitsRow) -> CustomLimits {
+fn limits(row: LimitsRow) -> CustomLimits {
+    let [
+        minute,
+        day,
+        objects,
+        batches,
+        files,
+        templates,
+        lists,
+        log_bytes,
+    ] = row;
     CustomLimits {
+        log_bytes,
         requests_per_minute: minute,
         requests_per_day: day,
         object_writes_per_minute: objects,

@@ -113,6 +113,8 @@ tables! {
     /// Organization id → how many requests it sent on its last day. One row each: a new day takes
     /// the place of the one before.
     Usage = "usage",
+    /// Organization id → bytes that its requests have added to the log, and to what it makes.
+    LogBytes = "log_bytes",
     /// Format version, domain, first key, head.
     Meta = "meta",
 }

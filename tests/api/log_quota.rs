@@ -1,0 +1,120 @@
+//! The quota of bytes in the log: what counts, what happens past it, and that it survives a restart.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Caller, Server, Signed};
+
+const QUOTA: u64 = 60_000;
+
+async fn organization(server: &Server, caller: &Caller) -> Value {
+    let view = server.get("/organizations/me", Some(&caller.token)).await;
+    view.expect(200).body
+}
+
+async fn log_bytes(server: &Server, caller: &Caller) -> u64 {
+    let view = organization(server, caller).await;
+    view["usage"]["log_bytes"].as_u64().unwrap()
+}
+
+/// Letters that no compression makes small.
+fn noise(bytes: usize) -> String {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut letter = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b'a' + (state % 26) as u8)
+    };
+    (0..bytes).map(|_| letter()).collect()
+}
+
+#[tokio::test]
+async fn past_its_quota_an_organization_reads_and_others_write() {
+    let option = format!("log_bytes_free={QUOTA}");
+    let server = Server::start_with(&[&option]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let template = ann.new_template(&server, "ticket").await;
+    let of_bob = bob.new_template(&server, "ticket").await;
+    let before = log_bytes(&server, &ann).await;
+    assert!(before > 0);
+    let body = json!({ "template_id": template, "properties": { "n": noise(5_000) } });
+    let refused = loop {
+        let answer = ann.mint(&server, &body).await;
+        if answer.status != 201 {
+            break answer;
+        }
+        let used = log_bytes(&server, &ann).await;
+        assert!(used <= QUOTA + 20_000, "{used}");
+    };
+    refused.refused(403, "QUOTA_EXCEEDED");
+    assert_eq!(refused.body["body"]["policy"], "log-bytes");
+    let used = log_bytes(&server, &ann).await;
+    // Each mint adds its payload, and the object that it makes.
+    assert!(used > QUOTA - 10_000, "{used}");
+    let view = organization(&server, &ann).await;
+    assert_eq!(view["limits"]["log_bytes"], QUOTA);
+    let forecast = &view["forecast"]["log_bytes"];
+    assert_eq!(forecast["policy"], "log-bytes");
+    assert_eq!(forecast["remaining"], QUOTA.saturating_sub(used));
+    assert!(forecast["exhausted_at"].is_string(), "{forecast}");
+
+    // Reads are served, and others write.
+    server.get("/objects", Some(&ann.token)).await.expect(200);
+    bob.new_object(&server, &of_bob).await;
+
+    // So it is after a restart, until the tier is another one.
+    let server = server.restart_with(&[&option]).await;
+    assert_eq!(log_bytes(&server, &ann).await, used);
+    ann.mint(&server, &body)
+        .await
+        .refused(403, "QUOTA_EXCEEDED");
+    let socket = server.dir.path().join("data/admin.sock");
+    let set = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"))
+        .args(["admin", "tier", &ann.organization_id, "custom"])
+        .args(["--log-bytes", "1000000", "--json", "--socket"])
+        .arg(socket)
+        .status();
+    assert!(set.unwrap().success());
+    assert_eq!(
+        organization(&server, &ann).await["limits"]["log_bytes"],
+        1_000_000
+    );
+    ann.mint(&server, &body).await.expect(201);
+    let mut server = server;
+    server.terminate();
+    let verified = server.verify_data();
+    assert!(verified.status.success(), "{verified:?}");
+}
+
+#[tokio::test]
+async fn small_requests_that_make_large_objects_count_what_they_make() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let large = json!({ "name": "large", "properties": { "n": noise(20_000) } });
+    let made = ann.template(&server, &large).await.expect(201);
+    let template = made.body["id"].as_str().unwrap();
+    let before = log_bytes(&server, &ann).await;
+    let mints: Vec<Signed<'_>> = vec![("mint", template, "{}"); 50];
+    ann.bus(&server, &mints, true).await.expect(200);
+    let added = log_bytes(&server, &ann).await - before;
+    assert!((50 * 20_000..50 * 25_000).contains(&added), "{added}");
+}
+
+#[tokio::test]
+async fn requests_at_one_time_do_not_pass_the_quota_together() {
+    let option = format!("log_bytes_free={QUOTA}");
+    let server = std::sync::Arc::new(Server::start_with(&[&option]).await);
+    let ann = std::sync::Arc::new(Caller::register(&server, "ann@example.com").await);
+    let template = ann.new_template(&server, "ticket").await;
+    let body = json!({ "template_id": template, "properties": { "n": noise(15_000) } });
+    let mut mints = tokio::task::JoinSet::new();
+    for _ in 0..30 {
+        let (server, ann, body) = (server.clone(), ann.clone(), body.clone());
+        mints.spawn(async move { ann.mint(&server, &body).await.status });
+    }
+    let done = mints.join_all().await;
+    let minted = done.iter().filter(|status| **status == 201).count();
+    assert!((1..=4).contains(&minted), "{done:?}");
+    assert!(done.iter().all(|status| [201, 403].contains(status)));
+}

@@ -1,0 +1,168 @@
+//! What one organization may have at one moment of what is scarce: it is told when it has that, and
+//! the others do not notice.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::event_stream::{Ask, EventStream};
+use crate::harness::{Answer, Caller, Server};
+
+/// A request that the server has and does not answer yet: it asks for a sequence that does not come.
+async fn waiting(server: &Server, caller: &Caller) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let (name, value) = caller.bearer();
+    let request =
+        format!("GET /batches?min_sequence=1000000 HTTP/1.1\r\nHost: a\r\n{name}: {value}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Checks that an answer refuses for want of a share.
+#[track_caller]
+fn share(answer: &Answer, name: &str, limit: &str) {
+    answer.refused(429, "RATE_LIMITED");
+    assert_eq!(answer.body["body"]["policy"], name);
+    assert_eq!(answer.header("x-ratelimit-limit"), limit);
+    assert_eq!(answer.header("x-ratelimit-remaining"), "0");
+    let policy = format!(r#""{name}";q={limit};qu="concurrent-requests""#);
+    assert_eq!(answer.header("ratelimit-policy"), policy);
+    let wait_s: u64 = answer.header("retry-after").parse().unwrap();
+    assert!(wait_s >= 1);
+}
+
+#[tokio::test]
+async fn requests_in_flight_have_a_share_for_each_organization() {
+    let server = Server::start_with(&["requests_max=8"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let template = bob.new_template(&server, "ticket").await;
+    let _held = [waiting(&server, &ann).await, waiting(&server, &ann).await];
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let refused = server.get("/batches", Some(&ann.token)).await;
+    share(&refused, "requests-in-flight", "2");
+    // Nobody else notices, and who names no organization is held to its address.
+    server.get("/batches", Some(&bob.token)).await.expect(200);
+    server.get("/batches", None).await.expect(200);
+    bob.new_object(&server, &template).await;
+}
+
+#[tokio::test]
+async fn a_body_that_comes_slowly_keeps_nobody_out() {
+    let server = Server::start_with(&["requests_max=1"]).await;
+    let mut slow = TcpStream::connect(server.address()).await.unwrap();
+    let begun = "POST /wallets/login HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
+                 Content-Length: 99\r\n\r\n{";
+    slow.write_all(begun.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for _ in 0..5 {
+        server.get("/batches", None).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn event_streams_have_a_share_for_each_organization() {
+    let server = Server::start_with(&["streams_max=8"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let open =
+        async |caller: &Caller| EventStream::open(&server, &caller.token, Ask::default()).await;
+    let held = [open(&ann).await, open(&ann).await];
+    assert!(held.iter().all(|stream| stream.status == 200));
+    let refused = server.get("/ebus/events/stream", Some(&ann.token)).await;
+    share(&refused, "event-streams", "2");
+    assert_eq!(refused.header("retry-after"), "30");
+    for _ in 0..2 {
+        assert_eq!(open(&bob).await.status, 200);
+    }
+    bob.new_template(&server, "ticket").await;
+}
+
+/// Begins an export with a small window and reads nothing of it.
+async fn unread_export(server: &Server, caller: &Caller) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let address = server.address().parse().unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let (name, value) = caller.bearer();
+    let request = format!("GET /export HTTP/1.1\r\nHost: a\r\n{name}: {value}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut begin = [0; 12];
+    stream.read_exact(&mut begin).await.unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 200");
+    stream
+}
+
+/// A log that no socket's buffers hold.
+async fn large_log(server: &Server, caller: &Caller) -> String {
+    let template = caller.new_template(server, "large").await;
+    for _ in 0..12 {
+        let large = json!({ "filler": "x".repeat(900_000) });
+        let body = json!({ "template_id": template, "properties": large });
+        caller.mint(server, &body).await.expect(201);
+    }
+    template
+}
+
+#[tokio::test]
+async fn an_export_ends_where_its_first_line_said_whatever_comes_meanwhile() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template = large_log(&server, &ann).await;
+    let sequence = server.sequence().await;
+    let mut stream = unread_export(&server, &ann).await;
+    for _ in 0..20 {
+        ann.new_object(&server, &template).await;
+    }
+    assert!(server.sequence().await > sequence);
+    let mut rest = Vec::new();
+    let mut piece = vec![0; 1 << 16];
+    while !rest.ends_with(b"0\r\n\r\n") {
+        let count = stream.read(&mut piece).await.unwrap();
+        assert_ne!(count, 0, "it broke off");
+        rest.extend_from_slice(&piece[..count]);
+    }
+    let text = String::from_utf8_lossy(&rest);
+    let last = text.rfind(r#""checkpoint""#).unwrap();
+    let ends = [",", "}"].map(|end| format!(r#""sequence":{sequence}{end}"#));
+    let holds = ends.iter().any(|end| text[last..].contains(end));
+    assert!(holds, "{}", &text[last..]);
+}
+
+#[tokio::test]
+async fn exports_have_a_share_and_who_does_not_read_loses_it() {
+    let options = ["downloads_max=4", "write_timeout_s=2"];
+    let server = Server::start_with(&options).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    large_log(&server, &ann).await;
+    let _held = unread_export(&server, &ann).await;
+    share(
+        &server.get("/export", Some(&ann.token)).await,
+        "downloads",
+        "1",
+    );
+    let (parts, _) = server
+        .fetch(
+            hyper::Request::get(format!("{}/export", server.url))
+                .header("authorization", format!("Bearer {}", bob.token))
+                .body(http_body_util::Full::default())
+                .unwrap(),
+        )
+        .await;
+    assert_eq!(parts.status, 200);
+    // It is given up before long, and the share with it.
+    for _ in 0..100 {
+        let request = hyper::Request::get(format!("{}/export", server.url))
+            .header("authorization", format!("Bearer {}", ann.token))
+            .body(http_body_util::Full::default());
+        let (parts, _) = server.fetch(request.unwrap()).await;
+        if parts.status == 200 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("an export that nobody reads keeps its place");
+}
