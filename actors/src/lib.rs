@@ -14,6 +14,8 @@ mod directory;
 mod disk;
 pub mod engine;
 pub mod events;
+mod failure;
+mod fate;
 pub mod metric_definitions;
 mod object;
 mod organization;
@@ -27,6 +29,7 @@ mod resources;
 mod rights;
 mod sequencer;
 mod shard;
+mod store_health;
 mod supervisor;
 mod supply;
 mod unit;
@@ -42,6 +45,7 @@ pub use api::{
     Submission, SubmitError, SubmittedAction,
 };
 pub use engine::{Clock, Engine, Options, StartError, system_clock};
+pub use failure::Failure;
 pub use preview::Preview;
 pub use record::put_image;
 pub use world::Published;

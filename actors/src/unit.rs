@@ -15,6 +15,7 @@ use ractor::ActorRef;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError};
+use crate::fate::Fate;
 use crate::organization::OrganizationMessage;
 use crate::overlay::Versioned;
 use crate::refused::Refused;
@@ -220,6 +221,8 @@ pub(crate) struct Unit {
     pub(crate) caller: Option<Caller>,
     /// Mints granted by templates with a bounded supply.
     pub(crate) grants: Vec<Grant>,
+    /// Whether it is placed, or never will be.
+    pub(crate) fate: Arc<Fate>,
     rounds: AtomicU32,
     gathered: Mutex<Gathered>,
     open_parts: AtomicUsize,
@@ -287,6 +290,7 @@ impl Unit {
             parts,
             caller: None,
             grants: Vec::new(),
+            fate: Arc::default(),
             rounds: AtomicU32::new(0),
             gathered: Mutex::default(),
             open_parts: AtomicUsize::new(0),
@@ -425,7 +429,12 @@ impl Completion {
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        self.complete(Err(SubmitError::Unavailable));
+        // Placed and not answered: it was on its way to the disk when the engine failed or ended.
+        self.complete(Err(if self.fate.abandon() {
+            SubmitError::Unavailable
+        } else {
+            SubmitError::Unknown
+        }));
     }
 }
 

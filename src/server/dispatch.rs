@@ -165,7 +165,11 @@ impl Dispatch {
         );
         let (reply, code) = match result {
             Ok(reply) => (reply, None),
-            Err(error) => (self.refuse(form, &error, &request_id), Some(error.code)),
+            Err(error) => {
+                let signs = index.is_some_and(|index| TABLE[index].signs != Signs::Nothing);
+                let error = if signs { error.of_change() } else { error };
+                (self.refuse(form, &error, &request_id), Some(error.code))
+            }
         };
         let status = reply.status;
         self.metrics.end(index, status, code, begun.elapsed());
