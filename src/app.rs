@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
-use kedge_actors::api::{ActionOutcome, Asker, Made, Outcome, Submission};
+use kedge_actors::api::{ActionOutcome, Asker, Made, Outcome, Submission, SubmitError};
 use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_actors::{Engine, Published};
 use kedge_machine::image::Image;
@@ -292,7 +292,7 @@ impl App {
     /// Submits a checked request; an error that came from the signer's organization tells the
     /// signer's highest nonce.
     pub async fn submit(&self, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
-        let signer = submission.head.signer;
+        let (signer, nonce) = (submission.head.signer, submission.head.nonce);
         let _room = match submission.asker {
             Asker::Wallet {
                 organization_id, ..
@@ -308,6 +308,9 @@ impl App {
             self.follow_tier(outcome);
         }
         submitted.map_err(|error| {
+            if error == SubmitError::Unknown {
+                return ApiError::unknown(Some((signer, nonce)));
+            }
             let error = ApiError::from(error);
             let told = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
             match self.nonce_highest(signer) {

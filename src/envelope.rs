@@ -141,6 +141,15 @@ fn write_detail<M: SerializeMap>(
             map.serialize_entry("resource", resource)?;
             map.serialize_entry("id", id)
         }
+        Detail::NothingDone => map.serialize_entry("outcome", "nothing_done"),
+        Detail::Unknown { spending } => {
+            map.serialize_entry("outcome", "unknown")?;
+            if let Some((signer, nonce)) = spending {
+                map.serialize_entry("signer", signer)?;
+                map.serialize_entry("nonce", &nonce.to_string())?;
+            }
+            Ok(())
+        }
         Detail::Limit { policy } => map.serialize_entry("policy", policy),
         Detail::Nonce(Past::Refused) => map.serialize_entry("reason", "refused"),
         Detail::Nonce(Past::Done { sequence }) => {
@@ -224,6 +233,26 @@ mod tests {
             (&problem["code"], &problem["policy"]),
             (&json!("RATE_LIMITED"), &json!("tier-minute"))
         );
+    }
+
+    #[test]
+    fn an_unavailable_server_says_what_it_did() {
+        let body = |error: &ApiError| written(Form::Envelope, error)["body"].clone();
+        assert_eq!(body(&ApiError::overloaded())["outcome"], "nothing_done");
+        let unknown = ApiError::unknown(Some((kedge_protocol::Address([1; 20]), 7)));
+        let told = body(&unknown);
+        assert_eq!(
+            (&told["outcome"], &told["nonce"]),
+            (&json!("unknown"), &json!("7"))
+        );
+        assert!(told["signer"].as_str().unwrap().starts_with("0x"), "{told}");
+        assert_eq!(written(Form::Problem, &unknown)["outcome"], "unknown");
+        // A change may have been made before the server failed; a read changes nothing.
+        let failed = ApiError::new(Code::Internal, "failed");
+        assert_eq!(body(&failed.clone().of_change())["outcome"], "unknown");
+        assert_eq!(body(&failed)["outcome"], serde_json::Value::Null);
+        let refused = ApiError::new(Code::Forbidden, "no");
+        assert_eq!(refused.clone().of_change(), refused);
     }
 
     #[test]

@@ -99,7 +99,7 @@ codes! {
     IdempotencyMismatch = "IDEMPOTENCY_MISMATCH", 422;
     /// The server failed; the log has the request's id.
     Internal = "INTERNAL", 500;
-    /// Not now: overloaded, read-only or starting. Retry-After says when.
+    /// Not now: overloaded, read-only, starting or failing. `outcome` says whether something was done, Retry-After when to try again.
     Unavailable = "UNAVAILABLE", 503;
 }
 
@@ -123,6 +123,13 @@ pub enum Detail {
         resource: &'static str,
         /// The identifier as it was given.
         id: String,
+    },
+    /// Nothing was done, and nothing will be.
+    NothingDone,
+    /// What was asked may have been done, or may still be.
+    Unknown {
+        /// The signer and the nonce of a signed request: it counts at most once.
+        spending: Option<(Address, u64)>,
     },
     /// The limit that is used up.
     Limit {
@@ -157,6 +164,11 @@ pub struct ApiError {
     pub status: Option<StatusCode>,
 }
 
+/// What a caller reads and does where the outcome is unknown.
+const UNKNOWN: &str = "the outcome of this request is unknown: it may stand in the log, may come to stand there, or may be lost. \
+     Do not sign it again with another nonce. Send the very same signed request again until another answer comes: \
+     its nonce is spent at most once, so it is done at most once. With the same Idempotency-Key the answer is then \
+     that of the first time; without one, NONCE_REUSED with the reason \"done\" says that it stands in the log";
 /// Seconds until a caller should try again when too much is under way.
 const RETRY_SOON_S: u64 = 1;
 /// Seconds until a caller should try again when an operator has to act.
@@ -207,10 +219,34 @@ impl ApiError {
         }
     }
 
-    /// UNAVAILABLE with the seconds until another try makes sense.
+    /// UNAVAILABLE with the seconds until another try makes sense. Nothing was done.
     pub fn unavailable(message: impl Into<Cow<'static, str>>, retry_after_s: u64) -> Self {
-        Self::new(Code::Unavailable, message)
-            .with_header(hyper::header::RETRY_AFTER, retry_after_s.to_string())
+        Self {
+            detail: Detail::NothingDone,
+            ..Self::new(Code::Unavailable, message)
+        }
+        .with_header(hyper::header::RETRY_AFTER, retry_after_s.to_string())
+    }
+
+    /// UNAVAILABLE where nobody knows whether the request is done: it was on its way to the disk.
+    pub fn unknown(spending: Option<(Address, u64)>) -> Self {
+        Self {
+            detail: Detail::Unknown { spending },
+            ..Self::unavailable(UNKNOWN, RETRY_SOON_S)
+        }
+    }
+
+    /// The same for a request that changes something: where the server failed, the change may have
+    /// been made before it did.
+    #[must_use]
+    pub fn of_change(self) -> Self {
+        if self.code != Code::Internal || self.detail != Detail::None {
+            return self;
+        }
+        Self {
+            detail: Detail::Unknown { spending: None },
+            ..self
+        }
     }
 
     /// UNAVAILABLE because too much is under way.
@@ -306,6 +342,7 @@ impl From<SubmitError> for ApiError {
                 Self::new(Code::Forbidden, message)
             }
             SubmitError::NoSuchWallet => Self::new(Code::Unauthenticated, message),
+            SubmitError::Unknown => Self::unknown(None),
             SubmitError::Overloaded | SubmitError::Waited | SubmitError::Unavailable => {
                 Self::unavailable(message, RETRY_SOON_S)
             }
@@ -364,6 +401,7 @@ mod tests {
                 503,
             ),
             (SubmitError::Unavailable, "UNAVAILABLE", 503),
+            (SubmitError::Unknown, "UNAVAILABLE", 503),
         ];
         let refused = refused.map(|(refusal, code, status)| {
             let error = ApiError::from(refusal);
@@ -383,6 +421,8 @@ mod tests {
                 .iter()
                 .any(|(name, _)| name == hyper::header::RETRY_AFTER);
             assert_eq!(retry, [429, 503].contains(&status), "{code}");
+            let says_outcome = matches!(error.detail, Detail::NothingDone | Detail::Unknown { .. });
+            assert_eq!(says_outcome, status == 503, "{code}");
         }
     }
 

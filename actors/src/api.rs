@@ -388,7 +388,12 @@ pub enum SubmitError {
     /// The store takes no writes now.
     #[error("{0}")]
     ReadOnly(String),
-    /// Something that the request needs could not be read or written; nothing was done.
+    /// Something that the request needs could not be read, or the server is stopping; nothing was
+    /// done, and nothing will be.
     #[error("the request could not be carried out now; nothing was changed")]
     Unavailable,
+    /// It was on its way to the disk when the answer could not be waited for any longer: it may
+    /// stand in the log, may come to stand there, or may be lost.
+    #[error("it is not known whether the request was carried out, or still will be")]
+    Unknown,
 }

@@ -19,7 +19,7 @@ use kedge_storage::{CommitError, Group, IdempotencyRow, LogHead, SecretRow, Side
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::api::{NewSecret, SealedBatch, SubmitError};
+use crate::api::{NewSecret, SealedBatch};
 use crate::counted::growth;
 use crate::engine::Clock;
 use crate::events::Beside;
@@ -111,7 +111,8 @@ impl Committer {
         let formed = self.form_groups();
         // Without the giver of groups the threads end, when they are done with what they were given.
         drop(self);
-        threads.join().and(formed)
+        threads.join();
+        formed
     }
 
     fn form_groups(&mut self) -> Result<(), CommitterError> {
@@ -560,6 +561,3 @@ impl Committer {
         Ok(())
     }
 }
-
-/// What a caller hears when the committer is gone.
-pub(crate) const GONE: SubmitError = SubmitError::Unavailable;

@@ -22,15 +22,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::admission::{Admission, Bounds};
 use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
-use crate::committer::{Committer, GONE};
+use crate::committer::Committer;
 use crate::directory::DirectoryMessage;
 use crate::events::{Beside, Listener, Listeners};
+use crate::failure::{self, Failure};
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
 use crate::pipeline::{ActorThreads, Pipeline};
 use crate::room::Room;
 use crate::shard::parts;
 use crate::signing::{HeldKeys, Signing};
+use crate::supervisor::SupervisorOptions;
 use crate::unit::Unit;
 use crate::webhooks::WebhooksMessage;
 use crate::work::Work;
@@ -118,7 +120,9 @@ pub(crate) struct Inner {
     room: Arc<Room>,
     closing: AtomicBool,
     disk_full: Arc<AtomicBool>,
-    failed: watch::Receiver<Option<String>>,
+    failed: Failure,
+    /// The actors are being stopped.
+    ending: Arc<AtomicBool>,
     pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
     pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
     pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
@@ -159,7 +163,7 @@ impl Engine {
         }));
         let (visible, progress) = watch::channel(head.sequence);
         let progress = Progress::new(progress);
-        let (failed_sender, failed) = watch::channel(None);
+        let (failure_sink, failed) = failure::channel();
         let (work, work_receiver) = mpsc::channel(WORK_QUEUE);
         let committed_ticket = Arc::new(AtomicU64::new(0));
 
@@ -171,6 +175,7 @@ impl Engine {
             visible,
             committed_ticket: Arc::clone(&committed_ticket),
             listeners: Arc::clone(&listeners),
+            failed: failure_sink.clone(),
         })?;
         let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
         let room = Arc::new(Room::new(options.requests_max, actions_max));
@@ -197,28 +202,17 @@ impl Engine {
             pace: Pace::new(room.requests(), options.requests_max),
             group_bytes: 0,
         };
-        let committer_failed = failed_sender.clone();
+        let committer_failed = failure_sink.clone();
         let committer = std::thread::Builder::new()
             .name("committer".into())
-            .spawn(move || {
-                let run = std::panic::AssertUnwindSafe(|| committer.run(threads));
-                let why = match std::panic::catch_unwind(run) {
-                    Ok(Ok(())) => return,
-                    Ok(Err(error)) => error.to_string(),
-                    Err(_) => "the committer panicked".to_owned(),
-                };
-                tracing::error!(
-                    why,
-                    "the committer has stopped; nothing is acknowledged any more"
-                );
-                committer_failed.send_replace(Some(why));
-            })?;
+            .spawn(move || committer_failed.watch("committer", || committer.run(threads)))?;
 
         let threads = ActorThreads::start(options.actor_threads)?;
         let reader = {
             let catalog = Arc::new(Catalog::new(options.catalog_entries_max));
             Reader::new(Arc::clone(&published), catalog)
         };
+        let ending = Arc::new(AtomicBool::new(false));
         let actors = Pipeline {
             tip: Tip {
                 sequence: head.sequence,
@@ -230,11 +224,15 @@ impl Engine {
             committer: work.clone(),
             committed_ticket,
             progress: progress.clone(),
-            failed: failed_sender,
+            supervision: SupervisorOptions {
+                failed: failure_sink,
+                ending: Arc::clone(&ending),
+            },
         };
         let actors = threads.run(actors.spawn()).await?;
 
         crate::disk::watch(&options, &disk_full);
+        crate::store_health::watch(&store, &work);
         let bounds = Bounds {
             requests_min: options.requests_min.min(options.requests_max),
             requests_max: options.requests_max,
@@ -259,6 +257,7 @@ impl Engine {
                 closing: AtomicBool::new(false),
                 disk_full,
                 failed,
+                ending,
                 checkpoint: Mutex::new(None),
                 webhooks: OnceLock::new(),
                 anchor: OnceLock::new(),
@@ -268,9 +267,8 @@ impl Engine {
         })
     }
 
-    /// Carries out a request. What it returns is durable; an error means that nothing was done,
-    /// but for [`SubmitError::Unavailable`], after which the request may still come to be: its
-    /// nonce tells.
+    /// Carries out a request. What it returns is durable; an error means that nothing was done and
+    /// nothing will be, but for [`SubmitError::Unknown`]: then its nonce tells.
     pub async fn submit(
         &self,
         submission: impl Into<Arc<Submission>>,
@@ -289,21 +287,37 @@ impl Engine {
         let parts = parts(&submission, inner.shards, &inner.reader);
         let (reply, mut answer) = oneshot::channel();
         let unit = Box::new(Unit::new(submission, parts, place, reply));
+        let fate = Arc::clone(&unit.fate);
         // Whether the caller goes away or its time ends: what was not begun ends with it.
         let waiter = unit.waiter();
         let sent = inner
             .directory
             .send_message(DirectoryMessage::Request(unit));
-        sent.map_err(|_| GONE)?;
+        sent.map_err(|_| SubmitError::Unavailable)?;
+        let mut failed = inner.failed.clone();
         // A commit that waits for room on the disk may take any time; the caller need not.
-        let answered = tokio::time::timeout_at(expires_at.into(), &mut answer).await;
+        let answered = tokio::select! {
+            biased;
+            answered = &mut answer => answered.ok(),
+            () = tokio::time::sleep_until(expires_at.into()) => None,
+            Some(_) = failed.wait() => None,
+        };
         let now = Instant::now();
         inner.admission.answered(now, now - begun);
-        match answered {
-            Ok(answered) => answered.unwrap_or(Err(GONE)),
-            Err(_) if waiter.0.give_up() => Err(SubmitError::Waited),
-            Err(_) => answer.try_recv().unwrap_or(Err(GONE)),
+        if let Some(answered) = answered {
+            return answered;
         }
+        if waiter.0.give_up() {
+            return Err(SubmitError::Waited);
+        }
+        // What is not placed by now never will be.
+        let nothing_done = fate.abandon();
+        let last_moment = answer.try_recv().ok();
+        last_moment.unwrap_or(Err(if nothing_done {
+            SubmitError::Unavailable
+        } else {
+            SubmitError::Unknown
+        }))
     }
 
     /// How many requests one organization may have in flight: a part of what there may be now.
@@ -337,7 +351,7 @@ impl Engine {
             let why = "the server's disk is full; it goes on when there is room again";
             return Err(SubmitError::ReadOnly(why.into()));
         }
-        if inner.closing.load(Ordering::Relaxed) {
+        if inner.failed.reason().is_some() || inner.closing.load(Ordering::Relaxed) {
             return Err(SubmitError::Unavailable);
         }
         Ok(())
@@ -362,16 +376,23 @@ impl Engine {
         if let Mode::ReadOnly(why) = self.inner.store.mode() {
             return Err(SubmitError::ReadOnly(why));
         }
-        let work = locked(&self.inner.work).clone().ok_or(GONE)?;
+        let work = locked(&self.inner.work).clone();
+        let work = work.ok_or(SubmitError::Unavailable)?;
         let (done, acknowledged) = oneshot::channel();
         let side = Work::Side {
             writes,
             events,
             done,
         };
-        work.send(side).await.map_err(|_| GONE)?;
+        let sent = work.send(side).await;
+        sent.map_err(|_| SubmitError::Unavailable)?;
         drop(work);
-        acknowledged.await.map_err(|_| GONE)
+        let mut failed = self.inner.failed.clone();
+        tokio::select! {
+            biased;
+            acknowledged = acknowledged => acknowledged.map_err(|_| SubmitError::Unknown),
+            Some(_) = failed.wait() => Err(SubmitError::Unknown),
+        }
     }
 
     /// The newest committed state.
@@ -451,18 +472,14 @@ impl Engine {
         &self.inner.reader
     }
 
-    /// Resolves, with the reason, when the engine cannot go on.
-    pub async fn failed(&self) -> String {
-        let mut failed = self.inner.failed.clone();
-        let why = failed.wait_for(Option::is_some).await;
-        match why {
-            Ok(why) => why.clone().unwrap_or_default(),
-            Err(_) => "the engine has ended".to_owned(),
-        }
+    /// Where it shows that the engine cannot continue.
+    pub fn failure(&self) -> Failure {
+        self.inner.failed.clone()
     }
 
-    /// Takes no more requests, waits for those under way (at the most `timeout`), and stops.
-    pub async fn shutdown(&self, timeout: Duration) {
+    /// Takes no more requests, waits for those in flight (at the most `timeout`), and stops. False where
+    /// what was placed is not all on the disk at the end of it.
+    pub async fn shutdown(&self, timeout: Duration) -> bool {
         let inner = &self.inner;
         inner.closing.store(true, Ordering::Relaxed);
         let deadline = Instant::now() + timeout;
@@ -472,6 +489,7 @@ impl Engine {
         {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        inner.ending.store(true, Ordering::Relaxed);
         inner.supervisor.stop_children(None);
         inner.supervisor.stop(None);
         inner.threads.stop(timeout).await;
@@ -480,9 +498,10 @@ impl Engine {
         if let Some(committer) = committer {
             let joined = tokio::task::spawn_blocking(move || committer.join());
             if tokio::time::timeout(timeout, joined).await.is_err() {
-                tracing::warn!("the committer did not end in time");
+                return false;
             }
         }
+        inner.failed.reason().is_none()
     }
 }
 

@@ -16,7 +16,9 @@ mod disk;
 mod ending;
 pub mod engine;
 pub mod events;
+mod failure;
 pub mod fair;
+mod fate;
 pub mod metric_definitions;
 mod object;
 mod organization;
@@ -32,6 +34,7 @@ mod room;
 mod sequencer;
 mod shard;
 mod signing;
+mod store_health;
 mod supervisor;
 mod supply;
 mod unit;
@@ -47,6 +50,7 @@ pub use api::{
     Submission, SubmitError, SubmittedAction,
 };
 pub use engine::{Clock, Engine, Options, StartError, system_clock};
+pub use failure::Failure;
 pub use preview::Preview;
 pub use record::put_image;
 pub use signing::{HeldKeys, SigningError};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use kedge_machine::sequencer::{self as machine, Tip};
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use crate::directory::{Directory, DirectoryMessage, DirectoryOptions};
 use crate::engine::{Options, StartError, locked};
@@ -78,7 +78,7 @@ pub(crate) struct Pipeline {
     pub(crate) committer: mpsc::Sender<Work>,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) progress: Progress,
-    pub(crate) failed: watch::Sender<Option<String>>,
+    pub(crate) supervision: SupervisorOptions,
 }
 
 /// The actors that the engine speaks to.
@@ -99,9 +99,9 @@ impl Pipeline {
             committer,
             committed_ticket,
             progress,
-            failed,
+            supervision,
         } = self;
-        let (supervisor, _) = Actor::spawn(None, Supervisor, SupervisorOptions { failed }).await?;
+        let (supervisor, _) = Actor::spawn(None, Supervisor, supervision).await?;
         let sequencer_options = SequencerOptions {
             machine: machine::Sequencer::new(tip, options.recent_keys_max),
             committer,

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kedge_machine::Refusal;
 use kedge_machine::sequencer::{self as machine, KeyWrite, Placed, ToPlace};
@@ -25,9 +24,6 @@ use crate::world::Progress;
 const ROUNDS_SHARED: u32 = 3;
 /// Rounds after which a unit is given up: never reached unless a decision reads what nobody wrote.
 const ROUNDS_MAX: u32 = 8;
-
-/// How long a stale unit waits for the commit that it must see.
-const STALE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// What the sequencer is told.
 pub(crate) enum SequencerMessage {
@@ -132,7 +128,14 @@ enum Verdict {
 
 impl SequencerState {
     async fn step(&mut self, ticket: u64, unit: Arc<Unit>) -> Result<(), ActorProcessingErr> {
-        match self.judge(&unit) {
+        let verdict = match self.judge(&unit) {
+            Verdict::Place { .. } if !unit.fate.place() => Verdict::Fail(SubmitError::Unavailable),
+            Verdict::Stale | Verdict::Refuse { .. } if unit.fate.is_abandoned() => {
+                Verdict::Fail(SubmitError::Unavailable)
+            }
+            verdict => verdict,
+        };
+        match verdict {
             Verdict::Place {
                 decisions,
                 writes,
@@ -242,7 +245,9 @@ impl SequencerState {
         }
     }
 
-    /// Tells the directory once everything up to its ticket has had its turn and can be read.
+    /// Tells the directory once everything up to its ticket has had its turn and can be read. However long
+    /// the disk takes: what is decided before would be decided by old rules, and stand in the log
+    /// after the new ones.
     fn answer_flush(&mut self) {
         if self
             .flush_ticket
@@ -257,9 +262,10 @@ impl SequencerState {
         let progress = self.options.progress.clone();
         let sequence = self.options.machine.tip().sequence;
         tokio::spawn(async move {
-            progress.wait_for(sequence, STALE_WAIT_MAX).await;
-            // A directory that is gone gives nothing out any more.
-            let _ = directory.send_message(DirectoryMessage::Flushed);
+            if progress.reach(sequence).await {
+                // A directory that is gone gives nothing out any more.
+                let _ = directory.send_message(DirectoryMessage::Flushed);
+            }
         });
     }
 
@@ -278,7 +284,7 @@ impl SequencerState {
         let progress = self.options.progress.clone();
         let sequence = self.options.machine.tip().sequence;
         tokio::spawn(async move {
-            if progress.wait_for(sequence, STALE_WAIT_MAX).await {
+            if progress.reach(sequence).await && !unit.fate.is_abandoned() {
                 let again = if unit.rounds() < ROUNDS_SHARED {
                     DirectoryMessage::Dispatch(unit)
                 } else {

@@ -2,14 +2,20 @@
 //! an actor that fails all the same takes with it what it knew of requests under way, so the engine
 //! stops and the process is started again from what is on disk.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
-use tokio::sync::watch;
+
+use crate::failure::FailureSink;
 
 pub(crate) struct Supervisor;
 
 /// Where a failure is told.
 pub(crate) struct SupervisorOptions {
-    pub(crate) failed: watch::Sender<Option<String>>,
+    pub(crate) failed: FailureSink,
+    /// The engine is being stopped: an actor that misses another one then is no failure.
+    pub(crate) ending: Arc<AtomicBool>,
 }
 
 impl Actor for Supervisor {
@@ -31,11 +37,10 @@ impl Actor for Supervisor {
         event: SupervisionEvent,
         state: &mut SupervisorOptions,
     ) -> Result<(), ActorProcessingErr> {
-        if let SupervisionEvent::ActorFailed(_, error) = event {
-            tracing::error!(%error, "an actor of the engine failed");
-            state
-                .failed
-                .send_replace(Some(format!("an actor failed: {error}")));
+        if let SupervisionEvent::ActorFailed(_, error) = event
+            && !state.ending.load(Ordering::Relaxed)
+        {
+            state.failed.report(&format!("an actor failed: {error}"));
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError};
 use crate::ending::{Ending, Grant, Waiter};
+use crate::fate::Fate;
 use crate::organization::OrganizationMessage;
 use crate::overlay::Versioned;
 use crate::refused::Refused;
@@ -232,6 +233,8 @@ pub(crate) struct Unit {
     pub(crate) grants: Vec<Grant>,
     /// Supply that is still to be reserved, in the order that holds for everybody.
     pub(crate) needs: VecDeque<Need>,
+    /// Whether it is placed, or never will be.
+    pub(crate) fate: Arc<Fate>,
     rounds: AtomicU32,
     gathered: Mutex<Gathered>,
     open_parts: AtomicUsize,
@@ -252,6 +255,7 @@ impl Unit {
             caller: None,
             grants: Vec::new(),
             needs: VecDeque::new(),
+            fate: Arc::default(),
             rounds: AtomicU32::new(0),
             gathered: Mutex::default(),
             open_parts: AtomicUsize::new(0),
@@ -387,7 +391,12 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        self.complete(Err(SubmitError::Unavailable));
+        // Placed and not answered: it was on its way to the disk when the engine failed or ended.
+        self.complete(Err(if self.fate.abandon() {
+            SubmitError::Unavailable
+        } else {
+            SubmitError::Unknown
+        }));
     }
 }
 

@@ -1,6 +1,7 @@
 //! What decisions look up, read from the published snapshot.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -34,6 +35,13 @@ impl Progress {
         Self { visible }
     }
 
+    /// Waits until everything up to `sequence` can be read, however long that takes: for who must not
+    /// decide before. False when it never will be, because the engine has failed or ends.
+    pub(crate) async fn reach(&self, sequence: u64) -> bool {
+        let mut visible = self.visible.clone();
+        visible.wait_for(|seen| *seen >= sequence).await.is_ok()
+    }
+
     /// Waits until everything up to `sequence` can be read; false if that takes too long.
     pub(crate) async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
         let mut visible = self.visible.clone();
@@ -44,7 +52,11 @@ impl Progress {
 
 /// Templates and variations, whose rules hardly ever change once they exist; bounded.
 pub(crate) struct Catalog {
-    templates: Cache<Id, Arc<TemplateRules>>,
+    /// By the generation that their reader was of: who reads on while rules change keeps old rules
+    /// to itself.
+    templates: Cache<(u64, Id), Arc<TemplateRules>>,
+    /// How often rules have changed.
+    generation: AtomicU64,
     variations: Cache<Id, Arc<Variation>>,
     recipients: Cache<Id, Recipient>,
 }
@@ -53,6 +65,7 @@ impl Catalog {
     pub(crate) fn new(entries_max: usize) -> Self {
         Self {
             templates: Cache::new(entries_max),
+            generation: AtomicU64::new(0),
             variations: Cache::new(entries_max),
             recipients: Cache::new(entries_max),
         }
@@ -60,7 +73,12 @@ impl Catalog {
 
     /// Forgets templates: the rules of one have changed.
     pub(crate) fn forget_templates(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
         self.templates.clear();
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 }
 
@@ -69,6 +87,8 @@ impl Catalog {
 pub(crate) struct Reader {
     published: Arc<ArcSwap<Published>>,
     catalog: Arc<Catalog>,
+    /// The catalog's generation when a reader that stays took its state.
+    generation: Option<u64>,
 }
 
 /// Logs what went wrong; the caller of the action hears only that it could not be decided.
@@ -79,7 +99,11 @@ pub(crate) fn unavailable(error: &ReadError) -> Unavailable {
 
 impl Reader {
     pub(crate) fn new(published: Arc<ArcSwap<Published>>, catalog: Arc<Catalog>) -> Self {
-        Self { published, catalog }
+        Self {
+            published,
+            catalog,
+            generation: None,
+        }
     }
 
     /// What is kept at hand of the committed state.
@@ -89,10 +113,13 @@ impl Reader {
 
     /// A reader that stays at what is published now.
     pub(crate) fn fixed(&self) -> (Self, Arc<Published>) {
+        // Before the state: what is older than its generation is what must not happen.
+        let generation = Some(self.catalog.generation());
         let published = self.published();
         let reader = Self {
             published: Arc::new(ArcSwap::new(Arc::clone(&published))),
             catalog: Arc::clone(&self.catalog),
+            generation,
         };
         (reader, published)
     }
@@ -154,14 +181,17 @@ impl World for Reader {
     }
 
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
-        if let Some(template) = self.catalog.templates.get(&id) {
+        let generation = self.generation;
+        let generation = generation.unwrap_or_else(|| self.catalog.generation());
+        if let Some(template) = self.catalog.templates.get(&(generation, id)) {
             return Ok(Some(template));
         }
         let template = self.published.load().snapshot.template(id);
         let template = template.map_err(|error| unavailable(&error))?;
         let template = template.map(|template| Arc::new(TemplateRules::from(template)));
         if let Some(template) = &template {
-            self.catalog.templates.insert(id, Arc::clone(template));
+            let key = (generation, id);
+            self.catalog.templates.insert(key, Arc::clone(template));
         }
         Ok(template)
     }
@@ -249,5 +279,82 @@ impl World for Reader {
         dispute
             .map(|dispute| dispute.is_some())
             .map_err(|error| unavailable(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use kedge_protocol::eip712::Domain;
+    use kedge_protocol::resource::{Template, Trace};
+    use kedge_storage::{Group, Store};
+
+    use super::*;
+
+    const ID: Id = Id {
+        prefix: Prefix::Template,
+        bytes: [3; 16],
+    };
+
+    fn store(path: &Path) -> Store {
+        Store::open(kedge_storage::Options {
+            path: path.join("store"),
+            domain: Domain {
+                chain_id: 31_337,
+                verifying_contract: Address([7; 20]),
+            },
+            sequencer: Address::ZERO,
+            high_water_path: None,
+            block_cache_bytes: 8 << 20,
+            memtable_bytes: 8 << 20,
+            wal_bytes_max: 32 << 20,
+            read_only: false,
+        })
+        .unwrap()
+    }
+
+    /// Commits the template with these many objects at the most.
+    fn commit(store: &Store, max_supply: u64) -> Published {
+        let template = Template {
+            id: ID,
+            organization_id: Id {
+                prefix: Prefix::Organization,
+                bytes: [4; 16],
+            },
+            name: "rules".to_owned(),
+            description: String::new(),
+            properties: "{}".to_owned(),
+            schema: None,
+            max_supply: Some(max_supply),
+            actions: Vec::new(),
+            public_access: true,
+            variation_count: 0,
+            trace: Trace::NEW,
+        };
+        let mut group = Group::default();
+        group.put_template(&template, None);
+        let snapshot = store.commit(&group).unwrap();
+        Published {
+            head: snapshot.head().unwrap(),
+            keys_changed_at: 0,
+            snapshot,
+        }
+    }
+
+    #[test]
+    fn a_reader_of_old_rules_leaves_none_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store(directory.path());
+        let published = Arc::new(ArcSwap::from_pointee(commit(&store, 1)));
+        let reader = Reader::new(Arc::clone(&published), Arc::new(Catalog::new(10)));
+        let supply = |reader: &Reader| reader.template(ID).unwrap().unwrap().max_supply;
+        // Somebody looks at the state of now for longer than the rules hold.
+        let (slow, _) = reader.fixed();
+        published.store(Arc::new(commit(&store, 2)));
+        reader.catalog().forget_templates();
+        assert_eq!(supply(&slow), Some(1));
+        assert_eq!(supply(&reader), Some(2));
+        assert_eq!(supply(&slow), Some(1));
     }
 }

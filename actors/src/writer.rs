@@ -16,6 +16,7 @@ use tokio::sync::{oneshot, watch};
 use crate::api::{Outcome, Placement, SealedBatch};
 use crate::committer::CommitterError;
 use crate::events::Listeners;
+use crate::failure::FailureSink;
 use crate::metric_definitions as metric;
 use crate::unit::{Unit, outcomes};
 use crate::work::PlacedUnit;
@@ -123,16 +124,18 @@ pub(crate) struct Outlet {
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) disk_full: Arc<AtomicBool>,
     pub(crate) listeners: Arc<Listeners>,
+    pub(crate) failed: FailureSink,
 }
 
 /// The threads behind the committer.
 pub(crate) struct Threads {
-    writer: JoinHandle<Result<(), CommitterError>>,
-    releaser: JoinHandle<Result<(), CommitterError>>,
+    writer: JoinHandle<()>,
+    releaser: JoinHandle<()>,
 }
 
 /// Starts the writer and the releaser. They end when the committer's end is dropped, and early only
-/// where one of them fails.
+/// where one of them fails: they report that themselves and at once, since the committer hears of
+/// it with the next group at the earliest.
 pub(crate) fn start(outlet: Outlet) -> std::io::Result<(Writing, Threads)> {
     let (groups, formed) = mpsc::sync_channel(AHEAD_MAX as usize);
     let (written_sender, written) = mpsc::sync_channel(AHEAD_MAX as usize);
@@ -143,6 +146,7 @@ pub(crate) fn start(outlet: Outlet) -> std::io::Result<(Writing, Threads)> {
         formed,
         written: written_sender,
     };
+    let failed = outlet.failed.clone();
     let releaser = Releaser {
         outlet,
         written,
@@ -150,8 +154,11 @@ pub(crate) fn start(outlet: Outlet) -> std::io::Result<(Writing, Threads)> {
     };
     let named = |name: &str| std::thread::Builder::new().name(name.into());
     let threads = Threads {
-        writer: named("writer").spawn(move || writer.run())?,
-        releaser: named("releaser").spawn(move || releaser.run())?,
+        writer: named("writer").spawn(move || failed.watch("writer", || writer.run()))?,
+        releaser: named("releaser").spawn(move || {
+            let failed = releaser.outlet.failed.clone();
+            failed.watch("releaser", || releaser.run());
+        })?,
     };
     let writing = Writing {
         groups,
@@ -162,15 +169,12 @@ pub(crate) fn start(outlet: Outlet) -> std::io::Result<(Writing, Threads)> {
 }
 
 impl Threads {
-    /// Waits until both have ended; gives why one failed.
-    pub(crate) fn join(self) -> Result<(), CommitterError> {
-        let ended = |thread: JoinHandle<_>| {
-            let ended: Result<Result<(), CommitterError>, _> = thread.join();
-            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        let written = ended(self.writer);
-        // A releaser that fails ends the writer too, which then knows only that it is alone.
-        ended(self.releaser).and(written)
+    /// Waits until both have ended.
+    pub(crate) fn join(self) {
+        for thread in [self.writer, self.releaser] {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -182,7 +186,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(self) -> Result<(), CommitterError> {
+    fn run(&self) -> Result<(), CommitterError> {
         while let Ok(mut formed) = self.formed.recv() {
             let written = Written {
                 snapshot: self.write(&formed.group)?,
@@ -221,7 +225,7 @@ struct Releaser {
 }
 
 impl Releaser {
-    fn run(self) -> Result<(), CommitterError> {
+    fn run(&self) -> Result<(), CommitterError> {
         let store = &self.outlet.store;
         while let Ok(first) = self.written.recv() {
             let groups: Vec<Written> = std::iter::once(first)
@@ -250,9 +254,19 @@ impl Releaser {
                 answer(afterwards);
             }
         }
-        if let Err(error) = store.write_index() {
+        if self.outlet.failed.is_set() {
+            // What the writer could not write is not to be followed by anything.
+            return Ok(());
+        }
+        match store.write_index() {
             // The next start reads it from the log.
-            tracing::warn!(%error, "the index of actions was not brought up");
+            Err(CommitError::NoSpace(why)) => {
+                tracing::warn!(
+                    why,
+                    "the index of actions was not brought up: the disk is full"
+                );
+            }
+            written => written?,
         }
         if let Some(mark) = store.high_water() {
             mark.sync()?;

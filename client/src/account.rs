@@ -8,13 +8,13 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Prefix};
+use kedge_protocol::{Address, Id, Prefix};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::client::Client;
-use crate::error::{Error, Result};
+use crate::error::{Done, Error, Result};
 use crate::nonces::NonceCounter;
 use crate::random;
 use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign, unix_now_s};
@@ -287,11 +287,23 @@ impl Account {
         let mut sending = Sending::new(self, request);
         let mut signed = self.sign_now(signs).await?;
         let mut new_nonces = 0;
-        // While false, nothing that was sent can have been carried out, so that signing anew
-        // cannot do a thing twice. A 503 may hide a request that was carried out.
+        // While false, nothing that was sent can have been carried out, so that signing once more
+        // cannot do a thing twice.
         let mut unsure = false;
+        // True once its outcome was unknown: then a spent nonce may be its own, still on its way to the disk.
+        let mut asking = false;
         loop {
-            let answer = sending.once(Some(&signed)).await?;
+            let answer = match sending.once(Some(&signed)).await {
+                Ok(answer) => answer,
+                Err(error) if error.done() == Done::Unknown => {
+                    (unsure, asking) = (true, true);
+                    if expires(&signed) || !sending.backoff.ask_again(None).await? {
+                        return Err(error);
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let highest = answer.number("x-nonce-highest");
             if let Some(highest) = highest {
                 self.0.nonces.learn(highest);
@@ -299,19 +311,37 @@ impl Account {
             if answer.is_success() {
                 return Ok((answer, signed));
             }
-            unsure |= answer.status == 503;
             let refusal = answer.refusal();
-            if sending.again(&answer).await? {
-                let expires = signed.head.deadline_s < unix_now_s() + DEADLINE_MARGIN_S;
-                if expires && unsure {
+            let spent = refusal.code() == Some("NONCE_REUSED");
+            match refusal.done() {
+                Done::Before(sequence) if unsure => {
+                    // Who registers can read nothing yet, and nobody else knows the key.
+                    if !request.bearer || self.stands(&signed).await? {
+                        return Err(already_done(sequence, &signed));
+                    }
+                    // Another request of this key spent the nonce, so that this one never will be done.
+                    (unsure, asking) = (false, false);
+                }
+                Done::Unknown => (unsure, asking) = (true, true),
+                _ => unsure |= answer.status == 503 && !says_nothing_done(&refusal),
+            }
+            let ask_again = refusal.done() == Done::Unknown
+                || (spent && asking && member(&refusal, "reason") != Some("refused"));
+            if ask_again {
+                if expires(&signed) || !sending.backoff.ask_again(Some(&answer)).await? {
                     return Err(refusal);
                 }
-                if expires {
+                continue;
+            }
+            if sending.again(&answer).await? {
+                if expires(&signed) && unsure {
+                    return Err(refusal);
+                }
+                if expires(&signed) {
                     signed = self.sign_now(signs).await?;
                 }
                 continue;
             }
-            let spent = refusal.code() == Some("NONCE_REUSED");
             if !spent || unsure || new_nonces == NEW_NONCES_MAX {
                 return Err(refusal);
             }
@@ -322,6 +352,20 @@ impl Account {
             new_nonces += 1;
             signed = self.sign_now(signs).await?;
         }
+    }
+
+    /// Whether an action of a signed request stands in the log.
+    async fn stands(&self, signed: &SignedRequest) -> Result<bool> {
+        for content in &signed.contents {
+            let id = Id::of_hash(Prefix::Action, content);
+            let answer = self.fetch(&format!("/ebus/actions/{id}")).await?;
+            match answer.status {
+                404 => {}
+                _ if answer.is_success() => return Ok(true),
+                _ => return Err(answer.refusal()),
+            }
+        }
+        Ok(false)
     }
 
     fn acts_by_key_alone(&self) -> bool {
@@ -416,6 +460,30 @@ impl<'a> Sending<'a> {
         }
         self.backoff.again(answer).await
     }
+}
+
+/// True where the signature is about to be too old to be sent.
+fn expires(signed: &SignedRequest) -> bool {
+    signed.head.deadline_s < unix_now_s() + DEADLINE_MARGIN_S
+}
+
+fn already_done(sequence: Option<u64>, signed: &SignedRequest) -> Error {
+    let action = |content| Id::of_hash(Prefix::Action, content);
+    Error::AlreadyDone {
+        sequence,
+        actions: signed.contents.iter().map(action).collect(),
+    }
+}
+
+fn member<'a>(refusal: &'a Error, name: &str) -> Option<&'a str> {
+    match refusal {
+        Error::Refused(envelope) => envelope.body.get(name)?.as_str(),
+        _ => None,
+    }
+}
+
+fn says_nothing_done(refusal: &Error) -> bool {
+    member(refusal, "outcome") == Some("nothing_done")
 }
 
 fn not_logged_in() -> Error {

@@ -71,6 +71,15 @@ pub enum Error {
         /// How long was waited.
         timeout_ms: u64,
     },
+    /// The request was carried out by an earlier sending whose answer was lost. It stands in the log,
+    /// once; its actions can be read there by these identifiers.
+    #[error("the request was carried out before, and its answer was lost; its actions begin with {}", .actions[0])]
+    AlreadyDone {
+        /// The sequence of the first of its actions, where the server says it.
+        sequence: Option<u64>,
+        /// The identifiers of its actions in request order; not each must have been done.
+        actions: Vec<Id>,
+    },
     /// A successful answer that cannot be read.
     #[error("the answer to {what} cannot be read: {error}")]
     Answer {
@@ -87,7 +96,49 @@ pub enum Error {
     Usage(String),
 }
 
+/// What a refusal says of what was done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Done {
+    /// What was asked may be done, now or later.
+    Unknown,
+    /// The nonce was spent by the very same request, at this sequence.
+    Before(Option<u64>),
+    /// It says nothing of it, or that nothing was done.
+    Nothing,
+}
+
+impl Envelope {
+    pub(crate) fn done(&self) -> Done {
+        let sequence = || {
+            let told = self.body.get("sequence")?;
+            told.as_u64().or_else(|| told.as_str()?.parse().ok())
+        };
+        match (
+            self.code.as_str(),
+            self.text("outcome"),
+            self.text("reason"),
+        ) {
+            (_, Some("unknown"), _) => Done::Unknown,
+            ("NONCE_REUSED", _, Some("done")) => Done::Before(sequence()),
+            _ => Done::Nothing,
+        }
+    }
+}
+
 impl Error {
+    pub(crate) fn done(&self) -> Done {
+        match self {
+            Self::Refused(envelope) => envelope.done(),
+            // A server in front of this one gave up, or the way broke off.
+            Self::Unexpected {
+                status: 502 | 504, ..
+            }
+            | Self::Transport(_)
+            | Self::Timeout { .. } => Done::Unknown,
+            _ => Done::Nothing,
+        }
+    }
+
     /// The code of a refusal.
     pub fn code(&self) -> Option<&str> {
         match self {

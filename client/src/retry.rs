@@ -1,9 +1,13 @@
-//! When a refused request is sent again: on 429, and on 503 only if asked to.
+//! When a request is sent again: refused, on 429, and on 503 only if asked to; signed, and with an outcome that
+//! nobody knows, until it is known. Always the very same bytes: their nonce is spent at most once.
 
 use std::time::Duration;
 
 /// The wait where the server does not say how long, in seconds.
 const WAIT_S_DEFAULT: u64 = 60;
+
+/// The first wait after an outcome that nobody knows, in seconds.
+const UNKNOWN_WAIT_S: u64 = 1;
 
 /// How requests are sent again.
 #[derive(Clone, Debug)]
@@ -13,6 +17,9 @@ pub struct RetryPolicy {
     /// Also on 503. Off by default: an answer of 503 may come from something in front of the
     /// server, after the server has done what was asked.
     pub on_unavailable: bool,
+    /// Also a signed request whose outcome is unknown: the answer says so, the connection broke off, or there was no
+    /// answer in time. The same bytes are sent, so that it is done once at most. On by default.
+    pub on_unknown: bool,
     /// The longest single wait, in milliseconds.
     pub wait_ms_max: u64,
 }
@@ -22,6 +29,7 @@ impl Default for RetryPolicy {
         Self {
             attempts_max: 5,
             on_unavailable: false,
+            on_unknown: true,
             wait_ms_max: 15 * 60 * 1000,
         }
     }
@@ -39,6 +47,17 @@ impl RetryPolicy {
     /// Whether an answer with this status is worth another attempt.
     pub fn retries(&self, status: u16) -> bool {
         status == 429 || (status == 503 && self.on_unavailable)
+    }
+
+    /// As [`Self::wait`], where the outcome is unknown: soon, unless the server says otherwise.
+    pub fn wait_unknown(
+        &self,
+        attempt: u32,
+        retry_after: Option<Duration>,
+        jitter: f64,
+    ) -> Duration {
+        let asked = retry_after.unwrap_or(Duration::from_secs(UNKNOWN_WAIT_S));
+        self.wait(attempt, Some(asked), jitter)
     }
 
     /// How long to wait after the `attempt`-th sending (from 0) was refused: what the server asks
@@ -70,6 +89,15 @@ mod tests {
         // The server's word counts for more than our ceiling.
         let day = Some(Duration::from_hours(24));
         assert_eq!(policy.wait(3, day, 0.0), Duration::from_hours(24));
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_asked_about_soon() {
+        let policy = RetryPolicy::default();
+        let waits: Vec<u64> = (0..3)
+            .map(|n| policy.wait_unknown(n, None, 0.0).as_secs())
+            .collect();
+        assert_eq!(waits, [1, 2, 4]);
     }
 
     #[test]

@@ -252,6 +252,23 @@ impl<'a> Backoff<'a> {
     }
 }
 
+impl Backoff<'_> {
+    /// Whether a signed request with an unknown outcome is sent again; if so, waits before it says yes.
+    pub(crate) async fn ask_again(&mut self, answer: Option<&Answer>) -> Result<bool> {
+        let attempt = self.sent;
+        self.sent += 1;
+        if !self.policy.on_unknown || self.sent >= self.policy.attempts_max {
+            return Ok(false);
+        }
+        let asked = answer.and_then(|answer| retry_after(&answer.headers));
+        let wait = self
+            .policy
+            .wait_unknown(attempt, asked, random::fraction()?);
+        tokio::time::sleep(wait).await;
+        Ok(true)
+    }
+}
+
 /// A value as it stands in a query or a path (RFC 3986: everything but unreserved is escaped).
 pub(crate) fn escape(value: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";

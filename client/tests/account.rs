@@ -182,6 +182,72 @@ async fn with_503_asked_for_the_same_signature_is_sent_and_never_another() {
     assert_eq!((seen.len(), &seen[0].signature), (2, &seen[1].signature));
 }
 
+/// The answer says that the outcome is unknown, or there is none: the same bytes go out again, and what was done is
+/// found done. Nothing is ever signed a second time.
+#[tokio::test]
+async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
+    let (log, url) = Log::start().await;
+    let account = logged_in(&url).await;
+    account.me().await.unwrap();
+    log.seen();
+    let unknown = || {
+        Fault::Say(
+            503,
+            "UNAVAILABLE",
+            json!({"outcome": "unknown", "nonce": "1"}),
+        )
+    };
+    let spent = |reason| {
+        Fault::Say(
+            409,
+            "NONCE_REUSED",
+            json!({"reason": reason, "sequence": "7"}),
+        )
+    };
+
+    // Not done by the first sending: the second does it.
+    log.fail([unknown()]);
+    account.act(&emit()).await.unwrap();
+    let seen = log.seen();
+    assert_eq!((seen.len(), &seen[0].signature), (2, &seen[1].signature));
+
+    // Done by the first; the second asks too early, the third hears of it, and the log holds it.
+    let stands = || Fault::Say(200, "OK", json!({}));
+    log.fail([Fault::Lose, spent("in_flight"), spent("done"), stands()]);
+    let done = account.act(&emit()).await.unwrap_err();
+    let Error::AlreadyDone { sequence, actions } = &done else {
+        panic!("{done}");
+    };
+    assert_eq!((*sequence, actions.len()), (Some(7), 1));
+    let seen = log.seen();
+    assert_eq!(seen.len(), 4);
+    assert!(seen[..3].iter().all(|s| s.signature == seen[0].signature));
+    assert_eq!(seen[3].path, format!("/ebus/actions/{}", actions[0]));
+
+    // Another request of the key spent the nonce: this one is done by a signature of its own.
+    let absent = Fault::Say(404, "RESOURCE_NOT_FOUND", json!({}));
+    log.fail([unknown(), spent("done"), absent]);
+    account.act(&emit()).await.unwrap();
+    let seen = log.seen();
+    assert_eq!(seen.len(), 4);
+    assert_eq!(seen[0].signature, seen[1].signature);
+    assert_ne!(seen[0].signature, seen[3].signature);
+
+    // Refused by the first, or by the second: that is the answer.
+    log.fail([unknown(), spent("refused")]);
+    let refused = account.act(&emit()).await.unwrap_err();
+    assert_eq!(
+        (refused.code(), log.seen().len()),
+        (Some("NONCE_REUSED"), 2)
+    );
+
+    // What says that nothing was done is believed: another nonce may follow.
+    let nothing = json!({"outcome": "nothing_done"});
+    log.fail([Fault::Say(503, "UNAVAILABLE", nothing)]);
+    let refused = account.act(&emit()).await.unwrap_err();
+    assert_eq!((refused.code(), log.seen().len()), (Some("UNAVAILABLE"), 1));
+}
+
 #[tokio::test]
 async fn a_spent_nonce_is_replaced_by_one_above_the_highest() {
     let (log, url) = Log::start().await;

@@ -43,6 +43,12 @@ Every answer carries `X-Request-Id`, which the log of the server knows too, and 
 last sequence that the answer reflects. A read with `min_sequence` waits for what the caller has \
 written.
 
+Every answer with UNAVAILABLE says its `outcome`. `nothing_done`: nothing was done, and nothing will be. `unknown`: the \
+request was on its way to the disk when the answer could not be waited for any longer, so it may stand in the log. A \
+connection that breaks off says as much. Then send the very same signed request again, with the same nonce and the same \
+`Idempotency-Key`: its nonce is spent at most once, so it is done at most once. Never sign it again with another nonce \
+before its deadline is past.
+
 Errors are `{code, status, body}`. Programs go by `code`; `body.message` says what to do. Who sends \
 `Accept: application/problem+json` gets RFC 9457. Only 429 and 503 are worth a retry, after the \
 seconds in `Retry-After`.

@@ -182,10 +182,11 @@ const ANCHORS_LOOKED_AT: usize = 64;
 pub async fn ready(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let engine = &call.app.engine;
-    let reason = match engine.mode() {
-        Mode::ReadOnly(why) => Some(why),
-        Mode::ReadWrite if engine.disk_full() => Some("the disk is full".to_owned()),
-        Mode::ReadWrite => None,
+    let reason = match (engine.failure().reason(), engine.mode()) {
+        (Some(why), _) => Some(format!("the engine has failed, the process ends: {why}")),
+        (None, Mode::ReadOnly(why)) => Some(why),
+        (None, Mode::ReadWrite) if engine.disk_full() => Some("the disk is full".to_owned()),
+        (None, Mode::ReadWrite) => None,
     };
     let (status, text, mode) = if reason.is_none() {
         (StatusCode::OK, "ready", "read_write")

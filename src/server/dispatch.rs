@@ -164,6 +164,10 @@ impl Dispatch {
         let (reply, code) = match result {
             Ok(reply) => (reply, None),
             Err(error) => {
+                let signs = asked
+                    .index
+                    .is_some_and(|index| TABLE[index].signs != Signs::Nothing);
+                let error = if signs { error.of_change() } else { error };
                 let error = self.with_nonce(error, &parts.headers, &asked);
                 let reply = self.refuse(asked.form, &error, &asked.request_id);
                 (reply, Some(error.code))

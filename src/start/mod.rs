@@ -2,6 +2,7 @@
 
 mod anchoring;
 mod chain;
+mod failing;
 mod open_files;
 mod private;
 mod sequencer_keys;
@@ -97,12 +98,14 @@ pub enum RunError {
     /// A task of the start-up panicked.
     #[error("starting: {0}")]
     Task(#[from] tokio::task::JoinError),
-    /// The engine could not go on.
-    #[error("the engine has stopped: {0}")]
-    EngineFailed(String),
+    /// The disk did not take what was placed.
+    #[error(
+        "the store did not write everything within drain_timeout_s; requests that were not answered may be lost"
+    )]
+    NotWritten,
 }
 
-/// Serves until SIGINT or SIGTERM, or until the engine cannot go on.
+/// Serves until SIGINT or SIGTERM. Where the engine cannot continue, the process ends instead.
 pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError> {
     logging::init(&config)?;
     make_private_from_now_on();
@@ -127,6 +130,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         data: config.data_dir.clone(),
     };
     let engine = start_engine(&config, &chain, keys, opened.store).await?;
+    failing::end_process(engine.failure())?;
     sequencer_keys::ask_contract(&chain, &engine).await;
     let anchoring = Anchoring::start(&config, &chain, &engine).await?;
 
@@ -149,20 +153,25 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
     announce(&url, &chain, &config)?;
-    let (stop, failure) = stop_signal(engine.clone())?;
-    bound.serve(&config, Arc::clone(&app), stop).await?;
+    bound
+        .serve(&config, Arc::clone(&app), stop_signal()?)
+        .await?;
 
     tracing::info!("stopping");
     app.limits.store().await;
     drop(socket);
     drop(anchoring);
-    engine
-        .shutdown(Duration::from_secs(config.drain_timeout_s))
-        .await;
+    let patience = Duration::from_secs(config.drain_timeout_s);
+    let is_written = engine.shutdown(patience).await;
+    if engine.failure().reason().is_some() {
+        // The process is being ended for that.
+        std::future::pending::<()>().await;
+    }
     chain.shutdown().await;
-    match failure.await {
-        Ok(why) => Err(RunError::EngineFailed(why)),
-        Err(_) => Ok(()),
+    if is_written {
+        Ok(())
+    } else {
+        Err(RunError::NotWritten)
     }
 }
 
@@ -246,25 +255,16 @@ fn reload_on_hangup(tls: Option<Arc<Tls>>, app: Arc<App>) -> Result<(), std::io:
     Ok(())
 }
 
-type Failure = tokio::sync::oneshot::Receiver<String>;
-
-/// A future that resolves when the server shall stop, and, if the engine is why, the reason.
-fn stop_signal(engine: Engine) -> Result<(impl Future<Output = ()>, Failure), std::io::Error> {
+/// A future that resolves when the server shall stop.
+fn stop_signal() -> Result<impl Future<Output = ()>, std::io::Error> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let (sender, failure) = tokio::sync::oneshot::channel();
-    let stop = async move {
+    Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
-            why = engine.failed() => {
-                tracing::error!(why, "the engine cannot go on; the process ends");
-                // The receiver lives as long as the server runs.
-                let _received = sender.send(why);
-            }
         }
-    };
-    Ok((stop, failure))
+    })
 }
 
 /// Tells where the server is and what to try.

@@ -381,6 +381,14 @@ fn details(generator: &mut SchemaGenerator) -> Value {
             "description": "With SIGNATURE_INVALID: the address whose key made the signature.",
         },
         "policy": { "type": "string", "description": "The limit that is used up, with RATE_LIMITED." },
+        "outcome": {
+            "type": "string",
+            "enum": ["nothing_done", "unknown"],
+            "description": "With UNAVAILABLE: `nothing_done` says that nothing was done and nothing will be; `unknown` that \
+                what was asked may be done, now or later: send the very same signed request again, never a new one.",
+        },
+        "signer": { "type": "string", "description": "Of a signed request with an unknown outcome: who signed it." },
+        "nonce": { "type": "string", "description": "Its nonce, which is spent at most once." },
         "index": {
             "type": "integer",
             "description": "The first refused action of an atomic batch.",

@@ -70,6 +70,7 @@ pub struct HighWaterError {
 #[derive(Debug)]
 pub struct HighWater {
     file: File,
+    path: PathBuf,
 }
 
 impl HighWater {
@@ -102,11 +103,14 @@ impl HighWater {
     /// Opens a mark that is there, for moving it on.
     pub fn open(path: &Path) -> Result<Self, HighWaterError> {
         let file = OpenOptions::new().write(true).open(path);
-        file.map(|file| Self { file })
-            .map_err(|source| HighWaterError {
-                path: path.to_owned(),
-                source,
-            })
+        file.map(|file| Self {
+            file,
+            path: path.to_owned(),
+        })
+        .map_err(|source| HighWaterError {
+            path: path.to_owned(),
+            source,
+        })
     }
 
     /// Puts a new mark at `path`, in place of whatever is there. A crash leaves the old file or the
@@ -137,7 +141,10 @@ impl HighWater {
             Ok(file)
         };
         put()
-            .map(|file| Self { file })
+            .map(|file| Self {
+                file,
+                path: path.to_owned(),
+            })
             .map_err(|source| HighWaterError {
                 path: path.to_owned(),
                 source,
@@ -148,11 +155,19 @@ impl HighWater {
     /// The page cache outlives the process; only a crash of the machine can lose the last of it.
     pub fn advance(&self, released: Released) -> io::Result<()> {
         let offset = released.batches % 2 * SLOT_DISTANCE;
-        self.file.write_all_at(&released.to_slot(), offset)
+        let written = self.file.write_all_at(&released.to_slot(), offset);
+        written.map_err(|error| self.named("writing", &error))
+    }
+
+    /// An error of the file, with what was being done and the file's name.
+    fn named(&self, doing: &str, error: &io::Error) -> io::Error {
+        let text = format!("{doing} {}: {error}", self.path.display());
+        io::Error::new(error.kind(), text)
     }
 
     /// Brings the mark to the disk: at a clean close.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        let synced = self.file.sync_data();
+        synced.map_err(|error| self.named("syncing", &error))
     }
 }

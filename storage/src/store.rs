@@ -297,6 +297,16 @@ impl Store {
             .sum()
     }
 
+    /// How often writing in the background has failed since the store was opened. Where it cannot be
+    /// made good, the next [`Store::write`] fails.
+    pub fn background_failures(&self) -> u64 {
+        let failures = self
+            .database
+            .raw()
+            .property_int_value("rocksdb.background-errors");
+        failures.ok().flatten().unwrap_or(0)
+    }
+
     /// Ends cleanly: the mark and all tables are brought to the disk. Snapshots still held keep the
     /// files locked.
     pub fn close(self) -> Result<(), CommitError> {

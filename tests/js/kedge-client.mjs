@@ -1,6 +1,7 @@
 // A small client over fetch: it signs each change, checks each receipt, and keeps its own nonces.
 
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { bytesToHex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import * as p from './protocol.mjs';
@@ -15,6 +16,12 @@ export class ServerError extends Error {
     this.headers = headers;
   }
 }
+
+/** How often a signed request is sent until its outcome is known. */
+const SENDINGS_MAX = 6;
+
+/** True where nobody knows whether a request was carried out: the answer says so, is a proxy's, or did not come. */
+const isUnknown = (error) => !(error instanceof ServerError) || error.body?.outcome === 'unknown';
 
 /** Reads the domain and the sequencer's keys that a server states; compare them with the contract before trusting them. */
 export async function readTrust(baseUrl) {
@@ -52,6 +59,33 @@ export class KedgeClient {
     return { status: response.status, headers: response.headers, body: parsed };
   }
 
+  /**
+   * Sends what is signed until its outcome is known: always the very same bytes, whose nonce is spent at most once. It is
+   * never signed again. The key brings the lost answer back; where the server knows no key any more, a nonce that
+   * was spent by this request says that it is done: then the body is {already_done: true, sequence}.
+   */
+  async sendSigned(method, path, body, headers) {
+    const all = { 'idempotency-key': randomUUID(), ...headers };
+    let unsure = false;
+    for (let sending = 1; ; sending += 1) {
+      let wait_s = sending;
+      try {
+        return await this.send(method, path, body, all);
+      } catch (error) {
+        const spent = error.code === 'NONCE_REUSED';
+        const reason = error.body?.reason;
+        if (unsure && spent && reason === 'done') {
+          return { status: error.status, headers: error.headers, body: { already_done: true, sequence: error.body.sequence } };
+        }
+        const inFlight = unsure && (error.code === 'IDEMPOTENCY_IN_PROGRESS' || (spent && reason !== 'refused'));
+        if (!(isUnknown(error) || inFlight) || sending === SENDINGS_MAX) throw error;
+        unsure = true;
+        wait_s = Number(error.headers?.get('retry-after') ?? wait_s);
+      }
+      await sleep(wait_s * 1000);
+    }
+  }
+
   get(path) {
     return this.send('GET', path);
   }
@@ -82,8 +116,8 @@ export class KedgeClient {
   /** One action, signed over the payload's text; its receipt is checked. */
   async change(method, path, kind, target, payload, body = payload) {
     const { headers, contents } = await this.sign([{ kind, target, payload }]);
-    const answer = await this.send(method, path, body, headers);
-    await checkReceipt(answer.body.receipt, this.trust, contents[0]);
+    const answer = await this.sendSigned(method, path, body, headers);
+    if (!answer.body.already_done) await checkReceipt(answer.body.receipt, this.trust, contents[0]);
     return { ...answer.body, content: contents[0] };
   }
 
@@ -131,8 +165,8 @@ export class KedgeClient {
       return `{"action_type":${JSON.stringify(kind)},"${member}":${JSON.stringify(target)},"payload": ${payload} }`;
     });
     const { headers, contents } = await this.sign(actions, { atomic });
-    const { body } = await this.send('POST', '/ebus/actions/batch', `{"actions":[${slices.join(',\n')}],"atomic":${atomic}}`, headers);
-    if (body.receipt !== null) await checkBatchReceipt(body.receipt, this.trust, contents);
+    const { body } = await this.sendSigned('POST', '/ebus/actions/batch', `{"actions":[${slices.join(',\n')}],"atomic":${atomic}}`, headers);
+    if (body.receipt) await checkBatchReceipt(body.receipt, this.trust, contents);
     return { ...body, contents };
   }
 }

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import http.client
 import json
 import secrets
 import time
@@ -11,6 +12,9 @@ import urllib.request
 from eth_account import Account
 from eth_account.messages import encode_typed_data
 from eth_utils import keccak
+
+# How often a signed request is sent until its outcome is known.
+SENDINGS_MAX = 6
 
 TYPES = {
     "EIP712Domain": [
@@ -39,6 +43,10 @@ class Answer:
     def __init__(self, status: int, body: dict):
         self.status = status
         self.body = body
+
+    def says(self, member: str):
+        """A member of an error's body."""
+        return (self.body.get("body") or {}).get(member) if self.status >= 400 else None
 
     def __repr__(self) -> str:
         return f"{self.status} {json.dumps(self.body)}"
@@ -100,6 +108,34 @@ class Client:
             with error:
                 return Answer(error.code, json.load(error))
 
+    def send_signed(self, method: str, path: str, body: str, headers: dict) -> Answer:
+        """Sends what is signed until its outcome is known: always the very same bytes, whose nonce is spent at most once.
+
+        It is never signed again. The key brings the lost answer back; a nonce that was spent by this very request says
+        that it is done (409 with the reason `done`).
+        """
+        keyed = {"Idempotency-Key": secrets.token_hex(16), **headers}
+        unsure = False
+        for sending in range(1, SENDINGS_MAX + 1):
+            try:
+                answer = self.send(method, path, body, keyed)
+            except (OSError, http.client.HTTPException, ValueError):
+                # The way broke off, or what came is no answer of the server's.
+                if sending == SENDINGS_MAX:
+                    raise
+                unknown = True
+            else:
+                code, reason = answer.body.get("code"), answer.says("reason")
+                in_flight = code == "IDEMPOTENCY_IN_PROGRESS" or (
+                    code == "NONCE_REUSED" and reason not in ("done", "refused")
+                )
+                unknown = answer.says("outcome") == "unknown" or (unsure and in_flight)
+                if not unknown:
+                    return answer
+            unsure = True
+            time.sleep(sending)
+        return answer
+
     def read(self, path: str) -> dict:
         answer = self.send("GET", path)
         assert answer.status == 200, answer
@@ -138,7 +174,10 @@ class Client:
         kind, target, payload = action
         message, seed = self.message([{"kind": kind, "target": target, "payload": payload}])
         signature = self.sign(message)
-        answer = self.send(method, path, payload if body is None else body, self.headers(message, seed, signature))
+        sent = payload if body is None else body
+        answer = self.send_signed(method, path, sent, self.headers(message, seed, signature))
+        if answer.says("reason") == "done":
+            return {"already_done": True, "sequence": answer.says("sequence")}
         assert answer.status in (200, 201), answer
         check_receipt(answer.body["receipt"], content_of(message["actions"][0], self.account.address, signature))
         return answer.body

@@ -10,6 +10,7 @@
 
 pub(crate) mod anvil;
 pub(crate) mod bonded;
+pub(crate) mod faults;
 pub(crate) mod http;
 pub(crate) mod ledger;
 mod ports;

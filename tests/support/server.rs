@@ -246,6 +246,18 @@ impl Server {
         was_there
     }
 
+    /// SIGTERM; nothing is waited for.
+    pub(crate) fn terminate(&self) {
+        let id = self.child.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(told.success());
+    }
+
+    /// How the process ended, if it does within `limit`.
+    pub(crate) fn ended(&mut self, limit: Duration) -> Option<ExitStatus> {
+        wait(&mut self.child, limit)
+    }
+
     /// True while the process runs.
     pub(crate) fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()

@@ -39,6 +39,10 @@ pub(crate) fn sequencer() -> SigningKey {
 pub(crate) enum Fault {
     /// This status and code, with these headers.
     Refuse(u16, &'static str, Vec<(&'static str, String)>),
+    /// The same, with these members in the body.
+    Say(u16, &'static str, Value),
+    /// It is done, and the answer is lost: the connection breaks off.
+    Lose,
     /// The receipt is changed before it leaves.
     Receipt(fn(&mut Value)),
 }
@@ -123,8 +127,13 @@ impl Log {
         let seen = seen(&path, &parts.headers);
         state.seen.push(seen.clone());
         let mut spoil = None;
+        let mut lost = false;
         match state.faults.pop_front() {
             Some(Fault::Refuse(status, code, headers)) => return refuse(status, code, &headers),
+            Some(Fault::Say(status, code, members)) => {
+                return refuse_saying(status, code, &members);
+            }
+            Some(Fault::Lose) => lost = true,
             Some(Fault::Receipt(change)) => spoil = Some(change),
             None => {}
         }
@@ -135,6 +144,9 @@ impl Log {
             "/wallets/me" => wallet(&state, Address([0; 20])),
             _ => change(&mut state, &path, &parts.headers, &body),
         };
+        if lost {
+            return broken_off();
+        }
         if let (Some(change), Some(receipt)) = (spoil, answer.get_mut("receipt")) {
             change(receipt);
         }
@@ -204,6 +216,27 @@ fn refuse(status: u16, code: &str, headers: &[(&'static str, String)]) -> Respon
     for (name, value) in headers {
         response.headers_mut().insert(*name, value.parse().unwrap());
     }
+    response
+}
+
+fn refuse_saying(status: u16, code: &str, members: &Value) -> Response<Full<Bytes>> {
+    let mut body =
+        json!({"code": code, "status": status, "body": {"message": "as the test wants"}});
+    for (name, value) in members.as_object().unwrap() {
+        body["body"][name] = value.clone();
+    }
+    let mut response = ok(&body);
+    *response.status_mut() = status.try_into().unwrap();
+    let now = "0".parse().unwrap();
+    response.headers_mut().insert("retry-after", now);
+    response
+}
+
+/// More is announced than is sent.
+fn broken_off() -> Response<Full<Bytes>> {
+    let mut response = ok(&json!({}));
+    *response.status_mut() = 502.try_into().unwrap();
+    *response.body_mut() = Full::new(Bytes::from_static(b"a proxy's page"));
     response
 }
 

@@ -1,0 +1,82 @@
+//! Where the engine's parts say that they cannot continue: the committer and the threads that follow it,
+//! and the supervisor of the actors. Whoever runs the engine ends the process then; a part that has
+//! failed makes nothing durable and answers nothing any more.
+
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tokio::sync::watch;
+
+/// Takes the first failure.
+#[derive(Clone)]
+pub(crate) struct FailureSink(watch::Sender<Option<String>>);
+
+/// Sees the first failure. It holds nothing of the engine.
+#[derive(Clone)]
+pub struct Failure(watch::Receiver<Option<String>>);
+
+/// Both ends.
+pub(crate) fn channel() -> (FailureSink, Failure) {
+    let (sender, receiver) = watch::channel(None);
+    (FailureSink(sender), Failure(receiver))
+}
+
+impl FailureSink {
+    /// Reports why the engine cannot continue. The first reason stays: what follows from it would
+    /// only hide it.
+    pub(crate) fn report(&self, why: &impl Display) {
+        self.0.send_if_modified(|first| {
+            let is_first = first.is_none();
+            if is_first {
+                *first = Some(why.to_string());
+            }
+            is_first
+        });
+    }
+
+    /// True when something has failed.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    /// Runs a part to its end, and reports at once if that was a failure or a panic.
+    pub(crate) fn watch<E: Display>(&self, part: &str, run: impl FnOnce() -> Result<(), E>) {
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.report(&error),
+            Err(_) => self.report(&format!("the {part} panicked")),
+        }
+    }
+}
+
+impl Failure {
+    /// Why the engine cannot continue, if it cannot.
+    pub fn reason(&self) -> Option<String> {
+        self.0.borrow().clone()
+    }
+
+    /// Resolves with the reason when the engine cannot continue, and with `None` when it has ended in order.
+    pub async fn wait(&mut self) -> Option<String> {
+        let seen = self.0.wait_for(Option::is_some).await;
+        seen.ok().and_then(|why| why.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_reason_stays_and_an_end_in_order_is_none() {
+        let (sink, failure) = channel();
+        sink.watch("writer", || Err::<(), _>("the disk"));
+        sink.watch("releaser", || Ok::<(), &str>(()));
+        sink.watch("committer", || -> Result<(), &str> { panic!("on purpose") });
+        assert_eq!(failure.reason().as_deref(), Some("the disk"));
+        assert_eq!(failure.clone().wait().await.as_deref(), Some("the disk"));
+
+        let (sink, mut failure) = channel();
+        drop(sink);
+        assert_eq!(failure.wait().await, None);
+    }
+}

@@ -1,0 +1,27 @@
+//! The end of a server whose store fails: within a second, with a code that says so, and one line of
+//! log. After a failed write or sync nobody knows what is on the disk, so nothing is tried again, and
+//! nothing that could take long is waited for: not requests, not connections, not a stop that was
+//! asked for.
+
+use std::time::Duration;
+
+use kedge_actors::Failure;
+
+/// The process's exit code, as that of every command that failed.
+const EXIT_CODE: i32 = 1;
+/// How long answers have to leave: those who waited for the disk are told that the outcome is unknown.
+const ANSWERS_LEAVE: Duration = Duration::from_millis(250);
+
+/// Ends the process when the engine fails, on a thread of its own: however busy the others are.
+pub(super) fn end_process(mut failure: Failure) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let thread = std::thread::Builder::new().name("failure".into());
+    thread.spawn(move || {
+        if let Some(why) = runtime.block_on(failure.wait()) {
+            tracing::error!(why, "the engine has failed; the process ends");
+            std::thread::sleep(ANSWERS_LEAVE);
+            std::process::exit(EXIT_CODE);
+        }
+    })?;
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! The real server on a disk that fails or stalls: what it says, what
+//! stands in its log afterwards, and how it ends.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod failed;
+mod outcomes;
+mod stalled;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::path::Path;
+
+use kedge_client::Client;
+
+use support::faults::Faults;
+use support::server::Setup;
+
+/// A development server that faults can meet, and the faults.
+fn setup(directory: &Path) -> (Setup, Faults) {
+    let faults = Faults::new(directory);
+    let setup = faults.under(Setup::development(&directory.join("data")));
+    (setup, faults)
+}
+
+/// The whole store of a server that has ended: every hash and signature, and the state of a replay.
+fn verify(setup: &Setup, client: &Client) {
+    let store = setup.store();
+    kedge::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap();
+}

@@ -1,0 +1,141 @@
+//! Faults of the disk and the clock in a running server: calls that fail or stall, a clock that is
+//! wrong. `faults.c` does it, loaded in front of the C library; what it does is said in a file.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use super::server::Setup;
+
+/// The file's layout, as `faults.c` has it.
+const PATH_AT: u64 = 2;
+const PATH_BYTES: usize = 118;
+const CLOCK_AT: u64 = 120;
+const MET_AT: u64 = 128;
+const SKIP_AT: u64 = 136;
+const BYTES: u64 = 144;
+
+/// A call that a fault can meet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OnCall {
+    Fdatasync,
+    Fsync,
+    Write,
+    Pwrite,
+}
+
+impl OnCall {
+    fn letter(self) -> u8 {
+        match self {
+            Self::Fdatasync => b'd',
+            Self::Fsync => b'f',
+            Self::Write => b'w',
+            Self::Pwrite => b'p',
+        }
+    }
+}
+
+/// The faults of one server.
+pub(crate) struct Faults {
+    path: PathBuf,
+    control: File,
+}
+
+/// Compiles the library, once for all tests of a program.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/faults.c");
+        let name = format!("faults-{}.so", std::process::id());
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
+            .args([&library, &source])
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&compiled.stderr).into_owned();
+        assert!(compiled.status.success(), "{told}");
+        library
+    })
+}
+
+impl Faults {
+    /// No fault yet; the file is put into `directory`.
+    pub(crate) fn new(directory: &Path) -> Self {
+        let path = directory.join("faults");
+        let control = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .unwrap();
+        control.set_len(BYTES).unwrap();
+        Self { path, control }
+    }
+
+    /// A server that these faults meet.
+    pub(crate) fn under(&self, setup: Setup) -> Setup {
+        let library = library().to_str().unwrap();
+        setup
+            .environment("LD_PRELOAD", library)
+            .environment("FAULTS_CONTROL", self.path.to_str().unwrap())
+    }
+
+    fn begin(&self, call: OnCall, fault: u8, path: &str, spared: u64) {
+        self.lift();
+        let mut bytes = [0; PATH_BYTES];
+        bytes[..path.len()].copy_from_slice(path.as_bytes());
+        self.control.write_all_at(&bytes, PATH_AT).unwrap();
+        self.control
+            .write_all_at(&0_i64.to_ne_bytes(), MET_AT)
+            .unwrap();
+        self.control
+            .write_all_at(&spared.to_ne_bytes(), SKIP_AT)
+            .unwrap();
+        self.control
+            .write_all_at(&[call.letter(), fault], 0)
+            .unwrap();
+    }
+
+    /// From now on such calls on files whose path contains `path` fail with EIO.
+    pub(crate) fn fail(&self, call: OnCall, path: &str) {
+        self.begin(call, b'e', path, 0);
+    }
+
+    /// As [`Self::fail`], after so many calls.
+    pub(crate) fn fail_after(&self, spared: u64, call: OnCall, path: &str) {
+        self.begin(call, b'e', path, spared);
+    }
+
+    /// From now on such calls do not return until the fault is lifted.
+    pub(crate) fn stall(&self, call: OnCall, path: &str) {
+        self.begin(call, b's', path, 0);
+    }
+
+    /// What stalls fails instead, and so does what follows.
+    pub(crate) fn fail_what_stalls(&self) {
+        self.control.write_all_at(b"e", 1).unwrap();
+    }
+
+    /// Ends a fault. The clock stays as it is.
+    pub(crate) fn lift(&self) {
+        self.control.write_all_at(&[0, 0], 0).unwrap();
+    }
+
+    /// How many calls have met the fault.
+    pub(crate) fn met(&self) -> i64 {
+        let mut bytes = [0; 8];
+        self.control.read_exact_at(&mut bytes, MET_AT).unwrap();
+        i64::from_ne_bytes(bytes)
+    }
+
+    /// Puts the server's clock so far ahead of the right time.
+    pub(crate) fn clock_ahead_ms(&self, ahead_ms: i64) {
+        self.control
+            .write_all_at(&ahead_ms.to_ne_bytes(), CLOCK_AT)
+            .unwrap();
+    }
+}
