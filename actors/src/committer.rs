@@ -2,6 +2,8 @@
 //! becomes durable next, while the threads behind it (`writer.rs`) write the one before, make it
 //! durable, publish it and answer. Together these OS threads are the only writer of the store.
 
+mod waiting;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,7 +61,7 @@ pub(crate) enum CommitterError {
 pub(crate) struct Committer {
     pub(crate) domain_separator: Hash,
     pub(crate) signing: Arc<Signing>,
-    /// Placed units that wait because no batch is signed, in order.
+    /// Units that wait while no batch is signed (`waiting.rs`).
     pub(crate) parked: VecDeque<PlacedUnit>,
     pub(crate) clock: Clock,
     pub(crate) work: mpsc::Receiver<Work>,
@@ -209,50 +211,6 @@ impl Committer {
         Ok(())
     }
 
-    /// Puts a unit into the open batch. Where no batch can be signed it waits, and all after it.
-    fn take(&mut self, forming: &mut Forming, unit: PlacedUnit) -> Result<(), CommitterError> {
-        if !self.parked.is_empty() {
-            self.parked.push_back(unit);
-            return Ok(());
-        }
-        if forming.open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
-            self.seal(forming)?;
-        }
-        if forming.open.is_empty() {
-            match self.signing.key_of(self.head.batches) {
-                Ok(key) => forming.key = Some(key),
-                Err(why) => {
-                    self.signing.stop(why);
-                    self.parked.push_back(unit);
-                    return Ok(());
-                }
-            }
-        }
-        forming.open_count += unit.placed.len();
-        forming.open.push(unit);
-        if forming.open_count == BATCH_ACTIONS_MAX {
-            self.seal(forming)?;
-        }
-        Ok(())
-    }
-
-    /// What is known of the keys has changed: units that waited are tried again, in their order.
-    fn take_parked(&mut self, forming: &mut Forming) -> Result<(), CommitterError> {
-        let mut waited = std::mem::take(&mut self.parked);
-        while let Some(unit) = waited.pop_front() {
-            self.take(forming, unit)?;
-            if !self.parked.is_empty() {
-                self.parked.append(&mut waited);
-            }
-        }
-        if self.parked.is_empty() {
-            // A batch that is open has its key; what counts is the one after it.
-            let open = u64::from(!forming.open.is_empty());
-            self.signing.review(self.head.batches + open);
-        }
-        Ok(())
-    }
-
     /// Closes the group and gives it to the writer.
     fn hand_over(&mut self, mut forming: Forming) -> Result<(), CommitterError> {
         let started = Instant::now();
@@ -376,8 +334,7 @@ impl Committer {
             .iter()
             .filter_map(|(_, decided)| decided.as_ref().ok());
         for (decided, at) in done.zip(&placed.placed) {
-            let (sequence, time_ms) = (at.sequence, placed.timestamp_ms);
-            self.put_decided(group, decided, sequence, time_ms, batch_number)?;
+            self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
             if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
                 group.put_foreign_action(issuer, at.sequence);
                 afterwards.touch(issuer);
@@ -421,7 +378,6 @@ impl Committer {
         decided: &Decided,
         sequence: u64,
         timestamp_ms: u64,
-        batch: u64,
     ) -> Result<(), CommitterError> {
         match decided {
             Decided::Object { base, next, index } => {
@@ -451,13 +407,10 @@ impl Committer {
                 let mut images = Vec::clone(next);
                 Image::place_all(&mut images, sequence, timestamp_ms);
                 for image in &images {
-                    match image {
-                        Image::ApiKey(_) => self.keys_changed_at = sequence,
-                        Image::SequencerKey(named) if !self.signing.named(named.entry, batch) => {
-                            return Err(CommitterError::Key { number: batch });
-                        }
-                        _ => {}
+                    if let Image::ApiKey(_) = image {
+                        self.keys_changed_at = sequence;
                     }
+                    self.note_key(image)?;
                     put_image(group, image, before);
                 }
             }
