@@ -375,6 +375,7 @@ impl AnchorState {
         if let Some(why) = why.map_err(|error| error.to_string())? {
             return Err(why);
         }
+        self.read_keys_now().await?;
         self.engine.resume();
         self.anchor_soon();
         Ok(latest.batches)

@@ -62,7 +62,7 @@ pub(crate) struct Committer {
     pub(crate) domain_separator: Hash,
     pub(crate) signing: Arc<Signing>,
     /// Units that wait while no batch is signed (`waiting.rs`).
-    pub(crate) parked: VecDeque<PlacedUnit>,
+    pub(crate) parked: VecDeque<Work>,
     pub(crate) clock: Clock,
     pub(crate) work: mpsc::Receiver<Work>,
     pub(crate) published: Arc<ArcSwap<Published>>,
@@ -175,12 +175,15 @@ impl Committer {
 
     fn add(&mut self, forming: &mut Forming, work: Work) -> Result<(), CommitterError> {
         let started = Instant::now();
-        forming.requests += usize::from(!matches!(work, Work::Side { .. } | Work::Keys));
+        forming.requests += usize::from(!matches!(work, Work::Side { .. } | Work::Keys { .. }));
         forming.actions += work.actions();
         forming.bytes += work.bytes();
         match work {
+            Work::Placed(_) | Work::Refused { .. } if !self.parked.is_empty() => {
+                self.parked.push_back(work);
+            }
             Work::Placed(unit) => self.take(forming, unit)?,
-            Work::Keys => self.take_parked(forming)?,
+            Work::Keys { done } => self.take_parked(forming, done)?,
             Work::Refused { unit, mut outcome } => {
                 forming.group.put_side(SideWrite::Refused {
                     digest: unit.submission.digest,

@@ -2,21 +2,19 @@
 
 use kedge_machine::image::Image;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use tokio::sync::oneshot;
 
 use super::{Committer, CommitterError, Forming};
-use crate::work::PlacedUnit;
+use crate::work::{PlacedUnit, Work};
 
 impl Committer {
-    /// Puts a unit into the open batch. Where no batch can be signed it waits, and all after it.
+    /// Puts a unit into the open batch. Where no batch can be signed it waits, and so does all after it that
+    /// may rest on it.
     pub(super) fn take(
         &mut self,
         forming: &mut Forming,
         unit: PlacedUnit,
     ) -> Result<(), CommitterError> {
-        if !self.parked.is_empty() {
-            self.parked.push_back(unit);
-            return Ok(());
-        }
         if forming.open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
             self.seal(forming)?;
         }
@@ -25,7 +23,7 @@ impl Committer {
                 Ok(key) => forming.key = Some(key),
                 Err(why) => {
                     self.signing.stop(why);
-                    self.parked.push_back(unit);
+                    self.parked.push_back(Work::Placed(unit));
                     return Ok(());
                 }
             }
@@ -38,11 +36,15 @@ impl Committer {
         Ok(())
     }
 
-    /// What is known of the keys has changed: units that waited are tried again, in their order.
-    pub(super) fn take_parked(&mut self, forming: &mut Forming) -> Result<(), CommitterError> {
+    /// What is known of the keys has changed: what waited is tried again, in its order.
+    pub(super) fn take_parked(
+        &mut self,
+        forming: &mut Forming,
+        done: oneshot::Sender<()>,
+    ) -> Result<(), CommitterError> {
         let mut waited = std::mem::take(&mut self.parked);
-        while let Some(unit) = waited.pop_front() {
-            self.take(forming, unit)?;
+        while let Some(work) = waited.pop_front() {
+            self.add(forming, work)?;
             if !self.parked.is_empty() {
                 self.parked.append(&mut waited);
             }
@@ -52,6 +54,8 @@ impl Committer {
             let open = u64::from(!forming.open.is_empty());
             self.signing.review(self.head.batches + open);
         }
+        // Whoever asked may have gone.
+        let _ = done.send(());
         Ok(())
     }
 
