@@ -84,7 +84,9 @@ impl Anchored {
         };
         let proof = eventually("the action is anchored", FINAL_LIMIT, anchored).await;
         let client = self.account.client();
-        let shown = proof.verify(&client.domain(), &client.sequencer()).unwrap();
+        let shown = proof
+            .verify(&client.domain(), &client.sequencer_keys())
+            .unwrap();
         assert!(shown.anchored && shown.authorship);
         let anchor = proof.anchor.as_ref().unwrap();
         assert_eq!(anchor.contract, self.contract);
@@ -99,7 +101,7 @@ impl Anchored {
         forged.action.payload.push(' ');
         assert!(
             forged
-                .verify(&client.domain(), &client.sequencer())
+                .verify(&client.domain(), &client.sequencer_keys())
                 .is_err()
         );
     }

@@ -369,6 +369,7 @@ impl AnchorState {
         if let Some(why) = why.map_err(|error| error.to_string())? {
             return Err(why);
         }
+        self.read_keys_now().await?;
         self.engine.resume();
         self.anchor_soon();
         Ok(latest.batches)
@@ -409,10 +410,7 @@ impl AnchorState {
         // The sequencer signs deterministically: this is the signature that the chain has seen.
         let signed = match self.engine.inner.signing.sign(&event.checkpoint) {
             Ok(signed) => signed,
-            Err(why) => {
-                tracing::warn!(%why, "an anchor of somebody else is not noted");
-                return Ok(());
-            }
+            Err(why) => return Ok(tracing::warn!(%why, "a foreign anchor is not noted")),
         };
         let first_batch = recent(&self.engine)?
             .iter()

@@ -2,6 +2,8 @@
 //! becomes durable next, while the threads behind it (`writer.rs`) write the one before, make it
 //! durable, publish it and answer. Together these OS threads are the only writer of the store.
 
+mod waiting;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,8 +62,8 @@ pub(crate) enum CommitterError {
 pub(crate) struct Committer {
     pub(crate) domain_separator: Hash,
     pub(crate) signing: Arc<Signing>,
-    /// Placed units that wait because no batch is signed, in order.
-    pub(crate) parked: VecDeque<PlacedUnit>,
+    /// Units that wait while no batch is signed (`waiting.rs`).
+    pub(crate) parked: VecDeque<Work>,
     pub(crate) clock: Clock,
     pub(crate) work: mpsc::Receiver<Work>,
     pub(crate) published: Arc<ArcSwap<Published>>,
@@ -177,12 +179,15 @@ impl Committer {
 
     fn add(&mut self, forming: &mut Forming, work: Work) -> Result<(), CommitterError> {
         let started = Instant::now();
-        forming.requests += usize::from(!matches!(work, Work::Side { .. } | Work::Keys));
+        forming.requests += usize::from(!matches!(work, Work::Side { .. } | Work::Keys { .. }));
         forming.actions += work.actions();
         forming.bytes += work.bytes();
         match work {
+            Work::Placed(_) | Work::Refused { .. } if !self.parked.is_empty() => {
+                self.parked.push_back(work);
+            }
             Work::Placed(unit) => self.take(forming, unit)?,
-            Work::Keys => self.take_parked(forming)?,
+            Work::Keys { done } => self.take_parked(forming, done)?,
             Work::Refused { unit, mut outcome } => {
                 forming.group.put_side(SideWrite::Refused {
                     digest: unit.submission.digest,
@@ -210,50 +215,6 @@ impl Committer {
             }
         }
         forming.form_time += started.elapsed();
-        Ok(())
-    }
-
-    /// Puts a unit into the open batch. Where no batch can be signed it waits, and all after it.
-    fn take(&mut self, forming: &mut Forming, unit: PlacedUnit) -> Result<(), CommitterError> {
-        if !self.parked.is_empty() {
-            self.parked.push_back(unit);
-            return Ok(());
-        }
-        if forming.open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
-            self.seal(forming)?;
-        }
-        if forming.open.is_empty() {
-            match self.signing.key_of(self.head.batches) {
-                Ok(key) => forming.key = Some(key),
-                Err(why) => {
-                    self.signing.stop(why);
-                    self.parked.push_back(unit);
-                    return Ok(());
-                }
-            }
-        }
-        forming.open_count += unit.placed.len();
-        forming.open.push(unit);
-        if forming.open_count == BATCH_ACTIONS_MAX {
-            self.seal(forming)?;
-        }
-        Ok(())
-    }
-
-    /// What is known of the keys has changed: units that waited are tried again, in their order.
-    fn take_parked(&mut self, forming: &mut Forming) -> Result<(), CommitterError> {
-        let mut waited = std::mem::take(&mut self.parked);
-        while let Some(unit) = waited.pop_front() {
-            self.take(forming, unit)?;
-            if !self.parked.is_empty() {
-                self.parked.append(&mut waited);
-            }
-        }
-        if self.parked.is_empty() {
-            // A batch that is open has its key; what counts is the one after it.
-            let open = u64::from(!forming.open.is_empty());
-            self.signing.review(self.head.batches + open);
-        }
         Ok(())
     }
 
@@ -383,8 +344,7 @@ impl Committer {
             .filter_map(|(_, decided)| decided.as_ref().ok());
         for (decided, at) in done.zip(&placed.placed) {
             let begun = group.len_bytes();
-            let (sequence, time_ms) = (at.sequence, placed.timestamp_ms);
-            self.put_decided(group, decided, sequence, time_ms, batch_number)?;
+            self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
             added += growth(decided, group.len_bytes() - begun);
             if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
                 group.put_foreign_action(issuer, at.sequence);
@@ -431,7 +391,6 @@ impl Committer {
         decided: &Decided,
         sequence: u64,
         timestamp_ms: u64,
-        batch: u64,
     ) -> Result<(), CommitterError> {
         match decided {
             Decided::Object { base, next, index } => {
@@ -471,11 +430,7 @@ impl Committer {
                     if ends_credentials(image) {
                         self.keys_changed_at = sequence;
                     }
-                    if let Image::SequencerKey(named) = image
-                        && !self.signing.named(named.entry, batch)
-                    {
-                        return Err(CommitterError::Key { number: batch });
-                    }
+                    self.note_key(image)?;
                     put_image(group, image, before);
                 }
             }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use kedge_chain::contract::KeyTrust;
+use tokio::sync::oneshot;
 
 use crate::anchor::{AnchorMessage, AnchorState};
 use crate::engine::{Engine, locked};
@@ -30,8 +31,11 @@ impl Engine {
         self.inner.signing.contract.store(Some(Arc::new(keys)));
         let work = locked(&self.inner.work).clone();
         if let Some(work) = work {
+            let (done, looked) = oneshot::channel();
             // An engine that has ended signs nothing any more.
-            let _ = work.send(Work::Keys).await;
+            let _ = work.send(Work::Keys { done }).await;
+            drop(work);
+            let _ = looked.await;
         }
     }
 }

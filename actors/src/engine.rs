@@ -152,7 +152,7 @@ impl Engine {
             snapshot.sequencer_keys()?,
         ));
         if store.mode() == Mode::ReadWrite {
-            signing.review(head.batches);
+            signing.begin(head.batches);
         }
         let listeners = Arc::new(Listeners::default());
         let beside = Beside::load(&snapshot)?;

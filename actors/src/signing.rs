@@ -134,6 +134,12 @@ impl Signing {
         follows
     }
 
+    /// Notes at the start whether the next batch can be signed.
+    pub(crate) fn begin(&self, next_batch: u64) {
+        self.stopped
+            .store(self.key_of(next_batch).err().map(Arc::new));
+    }
+
     /// Notes whether the next batch can be signed; says so where that has changed.
     pub(crate) fn review(&self, next_batch: u64) {
         match self.key_of(next_batch) {

@@ -28,8 +28,8 @@ pub(crate) enum Work {
     Placed(PlacedUnit),
     /// A request that failed as a whole: remembered, so that it cannot come again.
     Refused { unit: Arc<Unit>, outcome: Outcome },
-    /// What is known of the sequencer's keys has changed.
-    Keys,
+    /// What is known of the sequencer's keys has changed; acknowledged when it was looked at.
+    Keys { done: oneshot::Sender<()> },
     /// What others store, outside the log; acknowledged when it is durable.
     Side {
         writes: Vec<SideWrite>,
@@ -45,7 +45,7 @@ impl Work {
         match self {
             Self::Placed(unit) => unit.decisions.len(),
             Self::Refused { outcome, .. } => outcome.actions.len(),
-            Self::Side { .. } | Self::Keys => 1,
+            Self::Side { .. } | Self::Keys { .. } => 1,
         }
     }
 
@@ -53,7 +53,7 @@ impl Work {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Placed(unit) => unit.unit.submission.text.len(),
-            Self::Refused { .. } | Self::Side { .. } | Self::Keys => 0,
+            Self::Refused { .. } | Self::Side { .. } | Self::Keys { .. } => 0,
         }
     }
 }

@@ -144,7 +144,7 @@ impl Ledger {
             let receipt = found.receipt.expect("an action keeps its receipt");
             let client = account.client();
             receipt
-                .verify(&client.domain(), &client.sequencer())
+                .verify(&client.domain(), &client.sequencer_keys())
                 .unwrap();
             assert_eq!(receipt.leaf.hash().unwrap(), known.leaf);
         }

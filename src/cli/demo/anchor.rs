@@ -7,6 +7,7 @@ use indicatif::ProgressBar;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::{Options, RpcClient};
 use kedge_client::{Client, ProofForm};
+use kedge_protocol::KeyOfBatch;
 use kedge_protocol::proof::ProofFile;
 
 use super::super::admin;
@@ -75,7 +76,7 @@ async fn wait_for_anchor(shown: &Shown, patience_s: u64) -> Result<ProofFile, Fa
 
 fn check_offline(proof: &ProofFile, client: &Client, report: &mut Report) -> Result<(), Failure> {
     proof
-        .verify(&client.domain(), &client.sequencer())
+        .verify(&client.domain(), &client.sequencer_keys())
         .map_err(Failure::refused)?;
     let header = &proof.batch.header;
     report.proven(
@@ -118,7 +119,7 @@ async fn check_chain(
             .sequencer_key_at(batch)
             .await
             .map_err(read_failure)?;
-        if key != client.sequencer() {
+        if key != client.sequencer_keys().key_of(batch) {
             return Err(Failure::refused(format!(
                 "the contract names {key} as the sequencer of batch {batch}"
             )));
@@ -136,7 +137,7 @@ async fn check_chain(
 fn check_forgery(proof: &ProofFile, client: &Client, report: &mut Report) -> Result<(), Failure> {
     let mut forged = proof.clone();
     forged.action.payload.push(' ');
-    match forged.verify(&client.domain(), &client.sequencer()) {
+    match forged.verify(&client.domain(), &client.sequencer_keys()) {
         Ok(_) => Err(Failure::refused("a forged copy of the proof was accepted")),
         Err(error) => {
             report.proven(

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+mod files;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -13,17 +15,17 @@ use std::time::Duration;
 
 use kedge_chain::embedded::insecure_development_keys;
 use kedge_client::types::AnchorStatus;
-use kedge_client::{Account, Client, ListQuery, NewObject, ProofForm, RetryPolicy};
+use kedge_client::{Account, Client, ListQuery, NewObject, RetryPolicy};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence};
-use kedge_protocol::export::Checker;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::receipt::Receipt;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash, Id, KeyFrom, KeyOfBatch, SequencerKeys};
+use kedge_protocol::{Address, Hash, Id, KeyFrom, SequencerKeys};
 use serde_json::{Value, json};
 
+use files::Files;
 use support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
 use support::server::{Server, Setup};
 use support::{PASSWORD, Rng, connect, eventually, free_port, http, register, template};
@@ -358,145 +360,6 @@ async fn endpoint(rotated: &Rotated, keys: &SequencerKeys) {
         assert_eq!(item["from_batch"], entry.from_batch);
         assert_eq!(item["contract"], json!(rotated.contract), "{item}");
         assert_eq!(item["sequence"].is_null(), i == 0, "{item}");
-    }
-}
-
-/// Files as their owners keep them.
-struct Files {
-    receipts: Vec<PathBuf>,
-    proofs: Vec<PathBuf>,
-    export: PathBuf,
-    keys: PathBuf,
-    first: PathBuf,
-    cases: PathBuf,
-}
-
-impl Files {
-    async fn write(
-        rotated: &Rotated,
-        folder: &Path,
-        ann: &Account,
-        keys: &SequencerKeys,
-        receipts: &[Receipt],
-    ) -> Self {
-        let write = |name: &str, text: String| {
-            let path = folder.join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        };
-        let mut files = Self {
-            receipts: Vec::new(),
-            proofs: Vec::new(),
-            export: write("export.ndjson", {
-                http::get(rotated.setup.port(), "/export").await.body
-            }),
-            keys: write("keys.json", serde_json::to_string(keys).unwrap()),
-            first: write(
-                "first.json",
-                json!([{"key": keys.first(), "from_batch": 0}]).to_string(),
-            ),
-            cases: PathBuf::new(),
-        };
-        let mut cases = Vec::new();
-        // The last receipt under each key, and its proof.
-        for (i, entry) in keys.entries().iter().enumerate() {
-            let of_key = |receipt: &&Receipt| {
-                keys.entry_of(receipt.batch.header.number).from_batch == entry.from_batch
-            };
-            let receipt = receipts.iter().rev().find(of_key).unwrap();
-            let text = serde_json::to_string(receipt).unwrap();
-            let (receipt_text, content) = (text.clone(), receipt.leaf.content);
-            files
-                .receipts
-                .push(write(&format!("receipt-{i}.json"), text));
-            let id = Id::of_hash(kedge_protocol::Prefix::Action, &content);
-            let anchored = || async {
-                let proof = ann.proof(id, ProofForm::Authorship).await.unwrap();
-                proof.anchor.is_some().then_some(proof)
-            };
-            let proof = eventually("the proof is anchored", LIMIT, anchored).await;
-            let text = serde_json::to_string(&proof).unwrap();
-            cases.push(json!({"receipt": receipt_text, "content": content, "proof": text}));
-            files.proofs.push(write(&format!("proof-{i}.json"), text));
-        }
-        let domain = ann.client().domain();
-        let told = json!({"domain": domain, "keys": keys, "cases": cases, "export": files.export});
-        files.cases = write("cases.json", told.to_string());
-        files
-    }
-
-    /// Every verifier: the command line with a list of keys and with the contract's, the library, and
-    /// the client in JavaScript. With the first key alone none of them believes the others' batches.
-    fn check(&self, rotated: &Rotated) {
-        let (domain, contract) = (rotated.domain(), rotated.contract.to_string());
-        let listed = |keys: &Path| {
-            let keys = keys.to_str().unwrap();
-            [&["--domain", &domain, "--keys", keys].map(str::to_owned)[..]].concat()
-        };
-        let asked = ["--rpc", &rotated.rpc_url, "--contract", &contract].map(str::to_owned);
-        let run = |what: &str, file: &Path, trust: &[String]| {
-            let mut arguments = vec!["verify", what, file.to_str().unwrap()];
-            arguments.extend(trust.iter().map(String::as_str));
-            let output = rotated.kedge(&arguments);
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            (output.status.success(), told)
-        };
-        let mut of_files = vec![("export", &self.export)];
-        of_files.extend(self.receipts.iter().map(|file| ("receipt", file)));
-        of_files.extend(self.proofs.iter().map(|file| ("proof", file)));
-        for (what, file) in of_files {
-            for trust in [&listed(&self.keys)[..], &asked[..]] {
-                let (holds, told) = run(what, file, trust);
-                assert!(holds, "{what} {}: {told}", file.display());
-            }
-            if *file == self.proofs[0] {
-                // Which key signed its anchor depends on when that was.
-                continue;
-            }
-            let of_first_key = *file == self.receipts[0];
-            let (holds, told) = run(what, file, &listed(&self.first));
-            assert_eq!(holds, of_first_key, "{what} {}: {told}", file.display());
-        }
-        self.check_library();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/js/check-rotated.mjs");
-        let node = Command::new("node")
-            .arg(script)
-            .arg(&self.cases)
-            .output()
-            .unwrap();
-        let told = String::from_utf8_lossy(&node.stderr);
-        assert!(node.status.success(), "{told}");
-    }
-
-    fn check_library(&self) {
-        let text = std::fs::read_to_string(&self.export).unwrap();
-        let read = |path: &Path| -> SequencerKeys {
-            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-        };
-        let cases: Value =
-            serde_json::from_str(&std::fs::read_to_string(&self.cases).unwrap()).unwrap();
-        let domain: Domain = serde_json::from_value(cases["domain"].clone()).unwrap();
-        let (keys, first) = (read(&self.keys), read(&self.first));
-        let check = |keys: &SequencerKeys| -> Result<u64, String> {
-            let mut checker = Checker::new(domain, keys);
-            for line in text.lines() {
-                checker.line(line).map_err(|error| error.to_string())?;
-            }
-            checker
-                .finish()
-                .map(|shown| shown.batches)
-                .map_err(|error| error.to_string())
-        };
-        let second = keys.entries()[1].from_batch;
-        assert!(check(&keys).unwrap() > second);
-        let refused = check(&first).unwrap_err();
-        assert!(refused.contains("signed by"), "{refused}");
-        // A list that moves a rotation by one batch is another one.
-        let mut moved = keys.entries().to_vec();
-        moved[1].from_batch += 1;
-        let moved = SequencerKeys::new(moved).unwrap();
-        assert_eq!(moved.key_of(second), keys.first());
-        assert!(check(&moved).is_err());
     }
 }
 
