@@ -12,6 +12,7 @@ use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 
 use super::bond;
+use super::claims;
 use super::key::KeyArgs;
 use super::output::{Failure, columns, print, print_json};
 use super::trust::read_failure;
@@ -69,6 +70,11 @@ pub(crate) enum Command {
     Bond(bond::DeployArgs),
     /// Say how an anchor contract's bond stands.
     BondStatus(bond::StatusArgs),
+    /// Deploy a resolver of claims over an anchor contract, with a verifier for the claim circuit's key.
+    ///
+    /// With --resolver the circuit is added to a resolver that exists, under its next version; none is ever
+    /// changed. `kedge prove claim --resolver` makes claims for it, `kedge prove resolve` brings them.
+    Claims(claims::DeployArgs),
     /// Give the contract to another owner, in two steps.
     ///
     /// First the owner names the next one with --to, then that one takes it with --accept. Between the
@@ -98,6 +104,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
         } => run_deploy(chain, sequencer, owner, domain_contract).await,
         Command::Bond(args) => bond::run_deploy(args).await,
         Command::BondStatus(args) => bond::run_status(args).await,
+        Command::Claims(args) => claims::run_deploy(args).await,
         Command::Handover {
             contract,
             to,
