@@ -1,7 +1,6 @@
 //! The engine's side of anchoring: signed checkpoints, and what the operator asks of the anchor
 //! actor.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
@@ -55,8 +54,7 @@ impl Engine {
         &self,
         options: AnchorOptions,
     ) -> Result<(), kedge_chain::sender::OpenError> {
-        let key = Arc::clone(&self.inner.options.key);
-        let actor = anchor::start(self, key, options).await?;
+        let actor = anchor::start(self, options).await?;
         // A second one would compete for the same transactions.
         assert!(
             self.inner.anchor.set(actor).is_ok(),

@@ -28,6 +28,7 @@ use crate::committer::{Committer, GONE};
 use crate::directory::DirectoryMessage;
 use crate::events::{Beside, Listener, Listeners};
 use crate::metric_definitions as metric;
+use crate::node::NodeHealth;
 use crate::pace::Pace;
 use crate::pipeline::{ActorThreads, Pipeline};
 use crate::shard::parts;
@@ -119,6 +120,7 @@ pub(crate) struct Inner {
     pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
     pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
     pub(crate) contract_keys: ArcSwapOption<KeyTrust>,
+    pub(crate) node: ArcSwapOption<NodeHealth>,
     shards: usize,
 }
 
@@ -264,6 +266,7 @@ impl Engine {
                 webhooks: OnceLock::new(),
                 anchor: OnceLock::new(),
                 contract_keys: ArcSwapOption::empty(),
+                node: ArcSwapOption::empty(),
                 shards: actors.shards,
             }),
         })

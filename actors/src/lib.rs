@@ -4,7 +4,9 @@
 //! is anything answered.
 
 mod admission;
+mod adopting;
 mod anchor;
+mod anchor_rows;
 mod anchoring;
 mod answering;
 pub mod api;
@@ -12,9 +14,11 @@ mod committer;
 mod contract_keys;
 mod directory;
 mod disk;
+mod doubt;
 pub mod engine;
 pub mod events;
 pub mod metric_definitions;
+mod node;
 mod object;
 mod organization;
 pub mod overlay;
@@ -42,6 +46,7 @@ pub use api::{
     Submission, SubmitError, SubmittedAction,
 };
 pub use engine::{Clock, Engine, Options, StartError, system_clock};
+pub use node::NodeHealth;
 pub use preview::Preview;
 pub use record::put_image;
 pub use world::Published;
