@@ -10,8 +10,10 @@
 
 pub(crate) mod anvil;
 pub(crate) mod bonded;
+pub(crate) mod honest;
 pub(crate) mod http;
 pub(crate) mod ledger;
+pub(crate) mod liar;
 mod ports;
 mod rng;
 pub(crate) mod server;
