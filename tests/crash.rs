@@ -166,6 +166,7 @@ async fn load_and_kill(server: Server, load: Arc<Load>, metrics_port: u16, rng: 
 /// The whole store, as it lies on the disk: every hash and signature, and the state of a replay.
 fn verify(setup: &Setup, client: &Client) -> kedge::verify::Summary {
     let store = setup.store();
+    support::honest::is_never_convicted(&store, client.domain(), client.sequencer());
     kedge::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap()
 }
 

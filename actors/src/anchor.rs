@@ -4,25 +4,26 @@
 
 use std::time::Duration;
 
+use kedge_chain::contract::AnchorContract;
 use kedge_chain::responder::{Options as ResponderOptions, Responder};
 use kedge_chain::rpc::RpcClient;
 use kedge_chain::sender::{
-    AnchorIntent, AnchorStatus as Status, IntentStore, OpenError, Options as SenderOptions, Sender,
-    StoreError, StoredIntent, Update,
+    AnchorIntent, AnchorStatus as Status, OpenError, Options as SenderOptions, Sender, StoreError,
+    Update,
 };
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, log_tree};
-use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
+use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use crate::anchoring::{AnchorReport, contradiction};
+use crate::anchor_rows::{Rows, recent};
+use crate::anchoring::AnchorReport;
 use crate::answering::{self, AnswerRows};
+use crate::doubt::Doubt;
 use crate::engine::Engine;
 use crate::events::anchor_events;
 use crate::metric_definitions as metric;
-
-/// Rows that are looked at for intents under way: far more than can be open at once.
-const OPEN_ROWS_MAX: usize = 64;
+use crate::node::NodeProbe;
 
 /// How anchoring is set up.
 pub struct AnchorOptions {
@@ -32,6 +33,8 @@ pub struct AnchorOptions {
     pub key: SigningKey,
     /// The node.
     pub rpc: RpcClient,
+    /// A second node, asked where the first one contradicts the log.
+    pub second_rpc: Option<RpcClient>,
     /// How often the log is anchored, milliseconds.
     pub interval_ms: u64,
     /// How often the chain is looked at while something is under way, milliseconds.
@@ -62,113 +65,21 @@ pub(crate) struct AnchorState {
     interval_ms: u64,
     last_begun_ms: u64,
     chain_compared: bool,
+    /// Batches of a checkpoint that the chain holds, until a row of ours covers it.
+    pub(crate) foreign: Option<u64>,
+    /// A claim of the node that made the store read-only.
+    pub(crate) doubt: Option<Doubt>,
+    /// The contract by the second node, if there is one.
+    pub(crate) second: Option<AnchorContract>,
+    pub(crate) node: NodeProbe,
+    pub(crate) finality_fallback_depth: u64,
     pub(crate) next_keys_at_ms: u64,
     /// Who asked for an anchor that has not been begun yet.
     asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
 }
 
-/// The sender's intents, kept in the rows of their anchors.
-pub(crate) struct Rows {
-    engine: Engine,
-    contract: kedge_protocol::Address,
-}
-
 pub(crate) fn store_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
     StoreError(Box::new(error))
-}
-
-impl Rows {
-    /// The newest row of a checkpoint over so many batches that has not ended in failure.
-    fn find(&self, batches: u64) -> Result<Option<AnchorRow>, StoreError> {
-        let found = recent(&self.engine)?.into_iter().find(|row| {
-            row.checkpoint.checkpoint.batches == batches && row.status != AnchorStatus::Failed
-        });
-        Ok(found)
-    }
-
-    async fn put(&self, row: AnchorRow) -> Result<(), StoreError> {
-        let write = SideWrite::Anchor(row);
-        self.engine.side_write(write).await.map_err(store_error)
-    }
-}
-
-fn recent(engine: &Engine) -> Result<Vec<AnchorRow>, StoreError> {
-    let page = Page {
-        after: None,
-        descending: true,
-        limit: OPEN_ROWS_MAX,
-    };
-    engine
-        .published()
-        .snapshot
-        .anchors(page)
-        .map_err(store_error)
-}
-
-/// The row of an anchor that was not stored before.
-fn new_row(
-    engine: &Engine,
-    contract: kedge_protocol::Address,
-    intent: &AnchorIntent,
-) -> Result<AnchorRow, StoreError> {
-    let last = engine
-        .published()
-        .snapshot
-        .last_anchor()
-        .map_err(store_error)?;
-    let checkpoint = intent.signed.checkpoint;
-    Ok(AnchorRow {
-        number: last.map_or(0, |row| row.number + 1),
-        id: checkpoint.anchor_id(),
-        checkpoint: intent.signed,
-        first_batch: intent.extends_batches,
-        proof: intent.proof.clone(),
-        status: AnchorStatus::Pending,
-        contract,
-        tx_hashes: Vec::new(),
-        tx: Vec::new(),
-        block_number: None,
-        block_hash: None,
-        attempts: 0,
-        issued_at_ms: checkpoint.issued_at_ms,
-    })
-}
-
-impl IntentStore for Rows {
-    async fn save(&self, stored: &StoredIntent) -> Result<(), StoreError> {
-        let row = self.find(stored.intent.batches())?;
-        let mut row = match row {
-            Some(row) => row,
-            None => new_row(&self.engine, self.contract, &stored.intent)?,
-        };
-        row.tx = serde_json::to_vec(stored).map_err(store_error)?;
-        row.tx_hashes = stored
-            .attempts
-            .iter()
-            .map(|attempt| attempt.tx_hash)
-            .collect();
-        self.put(row).await
-    }
-
-    async fn remove(&self, batches: u64) -> Result<(), StoreError> {
-        let Some(mut row) = self.find(batches)? else {
-            return Ok(());
-        };
-        row.tx = Vec::new();
-        // What is forgotten before it came to an end gave way to a larger one.
-        if row.status != AnchorStatus::Finalized {
-            row.status = AnchorStatus::Failed;
-        }
-        self.put(row).await
-    }
-
-    async fn load(&self) -> Result<Vec<StoredIntent>, StoreError> {
-        let rows = recent(&self.engine)?
-            .into_iter()
-            .filter(|row| !row.tx.is_empty());
-        rows.map(|row| serde_json::from_slice(&row.tx).map_err(store_error))
-            .collect()
-    }
 }
 
 /// Starts the anchor actor; it ticks until the engine stops it.
@@ -187,14 +98,24 @@ pub(crate) async fn start(
         }
         None => None,
     };
+    let contract = options.sender.contract;
+    let second = options
+        .second_rpc
+        .map(|rpc| AnchorContract::new(rpc, contract));
+    let finality_fallback_depth = options.sender.finality_fallback_depth;
     let sender = Sender::open(options.sender, options.key, options.rpc, rows).await?;
     let state = AnchorState {
         engine: engine.clone(),
         sender,
         responder,
         interval_ms: options.interval_ms,
-        last_begun_ms: engine.now_ms(),
+        last_begun_ms: last_begun_ms(engine)?,
         chain_compared: false,
+        foreign: None,
+        doubt: None,
+        second,
+        node: NodeProbe::default(),
+        finality_fallback_depth,
         next_keys_at_ms: 0,
         asked: Vec::new(),
     };
@@ -214,6 +135,22 @@ pub(crate) async fn start(
         }
     });
     Ok(actor)
+}
+
+/// When the last anchor was begun: what is due follows from that, not from when the server started. Before the
+/// first anchor the first batch counts.
+fn last_begun_ms(engine: &Engine) -> Result<u64, StoreError> {
+    let rows = recent(engine)?;
+    let last = rows.iter().find(|row| row.status != AnchorStatus::Failed);
+    let begun_ms = match last {
+        Some(row) => Some(row.checkpoint.checkpoint.issued_at_ms),
+        None => {
+            let first = engine.published().snapshot.batch(0).map_err(store_error)?;
+            first.map(|batch| batch.header.sealed_at_ms)
+        }
+    };
+    let now_ms = engine.now_ms();
+    Ok(begun_ms.map_or(now_ms, |begun_ms| begun_ms.min(now_ms)))
 }
 
 impl Actor for AnchorActor {
@@ -261,13 +198,25 @@ impl Actor for AnchorActor {
 impl AnchorState {
     async fn tick(&mut self) -> Result<(), StoreError> {
         let now_ms = self.engine.now_ms();
+        if let Some(why) = self.probe_node(now_ms).await {
+            self.record_lag(now_ms)?;
+            return self.reply(|| Err(why.clone()));
+        }
         self.read_keys(now_ms).await;
         if self.respond(now_ms).await {
             // An answer has a deadline and an anchor has none: the nonce is the answer's.
             return self.record_lag(now_ms);
         }
+        self.reconsider().await?;
+        self.adopt().await?;
+        if self.doubt.is_some() {
+            self.reply(
+                || Err("the chain's node contradicts this store; it is asked again".into()),
+            )?;
+        }
         let due = now_ms >= self.last_begun_ms + self.interval_ms || !self.asked.is_empty();
-        if (due || !self.chain_compared) && self.sender.is_ready() {
+        let may_begin = self.doubt.is_none() && self.sender.is_ready();
+        if (due || !self.chain_compared) && may_begin {
             self.begin(now_ms, due).await?;
         }
         for update in self.sender.step(now_ms).await? {
@@ -287,11 +236,12 @@ impl AnchorState {
             }
         };
         if let Some(why) = self.contradiction(latest.batches, latest.history)? {
-            self.engine.set_read_only(&why);
+            let why = self.contradicted(latest, why).await?;
             return self.reply(|| Err(why.clone()));
         }
         self.chain_compared = true;
-        self.adopt(latest.batches).await?;
+        self.foreign = Some(latest.batches);
+        self.adopt().await?;
         if !due {
             return Ok(());
         }
@@ -349,32 +299,6 @@ impl AnchorState {
         self.last_begun_ms = 0;
     }
 
-    /// Why this store does not lead to a checkpoint that the chain holds, if it does not.
-    pub(crate) fn contradiction(
-        &self,
-        batches: u64,
-        history: Hash,
-    ) -> Result<Option<String>, StoreError> {
-        let published = self.engine.published();
-        let held = published.head.batches;
-        contradiction(&published.snapshot, held, batches, history).map_err(store_error)
-    }
-
-    /// Looks at the chain again; a store that leads to what it holds takes writes again, if that
-    /// was why it took none, and what is not anchored is tried at once.
-    async fn recover(&mut self) -> Result<u64, String> {
-        let latest = self.sender.latest().await;
-        let latest = latest.map_err(|error| format!("the chain cannot be read: {error}"))?;
-        let why = self.contradiction(latest.batches, latest.history);
-        if let Some(why) = why.map_err(|error| error.to_string())? {
-            return Err(why);
-        }
-        self.read_keys_now().await?;
-        self.engine.resume();
-        self.anchor_soon();
-        Ok(latest.batches)
-    }
-
     #[expect(
         clippy::unnecessary_wraps,
         reason = "the end of several fallible steps"
@@ -390,48 +314,12 @@ impl AnchorState {
         Ok(())
     }
 
-    /// Takes over a checkpoint that the chain holds and no row of ours covers: somebody else sent
-    /// it, as anybody may.
-    async fn adopt(&self, batches: u64) -> Result<(), StoreError> {
-        let known = |row: &AnchorRow| {
-            row.status != AnchorStatus::Failed && row.checkpoint.checkpoint.batches >= batches
-        };
-        if batches == 0 || recent(&self.engine)?.iter().any(known) {
-            return Ok(());
-        }
-        let event = match self.sender.contract().anchored_event(batches).await {
-            Ok(Some(event)) => event,
-            Ok(None) => return Ok(()),
-            Err(error) => {
-                tracing::warn!(%error, "an anchor of somebody else could not be read");
-                return Ok(());
-            }
-        };
-        // The sequencer signs deterministically: this is the signature that the chain has seen.
-        let signed = match self.engine.inner.signing.sign(&event.checkpoint) {
-            Ok(signed) => signed,
-            Err(why) => return Ok(tracing::warn!(%why, "a foreign anchor is not noted")),
-        };
-        let first_batch = recent(&self.engine)?
-            .iter()
-            .find(|row| row.status == AnchorStatus::Finalized)
-            .map_or(0, |row| row.checkpoint.checkpoint.batches);
-        let intent = AnchorIntent {
-            signed,
-            extends_batches: first_batch,
-            proof: Vec::new(),
-        };
-        let contract = self.sender.contract().address();
-        let mut row = new_row(&self.engine, contract, &intent)?;
-        row.status = AnchorStatus::Finalized;
-        row.tx_hashes = vec![event.tx_hash];
-        row.block_number = Some(event.block_number);
-        row.block_hash = Some(event.block_hash);
-        self.store(AnchorStatus::Pending, row).await
-    }
-
     /// Stores an anchor that has got on, and tells what that means.
-    async fn store(&self, before: AnchorStatus, row: AnchorRow) -> Result<(), StoreError> {
+    pub(crate) async fn store(
+        &self,
+        before: AnchorStatus,
+        row: AnchorRow,
+    ) -> Result<(), StoreError> {
         let events = anchor_events(before, &row, self.engine.now_ms());
         let writes = vec![SideWrite::Anchor(row)];
         self.engine
@@ -476,7 +364,8 @@ impl AnchorState {
         }
         self.store(before, row).await?;
         if let (Some(covered), Status::Finalized) = (foreign, update.status) {
-            self.adopt(covered).await?;
+            self.foreign = Some(covered);
+            self.adopt().await?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_machine::World;
 use kedge_machine::sequencer::Tip;
 use kedge_protocol::checkpoint::SignedCheckpoint;
@@ -27,6 +27,7 @@ use crate::directory::DirectoryMessage;
 use crate::events::{Beside, Listener, Listeners};
 use crate::failure::{self, Failure};
 use crate::metric_definitions as metric;
+use crate::node::NodeHealth;
 use crate::pace::Pace;
 use crate::pipeline::{ActorThreads, Pipeline};
 use crate::room::Room;
@@ -127,6 +128,7 @@ pub(crate) struct Inner {
     pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
     pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
     pub(crate) signing: Arc<Signing>,
+    pub(crate) node: ArcSwapOption<NodeHealth>,
     shards: usize,
 }
 
@@ -262,6 +264,7 @@ impl Engine {
                 webhooks: OnceLock::new(),
                 anchor: OnceLock::new(),
                 signing,
+                node: ArcSwapOption::empty(),
                 shards: actors.shards,
             }),
         })

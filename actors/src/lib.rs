@@ -4,7 +4,9 @@
 //! is anything answered.
 
 mod admission;
+mod adopting;
 mod anchor;
+mod anchor_rows;
 mod anchoring;
 mod answering;
 pub mod api;
@@ -13,6 +15,7 @@ mod contract_keys;
 mod counted;
 mod directory;
 mod disk;
+mod doubt;
 mod ending;
 pub mod engine;
 pub mod events;
@@ -20,6 +23,7 @@ mod failure;
 pub mod fair;
 mod fate;
 pub mod metric_definitions;
+mod node;
 mod object;
 mod organization;
 pub mod overlay;
@@ -51,6 +55,7 @@ pub use api::{
 };
 pub use engine::{Clock, Engine, Options, StartError, system_clock};
 pub use failure::Failure;
+pub use node::NodeHealth;
 pub use preview::Preview;
 pub use record::put_image;
 pub use signing::{HeldKeys, SigningError};

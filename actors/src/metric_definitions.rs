@@ -43,6 +43,10 @@ pub const DISK_FREE_BYTES: &str = "kedge_disk_free_bytes";
 pub const ANCHOR_LAG_BATCHES: &str = "kedge_anchor_lag_batches";
 /// Seconds since the oldest batch that is not anchored was sealed.
 pub const ANCHOR_LAG_SECONDS: &str = "kedge_anchor_lag_seconds";
+/// 1 while the chain's node answers, 0 while it does not.
+pub const CHAIN_NODE_REACHABLE: &str = "kedge_chain_node_reachable";
+/// What a node said of the contract and was not believed, labelled `claim` (checkpoint, anchor).
+pub const CHAIN_CLAIMS_REFUSED: &str = "kedge_chain_claims_refused_total";
 /// Time of an attempt to deliver to a webhook, labelled `outcome` (delivered, failed, gone).
 pub const WEBHOOK_ATTEMPT_SECONDS: &str = "kedge_webhook_attempt_seconds";
 /// Deliveries to webhooks that have ended, labelled `status` (delivered, failed).
@@ -104,6 +108,14 @@ pub fn describe() {
         Unit::Seconds,
         "Age of the oldest batch that is not anchored"
     );
+    describe_gauge!(
+        CHAIN_NODE_REACHABLE,
+        "1 while the chain's node answers, 0 while it does not"
+    );
+    describe_counter!(
+        CHAIN_CLAIMS_REFUSED,
+        "What a node said of the contract and was not believed"
+    );
     describe_histogram!(
         WEBHOOK_ATTEMPT_SECONDS,
         Unit::Seconds,
@@ -126,5 +138,8 @@ fn start_at_zero() {
     }
     for status in ["delivered", "failed"] {
         counter!(WEBHOOK_DELIVERIES, "status" => status).increment(0);
+    }
+    for claim in ["checkpoint", "anchor"] {
+        counter!(CHAIN_CLAIMS_REFUSED, "claim" => claim).increment(0);
     }
 }

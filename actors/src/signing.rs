@@ -95,6 +95,11 @@ impl Signing {
         }
     }
 
+    /// The address whose key the log names for a batch.
+    pub(crate) fn named_for(&self, batch: u64) -> Address {
+        self.log.load().key_of(batch)
+    }
+
     /// The key that a batch is signed with.
     pub(crate) fn key_of(&self, batch: u64) -> Result<Arc<SigningKey>, SigningError> {
         let log = self.log.load();

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::key::KeyArgs;
 use super::output::{Failure, columns, print, print_json};
 use super::trust::read_failure;
-use super::{bond, contract_keys, contract_state};
+use super::{bond, claims, contract_keys, contract_state};
 
 /// How long a transaction may take to be mined, in milliseconds.
 pub(crate) const PATIENCE_MS: u64 = 10 * 60 * 1000;
@@ -84,6 +84,11 @@ pub(crate) enum Command {
     Unpause(contract_state::StateArgs),
     /// Hand the log over to a successor, for good.
     Retire(contract_state::RetireArgs),
+    /// Deploy a resolver of claims over an anchor contract, with a verifier for the claim circuit's key.
+    ///
+    /// With --resolver the circuit is added to a resolver that exists, under its next version; none is ever
+    /// changed. `kedge prove claim --resolver` makes claims for it, `kedge prove resolve` brings them.
+    Claims(claims::DeployArgs),
     /// Give the contract to another owner, in two steps.
     ///
     /// First the owner names the next one with --to, then that one takes it with --accept. Between the
@@ -118,6 +123,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
         Command::Pause(args) => contract_state::pause(args).await,
         Command::Unpause(args) => contract_state::unpause(args).await,
         Command::Retire(args) => contract_state::retire(args).await,
+        Command::Claims(args) => claims::run_deploy(args).await,
         Command::Handover {
             contract,
             to,

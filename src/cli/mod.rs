@@ -6,6 +6,7 @@
 mod admin;
 mod backup;
 mod bond;
+mod claims;
 mod contract;
 mod contract_keys;
 mod contract_state;
@@ -68,7 +69,7 @@ enum Command {
     /// Make and look at signing keys.
     #[command(subcommand)]
     Keys(key::Command),
-    /// Deploy the anchor contract and its bond, or hand it over.
+    /// Deploy the anchor contract, its bond and its resolver of claims, or hand it over.
     #[command(subcommand)]
     Contract(contract::Command),
     /// Tell a running server what to do, over its admin socket.

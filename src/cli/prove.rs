@@ -15,6 +15,7 @@ use kedge_prover::pins::Pins;
 use kedge_prover::{calldata, keys};
 use serde_json::{Value, json};
 
+use super::claims;
 use super::output::{Failure, print_json, print_line};
 use super::trust::TrustArgs;
 use super::verify::{parse, read};
@@ -34,9 +35,11 @@ pub(crate) enum Command {
         #[arg(long, default_value_t = 1)]
         circuit_version: u32,
     },
+    /// Bring a claim to the contract that resolves it; the key is the claimant's and pays.
+    Resolve(claims::ResolveArgs),
     /// Print a verification key: as snarkjs has it, its hash, and the words that the contract's
     /// verifier is made with.
-    Key(KeyArgs),
+    Key(CircuitKeyArgs),
     /// Write the claim circuit as an .r1cs file, which a ceremony makes keys from.
     Circuit {
         /// The file to write.
@@ -65,7 +68,7 @@ pub(crate) struct ClaimArgs {
     #[arg(long, value_name = "HASH")]
     purpose: Hash,
     #[command(flatten)]
-    key: KeyArgs,
+    key: CircuitKeyArgs,
     #[command(flatten)]
     trust: TrustArgs,
 }
@@ -80,7 +83,7 @@ enum Disclosable {
 
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct KeyArgs {
+pub(crate) struct CircuitKeyArgs {
     /// The proving key of a ceremony.
     #[arg(long, value_name = "FILE")]
     zkey: Option<PathBuf>,
@@ -89,8 +92,8 @@ pub(crate) struct KeyArgs {
     dev_insecure: bool,
 }
 
-impl KeyArgs {
-    fn read(&self) -> Result<ProvingKey, Failure> {
+impl CircuitKeyArgs {
+    pub(crate) fn read(&self) -> Result<ProvingKey, Failure> {
         let Some(path) = &self.zkey else {
             return keys::dev_insecure_proving().map_err(Failure::refused);
         };
@@ -107,6 +110,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
             file,
             circuit_version,
         } => print_json(&export(&read(&file)?, circuit_version)?),
+        Command::Resolve(args) => claims::run_resolve(args).await,
         Command::Key(args) => print_json(&described(args.read()?.verifying())?),
         Command::Circuit { file } => circuit(&file),
     }

@@ -145,7 +145,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 41] = [
+    let ranges: [(&'static str, u64, u64, u64); 42] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         (
             "connections_per_address",
@@ -277,6 +277,12 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
             1,
             7 * 24 * 60 * 60,
         ),
+        (
+            "anchor_on_shutdown_timeout_s",
+            config.anchor_on_shutdown_timeout_s,
+            1,
+            60 * 60,
+        ),
     ];
     for (option, value, least, most) in ranges {
         if value < least || value > most {
@@ -302,6 +308,10 @@ fn chain(config: &Config) -> Result<(), ConfigError> {
         ChainMode::Embedded if config.bond_contract.is_some() => Err(wrong(
             "bond_contract",
             "the embedded chain has no bond; set chain = \"rpc\"",
+        )),
+        ChainMode::Embedded if config.chain_second_rpc_url.is_some() => Err(wrong(
+            "chain_second_rpc_url",
+            "the embedded chain has one node; set chain = \"rpc\"",
         )),
         ChainMode::Embedded => Ok(()),
         ChainMode::Rpc => {

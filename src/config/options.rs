@@ -278,6 +278,9 @@ options! {
         chain: ChainMode = ChainMode::Rpc;
         /// JSON-RPC URL of an Ethereum node.
         chain_rpc_url: Option<String> = None;
+        /// JSON-RPC URL of a second node, best one that somebody else runs. It is asked where the first one
+        /// contradicts the log, and before an anchor that somebody else sent is adopted.
+        chain_second_rpc_url: Option<String> = None;
         /// EIP-155 chain id that the node must have.
         chain_id: Option<u64> = None;
         /// The contract that anchors this log.
@@ -296,8 +299,13 @@ options! {
         /// The most that an answer offers for a unit of gas, in gwei. An answer that comes too late
         /// costs the bond, so this is far above an anchor's ceiling.
         bond_max_fee_gwei: u64 = 2_000;
-        /// Seconds between anchors.
+        /// Seconds between anchors. They count from the last anchor, also across restarts.
         anchor_interval_s: u64 = 900;
+        /// Anchor what is new at an orderly stop, and wait until a block holds it.
+        anchor_on_shutdown: bool = false;
+        /// Seconds that an orderly stop waits for that block. The next start follows the transaction
+        /// where this one did not see it.
+        anchor_on_shutdown_timeout_s: u64 = 60;
         /// Blocks on top of a transaction's own until it counts as confirmed.
         chain_confirmations: u64 = 3;
         /// Address and port of the embedded chain's JSON-RPC; loopback only. Port 0 takes a free one.

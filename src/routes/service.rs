@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
-use kedge_actors::Published;
+use kedge_actors::{NodeHealth, Published};
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
 use kedge_protocol::{Hash, KeyOfBatch};
 use kedge_storage::{AnchorStatus, Mode, Page, ReadError};
@@ -134,6 +134,9 @@ pub struct ReadyView {
     batches: u64,
     /// How far the chain is behind.
     anchoring: AnchoringView,
+    /// The chain's node; absent before it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<NodeView>,
     /// Requests that change something and are under way.
     requests_under_way: usize,
     /// How many there may be.
@@ -149,6 +152,26 @@ pub struct AnchoringView {
     lag_batches: u64,
     /// The age of the oldest of them, seconds; 0 if there is none.
     lag_s: u64,
+}
+
+/// Whether the chain's node answers. That it does not leaves the server ready.
+#[derive(Serialize, JsonSchema)]
+pub struct NodeView {
+    /// Whether it answers.
+    reachable: bool,
+    /// For how long it has not answered, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreachable_s: Option<u64>,
+}
+
+impl NodeView {
+    fn of(node: &NodeHealth, now_ms: u64) -> Self {
+        let since_ms = node.unreachable_since_ms;
+        Self {
+            reachable: since_ms.is_none(),
+            unreachable_s: since_ms.map(|since_ms| now_ms.saturating_sub(since_ms) / 1_000),
+        }
+    }
 }
 
 impl AnchoringView {
@@ -202,6 +225,9 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         sequence: head.sequence,
         batches: head.batches,
         anchoring: AnchoringView::of(&published, engine.now_ms())?,
+        node: engine
+            .node()
+            .map(|node| NodeView::of(&node, engine.now_ms())),
         requests_under_way: engine.requests_under_way(),
         requests_max: engine.requests_max(),
     };

@@ -1,10 +1,12 @@
 //! Anchoring, as the server starts and asks it.
 
+use std::time::Duration;
+
 use kedge_actors::{AnchorOptions, Engine};
 use kedge_chain::responder::Options as ResponderOptions;
 use kedge_chain::sender::Options as SenderOptions;
 use kedge_chain::transaction::FeePolicy;
-use kedge_storage::AnchorRow;
+use kedge_storage::{AnchorRow, AnchorStatus, Page};
 use serde_json::{Map, Value, json};
 
 use super::Chain;
@@ -18,6 +20,11 @@ const EMBEDDED_POLL_MS: u64 = 250;
 
 /// The longest pause after looks at the bond that failed, milliseconds.
 const LOOK_BACKOFF_MS_MAX: u64 = 60_000;
+
+/// The newest anchors among which the one before a stop is looked for.
+const ANCHORS_LOOKED_AT: usize = 64;
+/// How often it is looked for.
+const WAIT_STEP: Duration = Duration::from_millis(100);
 
 /// How the bond's cases are answered, if the log has a bond.
 fn responder(config: &Config, chain: &Chain) -> Option<ResponderOptions> {
@@ -68,6 +75,7 @@ impl Anchoring {
             sender,
             key: chain.anchor_key().clone(),
             rpc: chain.rpc().clone(),
+            second_rpc: chain.second_rpc().cloned(),
             interval_ms: config.anchor_interval_s * 1_000,
             poll_ms,
             responder: responder(config, chain),
@@ -90,6 +98,43 @@ impl Anchoring {
         Ok(members)
     }
 
+    /// Anchors what is new and waits until a block holds it, at most so long: the last thing before an
+    /// orderly stop. What comes of it is logged; the next start follows the transaction.
+    pub async fn anchor_before_stop(&self, limit: Duration) {
+        tracing::info!(limit_s = limit.as_secs(), "anchoring before the stop");
+        match tokio::time::timeout(limit, self.anchor_and_wait()).await {
+            Ok(Ok(batches)) => tracing::info!(batches, "anchored before the stop"),
+            Ok(Err(error)) => tracing::warn!(error, "nothing was anchored before the stop"),
+            Err(_) => tracing::warn!(
+                "the anchor before the stop was not seen in a block in time; the next start follows it"
+            ),
+        }
+    }
+
+    async fn anchor_and_wait(&self) -> Result<u64, String> {
+        let batches = self.engine.anchor_now().await?.batches;
+        let newest = Page {
+            after: None,
+            descending: true,
+            limit: ANCHORS_LOOKED_AT,
+        };
+        loop {
+            let rows = self.engine.published().snapshot.anchors(newest);
+            let rows = rows.map_err(|error| error.to_string())?;
+            let is_held = |row: &AnchorRow| {
+                row.checkpoint.checkpoint.batches >= batches
+                    && matches!(
+                        row.status,
+                        AnchorStatus::Confirmed | AnchorStatus::Finalized
+                    )
+            };
+            if batches == 0 || rows.iter().any(is_held) {
+                return Ok(batches);
+            }
+            tokio::time::sleep(WAIT_STEP).await;
+        }
+    }
+
     /// How far anchoring has come.
     pub fn status(&self) -> Map<String, Value> {
         let published = self.engine.published();
@@ -108,6 +153,20 @@ impl Anchoring {
         members.insert("anchor_interval_s".to_owned(), json!(self.interval_s));
         members.insert("batches_not_anchored".to_owned(), json!(lag));
         members.insert("last_anchor".to_owned(), json!(last.map(AnchorView::from)));
+        if let Some(node) = self.engine.node() {
+            let away_ms = node
+                .unreachable_since_ms
+                .map(|since_ms| self.engine.now_ms().saturating_sub(since_ms));
+            members.insert(
+                "node".to_owned(),
+                json!({
+                    "endpoint": node.endpoint,
+                    "reachable": away_ms.is_none(),
+                    "unreachable_s": away_ms.map(|away_ms| away_ms / 1_000),
+                    "error": node.error,
+                }),
+            );
+        }
         members
     }
 }

@@ -31,6 +31,9 @@ pub enum ChainError {
     /// The node's URL.
     #[error("option chain_rpc_url: {0}")]
     Endpoint(#[from] EndpointError),
+    /// The second node's URL.
+    #[error("option chain_second_rpc_url: {0}")]
+    SecondEndpoint(EndpointError),
     /// A key.
     #[error(transparent)]
     Secret(#[from] SecretError),
@@ -52,6 +55,7 @@ pub struct Chain {
     domain: Domain,
     contract: Address,
     rpc: RpcClient,
+    second_rpc: Option<RpcClient>,
     anchor_key: SigningKey,
     embedded: Option<(embedded::Handle, String)>,
 }
@@ -69,6 +73,11 @@ impl Chain {
     fn node(config: &Config) -> Result<Self, ChainError> {
         let url = config.chain_rpc_url.as_deref();
         let endpoint: Endpoint = url.ok_or(ChainError::Missing("chain_rpc_url"))?.parse()?;
+        let second = config.chain_second_rpc_url.as_deref();
+        let second: Option<Endpoint> = second
+            .map(str::parse)
+            .transpose()
+            .map_err(ChainError::SecondEndpoint)?;
         let contract = config
             .chain_contract
             .ok_or(ChainError::Missing("chain_contract"))?;
@@ -84,6 +93,7 @@ impl Chain {
             },
             contract,
             rpc: RpcClient::new(endpoint, Options::default()),
+            second_rpc: second.map(|endpoint| RpcClient::new(endpoint, Options::default())),
             anchor_key,
             embedded: None,
         })
@@ -124,6 +134,7 @@ impl Chain {
             },
             contract,
             rpc,
+            second_rpc: None,
             anchor_key,
             embedded: Some((handle, url)),
         })
@@ -142,6 +153,11 @@ impl Chain {
     /// The node.
     pub fn rpc(&self) -> &RpcClient {
         &self.rpc
+    }
+
+    /// A second node, if one is configured.
+    pub fn second_rpc(&self) -> Option<&RpcClient> {
+        self.second_rpc.as_ref()
     }
 
     /// The key that pays for anchors.

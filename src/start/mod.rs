@@ -160,6 +160,10 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     tracing::info!("stopping");
     app.limits.store().await;
     drop(socket);
+    if config.anchor_on_shutdown && engine.mode() == Mode::ReadWrite {
+        let limit = Duration::from_secs(config.anchor_on_shutdown_timeout_s);
+        anchoring.anchor_before_stop(limit).await;
+    }
     drop(anchoring);
     let patience = Duration::from_secs(config.drain_timeout_s);
     let is_written = engine.shutdown(patience).await;

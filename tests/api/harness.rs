@@ -1,5 +1,6 @@
 //! A running server and a caller that can sign, rightly or wrongly.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
@@ -75,8 +76,15 @@ impl Answer {
 }
 
 impl Server {
-    /// What `kedge verify data` says of the server's store.
+    /// Holds the stopped server's log against every fault; gives how many actions of each kind it has.
+    pub(crate) fn is_never_convicted(&self) -> BTreeMap<String, usize> {
+        let store = self.dir.path().join("data/store");
+        crate::honest::is_never_convicted(&store, self.domain, self.sequencer)
+    }
+
+    /// What `kedge verify data` says of the stopped server's store, whose log must convict nobody.
     pub(crate) fn verify_data(&self) -> Output {
+        self.is_never_convicted();
         kedge()
             .args(["verify", "data", "--dev"])
             .arg(self.dir.path().join("data"))

@@ -18,6 +18,9 @@ mod files;
 mod forgery;
 mod harness;
 mod history;
+#[path = "../support/honest.rs"]
+mod honest;
+mod honest_log;
 mod idempotency;
 mod index;
 mod keys;

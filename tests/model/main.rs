@@ -143,6 +143,7 @@ async fn random_histories_are_the_oracles() {
     let summary =
         kedge::verify::store(&setup.store(), trust.domain, trust.sequencer, |_| ()).unwrap();
     assert_eq!(summary.actions, leaves.len() as u64);
+    support::honest::is_never_convicted(&setup.store(), trust.domain, trust.sequencer);
     let told = kedge()
         .args(["verify", "data", "--dev"])
         .arg(setup.data())

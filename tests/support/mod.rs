@@ -11,8 +11,10 @@
 pub(crate) mod anvil;
 pub(crate) mod bonded;
 pub(crate) mod faults;
+pub(crate) mod honest;
 pub(crate) mod http;
 pub(crate) mod ledger;
+pub(crate) mod liar;
 mod ports;
 pub(crate) mod program;
 mod rng;

@@ -24,10 +24,6 @@ pub struct ClaimsDeployment {
 /// Deploys a verifier for a circuit's key (its words) and adds it to a resolver over `anchor`: to `resolver`, or
 /// to one that is deployed now. With the key of the anchor contract's owner, who pays; each transaction is waited for
 /// at most `patience_ms`.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is another thing that the operator names"
-)]
 pub async fn deploy_claims(
     rpc: &RpcClient,
     key: &SigningKey,

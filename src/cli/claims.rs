@@ -1,0 +1,148 @@
+//! `kedge contract claims` and `kedge prove resolve`: the resolver of claims, on the chain.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use kedge_chain::contract::claims::{ClaimsContract, deploy_claims};
+use kedge_chain::contract::{AnchorContract, transact};
+use kedge_chain::transaction::FeePolicy;
+use kedge_protocol::Address;
+use kedge_protocol::json::Object;
+use kedge_prover::claim::ClaimFile;
+use kedge_prover::{calldata, keys};
+use serde_json::json;
+
+use super::contract::{ChainArgs, PATIENCE_MS};
+use super::output::{Failure, columns, print, print_json};
+use super::prove::CircuitKeyArgs;
+use super::trust::read_failure;
+use super::verify::{parse, read};
+
+#[derive(Args)]
+pub(crate) struct DeployArgs {
+    /// The anchor contract; the key is its owner's.
+    #[arg(long, value_name = "ADDRESS")]
+    contract: Address,
+    /// A resolver of this anchor contract that exists already: it gets the circuit under its next
+    /// version. Otherwise one is deployed.
+    #[arg(long, value_name = "ADDRESS")]
+    resolver: Option<Address>,
+    #[command(flatten)]
+    circuit: CircuitKeyArgs,
+    #[command(flatten)]
+    chain: ChainArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct ResolveArgs {
+    /// The claim file; - for standard input.
+    file: PathBuf,
+    /// The version under which the resolver knows the circuit's verifier.
+    #[arg(long, default_value_t = 1)]
+    circuit_version: u32,
+    #[command(flatten)]
+    chain: ChainArgs,
+}
+
+pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
+    let key = args.chain.key()?;
+    let rpc = args.chain.client();
+    let chain_id = rpc.chain_id().await.map_err(Failure::refused)?;
+    let anchor = AnchorContract::new(rpc.clone(), args.contract);
+    let owner = anchor.owner().await.map_err(read_failure)?;
+    if owner != key.address() {
+        return Err(Failure::refused(format!(
+            "circuits are added by the anchor contract's owner {owner}, not by {}",
+            key.address()
+        )));
+    }
+    if let Some(resolver) = args.resolver {
+        let bound = ClaimsContract::new(rpc.clone(), resolver);
+        let bound = bound.anchor_contract().await.map_err(read_failure)?;
+        if bound != args.contract {
+            return Err(Failure::refused(format!(
+                "the resolver {resolver} belongs to the anchor contract {bound}"
+            )));
+        }
+    }
+    let circuit = args.circuit.read()?;
+    let circuit = circuit.verifying();
+    keys::check_allowed(circuit, chain_id).map_err(Failure::refused)?;
+    let (fees, words) = (FeePolicy::default(), circuit.words());
+    let made = deploy_claims(
+        &rpc,
+        &key,
+        args.contract,
+        args.resolver,
+        &words,
+        &fees,
+        PATIENCE_MS,
+    );
+    let made = made.await.map_err(Failure::refused)?;
+    if args.chain.is_json() {
+        return print_json(&json!({
+            "contract": args.contract,
+            "resolver": made.resolver,
+            "verifier": made.verifier,
+            "circuit_version": made.version,
+            "key_hash": circuit.hash(),
+        }));
+    }
+    print(&columns(&[
+        ("contract", args.contract.to_string()),
+        ("resolver", made.resolver.to_string()),
+        ("verifier", made.verifier.to_string()),
+        ("circuit version", made.version.to_string()),
+        ("key", circuit.hash().to_string()),
+    ]))
+}
+
+pub(crate) async fn run_resolve(args: ResolveArgs) -> Result<(), Failure> {
+    let Object(claim): Object<ClaimFile> = parse(&read(&args.file)?, "a claim file")?;
+    let key = args.chain.key()?;
+    let binding = &claim.binding;
+    if binding.claimant != key.address() {
+        return Err(Failure::refused(format!(
+            "the claim is {}'s, and the key is {}'s: nobody else can bring it",
+            binding.claimant,
+            key.address()
+        )));
+    }
+    let data = calldata::resolve_claim(&claim, args.circuit_version).ok_or_else(|| {
+        Failure::refused(
+            "the claim is about an action that is not anchored yet: prove it again later",
+        )
+    })?;
+    let rpc = args.chain.client();
+    let (to, fees) = (Some(binding.resolver), FeePolicy::default());
+    let mined = transact(&rpc, &key, to, data, &fees, PATIENCE_MS)
+        .await
+        .map_err(Failure::refused)?;
+    let context = claim.statement().context;
+    let resolver = ClaimsContract::new(rpc, binding.resolver);
+    if !resolver.is_resolved(&context).await.map_err(read_failure)? {
+        return Err(Failure::refused(format!(
+            "transaction {} was mined, but the resolver does not know the claim",
+            mined.tx_hash
+        )));
+    }
+    if args.chain.is_json() {
+        return print_json(&json!({
+            "resolver": binding.resolver,
+            "context": context,
+            "content": claim.leaf.content,
+            "sequence": claim.leaf.sequence,
+            "transaction_hash": mined.tx_hash,
+            "block_number": mined.block_number,
+            "gas_used": mined.gas_used,
+        }));
+    }
+    print(&columns(&[
+        ("resolved by", binding.resolver.to_string()),
+        ("context", context.to_string()),
+        ("content", claim.leaf.content.to_string()),
+        ("sequence", claim.leaf.sequence.to_string()),
+        ("transaction", mined.tx_hash.to_string()),
+        ("block", mined.block_number.to_string()),
+    ]))
+}

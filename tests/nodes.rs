@@ -1,0 +1,378 @@
+//! Ethereum nodes that lie, forget or are not there, before the real server: it signs nothing that they say, believes nothing that its
+//! log contradicts on one answer alone, and says when its node is missing. And when anchors are due.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod support;
+
+use std::process::Command;
+use std::time::Duration;
+
+use kedge_chain::contract::{AnchorContract, anchor_calldata, transact};
+use kedge_chain::embedded::insecure_development_keys;
+use kedge_chain::rpc::At;
+use kedge_chain::transaction::FeePolicy;
+use kedge_client::types::{Anchor, AnchorStatus};
+use kedge_client::{Account, ListQuery, NewObject};
+use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::signature::SigningKey;
+use kedge_protocol::{Address, Hash, Id};
+use serde_json::{Value, json};
+
+use support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
+use support::honest::is_never_convicted;
+use support::liar::{Liar, Lie};
+use support::server::{Server, Setup};
+use support::{Rng, connect, eventually, free_port, http, register, template};
+
+/// The server looks at its node every four seconds.
+const SEEN_LIMIT: Duration = Duration::from_secs(60);
+const FINAL_LIMIT: Duration = Duration::from_secs(60);
+
+/// Seconds between anchors, where a test waits for one that is due.
+const INTERVAL_S: u64 = 12;
+
+/// A server's log on Anvil, with a node in between that may lie.
+struct Doubted {
+    anvil: Anvil,
+    liar: Liar,
+    contract: Address,
+    sequencer: SigningKey,
+    setup: Setup,
+    _directory: tempfile::TempDir,
+}
+
+impl Doubted {
+    async fn new(interval_s: u64) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let anvil = Anvil::start(free_port(), &directory.path().join("anvil.json")).await;
+        let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
+        let contract = deploy_anchor(&anvil.rpc(), sequencer.address()).await;
+        let liar = Liar::before(anvil.url(), contract).await;
+        // The second development key pays; the first one owns the contract.
+        let payer = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
+        let setup = Setup::new(&directory.path().join("data"))
+            .set("chain_rpc_url", format!("{:?}", liar.url()))
+            .set("chain_id", CHAIN_ID)
+            .set("chain_contract", format!("\"{contract}\""))
+            .set("chain_confirmations", 1)
+            .set("anchor_interval_s", interval_s)
+            .environment("KEDGE_SEQUENCER_KEY", format!("0x{}", "5e".repeat(32)))
+            .environment("KEDGE_ANCHOR_KEY", payer);
+        Self {
+            anvil,
+            liar,
+            contract,
+            sequencer,
+            setup,
+            _directory: directory,
+        }
+    }
+
+    fn anchored(&self) -> AnchorContract {
+        AnchorContract::new(self.anvil.rpc(), self.contract)
+    }
+
+    async fn batches_on_chain(&self) -> u64 {
+        self.anchored().latest(At::Latest).await.unwrap().batches
+    }
+
+    fn admin(&self, command: &str) -> (bool, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_kedge"))
+            .args(["admin", command, "--json", "--socket"])
+            .arg(self.setup.data().join("admin.sock"))
+            .output()
+            .unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        (output.status.success(), printed)
+    }
+
+    async fn refused(&self, claim: &str) -> f64 {
+        let label = format!("claim=\"{claim}\"");
+        let name = "kedge_chain_claims_refused_total";
+        http::metric(self.setup.metrics_port(), name, &[&label]).await
+    }
+
+    async fn is_ready(&self, server: &Server, status: u16) {
+        let ready = || async { (server.readiness().await.0 == status).then_some(()) };
+        eventually(&format!("/readyz is {status}"), SEEN_LIMIT, ready).await;
+    }
+}
+
+/// Somebody who fills the log.
+struct Filler {
+    account: Account,
+    template: Id,
+}
+
+impl Filler {
+    async fn new(setup: &Setup, rng: &mut Rng) -> Self {
+        let client = connect(&setup.url()).await;
+        let account = register(&client, rng.key()).await;
+        let template = template(&account, "doubted").await;
+        Self { account, template }
+    }
+
+    async fn mint(&self) {
+        let object = NewObject::default();
+        self.account.mint(self.template, &object).await.unwrap();
+    }
+
+    async fn anchors(&self) -> Vec<Anchor> {
+        let anchors = self.account.client().anchors(&ListQuery::default());
+        anchors.collect(1_000).await.unwrap()
+    }
+}
+
+/// The checkpoint with one field changed: each is something that the log does not say.
+fn forgeries(of: &Checkpoint) -> Vec<(&'static str, Checkpoint)> {
+    let hour_ms = 60 * 60 * 1_000;
+    let changed = |change: fn(&mut Checkpoint)| {
+        let mut forged = *of;
+        change(&mut forged);
+        forged
+    };
+    vec![
+        ("head", changed(|c| c.head = Hash([0xbb; 32]))),
+        ("sequence", changed(|c| c.sequence += 5)),
+        ("state", changed(|c| c.state = Hash([0xcc; 32]))),
+        ("issued long before", changed(|c| c.issued_at_ms = 1)),
+        (
+            "issued far ahead",
+            Checkpoint {
+                issued_at_ms: of.issued_at_ms + 24 * hour_ms,
+                ..*of
+            },
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lying_node_gets_no_signature() {
+    let mut rng = Rng::seeded("lying node");
+    let doubted = Doubted::new(3_600).await;
+    let server = doubted.setup.start();
+    let filler = Filler::new(&doubted.setup, &mut rng).await;
+    filler.mint().await;
+    let client = filler.account.client().clone();
+    let domain = client.domain();
+    let true_one = client.checkpoint().await.unwrap();
+    let stranger = SigningKey::from_bytes(&[0x66; 32]).unwrap();
+
+    for (what, checkpoint) in forgeries(&true_one.checkpoint) {
+        let by = |key| Some(checkpoint.sign(&domain.separator(), key).signature);
+        // The real signature is public, and of another checkpoint. A thief's is good, and says what the log does not.
+        let signatures = [
+            None,
+            Some(true_one.signature),
+            by(&stranger),
+            by(&doubted.sequencer),
+        ];
+        for signature in signatures {
+            let before = doubted.refused("anchor").await;
+            doubted.liar.tell(Lie::Anchored {
+                checkpoint,
+                signature,
+            });
+            doubted.admin("anchor-now");
+            let refused = || async { (doubted.refused("anchor").await > before).then_some(()) };
+            eventually(&format!("refused: {what}"), SEEN_LIMIT, refused).await;
+            assert_eq!(filler.anchors().await.len(), 0, "{what}");
+            assert_eq!(client.checkpoint().await.unwrap(), true_one, "{what}");
+            assert_eq!(server.readiness().await.0, 200, "{what}");
+        }
+    }
+
+    // What somebody else really sent is adopted, with the signature that it came with.
+    doubted.liar.tell(Lie::None);
+    let payer = insecure_development_keys()[3].clone();
+    let (rpc, fees) = (doubted.anvil.rpc(), FeePolicy::default());
+    let data = anchor_calldata(&true_one, &[]);
+    let sent = transact(&rpc, &payer, Some(doubted.contract), data, &fees, 20_000);
+    let sent = sent.await.unwrap();
+    doubted.admin("anchor-now");
+    let adopted = || async { filler.anchors().await.into_iter().next() };
+    let anchor = eventually("the anchor is adopted", FINAL_LIMIT, adopted).await;
+    assert_eq!(anchor.status, AnchorStatus::Finalized);
+    assert_eq!(anchor.tx_hash, Some(sent.tx_hash));
+    assert_eq!(anchor.head, true_one.checkpoint.head);
+    assert_eq!(anchor.sequence, true_one.checkpoint.sequence);
+    server.stop();
+    is_never_convicted(&doubted.setup.store(), domain, doubted.sequencer.address());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_false_answer_stops_nobody_for_long() {
+    let mut rng = Rng::seeded("false answers");
+    let doubted = Doubted::new(3_600).await;
+    let server = doubted.setup.start();
+    let filler = Filler::new(&doubted.setup, &mut rng).await;
+    filler.mint().await;
+    let lie = |answers| Lie::Latest {
+        batches: 1_000,
+        history: Hash([0xaa; 32]),
+        answers,
+    };
+
+    // Once: it is asked again, and nothing stops.
+    doubted.liar.tell(lie(1));
+    doubted.admin("anchor-now");
+    let refused = || async { (doubted.refused("checkpoint").await > 0.5).then_some(()) };
+    eventually("one false answer is noticed", SEEN_LIMIT, refused).await;
+    assert_eq!(server.readiness().await.0, 200);
+    filler.mint().await;
+
+    // Again and again: no writes meanwhile, and none lost once it is over, without anybody's help.
+    doubted.liar.tell(lie(u32::MAX));
+    doubted.admin("anchor-now");
+    doubted.is_ready(&server, 503).await;
+    let (_, ready) = server.readiness().await;
+    let reason = ready["reason"].as_str().unwrap();
+    assert!(reason.contains("a checkpoint of 1000 batches"), "{reason}");
+    assert!(
+        reason.contains("once the node no longer says so"),
+        "{reason}"
+    );
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!(server.readiness().await.0, 503, "as long as it is claimed");
+    doubted.liar.tell(Lie::None);
+    doubted.is_ready(&server, 200).await;
+    filler.mint().await;
+    server.stop();
+
+    // A second node settles it at once.
+    let setup = doubted
+        .setup
+        .clone()
+        .set("chain_second_rpc_url", format!("{:?}", doubted.anvil.url()));
+    let server = setup.start();
+    let before = doubted.refused("checkpoint").await;
+    doubted.liar.tell(lie(u32::MAX));
+    doubted.admin("anchor-now");
+    let refused = || async { (doubted.refused("checkpoint").await > before + 0.5).then_some(()) };
+    eventually("the second node is asked", SEEN_LIMIT, refused).await;
+    assert_eq!(server.readiness().await.0, 200);
+    filler.mint().await;
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_does_not_answer_is_named() {
+    let mut rng = Rng::seeded("silent node");
+    let doubted = Doubted::new(3_600).await;
+    let server = doubted.setup.start();
+    let filler = Filler::new(&doubted.setup, &mut rng).await;
+    let node = |reachable: bool| {
+        let server = &server;
+        move || async move {
+            let (status, ready) = server.readiness().await;
+            assert_eq!(status, 200, "ready all the same: {ready}");
+            (ready["node"]["reachable"] == json!(reachable)).then_some(ready)
+        }
+    };
+    let metric = async || {
+        let port = doubted.setup.metrics_port();
+        http::metric(port, "kedge_chain_node_reachable", &[]).await
+    };
+    eventually("the node answers", SEEN_LIMIT, node(true)).await;
+    assert!(metric().await > 0.5);
+    let before = doubted.setup.log();
+
+    doubted.liar.tell(Lie::Silent);
+    let ready = eventually("the silence is noticed", SEEN_LIMIT, node(false)).await;
+    assert!(ready["node"]["unreachable_s"].is_u64(), "{ready}");
+    assert!(metric().await < 0.5);
+    let (_, status) = doubted.admin("status");
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["node"]["endpoint"], doubted.liar.url());
+    assert_eq!(status["node"]["reachable"], json!(false));
+    assert!(status["node"]["error"].is_string(), "{status}");
+    let (worked, told) = doubted.admin("anchor-now");
+    assert!(!worked && told.contains("does not answer"), "{told}");
+    filler.mint().await;
+    tokio::time::sleep(Duration::from_secs(15)).await;
+
+    doubted.liar.tell(Lie::None);
+    eventually("the node is back", SEEN_LIMIT, node(true)).await;
+    assert!(metric().await > 0.5);
+    let log = doubted.setup.log();
+    let lines: Vec<&str> = log[before.len()..].lines().collect();
+    let count = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
+    assert_eq!(count("the chain's node does not answer"), 1, "{lines:#?}");
+    assert_eq!(count("the chain's node answers again"), 1, "{lines:#?}");
+    assert_eq!(count("WARN"), 1, "{lines:#?}");
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restarts_do_not_put_an_anchor_off() {
+    let mut rng = Rng::seeded("restarts");
+    let doubted = Doubted::new(INTERVAL_S).await;
+    let server = doubted.setup.start();
+    let filler = Filler::new(&doubted.setup, &mut rng).await;
+    server.stop();
+    // No run is as long as the interval; together they are longer.
+    let mut anchored = 0;
+    for _ in 0..8 {
+        let server = doubted.setup.start();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        server.stop();
+        anchored = doubted.batches_on_chain().await;
+        if anchored > 0 {
+            break;
+        }
+    }
+    assert!(anchored > 0, "nothing was anchored");
+
+    // The next one is due an interval after that one, and not at the next start.
+    let record = async |batches| {
+        let record = doubted.anchored().checkpoint(batches, At::Latest).await;
+        record.unwrap()
+    };
+    let due_s = record(anchored).await.issued_at_ms / 1_000 + INTERVAL_S;
+    let server = doubted.setup.start();
+    filler.mint().await;
+    let next = || async {
+        let batches = doubted.batches_on_chain().await;
+        (batches > anchored).then_some(batches)
+    };
+    let next = eventually("the next anchor", SEEN_LIMIT, next).await;
+    let anchored_at_s = record(next).await.anchored_at_s;
+    assert!(anchored_at_s >= due_s, "{anchored_at_s}, due at {due_s}");
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_orderly_stop_anchors_what_is_new() {
+    let mut rng = Rng::seeded("anchor at the stop");
+    let doubted = Doubted::new(3_600).await;
+    let asked = doubted
+        .setup
+        .clone()
+        .set("anchor_on_shutdown", true)
+        .set("anchor_on_shutdown_timeout_s", 30);
+    let server = doubted.setup.start();
+    let filler = Filler::new(&doubted.setup, &mut rng).await;
+    server.stop();
+    assert_eq!(doubted.batches_on_chain().await, 0, "only if asked");
+
+    let server = asked.start();
+    filler.mint().await;
+    let (_, ready) = server.readiness().await;
+    server.stop();
+    let batches = ready["batches"].as_u64().unwrap();
+    assert_eq!(doubted.batches_on_chain().await, batches);
+    let server = asked.start();
+    let finalized = || async {
+        let (_, ready) = server.readiness().await;
+        (ready["anchoring"]["finalized_batches"] == json!(batches)).then_some(())
+    };
+    eventually("the next start follows it", FINAL_LIMIT, finalized).await;
+
+    // A node that is away holds the stop up for a bounded time.
+    filler.mint().await;
+    doubted.liar.tell(Lie::Silent);
+    server.stop();
+    assert_eq!(doubted.batches_on_chain().await, batches);
+}
