@@ -83,9 +83,7 @@ async fn too_large(world: Arc<World>, row: Arc<Row>) {
         Takes::Form => (row.ask)(&world)
             .await
             .with_body(form("a", &vec![b'x'; most + 1])),
-        _ => (row.ask)(&world)
-            .await
-            .with_body(vec![b' '; most + 1]),
+        _ => (row.ask)(&world).await.with_body(vec![b' '; most + 1]),
     };
     let got = world.by_ann(&row, &ask).await;
     refused(&got, "PAYLOAD_TOO_LARGE");
