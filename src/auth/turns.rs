@@ -23,6 +23,7 @@ pub(super) struct Turns(Arc<Queues>);
 
 struct Queues {
     at_once: usize,
+    timeout: Duration,
     state: Mutex<State>,
 }
 
@@ -140,8 +141,13 @@ impl Queues {
 impl Turns {
     /// So many turns at one time.
     pub(super) fn new(at_once: usize) -> Self {
+        Self::with_timeout(at_once, TIMEOUT)
+    }
+
+    fn with_timeout(at_once: usize, timeout: Duration) -> Self {
         Self(Arc::new(Queues {
             at_once,
+            timeout,
             state: Mutex::default(),
         }))
     }
@@ -151,7 +157,7 @@ impl Turns {
         let place = self.0.state().enter(address, self.0.at_once)?;
         match place {
             Place::Now => Ok(Turn(Some(Arc::clone(&self.0)))),
-            Place::Later(receiver) => tokio::time::timeout(TIMEOUT, receiver)
+            Place::Later(receiver) => tokio::time::timeout(self.0.timeout, receiver)
                 .await
                 .ok()
                 .and_then(Result::ok)
@@ -200,9 +206,9 @@ mod tests {
         assert_eq!(turns.0.state().waiting, 0);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn an_address_waits_a_bounded_number_of_times_and_not_for_ever() {
-        let turns = Turns::new(1);
+        let turns = Turns::with_timeout(1, Duration::from_secs(1));
         let held = turns.turn(address(1)).await.unwrap();
         let mut waiting = tokio::task::JoinSet::new();
         for _ in 0..OF_ADDRESS_MAX {

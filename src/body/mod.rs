@@ -32,7 +32,7 @@ const PUBLIC_PART: usize = 16;
 const ADDRESS_PART: usize = 8;
 /// What a body's first bytes get room for, if it has as many.
 const ROOM_BYTES_MIN: usize = 4 * 1024;
-/// Bytes of a multipart body besides its file.
+/// Bytes of a multipart body around its file.
 pub(crate) const FRAME_BYTES_MAX: u64 = 64 * 1024;
 
 /// How bodies are read.

@@ -138,7 +138,7 @@ fn wrong_login() -> ApiError {
 pub async fn login(call: Call) -> Result<Reply, ApiError> {
     let login: LoginBody = body::parse(&call.body.text)?;
     if login.email.len() > EMAIL_BYTES_MAX {
-        // No account can have it, so saying so at once tells nothing.
+        // No account can have it, so saying so at once reveals nothing.
         return Err(wrong_login());
     }
     let email = normal_email(&login.email);

@@ -24,7 +24,7 @@ use super::tls::Tls;
 use crate::config::Config;
 use crate::metrics::CONNECTIONS_ENDED;
 
-/// Requests of one HTTP/2 connection under way at one time.
+/// Requests of one HTTP/2 connection in flight at one time.
 const STREAMS_MAX: u32 = 256;
 /// How often a silent HTTP/2 connection is asked whether it lives.
 const PING_INTERVAL: Duration = Duration::from_secs(20);

@@ -40,7 +40,7 @@ const SECURITY_HEADERS: [(&str, &str); 3] = [
 
 impl Dispatch {
     /// Counts an answer on its caller's share until it is sent. A read that has no room is refused; a
-    /// change that was made is told whatever that takes.
+    /// change that was made is answered whatever that takes.
     pub(super) fn hold(
         &self,
         result: Result<Reply, ApiError>,
@@ -72,7 +72,7 @@ impl Dispatch {
         }
     }
 
-    /// An error that tells the signer's highest nonce, where it is known who signs: the signature is
+    /// An error with the signer's highest nonce, where it is known who signs: the signature is
     /// right, or the address that it names is the caller's.
     pub(super) fn with_nonce(
         &self,

@@ -149,23 +149,28 @@ impl Line {
         oldest.is_some_and(|(_, given)| given.elapsed() >= patience)
     }
 
+    /// Whether the connection should end, seen a `look` after the last time. It was `idle` until then.
+    fn end(&self, patience: Patience, look: Duration, idle: &mut Duration) -> Option<End> {
+        if self.is_stalled(patience.stalled) {
+            return Some(End::Stalled);
+        }
+        let was_used = self.used.swap(false, Ordering::Relaxed);
+        if was_used || self.requests.load(Ordering::Relaxed) > 0 {
+            *idle = Duration::ZERO;
+        } else {
+            *idle += look;
+        }
+        (*idle >= patience.idle).then_some(End::Idle)
+    }
+
     /// Resolves when the connection should end.
     pub(super) async fn over(&self, patience: Patience) -> End {
         let look = patience.stalled.min(patience.idle) / LOOKS;
         let mut idle = Duration::ZERO;
         loop {
             tokio::time::sleep(look).await;
-            if self.is_stalled(patience.stalled) {
-                return End::Stalled;
-            }
-            let was_used = self.used.swap(false, Ordering::Relaxed);
-            if was_used || self.requests.load(Ordering::Relaxed) > 0 {
-                idle = Duration::ZERO;
-            } else {
-                idle += look;
-            }
-            if idle >= patience.idle {
-                return End::Idle;
+            if let Some(end) = self.end(patience, look, &mut idle) {
+                return end;
             }
         }
     }
@@ -176,52 +181,50 @@ mod tests {
     use super::*;
 
     const PATIENCE: Patience = Patience {
-        stalled: Duration::from_secs(30),
+        stalled: Duration::from_secs(3_600),
         idle: Duration::from_secs(60),
     };
+    const LOOK: Duration = Duration::from_secs(15);
 
     fn line() -> Arc<Line> {
         Line::new(IpAddr::from([192, 0, 2, 1]), false)
     }
 
-    async fn ends_within(line: &Line, seconds: u64) -> Option<End> {
-        let over = line.over(PATIENCE);
-        let over = tokio::time::timeout(Duration::from_secs(seconds), over);
-        over.await.ok()
+    /// How a connection ends in so many looks.
+    fn ends_in(line: &Line, patience: Patience, looks: u32) -> Option<End> {
+        let mut idle = Duration::ZERO;
+        (0..looks).find_map(|_| line.end(patience, LOOK, &mut idle))
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_without_requests_ends_and_one_with_a_long_request_does_not() {
+    #[test]
+    fn a_connection_without_requests_ends_and_one_with_a_long_request_does_not() {
         let idle = line();
-        assert_eq!(ends_within(&idle, 59).await, None);
-        let idle = line();
-        assert_eq!(ends_within(&idle, 70).await, Some(End::Idle));
+        assert_eq!(ends_in(&idle, PATIENCE, 4), None);
+        assert_eq!(ends_in(&idle, PATIENCE, 4), Some(End::Idle));
         let busy = line();
         let using = busy.begin();
-        assert_eq!(ends_within(&busy, 300).await, None);
+        assert_eq!(ends_in(&busy, PATIENCE, 100), None);
         drop(using);
-        assert_eq!(ends_within(&busy, 70).await, Some(End::Idle));
+        assert_eq!(ends_in(&busy, PATIENCE, 4), Some(End::Idle));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_piece_that_is_not_taken_ends_the_connection_whatever_else_is_taken() {
-        let stalled = line();
-        let _using = stalled.begin();
-        let oldest = stalled.give();
-        let others = async {
-            loop {
-                let piece = stalled.give();
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                drop(piece);
-            }
+    #[test]
+    fn a_piece_that_is_not_taken_ends_the_connection_whatever_else_is_taken() {
+        let line = line();
+        let _using = line.begin();
+        let oldest = line.give();
+        std::thread::sleep(Duration::from_millis(50));
+        for _ in 0..10 {
+            drop(line.give());
+        }
+        assert_eq!(ends_in(&line, PATIENCE, 100), None);
+        let short = Patience {
+            stalled: Duration::from_millis(40),
+            ..PATIENCE
         };
-        let end = tokio::select! {
-            end = ends_within(&stalled, 40) => end,
-            () = others => None,
-        };
-        assert_eq!(end, Some(End::Stalled));
+        assert_eq!(ends_in(&line, short, 1), Some(End::Stalled));
         drop(oldest);
-        assert_eq!(ends_within(&stalled, 300).await, None);
+        assert_eq!(ends_in(&line, short, 100), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use hyper::{HeaderMap, StatusCode, Version};
 use super::HEADERS_MAX;
 use crate::error::{ApiError, Code};
 
-/// What RFC 9113, 6.5.2 counts for each field besides its name and value.
+/// What RFC 9113, 6.5.2 counts for each field in addition to its name and value.
 const FIELD_BYTES: usize = 32;
 
 /// The status of an answer that hyper wrote by itself, if that is what these bytes are.
@@ -60,7 +60,7 @@ pub(super) fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> 
     })
 }
 
-/// An answer as bytes; the connection closes behind it.
+/// An answer as bytes; the connection closes after it.
 pub(super) fn write(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Bytes {
     let reason = status.canonical_reason().unwrap_or_default();
     let mut text = format!("HTTP/1.1 {} {reason}\r\n", status.as_u16()).into_bytes();

@@ -74,7 +74,7 @@ impl Raw {
     }
 }
 
-/// Reads one answer, whose length its head tells.
+/// Reads one answer, whose length its head gives.
 async fn read_answer(stream: &mut TcpStream) -> Raw {
     let reading = async {
         let mut bytes = Vec::new();
@@ -118,7 +118,7 @@ async fn ask(stream: &mut TcpStream, request: &str) -> Raw {
     read_answer(stream).await
 }
 
-/// The head of a POST of JSON with these fields besides.
+/// The head of a POST of JSON with these more fields.
 fn post(path: &str, fields: &[(&str, String)]) -> String {
     let fields: String = fields
         .iter()

@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::harness::{Answer, Caller, Server};
-use ports::free_port;
+pub(crate) use ports::free_port;
 
 const ON: &str = "rate_limits=on";
 
@@ -141,7 +141,7 @@ async fn organization(server: &Server, caller: &Caller) -> Value {
 }
 
 /// A sample of `/metrics`; 0 if there is none.
-async fn metric(port: u16, series: &str) -> u64 {
+pub(crate) async fn metric(port: u16, series: &str) -> u64 {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     stream.write_all(request).await.unwrap();

@@ -1,5 +1,5 @@
 //! Refusals before the body was read: whoever still sends gets the answer, and knows whether the
-//! connection goes on.
+//! connection stays open.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::harness::{Caller, Server};
 
 const TIMES: usize = 20;
 
-/// Requests that are refused before their body is looked at: method, path, fields besides, and the answer.
+/// Requests that are refused before their body is looked at: method, path, more fields, and the answer.
 fn refusals(
     ann: &Caller,
 ) -> Vec<(
@@ -120,7 +120,7 @@ async fn whoever_sends_in_two_writes_gets_the_answer_and_keeps_the_connection() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_sends_more_than_is_read_gets_the_answer_and_is_told_that_the_connection_ends() {
+async fn whoever_sends_more_than_is_read_gets_the_answer_and_sees_that_the_connection_ends() {
     const LENGTH: usize = 40_000_000;
     let server = Server::start().await;
     for _ in 0..3 {
@@ -172,7 +172,7 @@ async fn over_http2_every_refusal_arrives() {
     }
 }
 
-/// A request that is signed, whose answer tells the highest nonce: `2` were spent.
+/// A request that is signed, whose answer gives the highest nonce: 2 were spent.
 async fn send_signed(server: &Server, fields: Vec<(&'static str, String)>, body: &str) -> Raw {
     let mut fields = fields;
     fields.push(("Content-Length", body.len().to_string()));
@@ -209,7 +209,7 @@ async fn refusals_of_signed_requests_tell_the_highest_nonce_to_whom_it_concerns(
     let late = send_signed(&server, late, &good).await;
     late.refused(401, "DEADLINE_EXPIRED");
     assert_eq!(late.header("x-nonce-highest"), Some("2"));
-    // Somebody else's address tells nothing.
+    // Somebody else's address reveals nothing.
     for fields in [signed(&bob, &ann), ann.false_signature(&server)] {
         let foreign = send_signed(&server, fields, &good).await;
         assert_eq!(foreign.status(), 401);
