@@ -102,7 +102,8 @@ async fn claim(call: &Call) -> Result<Recorded, ApiError> {
             is_new: false,
         });
     }
-    let claim = call.app.claims.check(&call.app, file).await?;
+    let checking = call.app.claims.check(&call.app, organization_id, file);
+    let claim = checking.await?;
     let recorder = &call.app.disputes;
     recorder.claim(&call.app, organization_id, &claim).await
 }
