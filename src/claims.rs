@@ -5,19 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kedge_actors::Published;
-use kedge_protocol::KeyOfBatch;
+use kedge_actors::fair::{Full, Turn, Turns, share};
 use kedge_protocol::claim::{ClaimFile, ClaimFileError, ClaimShown};
 use kedge_protocol::limits::CLAIM_CHECKS_MAX;
 use kedge_protocol::receipt::ReceiptError;
+use kedge_protocol::{Id, KeyOfBatch};
 use kedge_prover::claim::{ClaimError, verify_proof};
 use kedge_prover::groth16::{KeyError, VerifyingKey};
 use kedge_prover::keys::{self, KeyNotAllowed, TEST_CHAIN_IDS};
 use kedge_storage::{AnchorStatus, Snapshot};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::App;
 use crate::config::Config;
 use crate::error::{ApiError, Code};
+use crate::limits::Share;
 
 /// How long a caller waits where this server has no key to check claims with, seconds.
 const NO_KEY_RETRY_S: u64 = 3_600;
@@ -48,7 +49,7 @@ pub enum ClaimsKeyError {
 /// Checks claims.
 pub struct Claims {
     key: Option<Arc<VerifyingKey>>,
-    turns: Arc<Semaphore>,
+    turns: Arc<Turns<Id>>,
 }
 
 /// A claim that holds.
@@ -71,7 +72,11 @@ impl Claims {
         };
         Ok(Self {
             key,
-            turns: Arc::new(Semaphore::new(CLAIM_CHECKS_MAX)),
+            turns: Turns::new(
+                CLAIM_CHECKS_MAX,
+                share(CLAIM_CHECKS_MAX, config.organization_share_percent),
+                usize::MAX,
+            ),
         })
     }
 
@@ -84,10 +89,15 @@ impl Claims {
         })
     }
 
-    /// Checks a claim for this server's log, on a thread of its own.
-    pub async fn check(&self, app: &Arc<App>, file: ClaimFile) -> Result<Claim, ApiError> {
+    /// Checks a claim that an organization brings for this server's log, on a thread of its own.
+    pub async fn check(
+        &self,
+        app: &Arc<App>,
+        organization: Id,
+        file: ClaimFile,
+    ) -> Result<Claim, ApiError> {
         let key = Arc::clone(self.key()?);
-        let turn = self.turn()?;
+        let turn = self.turn(organization)?;
         let app = Arc::clone(app);
         // What is logged on the way belongs to the request.
         let span = tracing::Span::current();
@@ -100,9 +110,12 @@ impl Claims {
     }
 
     /// The right to check one claim. Nobody waits for it: who is refused loses less time.
-    fn turn(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let turn = Arc::clone(&self.turns).try_acquire_owned();
-        turn.map_err(|_| ApiError::overloaded())
+    fn turn(&self, organization: Id) -> Result<Turn<Id>, ApiError> {
+        let turn = self.turns.try_take(organization);
+        turn.map_err(|full| match full {
+            Full::Share => Share::Claims.refused(self.turns.share()),
+            Full::All => ApiError::overloaded(),
+        })
     }
 }
 
@@ -265,11 +278,22 @@ mod tests {
     #[test]
     fn so_many_are_checked_at_one_time() {
         let claims = open(None, 1_337).unwrap();
-        let mut turns: Vec<_> = (0..CLAIM_CHECKS_MAX)
-            .map(|_| claims.turn().unwrap())
-            .collect();
-        assert_eq!(claims.turn().err().unwrap().code, Code::Unavailable);
+        let organization = |number: usize| Id {
+            prefix: kedge_protocol::Prefix::Organization,
+            bytes: [number as u8; 16],
+        };
+        let mut turns = Vec::new();
+        for number in 0..CLAIM_CHECKS_MAX {
+            turns.push(claims.turn(organization(number)).unwrap());
+            if turns.len() < CLAIM_CHECKS_MAX {
+                let refused = claims.turn(organization(number)).err().unwrap();
+                assert_eq!(refused.code, Code::RateLimited);
+            }
+        }
+        let other = organization(CLAIM_CHECKS_MAX);
+        let refused = claims.turn(other).err().unwrap();
+        assert_eq!(refused.code, Code::Unavailable);
         turns.pop();
-        assert!(claims.turn().is_ok());
+        assert!(claims.turn(other).is_ok());
     }
 }

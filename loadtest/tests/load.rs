@@ -41,6 +41,7 @@ impl Server {
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
             .arg(directory.path().join("data"))
             .args(["--set", "rate_limits=off", "--set", "log_filter=warn"])
+            .args(["--set", "organization_share_percent=100"])
             .args(["--set", "embedded_chain_listen=127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

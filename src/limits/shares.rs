@@ -51,6 +51,8 @@ shares! {
     LongReads = "long-reads", 1, "long reads";
     /// Pages of lists.
     Pages = "page-reads", 1, "pages being read";
+    /// Claims being checked.
+    Claims = "claim-checks", 1, "claims being checked";
     /// Test messages to webhooks.
     WebhookTests = "webhook-attempts", 5, "attempts at webhooks";
 }

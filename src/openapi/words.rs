@@ -53,6 +53,10 @@ Errors are `{code, status, body}`. Programs go by `code`; `body.message` says wh
 `Accept: application/problem+json` gets RFC 9457. Only 429 and 503 are worth a retry, after the \
 seconds in `Retry-After`.
 
+Of what is scarce at one moment (requests in flight, event streams, downloads, long reads, pages of lists, \
+attempts at webhooks) an organization has a share; past it 429 names the share in `body.policy`. Its part of \
+the log has a quota of bytes: past it writes are 403 `QUOTA_EXCEEDED`, and reads are served.
+
 Paths under `/v2` lead to their successors with a 301 that most clients follow with a GET, whatever \
 they sent; the static headers `App-Id` and `App-Secret` are no credentials any more.";
 

@@ -99,7 +99,8 @@ async fn claim(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
         recorded.keep(&call.app, kept).await?;
         return Ok(recorded);
     }
-    let claim = call.app.claims.check(&call.app, file).await?;
+    let checking = call.app.claims.check(&call.app, organization_id, file);
+    let claim = checking.await?;
     let recorder = &call.app.disputes;
     let recorded = recorder.claim(&call.app, organization_id, &claim, kept);
     recorded.await

@@ -105,7 +105,7 @@ fn code_of<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 
 #[tokio::test]
 async fn a_claim_that_holds_is_recorded_once() {
-    let mut log = Log::start(&[]).await;
+    let mut log = Log::start(&["organization_share_percent=100"]).await;
     let file = log.own_claim(1).await;
     let shown = log.client.verify_claim(&file, dev_insecure()).unwrap();
     assert_eq!(shown.mask.bits(), 0b0101);

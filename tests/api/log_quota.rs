@@ -64,6 +64,8 @@ async fn past_its_quota_an_organization_reads_and_others_write() {
     bob.new_object(&server, &of_bob).await;
 
     // So it is after a restart, until the tier is another one.
+    let mut server = server;
+    server.terminate();
     let server = server.restart_with(&[&option]).await;
     assert_eq!(log_bytes(&server, &ann).await, used);
     ann.mint(&server, &body)

@@ -14,7 +14,12 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lasting_overload_refuses_some_and_what_was_let_in_is_done() {
-    let options = ["wait_target_ms=1", "requests_min=2"];
+    // One organization is everybody here.
+    let options = [
+        "wait_target_ms=1",
+        "requests_min=2",
+        "organization_share_percent=100",
+    ];
     let server = Arc::new(Server::start_with(&options).await);
     let ann = Arc::new(Caller::register(&server, "ann@example.com").await);
     let template = ann.new_template(&server, "ticket").await;
