@@ -7,7 +7,6 @@ mod writes;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::event::Position;
 use kedge_protocol::log_tree::NewNode;
-use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{
     ApiKey, Dispute, DisputeMatter, File, Invitation, Organization, Template, Variation, Wallet,
