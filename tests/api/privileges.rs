@@ -270,9 +270,11 @@ async fn a_removed_member_is_out_at_once() {
         .refused(404, "RESOURCE_NOT_FOUND");
 
     // A key of the organization with bob's signature is no way in either.
-    let of_ann = ann.new_key(&server, &all_rights()).await.expect(201);
+    let makes_keys = json!([{ "resource": "api_keys", "crud": { "create": true } }]);
+    let body = json!({ "name": "maker", "permissions": makes_keys });
+    let of_ann = ann.new_key(&server, &body).await.expect(201);
     let of_ann = [("x-api-key", of_ann.body["key"].as_str().unwrap().to_owned())];
-    let body = json!({ "name": "x", "permissions": [] }).to_string();
+    let body = json!({ "name": "x", "permissions": makes_keys }).to_string();
     let signed = ("key.create", "", body.as_str());
     bob.change_as(&server, ("POST", "/api-keys"), signed, &body, &of_ann)
         .await
@@ -402,6 +404,8 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 #[tokio::test]
 async fn a_read_only_store_is_read_by_who_logs_in() {
     let mut server = Server::start().await;
+    // Tokens name their issuer, which is the first server's URL.
+    let issuer = format!("public_url=\"{}\"", server.url);
     let ann = Caller::register(&server, "ann@example.com").await;
     let before = login(&server, "ann@example.com", PASSWORD)
         .await
@@ -422,7 +426,7 @@ async fn a_read_only_store_is_read_by_who_logs_in() {
     // The chain is the one that knows the anchors; everything else is the old copy's.
     std::fs::rename(&data, server.dir.path().join("newest")).unwrap();
     std::fs::rename(&old, &data).unwrap();
-    let server = server.restart().await;
+    let server = server.restart_with(&[&issuer]).await;
     let ready = server.get("/readyz", None).await;
     assert_eq!(
         (ready.status, &ready.body["mode"]),
