@@ -1,9 +1,9 @@
 //! Secrets come from files that nobody else can read, or from the environment; never from the
 //! configuration file, and never into a log.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use kedge_protocol::hash::{from_hex, to_hex};
@@ -87,22 +87,22 @@ fn parse_32(text: &str, from: impl Fn() -> String) -> Result<[u8; 32], SecretErr
 }
 
 /// Writes 32 bytes as `0x…` into a new file that only its owner may read, and syncs it: a key that
-/// signed something must not get lost.
+/// signed something must not get lost. The name appears with the whole content or not at all.
 pub fn write_32(path: &Path, bytes: &[u8; 32]) -> Result<(), SecretError> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
     let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
-        file.set_permissions(Permissions::from_mode(0o600))?;
+        let mut file = tempfile::Builder::new()
+            .prefix(".key-")
+            .permissions(Permissions::from_mode(0o600))
+            .tempfile_in(folder)?;
         file.write_all(to_hex(bytes).as_bytes())?;
         file.write_all(b"\n")?;
-        file.sync_all()?;
-        match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-            _ => Ok(()),
-        }
+        file.as_file().sync_all()?;
+        file.persist_noclobber(path).map_err(|error| error.error)?;
+        File::open(folder)?.sync_all()
     };
     write().map_err(file_error(path))
 }
