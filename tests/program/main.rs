@@ -6,6 +6,7 @@
 mod commands;
 #[path = "../support/mod.rs"]
 mod support;
+mod tls;
 
 use std::process::{Command, Output};
 
