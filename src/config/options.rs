@@ -268,7 +268,7 @@ options! {
         bond_max_fee_gwei: u64 = 2_000;
         /// Seconds between anchors.
         anchor_interval_s: u64 = 900;
-        /// Blocks on top of a transaction's own until it counts as confirmed.
+        /// Blocks, a transaction's own among them, until it counts as confirmed.
         chain_confirmations: u64 = 3;
         /// Address and port of the embedded chain's JSON-RPC; loopback only. Port 0 takes a free one.
         embedded_chain_listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8545));

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 mod commands;
+mod ranges;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
