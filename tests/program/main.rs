@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 mod commands;
+mod log;
 mod ranges;
+mod running;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
