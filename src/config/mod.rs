@@ -27,6 +27,9 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "signing_key",
 ];
 
+/// The most that a limit may count to in its time.
+const COUNT_MAX: u64 = 1_000_000_000;
+
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -78,7 +81,7 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
             .unwrap_or_else(|never: std::convert::Infallible| match never {});
         figment = figment.merge(Serialized::global(name, value));
     }
-    let mut config: Config = figment.extract().map_err(Box::new)?;
+    let mut config: Config = figment.extract().map_err(unreadable)?;
     if config.dev {
         config.chain = ChainMode::Embedded;
     }
@@ -139,13 +142,42 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
             "must hold 1 to 100 delays: one before each attempt",
         ));
     }
-    ranges(config)?;
+    for range in ranges(config) {
+        range.check()?;
+    }
     chain(config)
 }
 
-fn ranges(config: &Config) -> Result<(), ConfigError> {
+/// The range of a number: its option, what it is set to, the least and the most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// The option's name.
+    pub option: &'static str,
+    /// What it is set to.
+    pub value: u64,
+    /// The smallest number that is accepted.
+    pub least: u64,
+    /// The largest number that is accepted.
+    pub most: u64,
+}
+
+impl Range {
+    fn check(&self) -> Result<(), ConfigError> {
+        if (self.least..=self.most).contains(&self.value) {
+            return Ok(());
+        }
+        let (least, most, value) = (self.least, self.most, self.value);
+        let message = format!("must be {least} to {most}, not {value}");
+        Err(wrong(self.option, message))
+    }
+}
+
+/// The range of every option that is a number, and of the numbers in lists.
+pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 42] = [
+    let of_delays = (config.webhook_retry_schedule_s.iter())
+        .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
+    let ranges: [(&'static str, u64, u64, u64); 46] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         (
             "connections_per_address",
@@ -238,19 +270,19 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
             "address_requests_per_minute",
             config.address_requests_per_minute.into(),
             1,
-            u32::MAX.into(),
+            COUNT_MAX,
         ),
         (
             "login_failures_per_address",
             config.login_failures_per_address.into(),
             1,
-            u32::MAX.into(),
+            COUNT_MAX,
         ),
         (
             "login_failures_per_account",
             config.login_failures_per_account.into(),
             1,
-            u32::MAX.into(),
+            COUNT_MAX,
         ),
         ("actions_max", config.actions_max as u64, 500, 1 << 24),
         ("actor_threads", config.actor_threads as u64, 0, 1_024),
@@ -283,16 +315,50 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
             1,
             60 * 60,
         ),
+        (
+            "idempotency_key_s",
+            config.idempotency_key_s,
+            1,
+            366 * 24 * 60 * 60,
+        ),
+        (
+            "block_cache_bytes",
+            config.block_cache_bytes as u64,
+            1 << 20,
+            1 << 40,
+        ),
+        (
+            "memtable_bytes",
+            config.memtable_bytes as u64,
+            1 << 20,
+            // As much room is taken on the disk ahead of each write-ahead log.
+            1 << 31,
+        ),
+        ("chain_confirmations", config.chain_confirmations, 0, 10_000),
     ];
-    for (option, value, least, most) in ranges {
-        if value < least || value > most {
-            return Err(wrong(
-                option,
-                format!("must be {least} to {most}, not {value}"),
-            ));
-        }
+    let ranges = ranges.into_iter().chain(of_delays);
+    ranges
+        .map(|(option, value, least, most)| Range {
+            option,
+            value,
+            least,
+            most,
+        })
+        .collect()
+}
+
+/// What stands where a number should: the reader knows only that it is none of the option's type.
+fn unreadable(error: figment::Error) -> ConfigError {
+    let defaults = Config::default();
+    let known = ranges(&defaults);
+    let of = |name: &String| known.iter().find(|range| range.option == name);
+    match error.path.first().and_then(of) {
+        Some(range) => wrong(
+            range.option,
+            format!("must be {} to {}: {}", range.least, range.most, error.kind),
+        ),
+        None => Box::new(error).into(),
     }
-    Ok(())
 }
 
 fn chain(config: &Config) -> Result<(), ConfigError> {

@@ -306,7 +306,7 @@ options! {
         /// Seconds that an orderly stop waits for that block. The next start follows the transaction
         /// where this one did not see it.
         anchor_on_shutdown_timeout_s: u64 = 60;
-        /// Blocks on top of a transaction's own until it counts as confirmed.
+        /// Blocks, a transaction's own among them, until it counts as confirmed.
         chain_confirmations: u64 = 3;
         /// Address and port of the embedded chain's JSON-RPC; loopback only. Port 0 takes a free one.
         embedded_chain_listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8545));

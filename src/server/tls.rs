@@ -13,14 +13,25 @@ use tokio_rustls::TlsAcceptor;
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file.
-    #[error("{path}: {source}", path = .path.display())]
+    #[error("TLS: {path}: {source}", path = .path.display())]
     File {
         /// Which.
         path: PathBuf,
         /// What is wrong with it.
         source: io::Error,
     },
-    /// Certificate and key do not fit, or are not usable.
+    /// Certificate and key are no pair.
+    #[error(
+        "tls_certificate_file and tls_key_file are no pair: the key in {key} is not the one of the certificate in {certificate}",
+        key = .key.display(), certificate = .certificate.display()
+    )]
+    NoPair {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+    },
+    /// They are not usable.
     #[error("TLS: {0}")]
     Rustls(#[from] rustls::Error),
 }
@@ -45,12 +56,25 @@ fn load(certificate_file: &Path, key_file: &Path) -> Result<ServerConfig, TlsErr
             .map_err(wrong(certificate_file))?
             .collect();
     let chain = chain.map_err(wrong(certificate_file))?;
+    if chain.is_empty() {
+        return Err(TlsError::File {
+            path: certificate_file.to_owned(),
+            source: io::Error::other("holds no certificate"),
+        });
+    }
     let key = PrivateKeyDer::from_pem_file(key_file).map_err(wrong(key_file))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(chain, key)?;
+        .with_single_cert(chain, key)
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => TlsError::NoPair {
+                certificate: certificate_file.to_owned(),
+                key: key_file.to_owned(),
+            },
+            other => other.into(),
+        })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

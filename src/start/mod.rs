@@ -247,13 +247,17 @@ fn reload_on_hangup(tls: Option<Arc<Tls>>, app: Arc<App>) -> Result<(), std::io:
     let mut hangups = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {
-            if let Some(Err(error)) = tls.as_ref().map(|tls| tls.reload()) {
-                tracing::error!(%error, "the certificate was not read again");
+            match tls.as_ref().map(|tls| tls.reload()) {
+                Some(Ok(())) => tracing::info!("the certificate was read again"),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "the certificate was not read again");
+                }
+                None => {}
             }
-            if let Err(error) = app.access.reload() {
-                tracing::error!(%error, "the token keys were not read again");
+            match app.access.reload() {
+                Ok(()) => tracing::info!("the token keys were read again"),
+                Err(error) => tracing::error!(%error, "the token keys were not read again"),
             }
-            tracing::info!("certificate and token keys were read again");
         }
     });
     Ok(())

@@ -19,7 +19,7 @@ fn made(batches: u64) -> (tempfile::TempDir, Log) {
 }
 
 /// Every file but RocksDB's own diary.
-fn every_file(path: &std::path::Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
+fn every_file(path: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
     let mut files: Vec<_> = std::fs::read_dir(path)
         .unwrap()
         .map(|entry| entry.unwrap())

@@ -1,0 +1,174 @@
+//! Commands that need no server: the configuration file, keys, and which program the tests themselves run.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::program::{chosen, kedge};
+use crate::support::server::Setup;
+use crate::{done, ran, refused};
+
+#[test]
+fn the_tests_run_the_program_that_they_are_given() {
+    let built = Path::new("/built/kedge");
+    assert_eq!(chosen(None, built), built);
+    let there = std::env::current_exe().unwrap();
+    let named = |path: &Path| Some(path.as_os_str().to_owned());
+    assert_eq!(chosen(named(&there), built), there);
+    for (bad, why) in [
+        ("target/release/kedge", "must be an absolute path"),
+        ("", "must be an absolute path"),
+        ("/nowhere/kedge", "there is no such file"),
+        ("/tmp", "there is no such file"),
+    ] {
+        let bad = Some(OsString::from(bad));
+        let panic = std::panic::catch_unwind(|| chosen(bad, built)).unwrap_err();
+        let told = panic.downcast_ref::<String>().unwrap();
+        assert!(
+            told.starts_with("KEDGE_BIN ") && told.contains(why),
+            "{told}"
+        );
+    }
+}
+
+/// KEDGE_BIN names the program for tests and scripts; the program itself must not take it for an option.
+#[test]
+fn the_name_of_the_program_is_no_option() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"));
+    let named = setup.environment("KEDGE_BIN", "/nowhere");
+    named.start().stop();
+    let (status, told) = named.environment("KEDGE_BINS", "/nowhere").start_refused();
+    assert!(!status.success());
+    assert!(told.contains("bins"), "{told}");
+}
+
+#[test]
+fn init_writes_every_option_and_the_file_starts_a_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kedge.toml");
+    let told = done(kedge().arg("init").arg(&file));
+    assert!(told.contains("kedge serve --config"), "{told}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text, kedge::config::commented_toml());
+    assert_eq!(done(kedge().args(["init", "-"])), text);
+    let (code, _, error) = ran(kedge().arg("init").arg(&file));
+    assert_eq!(code, Some(1));
+    assert!(error.contains("--force"), "{error}");
+    done(kedge().arg("init").arg(&file).arg("--force"));
+
+    // Every default as it stands there, but for the places that are this test's own.
+    let own = [
+        "dev",
+        "chain",
+        "data_dir",
+        "listen",
+        "embedded_chain_listen",
+    ];
+    let set: String = text
+        .lines()
+        .filter_map(|line| line.strip_prefix('#'))
+        .filter_map(|line| line.split_once(" = "))
+        .filter(|(name, _)| !name.contains([' ', '#']) && !own.contains(name))
+        .map(|(name, value)| format!("{name} = {value}\n"))
+        .collect();
+    assert!(set.lines().count() > 40, "{set}");
+    std::fs::write(&file, set).unwrap();
+    let setup = Setup::development(&directory.path().join("data"))
+        .environment("KEDGE_CONFIG", file.to_str().unwrap());
+    setup.start().stop();
+}
+
+/// Of a value that is set in several places: the flag, then the environment, then the file.
+#[test]
+fn flags_go_before_the_environment_and_that_before_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kedge.toml");
+    std::fs::write(&file, "dev = true\nrequests_max = 2000000\n").unwrap();
+    let serve = |environment: bool, flag: bool| {
+        let mut command = kedge();
+        command.arg("serve").arg("--config").arg(&file);
+        command.arg("--data").arg(directory.path().join("data"));
+        if environment {
+            command.env("KEDGE_REQUESTS_MAX", "3000000");
+        }
+        if flag {
+            command.args(["--set", "requests_max=4000000"]);
+        }
+        command
+    };
+    for (environment, flag, used) in [
+        (false, false, "2000000"),
+        (true, false, "3000000"),
+        (true, true, "4000000"),
+        (false, true, "4000000"),
+    ] {
+        let told = refused(&mut serve(environment, flag), 1);
+        assert!(told.contains("option requests_max"), "{told}");
+        assert!(told.trim_end().ends_with(&format!("not {used}")), "{told}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    let told = refused(&mut serve(true, true), 1);
+    assert!(told.contains("kedge.toml is not there"), "{told}");
+}
+
+#[test]
+fn keys_are_made_shown_and_kept_private() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("key");
+    let keys = |command: &str| {
+        let mut keys = kedge();
+        keys.args(["keys", command]);
+        keys
+    };
+    let address = done(keys("new").arg(&file));
+    assert!(address.starts_with("0x") && address.trim().len() == 42);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(done(keys("address").arg("--key-file").arg(&file)), address);
+    assert_eq!(done(keys("show").arg("--key-file").arg(&file)), text);
+    let variable = ("KEDGE_SIGNING_KEY", text.trim());
+    assert_eq!(done(keys("address").env(variable.0, variable.1)), address);
+
+    // A file that exists is a key that signed something.
+    let told = refused(keys("new").arg(&file), 1);
+    assert!(told.contains(file.to_str().unwrap()), "{told}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    // Two keys are two keys.
+    let other = done(keys("new").arg(directory.path().join("other")));
+    assert_ne!(other, address);
+
+    let told = refused(&mut keys("address"), 2);
+    assert!(told.contains("KEDGE_SIGNING_KEY"), "{told}");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
+    let told = refused(keys("show").arg("--key-file").arg(&file), 2);
+    assert!(told.contains("chmod 600"), "{told}");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::write(&file, &text[..40]).unwrap();
+    let told = refused(keys("show").arg("--key-file").arg(&file), 2);
+    assert!(told.contains("64 hexadecimal digits"), "{told}");
+    assert!(
+        !told.contains(&text[2..40]),
+        "what it holds was told: {told}"
+    );
+}
+
+/// The process is killed by its first write to a file: the key's name must not stand for nothing.
+#[test]
+fn a_kill_while_a_key_is_written_leaves_no_half_a_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("key");
+    let program = kedge();
+    let killed = Command::new("sh")
+        .args(["-c", "ulimit -f 0; exec \"$0\" keys new \"$1\""])
+        .arg(program.get_program())
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(!killed.status.success(), "it was not killed: {killed:?}");
+    assert!(!file.exists(), "a name without a key");
+    done(kedge().args(["keys", "new"]).arg(&file));
+    done(kedge().args(["keys", "address", "--key-file"]).arg(&file));
+}

@@ -1,0 +1,53 @@
+//! The program as people use it: its commands, its options and their ranges, TLS. The real binary over real
+//! sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod commands;
+mod log;
+mod ranges;
+mod running;
+#[path = "../support/mod.rs"]
+mod support;
+mod tls;
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The exit code, and what was printed where.
+fn ran(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// What a command prints that must succeed.
+#[track_caller]
+fn done(command: &mut Command) -> String {
+    let (code, printed, error) = ran(command);
+    assert_eq!(code, Some(0), "{command:?}: {error}");
+    printed
+}
+
+#[track_caller]
+fn done_json(command: &mut Command) -> Value {
+    let printed = done(command);
+    serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
+}
+
+/// What a command says that must end with this code, and print nothing.
+#[track_caller]
+fn refused(command: &mut Command, code: i32) -> String {
+    let (ended, printed, error) = ran(command);
+    assert_eq!(
+        (ended, printed.as_str()),
+        (Some(code), ""),
+        "{command:?}: {error}"
+    );
+    error
+}

@@ -1,0 +1,111 @@
+//! The range of every option that is a number: its ends are accepted, one past each is refused, and the refusal
+//! names the option and the range.
+
+use kedge::config::{Config, Range, ranges};
+use kedge_client::{Client, NewObject};
+
+use crate::refused;
+use crate::support::program::kedge;
+use crate::support::server::Setup;
+use crate::support::{Rng, register, template};
+
+/// One row for each option; a list has the same range for each of its numbers.
+fn rows() -> Vec<Range> {
+    let mut rows = ranges(&Config::default());
+    rows.dedup_by_key(|range| range.option);
+    rows
+}
+
+/// A number as the option takes it.
+fn text(range: &Range, number: impl std::fmt::Display) -> String {
+    let defaults = toml::Table::try_from(Config::default()).unwrap();
+    if defaults[range.option].is_array() {
+        format!("[{number}]")
+    } else {
+        number.to_string()
+    }
+}
+
+#[test]
+fn every_option_that_is_a_number_has_a_range() {
+    let defaults = toml::Table::try_from(Config::default()).unwrap();
+    let rows = rows();
+    for (option, value) in &defaults {
+        let numbers = match value {
+            toml::Value::Array(items) => items.iter().any(toml::Value::is_integer),
+            other => other.is_integer(),
+        };
+        let ranged = rows.iter().any(|range| range.option == option);
+        assert_eq!(numbers, ranged, "{option}");
+    }
+    for range in ranges(&Config::default()) {
+        assert!(range.least < range.most, "{range:?}");
+        assert!(
+            (range.least..=range.most).contains(&range.value),
+            "{range:?}"
+        );
+    }
+}
+
+#[test]
+fn one_past_each_end_is_refused_with_the_option_and_its_range() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    for range in rows() {
+        let (option, least, most) = (range.option, range.least, range.most);
+        let below = range.least.checked_sub(1);
+        let below = below.map_or("-1".to_owned(), |below| below.to_string());
+        let beyond = (most + 1).to_string();
+        for bad in [
+            below.as_str(),
+            &beyond,
+            "-7",
+            "1.5",
+            "\"many\"",
+            "99999999999999999999",
+        ] {
+            let mut serve = kedge();
+            serve.args(["serve", "--dev", "--data"]).arg(&data);
+            serve.args(["--set", &format!("{option}={}", text(&range, bad))]);
+            let told = refused(&mut serve, 1);
+            let named = format!("option {option}: must be {least} to {most}");
+            assert!(told.contains(&named), "{option}={bad}: {told}");
+        }
+    }
+    assert!(!data.exists(), "a refused configuration made something");
+}
+
+/// A server with all of them at once at one end, and somebody who does something with it.
+async fn works(setup: Setup, end: impl Fn(&Range) -> u64) {
+    let mut rng = Rng::seeded("ranges");
+    // The last one is the one that holds: the setup has set some before.
+    let setup = rows().iter().fold(setup, |setup, range| {
+        setup.set(range.option, text(range, end(range)))
+    });
+    let server = setup.start();
+    // A bound of one waits for nobody: who is told to come back does.
+    let client = Client::builder(setup.url()).connect().await.unwrap();
+    let account = register(&client, rng.key()).await;
+    let template = template(&account, "ends").await;
+    let minted = account.mint(template, &NewObject::default()).await.unwrap();
+    let found = account.object(minted.resource.id).await.unwrap();
+    assert_eq!(found, minted.resource);
+    drop((account, client));
+    server.stop();
+    let server = setup.start();
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_works_with_the_least_of_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"));
+    works(setup, |range| range.least).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_works_with_the_most_of_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"));
+    works(setup, |range| range.most).await;
+}
