@@ -358,7 +358,8 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     // The store itself is whole: who is sure that no header left removes the mark and says so.
     assert_eq!(verify(&setup, &client).batches, batches - 1);
     std::fs::remove_file(setup.high_water()).unwrap();
-    let server = setup.flag("--accept-missing-high-water-mark").start();
+    let accepting = setup.clone().flag("--accept-missing-high-water-mark");
+    let server = accepting.start();
     let client = connect(&setup.url()).await;
     assert_eq!(
         client.checkpoint().await.unwrap().checkpoint.batches,
