@@ -143,6 +143,7 @@ impl Signing {
     pub(crate) fn begin(&self, next_batch: u64) {
         self.stopped
             .store(self.key_of(next_batch).err().map(Arc::new));
+        self.show();
     }
 
     /// Notes whether the next batch can be signed; says so where that has changed.
@@ -155,8 +156,7 @@ impl Signing {
             }
             Err(why) => self.stop(why),
         }
-        let is_stopped = u8::from(self.stopped().is_some());
-        metrics::gauge!(metric::SIGNING_STOPPED).set(f64::from(is_stopped));
+        self.show();
     }
 
     pub(crate) fn stop(&self, why: SigningError) {
@@ -164,7 +164,12 @@ impl Signing {
             tracing::error!(%why, "no batch is signed");
             self.stopped.store(Some(Arc::new(why)));
         }
-        metrics::gauge!(metric::SIGNING_STOPPED).set(1.0);
+        self.show();
+    }
+
+    fn show(&self) {
+        let is_stopped = u8::from(self.stopped().is_some());
+        metrics::gauge!(metric::SIGNING_STOPPED).set(f64::from(is_stopped));
     }
 
     /// Why nothing is signed, if that is so.

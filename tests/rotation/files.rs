@@ -10,8 +10,19 @@ use kedge_protocol::receipt::Receipt;
 use kedge_protocol::{Id, KeyOfBatch, Prefix, SequencerKeys};
 use serde_json::{Value, json};
 
-use crate::support::{eventually, http};
+use crate::support::eventually;
 use crate::{LIMIT, Rotated};
+
+/// The whole export, with the account's requests.
+async fn export_of(account: &Account) -> String {
+    let mut export = account.export(0).await.unwrap();
+    let mut text = String::new();
+    while let Some(line) = export.line().await.unwrap() {
+        text.push_str(std::str::from_utf8(&line).unwrap());
+        text.push('\n');
+    }
+    text
+}
 
 /// Files as their owners keep them.
 pub(crate) struct Files {
@@ -25,7 +36,6 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) async fn write(
-        rotated: &Rotated,
         folder: &Path,
         ann: &Account,
         keys: &SequencerKeys,
@@ -39,9 +49,7 @@ impl Files {
         let mut files = Self {
             receipts: Vec::new(),
             proofs: Vec::new(),
-            export: write("export.ndjson", {
-                http::get(rotated.setup.port(), "/export").await.body
-            }),
+            export: write("export.ndjson", export_of(ann).await),
             keys: write("keys.json", serde_json::to_string(keys).unwrap()),
             first: write(
                 "first.json",
