@@ -1,6 +1,7 @@
 //! The metrics of the edge, and the listener that serves all metrics of the process.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -14,7 +15,8 @@ use metrics::{
     histogram,
 };
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 use crate::endpoint::TABLE;
 use crate::error::Code;
@@ -75,6 +77,8 @@ const BYTES: [f64; 8] = [
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// A scraper's time to send its request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Scrapers that are served at one time; more wait in the kernel.
+const SCRAPERS_MAX: usize = 16;
 
 /// Why there are no metrics.
 #[derive(Debug, thiserror::Error)]
@@ -196,27 +200,35 @@ pub async fn serve(
             upkeep.run_upkeep();
         }
     });
+    let turns = Arc::new(Semaphore::new(SCRAPERS_MAX));
     tokio::spawn(async move {
-        loop {
+        while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            // One scraper after the other: a second one waits its turn in the kernel.
             let handle = handle.clone();
-            let service = service_fn(move |request| {
-                let answer = page(&request, &handle);
-                async move { Ok::<_, std::convert::Infallible>(answer) }
+            tokio::spawn(async move {
+                let _turn = turn;
+                scrape(stream, handle).await;
             });
-            let served = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIMEOUT)
-                .keep_alive(false)
-                .serve_connection(TokioIo::new(stream), service);
-            let _ended = tokio::time::timeout(4 * HEADER_TIMEOUT, served).await;
         }
     });
     Ok(bound)
+}
+
+/// Serves one scraper, for a bounded time.
+async fn scrape(stream: TcpStream, handle: PrometheusHandle) {
+    let service = service_fn(move |request| {
+        let answer = page(&request, &handle);
+        async move { Ok::<_, std::convert::Infallible>(answer) }
+    });
+    let served = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    let _ended = tokio::time::timeout(4 * HEADER_TIMEOUT, served).await;
 }
 
 fn page(

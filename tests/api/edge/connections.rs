@@ -178,3 +178,17 @@ async fn one_address_has_its_share_and_health_is_answered_when_all_are_taken() {
     .await;
     answer.refused(401, "CREDENTIALS_INVALID");
 }
+
+#[tokio::test]
+async fn a_scraper_that_sends_nothing_holds_up_no_other() {
+    let port = free_port();
+    let metrics = format!("metrics_listen=\"127.0.0.1:{port}\"");
+    let _server = Server::start_with(&[&metrics]).await;
+    let mut open = Vec::new();
+    for _ in 0..8 {
+        open.push(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+    }
+    let scraped = metric(port, r#"kedge_http_connections_ended_total{reason="idle"}"#);
+    let scraped = tokio::time::timeout(Duration::from_secs(4), scraped).await;
+    assert_eq!(scraped, Ok(0));
+}

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
+use kedge_client::sign::unix_now_s;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
@@ -13,70 +15,62 @@ use crate::harness::{Caller, Server};
 
 const TIMES: usize = 20;
 
-/// Requests that are refused before their body is looked at: method, path, more fields, and the answer.
-fn refusals(
-    ann: &Caller,
-) -> Vec<(
-    &'static str,
-    &'static str,
-    Vec<(&'static str, String)>,
-    u16,
-    &'static str,
-)> {
-    let token = ("Authorization", format!("Bearer {}", ann.token));
-    let json = ("Content-Type", "application/json".to_owned());
-    let expired = ("Authorization", "Bearer e30.e30.AAAA".to_owned());
+/// A request that is refused before its body is looked at.
+struct Refusal {
+    method: &'static str,
+    path: &'static str,
+    fields: Vec<(&'static str, String)>,
+    status: u16,
+    code: &'static str,
+}
+
+async fn refusals(server: &Server, ann: &Caller) -> Vec<Refusal> {
+    let token = |text: &str| ("authorization", format!("Bearer {text}"));
+    let expired = ann.token_until(server, unix_now_s() - 60).await;
+    let json = ("content-type", "application/json".to_owned());
+    let text = ("content-type", "text/plain".to_owned());
+    let of = |method, path, fields: &[&(&'static str, String)], status, code| Refusal {
+        method,
+        path,
+        fields: fields.iter().map(|field| (*field).clone()).collect(),
+        status,
+        code,
+    };
+    let (good, bad, expired) = (token(&ann.token), token("e30.e30.AAAA"), token(&expired));
     vec![
-        ("POST", "/files", vec![json.clone()], 401, "UNAUTHENTICATED"),
-        (
+        of("POST", "/files", &[&json], 401, "UNAUTHENTICATED"),
+        of("POST", "/objects", &[&json, &bad], 401, "UNAUTHENTICATED"),
+        of("POST", "/objects", &[&json, &expired], 401, "TOKEN_EXPIRED"),
+        of(
             "POST",
             "/objects",
-            vec![json.clone(), expired],
-            401,
-            "UNAUTHENTICATED",
-        ),
-        (
-            "POST",
-            "/objects",
-            vec![json.clone(), token.clone()],
+            &[&json, &good],
             401,
             "SIGNATURE_REQUIRED",
         ),
-        (
-            "POST",
-            "/nothing",
-            vec![json.clone()],
-            404,
-            "RESOURCE_NOT_FOUND",
-        ),
-        (
+        of("POST", "/nothing", &[&json], 404, "RESOURCE_NOT_FOUND"),
+        of(
             "PUT",
             "/objects",
-            vec![json.clone(), token.clone()],
+            &[&json, &good],
             405,
             "METHOD_NOT_ALLOWED",
         ),
-        (
+        of(
             "POST",
             "/objects/search",
-            vec![("Content-Type", "text/plain".to_owned()), token.clone()],
+            &[&text, &good],
             415,
             "UNSUPPORTED_MEDIA_TYPE",
         ),
-        (
+        of(
             "POST",
             "/objects/search?nothing=1",
-            vec![json.clone(), token],
+            &[&json, &good],
             400,
             "VALIDATION_ERROR",
         ),
-        (
-            "POST",
-            "/wallets/login",
-            vec![json],
-            413,
-            "PAYLOAD_TOO_LARGE",
-        ),
+        of("POST", "/wallets/login", &[&json], 413, "PAYLOAD_TOO_LARGE"),
     ]
 }
 
@@ -92,11 +86,12 @@ fn head(method: &str, path: &str, fields: &[(&str, String)], length: usize) -> S
 async fn whoever_sends_in_two_writes_gets_the_answer_and_keeps_the_connection() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
-    for (method, path, fields, status, code) in refusals(&ann) {
+    for refusal in refusals(&server, &ann).await {
+        let path = refusal.path;
         for length in [20_000, 2_000_000] {
             let mut stream = connect_from(&server, 1).await;
             for time in 0..TIMES {
-                let head = head(method, path, &fields, length);
+                let head = head(refusal.method, path, &refusal.fields, length);
                 stream.write_all(head.as_bytes()).await.unwrap();
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 // A server that has closed by now resets the connection.
@@ -104,7 +99,7 @@ async fn whoever_sends_in_two_writes_gets_the_answer_and_keeps_the_connection() 
                 let sent = stream.write_all(&body).await;
                 sent.unwrap_or_else(|error| panic!("{path} {time}: {error}"));
                 let answer = read_answer(&mut stream).await;
-                answer.refused(status, code);
+                answer.refused(refusal.status, refusal.code);
                 assert!(!answer.closes());
             }
         }
@@ -154,20 +149,42 @@ async fn over_http2_every_refusal_arrives() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let (mut sender, _ended) = connect_http2(&server, 1 << 20).await;
-    for (method, path, fields, status, code) in refusals(&ann) {
+    for refusal in refusals(&server, &ann).await {
+        let path = refusal.path;
         for length in [20_000, 1_000_000, 30_000_000] {
-            let mut request = http2_request(&server, method, path, "");
-            for (name, value) in &fields {
+            let mut request = http2_request(&server, refusal.method, path, "");
+            for (name, value) in &refusal.fields {
                 request = request.header(*name, value);
             }
             let body = Full::new(Bytes::from(vec![b' '; length]));
             sender.ready().await.unwrap();
             let response = sender.send_request(request.body(body).unwrap()).await;
             let response = response.unwrap_or_else(|error| panic!("{path} {length}: {error:?}"));
-            assert_eq!(response.status(), status, "{path} {length}");
+            assert_eq!(response.status(), refusal.status, "{path} {length}");
             let body = response.into_body().collect().await.unwrap().to_bytes();
             let body: Value = serde_json::from_slice(&body).unwrap();
-            assert_eq!(body["code"], code);
+            assert_eq!(body["code"], refusal.code);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_keeps_connections_gets_every_refusal() {
+    let server = Server::start().await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    for refusal in refusals(&server, &ann).await {
+        // One too large for the server to read: the next request comes over another connection.
+        for length in [20_000, 2_000_000, 30_000_000] {
+            let body = " ".repeat(length);
+            let mut request = Request::builder()
+                .method(refusal.method)
+                .uri(format!("{}{}", server.url, refusal.path));
+            for (name, value) in &refusal.fields {
+                request = request.header(*name, value);
+            }
+            let request = request.body(Full::new(Bytes::from(body))).unwrap();
+            let answer = server.send(request).await;
+            answer.refused(refusal.status, refusal.code);
         }
     }
 }
