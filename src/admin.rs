@@ -246,7 +246,7 @@ impl Operator {
         let payload = json!({ "from_batch": from_batch }).to_string();
         let kind = Kind::SystemSequencerKey;
         let outcome = operator
-            .act(&self.app, NO_ORGANIZATION, kind, key, &payload)
+            .act(&self.app, NO_ORGANIZATION, kind, key, &payload, None)
             .await
             .map_err(|error| error.message.into_owned())?;
         let placement = outcome.placement.as_ref();

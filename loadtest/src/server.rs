@@ -46,6 +46,7 @@ impl Server {
             "embedded_chain_listen=127.0.0.1:0".to_owned(),
             "log_filter=warn".to_owned(),
             format!("address_requests_per_minute={ADDRESS_REQUESTS_PER_MINUTE}"),
+            "organization_share_percent=100".to_owned(),
             r#"webhook_allowed_networks=["127.0.0.0/8"]"#.to_owned(),
         ];
         sets.extend(options.server_set.iter().cloned());

@@ -94,7 +94,7 @@ fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named
         match known {
             Some(named) => named.in_contract = true,
             // The first key of a successor stands for batches that it does not answer for.
-            None if term.until_batch <= contract.coverage.0 || term.from_batch == 0 => {}
+            None if term.until_batch <= contract.coverage.from_batch || term.from_batch == 0 => {}
             None => all.push(Named {
                 entry,
                 by: None,

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::{Engine, HeldKeys};
-use kedge_protocol::Address;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 
