@@ -25,7 +25,7 @@ fn reason(answer: &Answer) -> (&Value, &Value) {
 
 #[tokio::test]
 async fn a_spent_nonce_says_what_came_of_it() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let template = ann.new_template(&server, "ticket").await;
     let object = ann.new_object(&server, &template).await;
@@ -83,10 +83,10 @@ async fn a_spent_nonce_says_what_came_of_it() {
         .expect(201);
     let old = lock(&server, &ann, 100, &object).await;
     assert_eq!(reason(&old), (&Value::Null, &Value::Null));
-    let server = server.restart().await;
+    assert_eq!(server.terminate(), Some(0));
+    let mut server = server.restart().await;
     let again = server.call("POST", "/ebus/actions", &headers, &body).await;
     assert_eq!(reason(&again), (&json!("done"), &done.body["sequence"]));
-    let mut server = server;
     assert_eq!(server.terminate(), Some(0));
     assert!(server.verify_data().status.success());
 }

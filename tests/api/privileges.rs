@@ -218,7 +218,7 @@ async fn nobody_joins_by_an_invitation_of_somebody_who_is_demoted_meanwhile() {
 
 #[tokio::test]
 async fn a_removed_member_is_out_at_once() {
-    let server = Server::start().await;
+    let mut server = Server::start().await;
     let (ann, bob, _) = two(&server).await;
     let again = login(&server, "bob@example.com", PASSWORD)
         .await
@@ -299,6 +299,7 @@ async fn a_removed_member_is_out_at_once() {
         .await
         .refused(409, "CONFLICT");
 
+    assert_eq!(server.terminate(), Some(0));
     let server = server.restart().await;
     server
         .get("/objects", Some(&bob.token))

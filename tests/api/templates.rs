@@ -312,7 +312,7 @@ async fn a_template_is_edited_again_when_its_objects_are_burned() {
     ann.action(&server, ("burn", &one, "{}")).await.expect(201);
     let refused = ann.patch_template(&server, &id, &edit).await;
     refused.refused(422, "STATE_VIOLATION");
-    ann.action(&server, ("update", &two, r#"{"m":1}"#))
+    ann.action(&server, ("update", &two, r#"{"properties":{"m":1}}"#))
         .await
         .expect(201);
     let burned = ann.action(&server, ("burn", &two, "{}")).await.expect(201);

@@ -94,21 +94,19 @@ async fn documented(server: &Server) -> &'static Refusals {
 fn operation<'d>(documented: &'d Refusals, method: &str, path: &str) -> Option<&'d str> {
     let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<&str> = path.split('/').collect();
-    let fits = |of: &&String| {
-        let (known, template) = of.split_once(' ').unwrap();
+    let fits = |template: &&str| {
         let parts: Vec<&str> = template.split('/').collect();
-        known == method
-            && parts.len() == segments.len()
-            && parts
-                .iter()
-                .zip(&segments)
-                .all(|(part, segment)| part == segment || part.starts_with('{'))
+        let mut pairs = parts.iter().zip(&segments);
+        parts.len() == segments.len()
+            && pairs.all(|(part, segment)| part == segment || part.starts_with('{'))
     };
+    let templates = documented.keys().map(|of| of.split_once(' ').unwrap().1);
     // A path that is spelled out comes before one with an id in its place.
-    let found = documented.keys().filter(fits);
-    found
-        .min_by_key(|of| of.matches('{').count())
-        .map(String::as_str)
+    let template = templates
+        .filter(fits)
+        .min_by_key(|template| template.matches('{').count())?;
+    let (of, _) = documented.get_key_value(&format!("{method} {template}"))?;
+    Some(of)
 }
 
 /// Notes a refusal, which must be documented.
