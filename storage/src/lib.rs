@@ -18,6 +18,7 @@ mod check;
 mod codec;
 mod group;
 mod high_water;
+mod making;
 pub mod metric_definitions;
 mod open;
 mod read;

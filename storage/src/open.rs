@@ -11,6 +11,7 @@ use crate::check::own::{Reader, Terms};
 use crate::check::{Fault, Walk};
 use crate::codec::{self, encode_into};
 use crate::high_water::{HighWater, HighWaterError, Released};
+use crate::making;
 use crate::metric_definitions::READ_ONLY;
 use crate::rocks::{Budget, Database};
 use crate::snapshot::{ReadError, Snapshot};
@@ -110,6 +111,13 @@ fn of_rocks(path: &Path) -> impl Fn(rocksdb::Error) -> OpenError {
     }
 }
 
+fn of_system(path: &Path) -> impl Fn(std::io::Error) -> OpenError {
+    move |error| OpenError::Io {
+        path: path.to_owned(),
+        text: error.to_string(),
+    }
+}
+
 /// Rows that cannot be read while opening.
 fn unreadable(path: &Path) -> impl Fn(ReadError) -> OpenError {
     move |error| OpenError::Corruption {
@@ -142,6 +150,9 @@ impl Store {
 
     fn open_without_index(options: Options) -> Result<(Self, Snapshot, LogHead), OpenError> {
         let path = options.path.as_path();
+        if !options.read_only {
+            making::clear(path).map_err(of_system(path))?;
+        }
         let fresh = is_empty(path)?;
         if fresh && options.read_only {
             return Err(OpenError::Absent(options.path));
@@ -151,8 +162,10 @@ impl Store {
             .clone()
             .unwrap_or_else(|| path.join(MARK_FILE));
         let (database, released) = if fresh {
+            let making = making::begin(path).map_err(of_system(path))?;
             let database = open_database(&options, true, false)?;
             initialize(&database, &options.domain).map_err(of_rocks(path))?;
+            making.end().map_err(of_system(path))?;
             (Arc::new(database), HighWater::read(&mark_path)?)
         } else {
             open_existing(&options, &mark_path)?
@@ -188,14 +201,14 @@ impl Store {
 
 /// Whether nothing is there that RocksDB could have written.
 fn is_empty(path: &Path) -> Result<bool, OpenError> {
-    let io = |error: std::io::Error| OpenError::Io {
-        path: path.to_owned(),
-        text: error.to_string(),
-    };
+    if making::is_unfinished(path) {
+        return Ok(true);
+    }
+    let io = of_system(path);
     match std::fs::read_dir(path) {
         Ok(entries) => {
             for entry in entries {
-                let name = entry.map_err(io)?.file_name();
+                let name = entry.map_err(&io)?.file_name();
                 let name = name.to_string_lossy();
                 let is_data = ["CURRENT", "MANIFEST-"]
                     .iter()
