@@ -124,8 +124,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
-    announce(&url, &chain, &config)?;
+    // Before anybody hears that it serves: who then tells it to stop at once is heard.
     let (stop, failure) = stop_signal(engine.clone())?;
+    announce(&url, &chain, &config)?;
     bound.serve(&config, Arc::clone(&app), stop).await?;
 
     tracing::info!("stopping");
