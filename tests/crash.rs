@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+#[path = "crash/moments.rs"]
+mod moments;
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -29,8 +31,6 @@ const WORKERS: usize = 400;
 const IN_FLIGHT_MIN: usize = 200;
 /// Every how many kills the whole store is verified as the kill left it.
 const VERIFY_EVERY: u32 = 5;
-/// The test fails when it takes longer.
-const LIMIT: Duration = Duration::from_secs(150);
 /// How long the server is held so that requests gather.
 const HOLD: Duration = Duration::from_millis(300);
 /// How long requests may take to be in the server, however slow the machine.
@@ -238,11 +238,6 @@ async fn every_acknowledged_action_survives_kill_9() {
         ledger.check_leaves(&client, before).await;
         let account = rng.pick(&load.accounts);
         ledger.check_some(&account, || rng.next(), 20).await;
-        assert!(
-            begun.elapsed() < LIMIT,
-            "{kill} kills took {:?}",
-            begun.elapsed()
-        );
     }
     let log = ledger.check_log(&load.accounts).await;
     server.stop();

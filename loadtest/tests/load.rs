@@ -18,13 +18,28 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// `KEDGE_BIN`, or the server that was built beside this program.
 fn server_program() -> PathBuf {
     let beside = || Path::new(env!("CARGO_BIN_EXE_kedge-load")).with_file_name("kedge");
-    let program = std::env::var_os("KEDGE_BIN").map_or_else(beside, PathBuf::from);
+    let named = std::env::var_os("KEDGE_BIN").map(PathBuf::from);
     assert!(
-        program.exists(),
+        named.as_ref().is_none_or(|program| program.is_absolute()),
+        "KEDGE_BIN must be an absolute path, not {named:?}"
+    );
+    let program = named.unwrap_or_else(beside);
+    assert!(
+        program.is_file(),
         "{} is missing: cargo build --package kedge, or set KEDGE_BIN",
         program.display()
     );
     program
+}
+
+/// A command that nothing of the caller's own settings reaches.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.to_string_lossy().starts_with("KEDGE_")) {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// A server of the test's own; it is killed with this value.
@@ -37,7 +52,7 @@ struct Server {
 impl Server {
     fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut child = Command::new(server_program())
+        let mut child = command(&server_program())
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
             .arg(directory.path().join("data"))
             .args(["--set", "rate_limits=off", "--set", "log_filter=warn"])
@@ -114,7 +129,7 @@ impl Drop for Server {
 }
 
 fn load(arguments: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kedge-load"));
+    let mut command = command(Path::new(env!("CARGO_BIN_EXE_kedge-load")));
     command.args(arguments.split(' ')).stdin(Stdio::null());
     command
 }
@@ -310,4 +325,121 @@ fn an_operators_tier_holds_with_streams_and_webhooks_beside_it() {
     let last = run["seconds"].as_array().unwrap().last().unwrap();
     assert!(last["server_resident_mib"].as_f64().unwrap() > 1.0);
     assert!(last["data_mib"].as_f64().unwrap() > 0.0);
+}
+
+/// A second of a scenario against a server of its own; what holds for every one of them is checked.
+fn scenario(arguments: &str) -> Value {
+    let small =
+        "--connections 4 --threads 1 --warm-up-s 0 --duration-s 1 --prepared 50 --verify all";
+    let report = run_with_server(&format!("{arguments} {small}"));
+    let run = report["runs"][0].clone();
+    assert_eq!(report["passed"], true, "{report}");
+    assert_eq!(
+        run["errors"],
+        Value::Object(serde_json::Map::new()),
+        "{run}"
+    );
+    assert_eq!(run["problems"], Value::Array(Vec::new()), "{run}");
+    assert!(count(&run, "requests") > 0, "{run}");
+    // Everything that was acknowledged is in the log, and nothing that nobody sent.
+    let grown = run["log"]["log_grew_by"].as_u64().unwrap();
+    let (acknowledged, unknown) = (count(&run, "acknowledged"), count(&run, "unknown"));
+    assert!(
+        acknowledged <= grown && grown <= acknowledged + unknown,
+        "{run}"
+    );
+    run
+}
+
+fn count(run: &Value, name: &str) -> u64 {
+    run[name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{name}: {run}"))
+}
+
+/// Requests of ten actions each.
+fn of_tens(arguments: &str) {
+    let run = scenario(&format!(
+        "{arguments} --organizations 2 --objects 40 --batch 10"
+    ));
+    let acknowledged = count(&run, "acknowledged");
+    assert!(acknowledged > 0 && acknowledged.is_multiple_of(10), "{run}");
+    assert_eq!(count(&run, "receipts_verified") * 10, acknowledged);
+    assert_eq!(count(&run, "reads"), 0);
+}
+
+#[test]
+fn mints_are_sent_in_batches() {
+    of_tens("batch-mints");
+    of_tens("batch-mints --max-supply");
+}
+
+#[test]
+fn transfers_are_sent_in_batches() {
+    of_tens("batch-transfers");
+}
+
+#[test]
+fn reads_are_mixed_with_changes() {
+    let run = scenario("mixed --organizations 2 --objects 40 --reads-percent 75");
+    let (reads, changes) = (count(&run, "reads"), count(&run, "acknowledged"));
+    let share = reads as f64 / (reads + changes) as f64;
+    assert!(
+        (0.65..0.85).contains(&share),
+        "{reads} reads, {changes} changes"
+    );
+}
+
+/// Everybody changes one object: without a condition nobody loses, with one the losers try again.
+#[test]
+fn everybody_changes_one_object() {
+    let run = scenario("hot-object --organizations 4 --objects 4");
+    assert!(count(&run, "acknowledged") > 0);
+    assert_eq!(count(&run, "conflicts"), 0);
+    let run = scenario("hot-object --organizations 4 --objects 4 --if-match");
+    assert!(count(&run, "acknowledged") > 0);
+    assert!(count(&run, "conflicts") > 0, "{run}");
+}
+
+#[test]
+fn reads_leave_the_log_alone_and_cold_ones_come_once() {
+    let run = scenario("reads --organizations 2 --objects 40");
+    assert_eq!(count(&run, "reads"), count(&run, "requests"));
+    assert_eq!(run["log"]["log_grew_by"], 0);
+    let run = scenario("reads --organizations 2 --objects 40 --cold");
+    assert_eq!(count(&run, "reads"), 40, "each object once");
+}
+
+#[test]
+fn proof_files_are_read() {
+    let run = scenario("proof-files --organizations 2 --objects 40 --batches 2");
+    assert_eq!(count(&run, "reads"), count(&run, "requests"));
+    assert_eq!(run["log"]["log_grew_by"], 0);
+    // Larger than an object: leaf, path, header and action.
+    assert!(count(&run, "answer_bytes_mean") > 1_000, "{run}");
+}
+
+#[test]
+fn more_comes_than_can_be_done_and_what_was_done_is_in_the_log() {
+    for of in ["single-updates", "batch-updates"] {
+        let run = scenario(&format!(
+            "overload --of {of} --organizations 2 --objects 40 --batch 10 --top-s 1"
+        ));
+        let figure = |name: &str| run[name].as_f64().unwrap();
+        let top = figure("top_requests_per_second");
+        assert!(figure("offered_per_second") > 9.0 * top, "{run}");
+        assert!(top > 0.0 && count(&run, "acknowledged") > 0, "{run}");
+    }
+}
+
+#[test]
+fn live_objects_are_weighed() {
+    let run = scenario("actors-memory --organizations 2 --objects 400 --batch 50");
+    let more = &run["more"];
+    assert_eq!(more["objects_touched"], 400.0, "{more}");
+    assert_eq!(count(&run, "acknowledged"), 2 * 400, "twice each");
+    assert!(
+        more["resident_after_first_mib"].as_f64().unwrap() > 1.0,
+        "{more}"
+    );
 }

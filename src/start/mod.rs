@@ -151,10 +151,10 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
+    // Before anybody hears that it serves: who then tells it to stop at once is heard.
+    let stop = stop_signal()?;
     announce(&url, &chain, &config)?;
-    bound
-        .serve(&config, Arc::clone(&app), stop_signal()?)
-        .await?;
+    bound.serve(&config, Arc::clone(&app), stop).await?;
 
     tracing::info!("stopping");
     app.limits.store().await;

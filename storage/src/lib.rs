@@ -20,6 +20,7 @@ mod copies;
 mod group;
 mod high_water;
 mod live_files;
+mod making;
 pub mod metric_definitions;
 mod open;
 mod read;

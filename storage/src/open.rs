@@ -12,7 +12,6 @@ use crate::check::own::{Reader, Terms};
 use crate::check::{Fault, Walk};
 use crate::codec::{self, encode_into};
 use crate::high_water::{HighWater, HighWaterError, Mark};
-use crate::live_files;
 use crate::metric_definitions::READ_ONLY;
 use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
 use crate::rocks::{Access, Database};
@@ -23,6 +22,7 @@ use crate::tables::meta::{
     DOMAIN_KEY, DomainRow, FIRST_KEY_KEY, FORMAT_KEY, FORMAT_SHARED_INTEGRITY, FORMAT_VERSION,
     HEAD_KEY, HeadRow, INDEXED_KEY, LogHead,
 };
+use crate::{live_files, making};
 
 /// How many of the last batches are recomputed.
 const TAIL_BATCHES: u64 = 2;
@@ -129,6 +129,13 @@ pub(crate) fn of_rocks(path: &Path) -> impl Fn(rocksdb::Error) -> OpenError {
     }
 }
 
+fn of_system(path: &Path) -> impl Fn(std::io::Error) -> OpenError {
+    move |error| OpenError::Io {
+        path: path.to_owned(),
+        text: error.to_string(),
+    }
+}
+
 /// Rows that cannot be read while opening.
 fn unreadable(path: &Path) -> impl Fn(ReadError) -> OpenError {
     move |error| OpenError::Corruption {
@@ -188,6 +195,9 @@ impl Store {
         missing: MissingMark,
     ) -> Result<(Self, Snapshot, LogHead), OpenError> {
         let path = options.path.as_path();
+        if !options.read_only {
+            making::clear(path).map_err(of_system(path))?;
+        }
         let fresh = is_empty(path)?;
         if fresh && options.read_only {
             return Err(OpenError::Absent(options.path));
@@ -198,8 +208,10 @@ impl Store {
             .unwrap_or_else(|| path.join(MARK_FILE));
         let mark = HighWater::read(&mark_path);
         let database = if fresh {
+            let making = making::begin(path).map_err(of_system(path))?;
             let database = open_database(&options, Access::Create)?;
             initialize(&database, &options.domain).map_err(of_rocks(path))?;
+            making.end().map_err(of_system(path))?;
             database
         } else {
             open_existing(&options, &mark, missing)?
@@ -242,14 +254,14 @@ impl Store {
 
 /// Whether nothing is there that RocksDB could have written.
 fn is_empty(path: &Path) -> Result<bool, OpenError> {
-    let io = |error: std::io::Error| OpenError::Io {
-        path: path.to_owned(),
-        text: error.to_string(),
-    };
+    if making::is_unfinished(path) {
+        return Ok(true);
+    }
+    let io = of_system(path);
     match std::fs::read_dir(path) {
         Ok(entries) => {
             for entry in entries {
-                let name = entry.map_err(io)?.file_name();
+                let name = entry.map_err(&io)?.file_name();
                 let name = name.to_string_lossy();
                 let is_data = ["CURRENT", "MANIFEST-"]
                     .iter()

@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+mod chain;
 mod commands;
+mod limits;
 mod log;
 mod ranges;
 mod running;

@@ -414,3 +414,50 @@ fn a_store_can_be_looked_at_and_be_made_read_only() {
     .unwrap_err();
     assert!(matches!(error, OpenError::Absent(_)), "{error}");
 }
+
+/// A first start that a crash ended: what it left holds nothing, and the next start makes the store. Nobody else takes
+/// it for one meanwhile, and one that is done is never taken for unfinished.
+#[test]
+fn a_store_that_was_never_finished_is_made_again() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("data");
+    let making = path.join("MAKING");
+    std::fs::create_dir_all(path.join("folder")).unwrap();
+    for name in [
+        "CURRENT",
+        "MANIFEST-000001",
+        "000004.log",
+        "000009.sst",
+        "MAKING",
+    ] {
+        std::fs::write(path.join(name), "half of it").unwrap();
+    }
+    let reading = Options {
+        read_only: true,
+        ..options(&path)
+    };
+    let absent = Store::open(reading).unwrap_err();
+    assert!(matches!(absent, OpenError::Absent(_)), "{absent}");
+    assert!(
+        path.join("000009.sst").exists(),
+        "a reader changed something"
+    );
+
+    let held = std::fs::File::open(&making).unwrap();
+    held.try_lock().unwrap();
+    let busy = Store::open(options(&path)).unwrap_err().to_string();
+    assert!(busy.contains("another process is making"), "{busy}");
+    assert!(
+        path.join("000009.sst").exists(),
+        "another's store was cleared"
+    );
+    drop(held);
+
+    let mut log = Log::default();
+    let store = open(&path).unwrap();
+    assert!(!making.exists() && !path.join("folder").exists());
+    log.commit_many(&store, 2);
+    store.close().unwrap();
+    let store = open(&path).unwrap();
+    assert_eq!(store.snapshot().head().unwrap(), log.head);
+}

@@ -1,0 +1,80 @@
+//! A store that is being made for the first time: a file says so until it is one. Whatever a crash leaves with
+//! that file holds nothing yet, and goes when the store is made again.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+/// The file's name in the directory of the store.
+const NAME: &str = "MAKING";
+
+/// Held while a store is made: who else opens it meanwhile leaves it alone.
+pub(crate) struct Making<'a> {
+    path: &'a Path,
+    _locked: File,
+}
+
+/// Whether a store was begun and is none yet.
+pub(crate) fn is_unfinished(path: &Path) -> bool {
+    path.join(NAME).exists()
+}
+
+/// Makes the directory and says that a store is being made in it.
+pub(crate) fn begin(path: &Path) -> io::Result<Making<'_>> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)?;
+    let file = File::create_new(path.join(NAME))?;
+    lock(&file)?;
+    file.sync_all()?;
+    File::open(path)?.sync_all()?;
+    Ok(Making {
+        path,
+        _locked: file,
+    })
+}
+
+impl Making<'_> {
+    /// It is a store now: on the disk, before anything is committed to it.
+    pub(crate) fn end(self) -> io::Result<()> {
+        std::fs::remove_file(self.path.join(NAME))?;
+        File::open(self.path)?.sync_all()
+    }
+}
+
+/// Removes what a crash has left of a store that was never one.
+pub(crate) fn clear(path: &Path) -> io::Result<()> {
+    let named = path.join(NAME);
+    let file = match File::open(&named) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    lock(&file)?;
+    // Who held it may have ended in the meantime.
+    match std::fs::metadata(&named) {
+        Ok(now) if now.ino() == file.metadata()?.ino() => {}
+        _ => return Ok(()),
+    }
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_name() == NAME {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        } else {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    std::fs::remove_file(named)
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => io::Error::other("another process is making a store in it"),
+        TryLockError::Error(error) => error,
+    })
+}

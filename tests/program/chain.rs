@@ -1,0 +1,225 @@
+//! The contract's commands and the options of the chain, on the chain of another development server.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use kedge_chain::embedded::insecure_development_keys;
+use kedge_chain::rpc::At;
+use kedge_client::{Account, Client, NewObject, ProofForm};
+use kedge_protocol::hash::to_hex;
+use kedge_protocol::signature::SigningKey;
+use serde_json::{Value, json};
+
+use crate::support::anvil::{CHAIN_ID, rpc};
+use crate::support::program::kedge;
+use crate::support::server::{Server, Setup};
+use crate::support::{Rng, connect, eventually, free_port, register, template};
+use crate::{done, done_json, refused};
+
+/// How long an anchor may take to become final.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// A server whose embedded chain is what is needed of it.
+struct Chain {
+    _server: Server,
+    url: String,
+}
+
+impl Chain {
+    fn start(directory: &Path) -> Self {
+        let port = free_port();
+        let setup = Setup::development(&directory.join("chain"))
+            .set("embedded_chain_listen", format!("127.0.0.1:{port}"));
+        Self {
+            _server: setup.start(),
+            url: format!("http://127.0.0.1:{port}"),
+        }
+    }
+
+    /// A command of the contract, paid for by one of the development keys.
+    fn contract(&self, command: &[&str], key: usize) -> Command {
+        let key = &insecure_development_keys()[key];
+        let mut contract = kedge();
+        contract.arg("contract").args(command);
+        contract.args(["--rpc", &self.url, "--json"]);
+        contract.env("KEDGE_SIGNING_KEY", to_hex(&key.to_bytes()));
+        contract
+    }
+
+    /// Deploys a contract; gives its address.
+    fn deploy(&self, sequencer: &str, more: &[&str]) -> String {
+        let deploy = [&["deploy", "--sequencer", sequencer], more].concat();
+        let made = done_json(&mut self.contract(&deploy, 0));
+        assert_eq!(made["sequencer"], sequencer);
+        made["contract"].as_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn a_contract_is_handed_over_in_two_steps() {
+    let directory = tempfile::tempdir().unwrap();
+    let chain = Chain::start(directory.path());
+    let keys = insecure_development_keys();
+    let address = |key: usize| keys[key].address().to_string();
+    let contract = chain.deploy(&own_key(5).address().to_string(), &[]);
+    let step = |more: &[&str], key: usize| {
+        let command = [&["handover", "--contract", &contract], more].concat();
+        chain.contract(&command, key)
+    };
+    let state = |told: &Value| (told["owner"].clone(), told["pending_owner"].clone());
+
+    // Who does not own it gives nothing away.
+    refused(&mut step(&["--to", &address(2)], 2), 1);
+    let named = done_json(&mut step(&["--to", &address(1)], 0));
+    assert_eq!(state(&named), (json!(address(0)), json!(address(1))));
+    // Another than the one that was named takes nothing; until it is taken the owner may name another.
+    refused(&mut step(&["--accept"], 2), 1);
+    let named = done_json(&mut step(&["--to", &address(3)], 0));
+    assert_eq!(state(&named), (json!(address(0)), json!(address(3))));
+    refused(&mut step(&["--accept"], 1), 1);
+    let taken = done_json(&mut step(&["--accept"], 3));
+    assert_eq!(state(&taken), (json!(address(3)), Value::Null));
+    refused(&mut step(&["--to", &address(0)], 0), 1);
+    refused(&mut step(&["--accept"], 0), 1);
+
+    let mut both = step(&["--accept", "--to", &address(1)], 3);
+    refused(&mut both, 2);
+    let mut nobody = kedge();
+    nobody.args(["contract", "handover", "--accept", "--rpc", &chain.url]);
+    nobody.args(["--contract", &contract]);
+    let told = refused(&mut nobody, 2);
+    assert!(told.contains("KEDGE_SIGNING_KEY"), "{told}");
+}
+
+/// A key that nobody has paid anything to.
+fn own_key(number: u8) -> SigningKey {
+    SigningKey::from_bytes(&[number; 32]).unwrap()
+}
+
+/// A file with a key, as the server wants it.
+fn key_file(directory: &Path, name: &str, key: &SigningKey) -> PathBuf {
+    let file = directory.join(name);
+    std::fs::write(&file, to_hex(&key.to_bytes())).unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    file
+}
+
+fn quoted(text: impl std::fmt::Debug) -> String {
+    format!("{text:?}")
+}
+
+/// A server on the other's chain, whose keys all come from files.
+fn with_files(chain: &Chain, directory: &Path, contract: &str) -> Setup {
+    let file = |name: &str, key: &SigningKey| quoted(key_file(directory, name, key));
+    let payer = &insecure_development_keys()[1];
+    Setup::new(&directory.join("data"))
+        .set("chain", "rpc")
+        .set("chain_rpc_url", quoted(&chain.url))
+        .set("chain_id", CHAIN_ID)
+        .set("chain_contract", quoted(contract))
+        .set("chain_confirmations", 0)
+        .set("anchor_interval_s", 1)
+        .set("sequencer_key_file", file("sequencer", &own_key(6)))
+        .set("anchor_key_file", file("anchor", payer))
+        .set("operator_key_file", file("operator", &own_key(8)))
+}
+
+async fn anchored(account: &Account) {
+    let template = template(account, "anchored").await;
+    let minted = account.mint(template, &NewObject::default()).await.unwrap();
+    let proof = || async {
+        let proof = account.proof(minted.action_id, ProofForm::Inclusion);
+        proof.await.unwrap().anchor
+    };
+    eventually("the action is anchored", PATIENCE, proof).await;
+}
+
+/// Whom the log names as its operator, and the tier that the operator set.
+async fn operators(setup: &Setup, client: &Client, account: &Account) -> Value {
+    let organization = account.me().await.unwrap().organization_id.to_string();
+    let mut tier = kedge();
+    tier.args(["admin", "tier", &organization, "developer", "--socket"]);
+    done(tier.arg(setup.data().join("admin.sock")));
+    let mut export = account.export(0).await.unwrap();
+    let first = export.line().await.unwrap().unwrap();
+    let first: Value = serde_json::from_slice(&first).unwrap();
+    assert_eq!(first["sequencer"], json!(client.sequencer()), "{first}");
+    first["operators"].clone()
+}
+
+/// Keys come from the files that options name, and what each signs or pays for is its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_of_files_sign_and_pay() {
+    let mut rng = Rng::seeded("key files");
+    let directory = tempfile::tempdir().unwrap();
+    let chain = Chain::start(directory.path());
+    let sequencer = own_key(6).address();
+    let first = chain.deploy(&sequencer.to_string(), &[]);
+    let setup = with_files(&chain, directory.path(), &first);
+    // The file goes before the variable.
+    let server = setup
+        .clone()
+        .environment("KEDGE_SEQUENCER_KEY", to_hex(&own_key(5).to_bytes()))
+        .start();
+    let client = connect(&setup.url()).await;
+    assert_eq!(client.sequencer(), sequencer);
+    assert_eq!(client.domain().verifying_contract.to_string(), first);
+    let account = register(&client, rng.key()).await;
+    let found = operators(&setup, &client, &account).await;
+    assert!(
+        found
+            .to_string()
+            .contains(&own_key(8).address().to_string()),
+        "{found}"
+    );
+    let node = rpc(&chain.url);
+    let payer = insecure_development_keys()[1].address();
+    let sent = || async { node.transaction_count(payer, At::Latest).await.unwrap() };
+    let before = sent().await;
+    anchored(&account).await;
+    assert!(sent().await > before, "the key of anchor_key_file paid");
+    server.stop();
+
+    for option in ["sequencer_key_file", "anchor_key_file", "operator_key_file"] {
+        let name = option.strip_suffix("_key_file").unwrap();
+        let file = directory.path().join(name);
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+        let (status, told) = setup.start_refused();
+        assert_eq!(status.code(), Some(1));
+        assert!(
+            told.contains("chmod 600") && told.contains(name),
+            "{option}: {told}"
+        );
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    }
+    let missing = setup.clone().set("anchor_key_file", quoted("/nowhere/key"));
+    let (_, told) = missing.start_refused();
+    assert!(told.contains("/nowhere/key"), "{told}");
+    setup.start().stop();
+}
+
+/// `domain_contract` is what is signed, whatever anchors it now: the log of a first contract, under its name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_contract_is_what_is_signed() {
+    let directory = tempfile::tempdir().unwrap();
+    let chain = Chain::start(directory.path());
+    let sequencer = own_key(6).address().to_string();
+    let first = chain.deploy(&sequencer, &[]);
+    let second = chain.deploy(&sequencer, &["--domain-contract", &first]);
+    assert_ne!(first, second);
+    let setup = with_files(&chain, directory.path(), &second);
+    let server = setup.clone().set("domain_contract", quoted(&first)).start();
+    let client = connect(&setup.url()).await;
+    assert_eq!(client.domain().verifying_contract.to_string(), first);
+    drop(client);
+    server.stop();
+    // Without it the newer contract would begin another log.
+    let (status, told) = setup.start_refused();
+    assert_eq!(status.code(), Some(1));
+    assert!(
+        told.contains("this data directory holds the log of chain"),
+        "{told}"
+    );
+}
