@@ -31,16 +31,18 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     make_private_from_now_on();
-    let (domain, sequencer) = if args.dev {
+    // The log itself names the keys after the first one.
+    let (domain, first_key) = if args.dev {
         development(&args.dir)?
     } else {
-        args.trust.resolve().await?.of_log().await?
+        let (domain, keys) = args.trust.resolve().await?.of_log().await?;
+        (domain, keys.first())
     };
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} batch {pos} of {len} {eta}") {
         bar.set_style(style);
     }
-    let rebuilt = rebuild(&args.dir, domain, sequencer, &args.discard, |what, at| {
+    let rebuilt = rebuild(&args.dir, domain, first_key, &args.discard, |what, at| {
         bar.set_message(what);
         bar.set_length(at.batches_total);
         bar.set_position(at.batches);
