@@ -68,7 +68,7 @@ fn directory(path: &Path, depth: u32, tightened: &mut Vec<PathBuf>) -> Result<()
 }
 
 fn one(path: &Path, mode: u32, tightened: &mut Vec<PathBuf>) -> Result<(), PrivateError> {
-    let mut tighten = || {
+    let mut tighten = || -> io::Result<()> {
         let found = std::fs::metadata(path)?.permissions().mode();
         if found & OTHERS != 0 {
             std::fs::set_permissions(path, Permissions::from_mode(mode))?;
@@ -77,9 +77,9 @@ fn one(path: &Path, mode: u32, tightened: &mut Vec<PathBuf>) -> Result<(), Priva
         Ok(())
     };
     match tighten() {
-        Err(error) if io::Error::kind(&error) != io::ErrorKind::NotFound => Err(PrivateError {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(PrivateError {
             path: path.to_owned(),
-            source: error,
+            source,
         }),
         _ => Ok(()),
     }
