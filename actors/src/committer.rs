@@ -20,11 +20,11 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::api::{NewSecret, SealedBatch};
-use crate::engine::Clock;
 use crate::events::Beside;
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
 use crate::record::{put_image, record};
+use crate::timekeeper::Timekeeper;
 use crate::unit::{Decided, outcomes};
 use crate::work::{PlacedUnit, Work};
 use crate::world::Published;
@@ -56,7 +56,7 @@ pub(crate) enum CommitterError {
 pub(crate) struct Committer {
     pub(crate) domain_separator: Hash,
     pub(crate) key: Arc<SigningKey>,
-    pub(crate) clock: Clock,
+    pub(crate) time: Arc<Timekeeper>,
     pub(crate) work: mpsc::Receiver<Work>,
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) beside: Beside,
@@ -188,7 +188,7 @@ impl Committer {
                 });
                 if let Some(caller) = unit.caller {
                     let organization = caller.organization_id;
-                    let now_ms = (self.clock)().max(self.head.last_sealed_at_ms);
+                    let now_ms = self.time.now_ms().max(self.head.last_sealed_at_ms);
                     self.beside
                         .tell_failed(organization, &unit.submission, &outcome, now_ms);
                 }
@@ -273,7 +273,9 @@ impl Committer {
             root: tree.root(),
             history: self.frontier.root(),
             state: Hash::ZERO,
-            sealed_at_ms: (self.clock)()
+            sealed_at_ms: self
+                .time
+                .now_ms()
                 .max(latest_ms)
                 .max(self.head.last_sealed_at_ms),
         };

@@ -33,22 +33,12 @@ use crate::pace::Pace;
 use crate::pipeline::{ActorThreads, Pipeline};
 use crate::shard::parts;
 use crate::supervisor::SupervisorOptions;
+use crate::timekeeper::Timekeeper;
 use crate::unit::Unit;
 use crate::webhooks::WebhooksMessage;
 use crate::work::Work;
 use crate::world::{Catalog, Progress, Published, Reader};
 use crate::writer::{self, Outlet};
-
-/// Milliseconds since the Unix epoch.
-pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
-
-/// The system's clock.
-pub fn system_clock() -> Clock {
-    Arc::new(|| {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |since| since.as_millis() as u64)
-    })
-}
 
 /// How the engine is set up.
 #[derive(Clone)]
@@ -57,8 +47,8 @@ pub struct Options {
     pub domain: Domain,
     /// Signs batches and checkpoints.
     pub key: Arc<SigningKey>,
-    /// Gives the time.
-    pub clock: Clock,
+    /// Gives the time, and says when it is not to be believed.
+    pub time: Arc<Timekeeper>,
     /// Threads that the actors share, at least one.
     pub actor_threads: usize,
     /// Shards that host object actors.
@@ -157,6 +147,8 @@ impl Engine {
         let snapshot = store.snapshot();
         let head = snapshot.head()?;
         let frontier = Frontier::load(head.batches, &snapshot)?;
+        let last_ms = (head.batches > 0).then_some(head.last_sealed_at_ms);
+        options.time.log_ends_at(last_ms);
         let listeners = Arc::new(Listeners::default());
         let beside = Beside::load(&snapshot)?;
         let published = Arc::new(ArcSwap::from_pointee(Published {
@@ -184,7 +176,7 @@ impl Engine {
         let committer = Committer {
             domain_separator: options.domain.separator(),
             key: Arc::clone(&options.key),
-            clock: Arc::clone(&options.clock),
+            time: Arc::clone(&options.time),
             work: work_receiver,
             published: Arc::clone(&published),
             beside,
@@ -344,6 +336,7 @@ impl Engine {
             let why = "the server's disk is full; it goes on when there is room again";
             return Err(SubmitError::ReadOnly(why.into()));
         }
+        self.check_clock()?;
         if inner.failed.reason().is_some() || inner.closing.load(Ordering::Relaxed) {
             return Err(SubmitError::Unavailable);
         }
@@ -420,7 +413,7 @@ impl Engine {
 
     /// The server's time, milliseconds.
     pub fn now_ms(&self) -> u64 {
-        (self.inner.options.clock)()
+        self.inner.options.time.now_ms()
     }
 
     /// Whether the store takes writes.

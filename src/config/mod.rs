@@ -144,7 +144,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn ranges(config: &Config) -> Result<(), ConfigError> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let ranges: [(&'static str, u64, u64, u64); 34] = [
+    let ranges: [(&'static str, u64, u64, u64); 36] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         ("requests_max", config.requests_max as u64, 1, 1 << 20),
         ("requests_min", config.requests_min as u64, 1, 1 << 20),
@@ -213,6 +213,13 @@ fn ranges(config: &Config) -> Result<(), ConfigError> {
             config.login_failures_per_account.into(),
             1,
             u32::MAX.into(),
+        ),
+        ("clock_step_max_s", config.clock_step_max_s, 1, 3_600),
+        (
+            "clock_gap_max_s",
+            config.clock_gap_max_s,
+            1,
+            366 * 24 * 60 * 60,
         ),
         ("actions_max", config.actions_max as u64, 500, 1 << 24),
         ("actor_threads", config.actor_threads as u64, 0, 1_024),

@@ -4,12 +4,14 @@ mod anchoring;
 mod chain;
 mod failing;
 mod open_files;
+mod timekeeping;
 
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::Engine;
+use kedge_actors::timekeeper::Timekeeper;
 use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::admin::{self, AdminError};
 use crate::app::{App, AppError};
 use crate::claims::{Claims, ClaimsKeyError};
-use crate::clock::now_s;
+use crate::clock::{self, now_s};
 use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::logging::{self, LoggingError};
@@ -95,6 +97,8 @@ pub enum RunError {
 pub async fn run(config: Config) -> Result<(), RunError> {
     logging::init(&config)?;
     open_files::allow(&config);
+    let time = timekeeping::timekeeper(&config);
+    clock::keep(Arc::clone(&time));
     let handle = metrics::install()?;
     if let Some(address) = config.metrics_listen {
         let bound = metrics::serve(address, handle).await?;
@@ -108,8 +112,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let chain = Chain::open(&config, key.address()).await?;
     let claims = Claims::open(&config, chain.domain().chain_id)?;
     let store = open_store(&config, &chain, &key).await?;
-    let engine = start_engine(&config, &chain, key, Arc::clone(&store)).await?;
+    let engine = start_engine(&config, &chain, (key, time), Arc::clone(&store)).await?;
     failing::end_process(engine.failure())?;
+    timekeeping::watch(engine.clone(), chain.second_source()).await;
     let anchoring = Anchoring::start(&config, &chain, &engine).await?;
 
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
@@ -208,14 +213,14 @@ async fn open_store(
 async fn start_engine(
     config: &Config,
     chain: &Chain,
-    key: SigningKey,
+    (key, time): (SigningKey, Arc<Timekeeper>),
     store: Arc<Store>,
 ) -> Result<Engine, kedge_actors::StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let options = kedge_actors::Options {
         domain: chain.domain(),
         key: Arc::new(key),
-        clock: kedge_actors::system_clock(),
+        time,
         actor_threads: if config.actor_threads == 0 {
             (cores / 2).max(1)
         } else {

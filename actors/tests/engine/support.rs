@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{
     ActionOutcome, Asker, Done, Engine, Options, Outcome, Submission, SubmitError, SubmittedAction,
     system_clock,
@@ -47,7 +48,7 @@ pub(crate) async fn start(path: &Path) -> Engine {
     let options = Options {
         domain: DOMAIN,
         key: sequencer_key(),
-        clock: system_clock(),
+        time: Arc::new(Timekeeper::unbounded(system_clock())),
         actor_threads: 2,
         shards: 3,
         objects_live_max: 64,
