@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::api::SubmitError;
 use crate::engine::Engine;
+use crate::metric_definitions as metric;
 
 /// Milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -308,6 +309,21 @@ impl Engine {
             |why| Err(SubmitError::ReadOnly(why.to_string())),
             |_| Ok(()),
         )
+    }
+
+    /// Sets the metrics of the clock; says whether it is believed, as [`Self::check_clock`] does.
+    pub fn record_clock(&self) -> Result<(), SubmitError> {
+        let standing = self.time().standing();
+        let ahead_s = |of_ms: u64| (standing.clock_ms as f64 - of_ms as f64) / 1_000.0;
+        if let Some(expected_ms) = standing.expected_ms {
+            metrics::gauge!(metric::CLOCK_AHEAD_SECONDS).set(ahead_s(expected_ms));
+        }
+        if let Some((block_ms, ago_ms)) = standing.block {
+            metrics::gauge!(metric::CLOCK_AHEAD_OF_BLOCK_SECONDS).set(ahead_s(block_ms + ago_ms));
+        }
+        let checked = self.check_clock();
+        metrics::gauge!(metric::CLOCK_OUT_OF_BOUNDS).set(f64::from(u8::from(checked.is_err())));
+        checked
     }
 
     /// Who keeps the engine's time.

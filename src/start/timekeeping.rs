@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
-use kedge_actors::{Engine, metric_definitions as metric, system_clock};
+use kedge_actors::{Engine, system_clock};
 use kedge_chain::rpc::{At, RpcClient};
 
 use crate::config::{ChainMode, Config};
@@ -54,16 +54,7 @@ async fn look_at_chain(time: &Timekeeper, rpc: &RpcClient) {
 }
 
 fn record(engine: &Engine, was_believed: &mut bool) {
-    let standing = engine.time().standing();
-    let ahead_s = |of_ms: u64| (standing.clock_ms as f64 - of_ms as f64) / 1_000.0;
-    if let Some(expected_ms) = standing.expected_ms {
-        metrics::gauge!(metric::CLOCK_AHEAD_SECONDS).set(ahead_s(expected_ms));
-    }
-    if let Some((block_ms, ago_ms)) = standing.block {
-        metrics::gauge!(metric::CLOCK_AHEAD_OF_BLOCK_SECONDS).set(ahead_s(block_ms + ago_ms));
-    }
-    let checked = engine.check_clock();
-    metrics::gauge!(metric::CLOCK_OUT_OF_BOUNDS).set(f64::from(u8::from(checked.is_err())));
+    let checked = engine.record_clock();
     match (&checked, *was_believed) {
         (Err(why), true) => tracing::error!(%why, "writes are refused for the clock"),
         (Ok(()), false) => tracing::warn!("the clock is believed again; writes are taken"),

@@ -1,3 +1,5 @@
+//! Clocks that are right and wrong, nodes that stand still and lie, and what is believed of them.
+
 use super::*;
 
 const SECOND: u64 = 1_000;
