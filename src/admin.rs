@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::CustomLimits;
+use kedge_protocol::time::{parse_rfc3339, rfc3339};
 use kedge_protocol::{Address, Id, KeyFrom, KeyOfBatch, Prefix};
 use kedge_storage::{ReadError, Store};
 use serde::Deserialize;
@@ -63,6 +64,11 @@ enum Command {
     ReadSequencerKeys,
     Backup {
         directory: PathBuf,
+    },
+    Clock {
+        /// What time it is, as the operator knows it.
+        #[serde(default)]
+        confirm: Option<String>,
     },
     Tier {
         organization_id: Id,
@@ -208,6 +214,7 @@ impl Operator {
                 Ok(self.status())
             }
             Command::Backup { directory } => self.back_up(directory).await,
+            Command::Clock { confirm } => self.clock(confirm.as_deref()),
             Command::Tier {
                 organization_id,
                 tier,
@@ -308,6 +315,33 @@ impl Operator {
         })))
     }
 
+    /// How the clock stands; with the time as the operator says it, the clock is believed where it
+    /// says the same.
+    fn clock(&self, confirm: Option<&str>) -> Result<Map<String, Value>, String> {
+        let keeper = self.app.engine.time();
+        if let Some(told) = confirm {
+            let told_ms =
+                parse_rfc3339(told).ok_or("the time must look like 2026-01-31T08:15:00Z")?;
+            keeper.confirm(told_ms).map_err(|apart_ms| {
+                let apart_s = apart_ms / 1_000;
+                format!("that is {apart_s} s from the server's clock: set the clock right first")
+            })?;
+            tracing::warn!(told, "the operator confirms the clock");
+        }
+        let standing = keeper.standing();
+        let head = self.app.engine.published().head;
+        let last_ms = (head.batches > 0).then_some(head.last_sealed_at_ms);
+        let refused = self.app.engine.check_clock().err();
+        Ok(members(json!({
+            "clock": rfc3339(standing.clock_ms),
+            "expected": standing.expected_ms.map(rfc3339),
+            "newest_block": standing.block.map(|(made_ms, _)| rfc3339(made_ms)),
+            "log_ends": last_ms.map(rfc3339),
+            "writes": if refused.is_none() { "taken" } else { "refused" },
+            "reason": refused.map(|why| why.to_string()),
+        })))
+    }
+
     fn status(&self) -> Map<String, Value> {
         let engine = &self.app.engine;
         let published = engine.published();
@@ -347,6 +381,7 @@ impl Command {
             Self::NameSequencerKey { .. } => "name_sequencer_key",
             Self::ReadSequencerKeys => "read_sequencer_keys",
             Self::Backup { .. } => "backup",
+            Self::Clock { .. } => "clock",
             Self::Tier { .. } => "tier",
         }
     }

@@ -23,12 +23,12 @@ use tokio::sync::mpsc;
 
 use crate::api::{NewSecret, SealedBatch};
 use crate::counted::growth;
-use crate::engine::Clock;
 use crate::events::Beside;
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
 use crate::record::{ends_credentials, put_image, record};
 use crate::signing::Signing;
+use crate::timekeeper::Timekeeper;
 use crate::unit::{Decided, outcomes};
 use crate::work::{PlacedUnit, Work};
 use crate::world::Published;
@@ -64,7 +64,7 @@ pub(crate) struct Committer {
     pub(crate) signing: Arc<Signing>,
     /// Units that wait while no batch is signed (`waiting.rs`).
     pub(crate) parked: VecDeque<Work>,
-    pub(crate) clock: Clock,
+    pub(crate) time: Arc<Timekeeper>,
     pub(crate) work: mpsc::Receiver<Work>,
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) beside: Beside,
@@ -195,7 +195,7 @@ impl Committer {
                 });
                 if let Some(caller) = unit.caller {
                     let organization = caller.organization_id;
-                    let now_ms = (self.clock)().max(self.head.last_sealed_at_ms);
+                    let now_ms = self.time.now_ms().max(self.head.last_sealed_at_ms);
                     self.beside
                         .tell_failed(organization, &unit.submission, &outcome, now_ms);
                 }
@@ -285,7 +285,9 @@ impl Committer {
             root: tree.root(),
             history: self.frontier.root(),
             state: Hash::ZERO,
-            sealed_at_ms: (self.clock)()
+            sealed_at_ms: self
+                .time
+                .now_ms()
                 .max(latest_ms)
                 .max(self.head.last_sealed_at_ms),
         };

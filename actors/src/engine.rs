@@ -34,22 +34,12 @@ use crate::room::Room;
 use crate::shard::parts;
 use crate::signing::{HeldKeys, Signing};
 use crate::supervisor::SupervisorOptions;
+use crate::timekeeper::Timekeeper;
 use crate::unit::Unit;
 use crate::webhooks::WebhooksMessage;
 use crate::work::Work;
 use crate::world::{Catalog, Progress, Published, Reader};
 use crate::writer::{self, Outlet};
-
-/// Milliseconds since the Unix epoch.
-pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
-
-/// The system's clock.
-pub fn system_clock() -> Clock {
-    Arc::new(|| {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |since| since.as_millis() as u64)
-    })
-}
 
 /// How the engine is set up.
 #[derive(Clone)]
@@ -61,8 +51,8 @@ pub struct Options {
     /// The contract that anchors the log. Where there is one, a new log waits until it has named the first
     /// key.
     pub contract: Option<Address>,
-    /// Gives the time.
-    pub clock: Clock,
+    /// Gives the time, and says when it is not to be believed.
+    pub time: Arc<Timekeeper>,
     /// Threads that the actors share, at least one.
     pub actor_threads: usize,
     /// Shards that host object actors.
@@ -156,6 +146,8 @@ impl Engine {
         if store.mode() == Mode::ReadWrite {
             signing.begin(head.batches);
         }
+        let last_ms = (head.batches > 0).then_some(head.last_sealed_at_ms);
+        options.time.log_ends_at(last_ms);
         let listeners = Arc::new(Listeners::default());
         let beside = Beside::load(&snapshot)?;
         let published = Arc::new(ArcSwap::from_pointee(Published {
@@ -185,7 +177,7 @@ impl Engine {
             domain_separator: options.domain.separator(),
             signing: Arc::clone(&signing),
             parked: std::collections::VecDeque::new(),
-            clock: Arc::clone(&options.clock),
+            time: Arc::clone(&options.time),
             work: work_receiver,
             published: Arc::clone(&published),
             beside,
@@ -354,6 +346,7 @@ impl Engine {
             let why = "the server's disk is full; it goes on when there is room again";
             return Err(SubmitError::ReadOnly(why.into()));
         }
+        self.check_clock()?;
         if inner.failed.reason().is_some() || inner.closing.load(Ordering::Relaxed) {
             return Err(SubmitError::Unavailable);
         }
@@ -440,7 +433,7 @@ impl Engine {
 
     /// The server's time, milliseconds.
     pub fn now_ms(&self) -> u64 {
-        (self.inner.options.clock)()
+        self.inner.options.time.now_ms()
     }
 
     /// Whether changes are taken: the store takes them, and batches are signed.

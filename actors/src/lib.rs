@@ -41,6 +41,7 @@ mod signing;
 mod store_health;
 mod supervisor;
 mod supply;
+pub mod timekeeper;
 mod unit;
 pub mod webhooks;
 mod work;
@@ -53,10 +54,11 @@ pub use api::{
     ActionOutcome, Asker, Done, Expected, Keep, Made, NewSecret, Outcome, Placement, SealedBatch,
     Submission, SubmitError, SubmittedAction,
 };
-pub use engine::{Clock, Engine, Options, StartError, system_clock};
+pub use engine::{Engine, Options, StartError};
 pub use failure::Failure;
 pub use node::NodeHealth;
 pub use preview::Preview;
 pub use record::put_image;
 pub use signing::{HeldKeys, SigningError};
+pub use timekeeper::{Clock, system_clock};
 pub use world::Published;

@@ -39,6 +39,12 @@ pub const SIGNING_STOPPED: &str = "kedge_signing_stopped";
 pub const DISK_FULL: &str = "kedge_disk_full";
 /// Free space on the disk of the data directory.
 pub const DISK_FREE_BYTES: &str = "kedge_disk_free_bytes";
+/// 1 while nothing is written because the clock is not believed.
+pub const CLOCK_OUT_OF_BOUNDS: &str = "kedge_clock_out_of_bounds";
+/// How far the clock is ahead of what the time should be.
+pub const CLOCK_AHEAD_SECONDS: &str = "kedge_clock_ahead_seconds";
+/// How far the clock is ahead of the chain's newest block, its age since it was seen counted.
+pub const CLOCK_AHEAD_OF_BLOCK_SECONDS: &str = "kedge_clock_ahead_of_block_seconds";
 /// Batches that are not anchored yet.
 pub const ANCHOR_LAG_BATCHES: &str = "kedge_anchor_lag_batches";
 /// Seconds since the oldest batch that is not anchored was sealed.
@@ -101,6 +107,20 @@ pub fn describe() {
         DISK_FREE_BYTES,
         Unit::Bytes,
         "Free space on the disk of the data directory"
+    );
+    describe_gauge!(
+        CLOCK_OUT_OF_BOUNDS,
+        "1 while nothing is written because the clock is not believed"
+    );
+    describe_gauge!(
+        CLOCK_AHEAD_SECONDS,
+        Unit::Seconds,
+        "How far the clock is ahead of what the time should be"
+    );
+    describe_gauge!(
+        CLOCK_AHEAD_OF_BLOCK_SECONDS,
+        Unit::Seconds,
+        "How far the clock is ahead of the chain's newest block"
     );
     describe_gauge!(ANCHOR_LAG_BATCHES, "Batches that are not anchored yet");
     describe_gauge!(

@@ -106,7 +106,7 @@ impl Pipeline {
             machine: machine::Sequencer::new(tip, options.recent_keys_max),
             committer,
             progress,
-            clock: Arc::clone(&options.clock),
+            time: Arc::clone(&options.time),
         };
         let cell = supervisor.get_cell();
         let (sequencer, _) =

@@ -11,11 +11,11 @@ use tokio::sync::mpsc;
 
 use crate::api::{ActionOutcome, Outcome, SubmitError};
 use crate::directory::DirectoryMessage;
-use crate::engine::Clock;
 use crate::metric_definitions as metric;
 use crate::organization::OrganizationMessage;
 use crate::refused;
 use crate::shard::ShardMessage;
+use crate::timekeeper::Timekeeper;
 use crate::unit::{Decided, Decision, Unit};
 use crate::work::{PlacedUnit, Work};
 use crate::world::Progress;
@@ -43,7 +43,7 @@ pub(crate) struct SequencerOptions {
     pub(crate) machine: machine::Sequencer,
     pub(crate) committer: mpsc::Sender<Work>,
     pub(crate) progress: Progress,
-    pub(crate) clock: Clock,
+    pub(crate) time: Arc<Timekeeper>,
 }
 
 pub(crate) struct Sequencer;
@@ -191,7 +191,15 @@ impl SequencerState {
         if self.options.machine.check(&writes, read_sequence).is_err() {
             return Verdict::Stale;
         }
-        let timestamp_ms = self.options.machine.time((self.options.clock)());
+        let now_ms = match self
+            .options
+            .time
+            .check(self.options.machine.tip().timestamp_ms)
+        {
+            Ok(now_ms) => now_ms,
+            Err(why) => return Verdict::Fail(SubmitError::ReadOnly(why.to_string())),
+        };
+        let timestamp_ms = self.options.machine.time(now_ms);
         if timestamp_ms > unit.submission.head.deadline_s.saturating_mul(1_000) {
             return Verdict::Fail(SubmitError::DeadlineExpired);
         }

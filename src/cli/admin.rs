@@ -90,6 +90,21 @@ pub(crate) struct RetireArgs {
     socket: SocketArgs,
 }
 
+#[derive(Args)]
+pub(crate) struct ClockArgs {
+    /// The right time, in UTC: 2026-01-31T08:15:00Z.
+    #[arg(long, value_name = "TIME")]
+    confirm: Option<String>,
+    #[command(flatten)]
+    socket: SocketArgs,
+}
+
+impl ClockArgs {
+    fn command(&self) -> Value {
+        json!({ "command": "clock", "confirm": self.confirm })
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Anchor the newest checkpoint now instead of at the next interval.
@@ -109,6 +124,12 @@ pub(crate) enum Command {
     /// A store that the chain contradicts takes no writes. Once the right chain answers again, or
     /// the right store is in place, this makes it take writes again and anchors what is new.
     Recover(SocketArgs),
+    /// Tell how the server's clock stands, and confirm it.
+    ///
+    /// A clock far ahead of all that is known of the time is not believed, and writes are refused. Where the clock
+    /// is right all the same (the log was idle for long and no node answers), say so: --confirm with the time as
+    /// you know it from elsewhere.
+    Clock(ClockArgs),
     /// Set an organization's tier: free, developer, enterprise, or custom with limits.
     Tier(TierArgs),
     /// Tell how the server is: its log, its anchors, its chain.
@@ -126,6 +147,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
         ),
         Command::Status(args) => (plain("status"), args),
         Command::Recover(args) => (plain("recover"), args),
+        Command::Clock(args) => (args.command(), &args.socket),
         Command::Tier(args) => (args.command(), &args.socket),
     };
     let answer = ask_with(&args.socket, &request).await?;

@@ -177,7 +177,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
         .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
-    let ranges: [(&'static str, u64, u64, u64); 46] = [
+    let ranges: [(&'static str, u64, u64, u64); 48] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         (
             "connections_per_address",
@@ -283,6 +283,13 @@ pub fn ranges(config: &Config) -> Vec<Range> {
             config.login_failures_per_account.into(),
             1,
             COUNT_MAX,
+        ),
+        ("clock_step_max_s", config.clock_step_max_s, 1, 3_600),
+        (
+            "clock_gap_max_s",
+            config.clock_gap_max_s,
+            1,
+            366 * 24 * 60 * 60,
         ),
         ("actions_max", config.actions_max as u64, 500, 1 << 24),
         ("actor_threads", config.actor_threads as u64, 0, 1_024),

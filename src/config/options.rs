@@ -220,6 +220,16 @@ options! {
         /// in X-Forwarded-For is believed, up to the last address that is none of theirs.
         trusted_proxies: Vec<Network> = Vec::new();
     }
+    "Clock" {
+        /// Seconds by which the clock may run ahead of the time that has passed since it was last
+        /// believed. Further ahead, writes are refused until the clock is right, the chain's newest
+        /// block agrees with it, or the operator confirms it.
+        clock_step_max_s: u64 = 60;
+        /// Seconds by which the clock may be past the log's last entry, or the chain's newest block, to be
+        /// believed at a start and after a step. With the embedded chain, and while the log is empty, at
+        /// least twelve hours.
+        clock_gap_max_s: u64 = 3_600;
+    }
     "Engine" {
         /// Actions under way at one time; more are answered 503.
         actions_max: usize = 65_536;

@@ -209,7 +209,7 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         (Some(why), _) => Some(format!("the engine has failed, the process ends: {why}")),
         (None, Mode::ReadOnly(why)) => Some(why),
         (None, Mode::ReadWrite) if engine.disk_full() => Some("the disk is full".to_owned()),
-        (None, Mode::ReadWrite) => None,
+        (None, Mode::ReadWrite) => engine.check_clock().err().map(|why| why.to_string()),
     };
     let (status, text, mode) = if reason.is_none() {
         (StatusCode::OK, "ready", "read_write")

@@ -361,6 +361,7 @@ impl Dispatch {
             return Ok(());
         }
         if endpoint.signs != Signs::Nothing {
+            self.app.engine.check_clock()?;
             self.app.engine.check_room()?;
             if self.shedding.refuses() {
                 metrics::counter!(OVERLOADED).increment(1);

@@ -160,6 +160,11 @@ impl Chain {
         self.second_rpc.as_ref()
     }
 
+    /// Who else knows the time: a node. The embedded chain's blocks take this server's own clock.
+    pub fn second_source(&self) -> Option<RpcClient> {
+        self.embedded.is_none().then(|| self.rpc.clone())
+    }
+
     /// The key that pays for anchors.
     pub fn anchor_key(&self) -> &SigningKey {
         &self.anchor_key

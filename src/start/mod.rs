@@ -7,11 +7,13 @@ mod open_files;
 mod private;
 mod sequencer_keys;
 mod store;
+mod timekeeping;
 
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::admin::{self, AdminError, Copied};
 use crate::app::{App, AppError};
 use crate::claims::{Claims, ClaimsKeyError};
-use crate::clock::now_s;
+use crate::clock::{self, now_s};
 use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 use crate::logging::{self, LoggingError};
@@ -109,6 +111,8 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     logging::init(&config)?;
     make_private_from_now_on();
     open_files::allow(&config);
+    let time = timekeeping::timekeeper(&config);
+    clock::keep(Arc::clone(&time));
     let handle = metrics::install()?;
     if let Some(address) = config.metrics_listen {
         let bound = metrics::serve(address, handle).await?;
@@ -128,8 +132,9 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         store: Arc::clone(&opened.store),
         data: config.data_dir.clone(),
     };
-    let engine = start_engine(&config, &chain, keys, opened.store).await?;
+    let engine = start_engine(&config, &chain, (keys, time), opened.store).await?;
     failing::end_process(engine.failure())?;
+    timekeeping::watch(engine.clone(), chain.second_source()).await;
     sequencer_keys::ask_contract(&chain, &engine).await;
     let anchoring = Anchoring::start(&config, &chain, &engine).await?;
 
@@ -207,7 +212,7 @@ async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, 
 async fn start_engine(
     config: &Config,
     chain: &Chain,
-    keys: HeldKeys,
+    (keys, time): (HeldKeys, Arc<Timekeeper>),
     store: Arc<Store>,
 ) -> Result<Engine, kedge_actors::StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -215,7 +220,7 @@ async fn start_engine(
         domain: chain.domain(),
         keys,
         contract: Some(chain.contract()),
-        clock: kedge_actors::system_clock(),
+        time,
         actor_threads: if config.actor_threads == 0 {
             (cores / 2).max(1)
         } else {

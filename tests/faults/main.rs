@@ -1,8 +1,9 @@
-//! The real server on a disk that fails or stalls: what it says, what
+//! The real server on a disk that fails or stalls, and with a clock that is wrong: what it says, what
 //! stands in its log afterwards, and how it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+mod clock;
 mod failed;
 mod outcomes;
 mod stalled;

@@ -16,6 +16,8 @@ mod forgery;
     reason = "this binary takes the parts that it needs"
 )]
 mod harness;
+#[path = "../support/honest.rs"]
+mod honest;
 
 mod apart;
 mod ask;

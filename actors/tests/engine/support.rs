@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{
     ActionOutcome, Asker, Done, Engine, HeldKeys, Options, Outcome, Submission, SubmitError,
     SubmittedAction, system_clock,
@@ -48,7 +49,7 @@ pub(crate) async fn start(path: &Path) -> Engine {
         domain: DOMAIN,
         keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), []),
         contract: None,
-        clock: system_clock(),
+        time: Arc::new(Timekeeper::unbounded(system_clock())),
         actor_threads: 2,
         shards: 3,
         objects_live_max: 64,

@@ -1,0 +1,336 @@
+//! The server's time: what its clock says, held against what else is known of the time. An action's time stands
+//! in the log for ever and none may be earlier than the one before, so one action with a wrong time ahead
+//! stops all writes until real time has caught up. Nothing is written while the clock is not believed.
+//!
+//! The clock is believed while it says no more than `step_max_ms` above the time that has really passed since it
+//! was believed first. To be believed at first, and after a step, it must be near something that has
+//! happened: the log's last entry, the chain's newest block, or the operator's word. What is known to
+//! have happened only bounds the time from below, so a node that stands still, or lies about the
+//! future, stops nothing as long as the clock is right.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::api::SubmitError;
+use crate::engine::Engine;
+use crate::metric_definitions as metric;
+
+/// Milliseconds since the Unix epoch.
+pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// The system's clock.
+pub fn system_clock() -> Clock {
+    Arc::new(|| {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |since| since.as_millis() as u64)
+    })
+}
+
+/// How far the operator's word may be from the clock that it confirms.
+const WORD_MS_MAX: u64 = 5 * 60 * 1_000;
+/// Nothing is believed.
+const NOTHING: i64 = i64::MIN;
+
+/// How far the clock is trusted.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeBounds {
+    /// How far it may run ahead of the time that has passed since it was believed.
+    pub step_max_ms: u64,
+    /// How far it may be past the log's last entry or the chain's newest block to be believed.
+    pub gap_max_ms: u64,
+    /// The same past the newest block while the log is empty.
+    pub empty_gap_max_ms: u64,
+}
+
+/// A time at some moment of the time that passes.
+#[derive(Clone, Copy, Debug)]
+struct Sighting {
+    time_ms: u64,
+    passed_ms: u64,
+}
+
+impl Sighting {
+    /// What time it is by now, at the least.
+    fn now(self, passed_ms: u64) -> u64 {
+        let since = passed_ms.saturating_sub(self.passed_ms);
+        self.time_ms.saturating_add(since)
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// The clock when it was believed last for a reason of its own.
+    believed: Option<Sighting>,
+    /// An empty log believed the clock because nothing spoke against it.
+    unconfirmed: bool,
+    /// The log's last entry when the engine started.
+    log: Option<Sighting>,
+    block: Option<Sighting>,
+}
+
+/// Keeps the time.
+pub struct Timekeeper {
+    clock: Clock,
+    passed: Clock,
+    bounds: Option<TimeBounds>,
+    state: Mutex<State>,
+    /// The log's last entry, as far as it is known here.
+    log_ms: AtomicU64,
+    /// By how much the clock may be above the time that passes: for the many who only ask.
+    ahead_max_ms: AtomicI64,
+}
+
+impl std::fmt::Debug for Timekeeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Timekeeper")
+            .field("bounds", &self.bounds)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why nothing is written now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ClockError {
+    /// It is ahead of all that is known of the time.
+    #[error(
+        "the server's clock is {} s ahead of what is known of the time: nothing is written to the log until the clock is set right, the chain's newest block agrees with it, or the operator confirms it (kedge admin clock)",
+        .by_ms / 1_000
+    )]
+    Ahead {
+        /// How far.
+        by_ms: u64,
+    },
+    /// The log is ahead of it.
+    #[error(
+        "the server's clock is {} s behind the log's last entry, and the log's time never falls: nothing is written until the clock is set right or has caught up",
+        .by_ms / 1_000
+    )]
+    Behind {
+        /// How far.
+        by_ms: u64,
+    },
+}
+
+/// What is known of the time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// What the clock says.
+    pub clock_ms: u64,
+    /// What the time should be; `None` before anything is known.
+    pub expected_ms: Option<u64>,
+    /// The newest block's time when it was seen, and how long ago that was.
+    pub block: Option<(u64, u64)>,
+}
+
+impl Timekeeper {
+    /// Holds `clock` to bounds. `passed` gives milliseconds that pass whatever the clock is set to.
+    pub fn new(clock: Clock, passed: Clock, bounds: TimeBounds) -> Self {
+        Self {
+            clock,
+            passed,
+            bounds: Some(bounds),
+            state: Mutex::default(),
+            log_ms: AtomicU64::new(0),
+            ahead_max_ms: AtomicI64::new(NOTHING),
+        }
+    }
+
+    /// Believes the clock, whatever it says.
+    pub fn unbounded(clock: Clock) -> Self {
+        Self {
+            passed: Arc::new(|| 0),
+            clock,
+            bounds: None,
+            state: Mutex::default(),
+            log_ms: AtomicU64::new(0),
+            ahead_max_ms: AtomicI64::new(i64::MAX),
+        }
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says where the log ends, before anything is written: `None` while it is empty. What was believed before
+    /// without knowing that is forgotten.
+    pub fn log_ends_at(&self, last_ms: Option<u64>) {
+        let passed_ms = (self.passed)();
+        self.log_ms.store(last_ms.unwrap_or(0), Ordering::Release);
+        let mut state = self.locked();
+        state.log = last_ms.map(|time_ms| Sighting { time_ms, passed_ms });
+        if self.bounds.is_some() {
+            (state.believed, state.unconfirmed) = (None, false);
+            self.ahead_max_ms.store(NOTHING, Ordering::Release);
+        }
+    }
+
+    /// Says when the chain's newest block was made.
+    pub fn block_seen(&self, time_ms: u64) {
+        let Some(bounds) = self.bounds else { return };
+        let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
+        let mut state = self.locked();
+        let block = Sighting { time_ms, passed_ms };
+        state.block = Some(block);
+        if state.unconfirmed {
+            state.unconfirmed = false;
+            if clock_ms > block.now(passed_ms).saturating_add(bounds.empty_gap_max_ms) {
+                state.believed = None;
+                self.ahead_max_ms.store(NOTHING, Ordering::Release);
+            }
+        }
+    }
+
+    /// The operator says what time it is. Where the clock says the same, it is believed.
+    pub fn confirm(&self, told_ms: u64) -> Result<(), u64> {
+        let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
+        let apart_ms = clock_ms.abs_diff(told_ms);
+        if apart_ms > WORD_MS_MAX {
+            return Err(apart_ms);
+        }
+        if let Some(bounds) = self.bounds {
+            let mut state = self.locked();
+            self.believe(&mut state, bounds, clock_ms, passed_ms);
+        }
+        Ok(())
+    }
+
+    fn believe(&self, state: &mut State, bounds: TimeBounds, clock_ms: u64, passed_ms: u64) {
+        state.believed = Some(Sighting {
+            time_ms: clock_ms,
+            passed_ms,
+        });
+        let ahead_max =
+            i128::from(clock_ms) - i128::from(passed_ms) + i128::from(bounds.step_max_ms);
+        let ahead_max = i64::try_from(ahead_max).unwrap_or(i64::MAX);
+        self.ahead_max_ms.store(ahead_max, Ordering::Release);
+    }
+
+    /// Whether the clock is believed; the second is what the time should be, where that is known.
+    fn judge(&self, clock_ms: u64, passed_ms: u64) -> Result<(), Option<u64>> {
+        let ahead_max = self.ahead_max_ms.load(Ordering::Acquire);
+        if ahead_max != NOTHING
+            && i128::from(clock_ms) - i128::from(passed_ms) <= i128::from(ahead_max)
+        {
+            return Ok(());
+        }
+        let Some(bounds) = self.bounds else {
+            return Ok(());
+        };
+        let mut state = self.locked();
+        let near = |seen: Option<Sighting>, gap_ms: u64| {
+            seen.is_some_and(|seen| clock_ms <= seen.now(passed_ms).saturating_add(gap_ms))
+        };
+        let is_empty = state.log.is_none();
+        let block_gap_ms = if is_empty {
+            bounds.empty_gap_max_ms
+        } else {
+            bounds.gap_max_ms
+        };
+        let first = state.believed.is_none();
+        let silent = first && is_empty && state.block.is_none();
+        if silent
+            || near(state.block, block_gap_ms)
+            || (first && near(state.log, bounds.gap_max_ms))
+        {
+            state.unconfirmed = silent;
+            self.believe(&mut state, bounds, clock_ms, passed_ms);
+            return Ok(());
+        }
+        Err(Self::expected(&state, passed_ms))
+    }
+
+    fn expected(state: &State, passed_ms: u64) -> Option<u64> {
+        let happened = [state.log, state.block]
+            .into_iter()
+            .flatten()
+            .max_by_key(|seen| seen.now(passed_ms));
+        state.believed.or(happened).map(|seen| seen.now(passed_ms))
+    }
+
+    /// The time to write into the log behind an entry of `log_ms`, or why nothing is to be written.
+    pub fn check(&self, log_ms: u64) -> Result<u64, ClockError> {
+        let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
+        if let Err(expected_ms) = self.judge(clock_ms, passed_ms) {
+            let by_ms = clock_ms.saturating_sub(expected_ms.unwrap_or(0));
+            return Err(ClockError::Ahead { by_ms });
+        }
+        let log_ms = log_ms.max(self.log_ms.fetch_max(log_ms, Ordering::AcqRel));
+        if self.is_behind(clock_ms, log_ms) {
+            let by_ms = log_ms - clock_ms;
+            return Err(ClockError::Behind { by_ms });
+        }
+        Ok(clock_ms)
+    }
+
+    fn is_behind(&self, clock_ms: u64, log_ms: u64) -> bool {
+        let bounds = self.bounds.as_ref();
+        bounds.is_some_and(|bounds| log_ms > clock_ms.saturating_add(bounds.step_max_ms))
+    }
+
+    /// The time, for everything that is not the log's: what the clock says, or, where it is not believed, what the time
+    /// should be.
+    pub fn now_ms(&self) -> u64 {
+        let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
+        match self.judge(clock_ms, passed_ms) {
+            Ok(()) | Err(None) => {
+                let log_ms = self.log_ms.load(Ordering::Acquire);
+                if self.is_behind(clock_ms, log_ms) {
+                    log_ms
+                } else {
+                    clock_ms
+                }
+            }
+            Err(Some(expected_ms)) => expected_ms,
+        }
+    }
+
+    /// What is known of the time.
+    pub fn standing(&self) -> Standing {
+        let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
+        let state = self.locked();
+        Standing {
+            clock_ms,
+            expected_ms: Self::expected(&state, passed_ms),
+            block: state
+                .block
+                .map(|block| (block.time_ms, passed_ms.saturating_sub(block.passed_ms))),
+        }
+    }
+}
+
+impl Engine {
+    /// Refuses where the clock is not to be believed: before its time is held against anything, and
+    /// before anything is written with it.
+    pub fn check_clock(&self) -> Result<(), SubmitError> {
+        let inner = &self.inner;
+        let log_ms = self.published().head.last_sealed_at_ms;
+        let checked = inner.options.time.check(log_ms);
+        checked.map_or_else(
+            |why| Err(SubmitError::ReadOnly(why.to_string())),
+            |_| Ok(()),
+        )
+    }
+
+    /// Sets the metrics of the clock; says whether it is believed, as [`Self::check_clock`] does.
+    pub fn record_clock(&self) -> Result<(), SubmitError> {
+        let standing = self.time().standing();
+        let ahead_s = |of_ms: u64| (standing.clock_ms as f64 - of_ms as f64) / 1_000.0;
+        if let Some(expected_ms) = standing.expected_ms {
+            metrics::gauge!(metric::CLOCK_AHEAD_SECONDS).set(ahead_s(expected_ms));
+        }
+        if let Some((block_ms, ago_ms)) = standing.block {
+            metrics::gauge!(metric::CLOCK_AHEAD_OF_BLOCK_SECONDS).set(ahead_s(block_ms + ago_ms));
+        }
+        let checked = self.check_clock();
+        metrics::gauge!(metric::CLOCK_OUT_OF_BOUNDS).set(f64::from(u8::from(checked.is_err())));
+        checked
+    }
+
+    /// Who keeps the engine's time.
+    pub fn time(&self) -> &Timekeeper {
+        &self.inner.options.time
+    }
+}
+
+#[cfg(test)]
+mod tests;

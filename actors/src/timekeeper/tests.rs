@@ -1,0 +1,171 @@
+//! Clocks that are right and wrong, nodes that stand still and lie, and what is believed of them.
+
+use super::*;
+
+const SECOND: u64 = 1_000;
+const HOUR: u64 = 3_600 * SECOND;
+const DAY: u64 = 24 * HOUR;
+/// Some day in 2026.
+const NOW: u64 = 1_795_000_000 * SECOND;
+const BOUNDS: TimeBounds = TimeBounds {
+    step_max_ms: 60 * SECOND,
+    gap_max_ms: HOUR,
+    empty_gap_max_ms: 12 * HOUR,
+};
+
+/// A timekeeper whose clock and whose passing time the test moves.
+struct Bench {
+    time: Timekeeper,
+    clock: Arc<AtomicU64>,
+    passed: Arc<AtomicU64>,
+}
+
+/// The clock says `clock_ms` when the server starts.
+fn started(log: Option<u64>, clock_ms: u64) -> Bench {
+    let (clock, passed) = (
+        Arc::new(AtomicU64::new(clock_ms)),
+        Arc::new(AtomicU64::new(7)),
+    );
+    let reading = |of: &Arc<AtomicU64>| -> Clock {
+        let of = Arc::clone(of);
+        Arc::new(move || of.load(Ordering::Relaxed))
+    };
+    let time = Timekeeper::new(reading(&clock), reading(&passed), BOUNDS);
+    // The time is asked for before the log is open.
+    assert_eq!(time.now_ms(), clock_ms);
+    time.log_ends_at(log);
+    Bench {
+        time,
+        clock,
+        passed,
+    }
+}
+
+impl Bench {
+    fn pass(&self, ms: u64) {
+        self.clock.fetch_add(ms, Ordering::Relaxed);
+        self.passed.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    fn set_clock(&self, ms: u64) {
+        self.clock.store(ms, Ordering::Relaxed);
+    }
+
+    fn clock(&self) -> u64 {
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    fn is_believed(&self) -> bool {
+        let checked = self.time.check(0);
+        if let Ok(time_ms) = checked {
+            assert_eq!((time_ms, self.time.now_ms()), (self.clock(), self.clock()));
+        }
+        checked.is_ok()
+    }
+}
+
+#[test]
+fn a_clock_that_steps_ahead_is_not_believed_until_it_is_right() {
+    let bench = started(Some(NOW), NOW + SECOND);
+    assert!(bench.is_believed());
+    // A year passes, a moment at a time.
+    for _ in 0..365 {
+        bench.pass(DAY);
+        assert!(bench.is_believed());
+    }
+    let right = bench.clock();
+    bench.set_clock(right + 61 * SECOND);
+    assert!(!bench.is_believed());
+    // What is not the log's goes by what the time should be.
+    assert_eq!(bench.time.now_ms(), right);
+    bench.set_clock(right + 10 * 365 * DAY);
+    let Err(ClockError::Ahead { by_ms }) = bench.time.check(0) else {
+        panic!("ten years ahead")
+    };
+    assert_eq!(by_ms, 10 * 365 * DAY);
+    bench.set_clock(right);
+    assert!(bench.is_believed());
+    // Small steps do not add up.
+    for step in 1..=6 {
+        bench.set_clock(right + step * 10 * SECOND);
+        assert!(bench.is_believed());
+    }
+    bench.set_clock(right + 70 * SECOND);
+    assert!(!bench.is_believed());
+}
+
+#[test]
+fn a_start_needs_something_that_happened_near_the_clock() {
+    assert!(started(Some(NOW), NOW + HOUR).is_believed());
+    let bench = started(Some(NOW), NOW + DAY);
+    assert!(
+        !bench.is_believed(),
+        "a day ahead of the log, and nobody to ask"
+    );
+    assert_eq!(bench.time.now_ms(), NOW);
+    // Idle for a month: the chain knows.
+    let bench = started(Some(NOW), NOW + 30 * DAY);
+    assert!(!bench.is_believed());
+    bench.time.block_seen(NOW + 30 * DAY - 12 * SECOND);
+    assert!(bench.is_believed());
+    // A node that stands still in the past confirms nothing, and denies nothing that the log confirms.
+    let bench = started(Some(NOW), NOW + DAY);
+    bench.time.block_seen(NOW - DAY);
+    assert!(!bench.is_believed());
+    let bench = started(Some(NOW), NOW + SECOND);
+    bench.time.block_seen(NOW - 30 * DAY);
+    assert!(bench.is_believed());
+}
+
+#[test]
+fn a_node_that_lies_about_the_future_moves_nothing() {
+    let bench = started(Some(NOW), NOW + SECOND);
+    bench.time.block_seen(NOW + 1_000 * DAY);
+    assert!(bench.is_believed());
+    assert_eq!(bench.time.check(0), Ok(NOW + SECOND));
+    // The next answer counts, not the highest.
+    bench.time.block_seen(NOW);
+    bench.set_clock(NOW + DAY);
+    assert!(!bench.is_believed());
+}
+
+#[test]
+fn an_empty_log_believes_until_the_chain_speaks_against_it() {
+    let bench = started(None, NOW);
+    assert!(bench.is_believed());
+    bench.time.block_seen(NOW - SECOND);
+    assert!(bench.is_believed());
+    let bench = started(None, NOW + DAY);
+    assert!(bench.is_believed());
+    bench.time.block_seen(NOW);
+    assert!(!bench.is_believed());
+    bench.set_clock(NOW);
+    assert!(bench.is_believed());
+}
+
+#[test]
+fn the_operators_word_is_enough_where_the_clock_says_the_same() {
+    let bench = started(Some(NOW), NOW + 30 * DAY);
+    assert!(!bench.is_believed());
+    assert_eq!(bench.time.confirm(NOW), Err(30 * DAY));
+    assert!(!bench.is_believed());
+    assert_eq!(bench.time.confirm(NOW + 30 * DAY + 20 * SECOND), Ok(()));
+    assert!(bench.is_believed());
+    bench.set_clock(NOW + 31 * DAY);
+    assert!(!bench.is_believed(), "the word was about that clock alone");
+}
+
+#[test]
+fn a_log_ahead_of_the_clock_is_said_to_be() {
+    let bench = started(Some(NOW), NOW - 30 * SECOND);
+    assert!(
+        bench.time.check(NOW).is_ok(),
+        "a small step back is waited out"
+    );
+    bench.set_clock(NOW - HOUR);
+    let behind = ClockError::Behind { by_ms: HOUR };
+    assert_eq!(bench.time.check(NOW), Err(behind));
+    assert_eq!(bench.time.now_ms(), NOW);
+    bench.set_clock(NOW + SECOND);
+    assert!(bench.is_believed());
+}
