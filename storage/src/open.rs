@@ -160,8 +160,8 @@ impl Store {
         };
         let mut snapshot = Snapshot::take(Arc::clone(&database));
         let head = check_meta(&snapshot, &options)?;
-        if head.batches == 0 && released.is_none_or(|released| released.batches == 0) {
-            // Nobody has signed anything yet: the first key is the one that it is opened for.
+        if fresh || head.batches == 0 && released.is_none_or(|released| released.batches == 0) {
+            // Nothing was signed yet: the first key is the one that it is opened for.
             begin_with(&database, &options).map_err(of_rocks(path))?;
             snapshot = Snapshot::take(Arc::clone(&database));
         }
