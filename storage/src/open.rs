@@ -219,8 +219,9 @@ impl Store {
         let database = Arc::new(database);
         let mut snapshot = Snapshot::take(Arc::clone(&database));
         let head = check_meta(&snapshot, &options)?;
-        if head.batches == 0 && !matches!(&mark, Mark::Released(released) if released.batches > 0) {
-            // Nobody has signed anything yet: the first key is the one that it is opened for.
+        let is_signed = matches!(&mark, Mark::Released(released) if released.batches > 0);
+        if fresh || head.batches == 0 && !is_signed {
+            // Nothing was signed yet: the first key is the one that it is opened for.
             begin_with(&database, &options).map_err(of_rocks(path))?;
             snapshot = Snapshot::take(Arc::clone(&database));
         }
