@@ -391,7 +391,8 @@ mod tests {
         // Both are remembered as good.
         assert!(counts(&old) && counts(&new));
         let (stolen, other) = (kid(&old), kid(&new));
-        assert_eq!(tokens.retire(Some(&stolen)).unwrap(), [stolen.clone()]);
+        let retired = tokens.retire(Some(&stolen)).unwrap();
+        assert_eq!(retired, std::slice::from_ref(&stolen));
         assert!(!counts(&old) && counts(&new));
         let error = tokens.retire(Some(&stolen)).unwrap_err().to_string();
         assert!(error.contains(&stolen), "{error}");
