@@ -142,12 +142,11 @@ pub(crate) async fn start(
 fn last_begun_ms(engine: &Engine) -> Result<u64, StoreError> {
     let rows = recent(engine)?;
     let last = rows.iter().find(|row| row.status != AnchorStatus::Failed);
-    let begun_ms = match last {
-        Some(row) => Some(row.checkpoint.checkpoint.issued_at_ms),
-        None => {
-            let first = engine.published().snapshot.batch(0).map_err(store_error)?;
-            first.map(|batch| batch.header.sealed_at_ms)
-        }
+    let begun_ms = if let Some(row) = last {
+        Some(row.checkpoint.checkpoint.issued_at_ms)
+    } else {
+        let first = engine.published().snapshot.batch(0).map_err(store_error)?;
+        first.map(|batch| batch.header.sealed_at_ms)
     };
     let now_ms = engine.now_ms();
     Ok(begun_ms.map_or(now_ms, |begun_ms| begun_ms.min(now_ms)))

@@ -86,7 +86,7 @@ impl Engine {
         &self,
         options: AnchorOptions,
     ) -> Result<(), kedge_chain::sender::OpenError> {
-        let actor = anchor::start(self, options).await?;
+        let actor = Box::pin(anchor::start(self, options)).await?;
         // A second one would compete for the same transactions.
         assert!(
             self.inner.anchor.set(actor).is_ok(),

@@ -38,13 +38,11 @@ pub fn next_integrity(previous: &Hash, content: &Hash) -> Hash {
 /// keccak(32 zero bytes ‖ content); each further one starts from keccak(content ‖ u32 index), so that no two
 /// resources share a value that a leaf can extend.
 pub fn first_integrity(content: &Hash, index: u32) -> Hash {
-    match index {
-        0 => next_integrity(&Hash::ZERO, content),
-        _ => {
-            let own = keccak_parts(&[&content.0, &index.to_be_bytes()]);
-            next_integrity(&Hash::ZERO, &own)
-        }
+    if index == 0 {
+        return next_integrity(&Hash::ZERO, content);
     }
+    let own = keccak_parts(&[&content.0, &index.to_be_bytes()]);
+    next_integrity(&Hash::ZERO, &own)
 }
 
 /// The log's next head: keccak(previous head ‖ leaf).
