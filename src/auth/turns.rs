@@ -177,6 +177,12 @@ mod tests {
         IpAddr::from([192, 0, 2, number]).into()
     }
 
+    /// How many run, and how many wait.
+    fn counts(turns: &Turns) -> (usize, usize) {
+        let state = turns.0.state();
+        (state.running, state.waiting)
+    }
+
     /// Lets tasks run until they wait.
     async fn settle() {
         for _ in 0..100 {
@@ -202,8 +208,7 @@ mod tests {
         tasks.join_all().await;
         assert_eq!(*order.lock().unwrap(), [1, 2, 3, 1, 2, 1, 1]);
         // The last turn was given back.
-        assert_eq!(turns.0.state().running, 0);
-        assert_eq!(turns.0.state().waiting, 0);
+        assert_eq!(counts(&turns), (0, 0));
     }
 
     #[tokio::test]
@@ -226,7 +231,7 @@ mod tests {
         }
         // Who has gone keeps no place, and the turn goes to nobody.
         drop(held);
-        assert_eq!((turns.0.state().running, turns.0.state().waiting), (0, 0));
+        assert_eq!(counts(&turns), (0, 0));
         assert!(turns.turn(address(1)).await.is_ok());
     }
 }

@@ -119,13 +119,11 @@ impl Reader {
             memory,
         };
         let reading = tokio::time::timeout(self.timeout, gathered.read(body)).await;
-        match reading {
-            Ok(read) => read?,
-            Err(_) => {
-                body.give_up();
-                return Err(late(self.timeout));
-            }
-        }
+        let Ok(read) = reading else {
+            body.give_up();
+            return Err(late(self.timeout));
+        };
+        read?;
         gathered.finish()
     }
 

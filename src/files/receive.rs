@@ -57,13 +57,11 @@ impl Files {
             check_digest(expected, pieces.digest())?;
             Ok(read)
         };
-        match tokio::time::timeout(self.timeout, reading).await {
-            Ok(upload) => Ok(body::Text::of_upload(upload?)),
-            Err(_) => {
-                arriving.give_up();
-                Err(body::late(self.timeout))
-            }
-        }
+        let Ok(upload) = tokio::time::timeout(self.timeout, reading).await else {
+            arriving.give_up();
+            return Err(body::late(self.timeout));
+        };
+        Ok(body::Text::of_upload(upload?))
     }
 
     async fn read(

@@ -33,8 +33,18 @@ pub(super) struct Line {
 #[derive(Default)]
 struct Pieces {
     next: u64,
-    /// When each was given; the first is the oldest.
-    given: BTreeMap<u64, Instant>,
+    /// When each was given, and of what.
+    given: BTreeMap<u64, (Instant, Kind)>,
+}
+
+/// What a piece is part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// An answer that lies in memory as a whole.
+    Whole,
+    /// One that is written while it is read. Its writer gives up by itself and leaves other answers of
+    /// the connection alone, so that this connection only has to end at some time.
+    Stream,
 }
 
 /// Why a connection is to end.
@@ -132,26 +142,31 @@ impl Line {
     }
 
     /// Notes a piece that hyper is given.
-    pub(super) fn give(self: &Arc<Self>) -> Given {
+    pub(super) fn give(self: &Arc<Self>, kind: Kind) -> Given {
         let mut pieces = self.pieces();
         let number = pieces.next;
         pieces.next += 1;
-        pieces.given.insert(number, Instant::now());
+        pieces.given.insert(number, (Instant::now(), kind));
         Given {
             line: Arc::clone(self),
             number,
         }
     }
 
-    fn is_stalled(&self, patience: Duration) -> bool {
+    fn is_stalled(&self, patience: Patience) -> bool {
         let pieces = self.pieces();
-        let oldest = pieces.given.first_key_value();
-        oldest.is_some_and(|(_, given)| given.elapsed() >= patience)
+        pieces.given.values().any(|(given, kind)| {
+            let patience = match kind {
+                Kind::Whole => patience.stalled,
+                Kind::Stream => patience.stalled + patience.idle,
+            };
+            given.elapsed() >= patience
+        })
     }
 
     /// Whether the connection should end, seen a `look` after the last time. It was `idle` until then.
     fn end(&self, patience: Patience, look: Duration, idle: &mut Duration) -> Option<End> {
-        if self.is_stalled(patience.stalled) {
+        if self.is_stalled(patience) {
             return Some(End::Stalled);
         }
         let was_used = self.used.swap(false, Ordering::Relaxed);
@@ -212,10 +227,11 @@ mod tests {
     fn a_piece_that_is_not_taken_ends_the_connection_whatever_else_is_taken() {
         let line = line();
         let _using = line.begin();
-        let oldest = line.give();
+        let oldest = line.give(Kind::Whole);
+        let stream = line.give(Kind::Stream);
         std::thread::sleep(Duration::from_millis(50));
         for _ in 0..10 {
-            drop(line.give());
+            drop(line.give(Kind::Whole));
         }
         assert_eq!(ends_in(&line, PATIENCE, 100), None);
         let short = Patience {
@@ -224,7 +240,14 @@ mod tests {
         };
         assert_eq!(ends_in(&line, short, 1), Some(End::Stalled));
         drop(oldest);
-        assert_eq!(ends_in(&line, short, 100), None);
+        assert_eq!(ends_in(&line, short, 100), None, "a stream has longer");
+        let shorter = Patience {
+            idle: Duration::from_millis(5),
+            ..short
+        };
+        assert_eq!(ends_in(&line, shorter, 1), Some(End::Stalled));
+        drop(stream);
+        assert_eq!(ends_in(&line, shorter, 1), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use super::line::{Given, Using};
+use super::line::{Given, Kind, Using};
 use crate::limits::Held;
 use crate::stream::{Body, BrokenOff, Stream};
 
@@ -70,13 +70,13 @@ impl SentBody {
         }
     }
 
-    fn watched(&self, bytes: Bytes) -> Bytes {
+    fn watched(&self, bytes: Bytes, kind: Kind) -> Bytes {
         if !self.is_watched || bytes.is_empty() {
             return bytes;
         }
         Bytes::from_owner(Piece {
             bytes,
-            _given: self.using.line().give(),
+            _given: self.using.line().give(kind),
             _held: self.held.clone(),
         })
     }
@@ -95,10 +95,12 @@ impl HttpBody for SentBody {
             Left::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Left::Whole(bytes) => {
                 let piece = bytes.split_to(bytes.len().min(this.piece_bytes));
-                Poll::Ready(Some(Ok(Frame::data(this.watched(piece)))))
+                Poll::Ready(Some(Ok(Frame::data(this.watched(piece, Kind::Whole)))))
             }
             Left::Stream(stream) => Pin::new(stream).poll_frame(context).map(|frame| {
-                frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| this.watched(bytes))))
+                frame.map(|frame| {
+                    frame.map(|frame| frame.map_data(|bytes| this.watched(bytes, Kind::Stream)))
+                })
             }),
         }
     }
