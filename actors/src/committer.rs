@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::api::{NewSecret, SealedBatch};
-use crate::counted::growth;
+use crate::counted::{growth, signed};
 use crate::events::Beside;
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
@@ -337,7 +337,7 @@ impl Committer {
         let (record, contents) = record(placed, batch_number, first_leaf_index);
         let begun = group.len_bytes();
         group.put_request(&record, &contents);
-        let mut added = (group.len_bytes() - begun) as i64;
+        let mut added = signed(group.len_bytes() - begun);
         let asker = record.organization_id;
         afterwards.touch(asker);
         let done = placed

@@ -44,19 +44,24 @@ impl Committer {
 pub(crate) fn growth(decided: &Decided, written: usize) -> i64 {
     match decided {
         Decided::Object { base: None, .. } | Decided::Resources { base: None, .. } => {
-            written as i64
+            signed(written)
         }
         Decided::Object {
             base: Some(base),
             next,
             ..
-        } => next.properties.len() as i64 - base.properties.len() as i64,
+        } => signed(next.properties.len()) - signed(base.properties.len()),
         Decided::Resources { next, .. } => {
             let made = next.iter().skip(1).map(|image| match image {
-                Image::Variation(variation) => variation.properties.len() as i64,
+                Image::Variation(variation) => signed(variation.properties.len()),
                 _ => 0,
             });
             made.sum()
         }
     }
+}
+
+/// A number of bytes, to add and to take away.
+pub(crate) fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }

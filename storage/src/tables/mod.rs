@@ -185,6 +185,7 @@ impl Table {
         Self::Deliveries,
         Self::Sessions,
         Self::Usage,
+        Self::LogBytes,
     ];
 
     /// The table with this permanent name.
