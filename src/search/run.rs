@@ -371,7 +371,9 @@ impl<'a> Run<'a> {
             return Ok(None);
         };
         let list = Source::List(ObjectIndex::Template(template.id));
+        // Without a slot nothing matches.
         let is_whole = plan.created == (1..=u64::MAX)
+            && covers.iter().all(|cover| !cover.slots.is_empty())
             && covers.iter().flat_map(|cover| &cover.slots).all(|slot| {
                 slot.narrow.is_empty() && slot.list.answers && slot.list.source == list
             });

@@ -49,8 +49,116 @@ const NEVER: [(&str, &str); 3] = [
     ),
 ];
 
+const EMPTY: &str = "has no body, so no other request can come with the same key and path";
+const EXPORT: &str = "public, and walked without credentials: tests/api/export.rs";
+const LARGE: &str =
+    "takes a MiB of properties: the same rule as where templates are made, which is walked";
+const FULL: &str = "takes as many as there may be: races.rs does that with webhooks";
+
 /// Refusals of one operation that the walk does not meet, and why.
-const NEVER_HERE: [(&str, &str, &str); 0] = [];
+const NEVER_HERE: [(&str, &str, &str); 29] = [
+    ("DELETE /api-keys/{id}", "IDEMPOTENCY_MISMATCH", EMPTY),
+    (
+        "DELETE /organizations/me/invitations/{id}",
+        "IDEMPOTENCY_MISMATCH",
+        EMPTY,
+    ),
+    (
+        "DELETE /organizations/me/members/{id}",
+        "IDEMPOTENCY_MISMATCH",
+        EMPTY,
+    ),
+    (
+        "DELETE /wallets/me/keys/{id}",
+        "IDEMPOTENCY_MISMATCH",
+        EMPTY,
+    ),
+    ("DELETE /webhooks/{id}", "IDEMPOTENCY_MISMATCH", EMPTY),
+    (
+        "POST /webhooks/{id}/deliveries/{delivery_id}/redeliver",
+        "IDEMPOTENCY_MISMATCH",
+        EMPTY,
+    ),
+    ("POST /webhooks/{id}/test", "IDEMPOTENCY_MISMATCH", EMPTY),
+    (
+        "DELETE /webhooks/{id}",
+        "PRECONDITION_FAILED",
+        "one check with PATCH, which is walked",
+    ),
+    (
+        "PATCH /organizations/me/members/{id}",
+        "PRECONDITION_FAILED",
+        "one check with the other PATCHes, which are walked",
+    ),
+    ("GET /export", "TOKEN_EXPIRED", EXPORT),
+    ("GET /export", "UNAUTHENTICATED", EXPORT),
+    ("GET /export", "FORBIDDEN", "tests/api/privileges.rs"),
+    (
+        "GET /objects/{id}",
+        "GONE",
+        "takes more than a thousand actions: tests/api/history.rs",
+    ),
+    ("PATCH /templates/{id}", "OBJECT_TOO_LARGE", LARGE),
+    ("POST /ebus/actions", "OBJECT_TOO_LARGE", LARGE),
+    (
+        "POST /objects/{id}/transfer",
+        "OBJECT_TOO_LARGE",
+        "documented with all actions on objects; a transfer adds nothing",
+    ),
+    ("POST /templates/{id}/variations", "OBJECT_TOO_LARGE", LARGE),
+    (
+        "POST /ebus/actions/preview",
+        "BATCH_TOO_LARGE",
+        "takes 501 actions; the batch endpoint is walked with them",
+    ),
+    ("POST /api-keys", "STATE_VIOLATION", FULL),
+    ("POST /wallets/me/keys", "STATE_VIOLATION", FULL),
+    (
+        "POST /objects",
+        "STATE_VIOLATION",
+        "takes a supply that is used up: tests/api/templates.rs",
+    ),
+    (
+        "POST /objects/count",
+        "SEQUENCE_NOT_REACHED",
+        "waits as every read does, which is walked",
+    ),
+    (
+        "POST /objects/search",
+        "SEQUENCE_NOT_REACHED",
+        "waits as every read does, which is walked",
+    ),
+    (
+        "POST /objects/search",
+        "CURSOR_INVALID",
+        "tests/api/search.rs",
+    ),
+    (
+        "POST /wallets/register",
+        "CONFLICT",
+        "takes an address that has a wallet: tests/api/privileges.rs",
+    ),
+    (
+        "POST /wallets/register",
+        "NONCE_REUSED",
+        "takes a signer that has a wallet: tests/api/answers.rs",
+    ),
+    (
+        "POST /wallets/token/refresh",
+        "TOKEN_EXPIRED",
+        "takes a refresh token's whole lifetime",
+    ),
+    (
+        "POST /wallets/token/refresh",
+        "UNAUTHENTICATED",
+        "takes a store that lost the wallet of a token",
+    ),
+    (
+        "POST /webhooks/{id}/deliveries/{delivery_id}/redeliver",
+        "STATE_VIOLATION",
+        "takes a webhook that is switched off: tests/api/webhooks.rs",
+    ),
+];
 
 fn locked<T>(of: &'static Mutex<T>) -> std::sync::MutexGuard<'static, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)

@@ -299,7 +299,7 @@ async fn a_signed_request_counts_once() {
         SubmitError::Nonce {
             error: used,
             highest: 7,
-            past: Some(Past::Done { sequence: Some(3) }),
+            past: Some(Past::Done { sequence: Some(4) }),
         }
     );
 
