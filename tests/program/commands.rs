@@ -66,13 +66,14 @@ fn init_writes_every_option_and_the_file_starts_a_server() {
         "listen",
         "embedded_chain_listen",
     ];
-    let set: String = text
+    let set: Vec<String> = text
         .lines()
         .filter_map(|line| line.strip_prefix('#'))
         .filter_map(|line| line.split_once(" = "))
         .filter(|(name, _)| !name.contains([' ', '#']) && !own.contains(name))
         .map(|(name, value)| format!("{name} = {value}\n"))
         .collect();
+    let set = set.concat();
     assert!(set.lines().count() > 40, "{set}");
     std::fs::write(&file, set).unwrap();
     let setup = Setup::development(&directory.path().join("data"))

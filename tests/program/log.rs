@@ -62,8 +62,14 @@ async fn things_are_kept_where_options_say() {
     let at = |name: &str| directory.path().join(name);
     std::fs::create_dir(at("marks")).unwrap();
     let setup = Setup::development(&at("data"))
-        .set("high_water_path", format!("{:?}", at("marks/mark")))
-        .set("admin_socket", format!("{:?}", at("operator.sock")))
+        .set(
+            "high_water_path",
+            format!("\"{}\"", at("marks/mark").display()),
+        )
+        .set(
+            "admin_socket",
+            format!("\"{}\"", at("operator.sock").display()),
+        )
         .set("public_url", "\"https://log.example\"");
     let server = setup.start();
     let status = |socket: &str| {
@@ -91,9 +97,10 @@ async fn things_are_kept_where_options_say() {
     assert!(!at("data.high-water").exists());
     assert!(setup.store().join("CURRENT").exists());
 
-    let inside = setup
-        .clone()
-        .set("high_water_path", format!("{:?}", at("data/mark")));
+    let inside = setup.clone().set(
+        "high_water_path",
+        format!("\"{}\"", at("data/mark").display()),
+    );
     let (_, told) = inside.start_refused();
     assert!(
         told.contains("option high_water_path") && told.contains("outside data_dir"),

@@ -83,9 +83,9 @@ impl Place {
         Setup::development(data)
             .set(
                 "tls_certificate_file",
-                format!("{:?}", self.certificate_file),
+                format!("\"{}\"", self.certificate_file.display()),
             )
-            .set("tls_key_file", format!("{:?}", self.key_file))
+            .set("tls_key_file", format!("\"{}\"", self.key_file.display()))
     }
 
     /// A handshake by somebody who speaks these protocols.
@@ -320,7 +320,8 @@ fn a_certificate_that_cannot_be_used_stops_the_start() {
         "{told}"
     );
 
-    let half = Setup::development(&data).set("tls_key_file", format!("{:?}", place.key_file));
+    let half =
+        Setup::development(&data).set("tls_key_file", format!("\"{}\"", place.key_file.display()));
     let (_, told) = half.start_refused();
     assert!(told.contains("option tls_certificate_file"), "{told}");
     assert!(!data.exists(), "a refused start made something");
