@@ -241,15 +241,12 @@ mod tests {
         Signing::new(held, Hash::ZERO, asks_contract, log)
     }
 
-    fn contract(
-        keys: &[(u8, u64)],
-        (from_batch, until_batch): (u64, u64),
-    ) -> Option<Arc<KeyTrust>> {
+    fn contract(keys: &[(u8, u64)], (from_batch, until_batch): (u64, u64)) -> Arc<KeyTrust> {
         let term = |(byte, from_batch): &(u8, u64)| KeyTerm {
             from_batch: *from_batch,
             ..KeyTerm::only(key(*byte).address())
         };
-        Some(Arc::new(KeyTrust {
+        Arc::new(KeyTrust {
             keys: keys.iter().map(term).collect(),
             coverage: Coverage {
                 from_batch,
@@ -257,7 +254,7 @@ mod tests {
                 retired_at_s: 0,
             },
             evidence_age_s: 0,
-        }))
+        })
     }
 
     const ALL: (u64, u64) = (0, u64::MAX);
@@ -289,10 +286,10 @@ mod tests {
         assert_eq!(signer(&signing, 0), Err(SigningError::ContractUnknown));
         // What is there already goes on where the node is down.
         assert_eq!(signer(&signing, 1), Ok(key(1).address()));
-        signing.contract.store(contract(&[(2, 0)], ALL));
+        signing.contract.store(Some(contract(&[(2, 0)], ALL)));
         let wrong = signer(&signing, 0).unwrap_err();
         assert!(matches!(wrong, SigningError::Disagree { batch: 0, .. }));
-        signing.contract.store(contract(&[(1, 0)], ALL));
+        signing.contract.store(Some(contract(&[(1, 0)], ALL)));
         assert_eq!(signer(&signing, 0), Ok(key(1).address()));
     }
 
@@ -300,7 +297,7 @@ mod tests {
     fn log_and_contract_agree_up_to_the_batch_that_is_signed() {
         let signing = signing(false, &[entry(1, 0), entry(2, 5)]);
         let differ_at = |terms: &[(u8, u64)], coverage, batch| {
-            signing.contract.store(contract(terms, coverage));
+            signing.contract.store(Some(contract(terms, coverage)));
             match signer(&signing, batch) {
                 Err(SigningError::Disagree { batch, .. }) => Some(batch),
                 Ok(_) => None,

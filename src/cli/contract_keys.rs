@@ -161,12 +161,11 @@ pub(crate) async fn close(args: CloseArgs) -> Result<(), Failure> {
             terms.len()
         ))
     })?;
-    let batches = match args.batches {
-        Some(batches) => batches,
-        None => {
-            let latest = contract.latest(At::Latest).await.map_err(read_failure)?;
-            latest.batches
-        }
+    let batches = if let Some(batches) = args.batches {
+        batches
+    } else {
+        let latest = contract.latest(At::Latest).await.map_err(read_failure)?;
+        latest.batches
     };
     if term.replaced_at_s == 0 || batches < term.until_batch {
         return Err(Failure::refused(format!(

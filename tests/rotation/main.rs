@@ -91,21 +91,12 @@ impl Rotated {
         self.setup.data().join("admin.sock")
     }
 
-    /// Runs the program as the contract's owner.
-    fn kedge(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_kedge"))
-            .args(arguments)
-            .env("KEDGE_SIGNING_KEY", hex(&insecure_development_keys()[0]))
-            .output()
-            .unwrap()
-    }
-
     fn contract_command(&self, command: &str, more: &[&str]) -> Result<Value, String> {
         let contract = self.contract.to_string();
         let mut arguments = vec!["contract", command, "--contract", &contract];
         arguments.extend(["--rpc", &self.rpc_url, "--json"]);
         arguments.extend(more);
-        let output = self.kedge(&arguments);
+        let output = kedge(&arguments);
         if output.status.success() {
             Ok(serde_json::from_slice(&output.stdout).unwrap())
         } else {
@@ -146,6 +137,15 @@ impl Rotated {
     fn domain(&self) -> String {
         format!("{CHAIN_ID}:{}", self.contract)
     }
+}
+
+/// Runs the program as the contract's owner.
+fn kedge(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kedge"))
+        .args(arguments)
+        .env("KEDGE_SIGNING_KEY", hex(&insecure_development_keys()[0]))
+        .output()
+        .unwrap()
 }
 
 /// Whether the server or the contract was past the batch that was named.
