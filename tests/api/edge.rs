@@ -120,10 +120,9 @@ async fn ask(stream: &mut TcpStream, request: &str) -> Raw {
 
 /// The head of a POST of JSON with these more fields.
 fn post(path: &str, fields: &[(&str, String)]) -> String {
-    let fields: String = fields
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
+    let fields: String = fields.iter().fold(String::new(), |text, (name, value)| {
+        text + &format!("{name}: {value}\r\n")
+    });
     format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n{fields}\r\n")
 }
 

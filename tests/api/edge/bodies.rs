@@ -24,7 +24,7 @@ async fn what_is_announced_reserves_nothing() {
         let head = if number % 2 == 0 {
             post("/objects/search", &[announced.clone(), token.clone()])
         } else {
-            post("/wallets/login", &[announced.clone()])
+            post("/wallets/login", std::slice::from_ref(&announced))
         };
         stream
             .write_all(format!("{head}{{").as_bytes())
@@ -177,7 +177,7 @@ async fn without_credentials_bodies_are_short_and_long_enough() {
     // The longest registration, every character of it written in the longest way.
     let escaped = |text: &str| -> String {
         let units = text.encode_utf16();
-        units.map(|unit| format!("\\u{unit:04x}")).collect()
+        units.fold(String::new(), |text, unit| text + &format!("\\u{unit:04x}"))
     };
     let ann = Caller::nobody();
     let body = ann.registration("ann@example.com");

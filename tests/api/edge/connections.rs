@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http_body_util::Full;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -35,7 +36,7 @@ async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
     for _ in 0..ANSWERS {
         sender.ready().await.unwrap();
         let request = http2_request(&server, "GET", path, &ann.token);
-        let response = sender.send_request(request.body(Default::default()).unwrap());
+        let response = sender.send_request(request.body(Full::default()).unwrap());
         let response = response.await.unwrap();
         match response.status().as_u16() {
             200 => given.push(response),
@@ -50,12 +51,12 @@ async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
         "{grown} bytes for {ANSWERS} answers of {bytes}"
     );
     // Nobody takes them, so the connection ends, and all that they held is given back.
-    let end = tokio::time::timeout(Duration::from_secs(60), &mut ended).await;
+    let end = tokio::time::timeout(Duration::from_mins(1), &mut ended).await;
     end.expect("the server closes the connection").unwrap();
     drop(given);
     let (mut sender, _ended) = connect_http2(&server, 1 << 20).await;
     let request = http2_request(&server, "GET", path, &ann.token);
-    let response = sender.send_request(request.body(Default::default()).unwrap());
+    let response = sender.send_request(request.body(Full::default()).unwrap());
     assert_eq!(response.await.unwrap().status(), 200);
 }
 
@@ -64,7 +65,7 @@ async fn a_connection_that_asks_nothing_is_closed() {
     let server = Server::start_with(&["idle_timeout_s=2"]).await;
     let (mut sender, mut ended) = connect_http2(&server, 1 << 20).await;
     let request = http2_request(&server, "GET", "/version", "");
-    let response = sender.send_request(request.body(Default::default()).unwrap());
+    let response = sender.send_request(request.body(Full::default()).unwrap());
     assert_eq!(response.await.unwrap().status(), 200);
     let end = tokio::time::timeout(Duration::from_secs(10), &mut ended).await;
     end.expect("an idle connection ends").unwrap();
@@ -72,7 +73,7 @@ async fn a_connection_that_asks_nothing_is_closed() {
     let ann = Caller::register(&server, "ann@example.com").await;
     let (mut sender, mut ended) = connect_http2(&server, 1 << 20).await;
     let request = http2_request(&server, "GET", "/ebus/events/stream", &ann.token);
-    let stream = sender.send_request(request.body(Default::default()).unwrap());
+    let stream = sender.send_request(request.body(Full::default()).unwrap());
     let stream = stream.await.unwrap();
     assert_eq!(stream.status(), 200);
     let end = tokio::time::timeout(Duration::from_secs(6), &mut ended).await;

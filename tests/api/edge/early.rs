@@ -75,10 +75,9 @@ async fn refusals(server: &Server, ann: &Caller) -> Vec<Refusal> {
 }
 
 fn head(method: &str, path: &str, fields: &[(&str, String)], length: usize) -> String {
-    let fields: String = fields
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
+    let fields: String = fields.iter().fold(String::new(), |text, (name, value)| {
+        text + &format!("{name}: {value}\r\n")
+    });
     format!("{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n{fields}\r\n")
 }
 

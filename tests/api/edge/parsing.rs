@@ -1,5 +1,6 @@
 //! What is no HTTP is refused in the service's own form.
 
+use http_body_util::Full;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{ask, connect_from, connect_http2, http2_request, read_answer};
@@ -84,13 +85,13 @@ async fn headers_that_are_too_large_over_http2_are_refused_too() {
         for number in 0..count {
             request = request.header(format!("x-filler-{number}"), "y".repeat(bytes));
         }
-        let response = sender.send_request(request.body(Default::default()).unwrap());
+        let response = sender.send_request(request.body(Full::default()).unwrap());
         let response = response.await.unwrap();
         assert_eq!(response.status(), 431);
         assert!(response.headers().contains_key("x-request-id"));
         assert!(response.headers().contains_key("x-ratelimit-limit"));
     }
     let request = http2_request(&server, "GET", "/healthz", "");
-    let response = sender.send_request(request.body(Default::default()).unwrap());
+    let response = sender.send_request(request.body(Full::default()).unwrap());
     assert_eq!(response.await.unwrap().status(), 200);
 }
