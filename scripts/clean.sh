@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Removes what was built and installed inside the clone. ./data and the compiler cache stay.
+# Removes what was built and installed inside the clone. ./data and the RocksDB library stay.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -8,4 +8,4 @@ find_cargo
 cargo clean
 rm -rf .venv tests/openapi/.venv tests/python/.venv .monitor
 find . -name node_modules -type d -prune -exec rm -rf {} +
-say "left alone: ./data (the server's) and $cache_dir (the compiler's cache)"
+say "left alone: ./data (the server's) and $cache_dir (the RocksDB library and downloaded tools)"
