@@ -26,8 +26,8 @@ use support::server::{Server, Setup};
 use support::{Rng, connect, eventually, free_port, http, register, template};
 
 /// The server looks at its node every four seconds.
-const SEEN_LIMIT: Duration = Duration::from_secs(60);
-const FINAL_LIMIT: Duration = Duration::from_secs(60);
+const SEEN_LIMIT: Duration = Duration::from_mins(1);
+const FINAL_LIMIT: Duration = Duration::from_mins(1);
 
 /// Seconds between anchors, where a test waits for one that is due.
 const INTERVAL_S: u64 = 12;

@@ -2,6 +2,7 @@
 //! becomes durable next, while the threads behind it (`writer.rs`) write the one before, make it
 //! durable, publish it and answer. Together these OS threads are the only writer of the store.
 
+mod caches;
 mod waiting;
 
 use std::collections::{HashMap, VecDeque};
@@ -38,8 +39,6 @@ use crate::writer::{Afterwards, Answer, Formed, Threads, Writing};
 const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
 /// Bytes of texts of one commit group, at the most.
 const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Entries of the committer's caches before they are emptied, as soon as nothing is being written.
-const CACHE_MAX: usize = 100_000;
 
 /// Why the committer had to stop: nothing is acknowledged after it.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +104,10 @@ impl Forming {
     fn is_full(&self) -> bool {
         self.actions >= GROUP_ACTIONS_MAX || self.bytes >= GROUP_BYTES_MAX
     }
+
+    fn is_nothing(&self) -> bool {
+        self.open.is_empty() && self.group.is_empty() && self.afterwards.is_empty()
+    }
 }
 
 impl Committer {
@@ -145,7 +148,10 @@ impl Committer {
                 };
                 self.add(&mut forming, next)?;
             }
-            self.hand_over(forming)?;
+            // A look at the keys alone writes nothing: a store that takes no commits is not asked for one.
+            if !forming.is_nothing() {
+                self.hand_over(forming)?;
+            }
         }
         Ok(())
     }
@@ -481,40 +487,6 @@ impl Committer {
             }
         };
         group.put_side(write);
-        Ok(())
-    }
-
-    /// The signer's window with everything of this and earlier groups.
-    fn window(&mut self, signer: Address) -> Result<&mut NonceWindow, CommitterError> {
-        use std::collections::hash_map::Entry;
-        Ok(match self.nonces.entry(signer) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let window = self.published.load().snapshot.nonces(signer)?;
-                entry.insert(window)
-            }
-        })
-    }
-
-    /// Before a group: forgets what is in the published snapshot by now, where that is much.
-    fn trim_caches(&mut self) -> Result<(), CommitterError> {
-        let entries = [
-            self.nonces.len(),
-            self.minted.len(),
-            self.burned.len(),
-            self.log_bytes.len(),
-            self.secrets.len(),
-            self.beside.remembered(),
-        ];
-        if entries.into_iter().any(|entries| entries > CACHE_MAX) {
-            self.runtime.block_on(self.writing.settled())?;
-            self.nonces.clear();
-            self.minted.clear();
-            self.burned.clear();
-            self.log_bytes.clear();
-            self.secrets.clear();
-            self.beside.forget();
-        }
         Ok(())
     }
 }

@@ -24,6 +24,8 @@ use crate::world::Published;
 
 /// How long the writer waits before it tries a full disk again.
 const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
+/// How long the writer waits before it tries a store again that takes no commits for now.
+const SUSPENDED_PAUSE: Duration = Duration::from_secs(1);
 /// Groups that may be handed over and not published: one that the disk is waited for, and one
 /// that is being written. A group that waits longer stays open and grows.
 const AHEAD_MAX: u64 = 2;
@@ -50,6 +52,11 @@ pub(crate) struct Afterwards {
 }
 
 impl Afterwards {
+    /// True where nobody waits for anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.refusals.is_empty() && self.acknowledgements.is_empty()
+    }
+
     pub(crate) fn touch(&mut self, organization: Id) {
         if self.touched.last() != Some(&organization) {
             self.touched.push(organization);
@@ -202,7 +209,8 @@ impl Writer {
     }
 
     /// Writes the group. A full disk stores nothing of it and is waited for: what the sequencer has
-    /// placed cannot be taken back, and new requests are refused meanwhile.
+    /// placed cannot be taken back, and new requests are refused meanwhile. So is a store that takes no
+    /// commits for now, because the chain contradicts it: nothing of the group was let out.
     fn write(&self, group: &Group) -> Result<Snapshot, CommitterError> {
         loop {
             match self.store.write(group) {
@@ -210,6 +218,10 @@ impl Writer {
                     tracing::error!(why, "the disk is full; the commit waits for room");
                     self.disk_full.store(true, Ordering::Relaxed);
                     std::thread::sleep(NO_SPACE_PAUSE);
+                }
+                Err(CommitError::ReadOnly(why)) if self.store.is_suspended() => {
+                    tracing::error!(why, "the store takes no commits; what was placed waits");
+                    std::thread::sleep(SUSPENDED_PAUSE);
                 }
                 result => return Ok(result?),
             }

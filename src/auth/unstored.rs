@@ -63,7 +63,7 @@ impl Rows {
         let tokens = self.tokens.iter();
         let tokens = tokens.map(|(&token_hash, row)| SideWrite::Session {
             token_hash,
-            row: row.clone(),
+            row: *row,
         });
         let ended = self.ended.iter();
         let ended = ended.map(|(&family, &until_s)| SideWrite::RevokeFamily { family, until_s });
@@ -74,15 +74,15 @@ impl Rows {
     fn forget(&mut self, stored: &[SideWrite]) {
         for write in stored {
             match write {
-                SideWrite::Session { token_hash, row } => {
-                    if self.tokens.get(token_hash) == Some(row) {
-                        self.tokens.remove(token_hash);
-                    }
+                SideWrite::Session { token_hash, row }
+                    if self.tokens.get(token_hash) == Some(row) =>
+                {
+                    self.tokens.remove(token_hash);
                 }
-                SideWrite::RevokeFamily { family, until_s } => {
-                    if self.ended.get(family) == Some(until_s) {
-                        self.ended.remove(family);
-                    }
+                SideWrite::RevokeFamily { family, until_s }
+                    if self.ended.get(family) == Some(until_s) =>
+                {
+                    self.ended.remove(family);
                 }
                 _ => {}
             }
@@ -122,7 +122,7 @@ impl Unstored {
         snapshot: &Snapshot,
         token_hash: [u8; 32],
     ) -> Result<Option<SessionRow>, ApiError> {
-        let kept = self.rows().tokens.get(&token_hash).cloned();
+        let kept = self.rows().tokens.get(&token_hash).copied();
         match kept {
             Some(row) => Ok(Some(row)),
             None => Ok(snapshot.session(token_hash)?),

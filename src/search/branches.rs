@@ -77,7 +77,9 @@ fn all_of(nodes: &[Node], negated: bool) -> Branches<'_> {
     for (node, part) in parts {
         if found.len() * part.len() > BRANCHES_MAX {
             let whole = Literal { node, negated };
-            found.iter_mut().for_each(|branch| branch.push(whole));
+            for branch in &mut found {
+                branch.push(whole);
+            }
             continue;
         }
         found = found

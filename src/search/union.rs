@@ -38,7 +38,7 @@ impl<'a> Planner<'a> {
                 let only = plans.swap_remove(0);
                 (only.scope, only.created)
             }
-            _ => union(plans),
+            _ => union(&plans),
         };
         Ok(Plan {
             scope,
@@ -62,7 +62,7 @@ impl<'a> Planner<'a> {
 }
 
 /// What holds the matches of each of these, and all their creation sequences.
-fn union(plans: Vec<BranchPlan>) -> (Scope, RangeInclusive<u64>) {
+fn union(plans: &[BranchPlan]) -> (Scope, RangeInclusive<u64>) {
     let Some(first) = plans.first() else {
         return (Scope::Ids(Vec::new()), 1..=u64::MAX);
     };
@@ -70,12 +70,12 @@ fn union(plans: Vec<BranchPlan>) -> (Scope, RangeInclusive<u64>) {
     let starts = plans.iter().map(|plan| *plan.created.start());
     let ends = plans.iter().map(|plan| *plan.created.end());
     let created = starts.min().unwrap_or(1)..=ends.max().unwrap_or(u64::MAX);
-    if let Some(ids) = all_ids(&plans) {
+    if let Some(ids) = all_ids(plans) {
         return (Scope::Ids(ids), created);
     }
     // A branch's first cover is the one that it names, its last the one that always holds everything.
-    let mut covers = vec![join(&plans, |covers| covers.first())];
-    let widest = join(&plans, |covers| covers.last());
+    let mut covers = vec![join(plans, |covers| covers.first())];
+    let widest = join(plans, |covers| covers.last());
     if widest != covers[0] {
         covers.push(widest);
     }

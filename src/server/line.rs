@@ -196,8 +196,8 @@ mod tests {
     use super::*;
 
     const PATIENCE: Patience = Patience {
-        stalled: Duration::from_secs(3_600),
-        idle: Duration::from_secs(60),
+        stalled: Duration::from_hours(1),
+        idle: Duration::from_mins(1),
     };
     const LOOK: Duration = Duration::from_secs(15);
 

@@ -143,6 +143,12 @@ impl Store {
         self.read_only.clone().or_else(suspended)
     }
 
+    /// True while it takes no commits for a reason that may go away ([`Store::resume`]).
+    pub fn is_suspended(&self) -> bool {
+        let why = self.suspended.read();
+        self.read_only.is_none() && why.unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Takes no commit from now on. The first reason given stays.
     pub fn set_read_only(&self, why: impl Into<String>) {
         let why = why.into();

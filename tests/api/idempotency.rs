@@ -257,7 +257,7 @@ async fn a_registration_comes_back_with_new_tokens() {
 
 #[tokio::test]
 async fn a_key_is_forgotten_when_its_time_is_over() {
-    let server = Server::start_with(&["idempotency_key_s=0"]).await;
+    let server = Server::start_with(&["idempotency_key_s=1"]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let template = ann.new_template(&server, "ticket").await;
     let body = json!({ "template_id": template });
@@ -265,6 +265,8 @@ async fn a_key_is_forgotten_when_its_time_is_over() {
         .send(&server)
         .await
         .expect(201);
+    // Its time is over at the second after the next one at the latest.
+    tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
     let second = mint(&server, &ann, "k", &body)
         .send(&server)
         .await

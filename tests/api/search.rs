@@ -261,9 +261,10 @@ async fn others_objects_are_found_only_where_they_are_public_and_named() {
             2,
         ),
         (
+            // What a branch of the filter names is named.
             json!({ "or": [is("template_id", "eq", public.as_str()), is("version", "gt", 9)] }),
             3,
-            0,
+            3,
         ),
         (
             json!({ "not": is("template_id", "ne", public.as_str()) }),

@@ -12,6 +12,9 @@ use crate::support::ledger::Ledger;
 use crate::support::server::Setup;
 use crate::support::{Rng, connect, register, template};
 
+/// A row's key and value.
+type Row = (Vec<u8>, Vec<u8>);
+
 pub(crate) struct Made {
     pub(crate) setup: Setup,
     pub(crate) client: Client,
@@ -78,7 +81,7 @@ impl Made {
     }
 
     /// The rows of some tables.
-    pub(crate) fn rows(&self, tables: &[Table]) -> BTreeMap<&'static str, Vec<(Vec<u8>, Vec<u8>)>> {
+    pub(crate) fn rows(&self, tables: &[Table]) -> BTreeMap<&'static str, Vec<Row>> {
         let options = Options {
             read_only: true,
             ..self.options()
