@@ -362,7 +362,7 @@ const UNREAD: &str = "has not read the contract's keys";
 /// Names the key of all batches but the first, in the log and in the contract.
 fn rotate(setup: &Setup, rpc_url: &str, bonded: &Bonded, key: &SigningKey) {
     let owner = &insecure_development_keys()[0];
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"))
+    let output = kedge()
         .args(["contract", "rotate", "--from-batch", "1"])
         .args(["--rpc", rpc_url])
         .args(["--contract", &bonded.anchor.to_string()])

@@ -5,7 +5,6 @@
 
 mod support;
 
-use std::process::Command;
 use std::time::Duration;
 
 use kedge_chain::contract::{AnchorContract, anchor_calldata, transact};
@@ -78,7 +77,7 @@ impl Doubted {
     }
 
     fn admin(&self, command: &str) -> (bool, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_kedge"))
+        let output = support::program::kedge()
             .args(["admin", command, "--json", "--socket"])
             .arg(self.setup.data().join("admin.sock"))
             .output()

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use support::ledger::Ledger;
 use support::server::Setup;
-use support::{PASSWORD, Rng, connect, http, register};
+use support::{PASSWORD, Rng, connect, http, password_turn, register};
 
 const CLIENTS: usize = 100;
 
@@ -179,6 +179,7 @@ async fn a_hundred_clients_on_one_signer() {
         let (url, key, email) = (place.setup.url(), key.clone(), email.clone());
         joining.spawn(async move {
             let account = connect(&url).await.account(key);
+            let _turn = password_turn().await;
             account.login(&email, PASSWORD).await.unwrap();
             account
         });

@@ -5,7 +5,7 @@
 mod support;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
 use kedge_chain::contract::claims::ClaimsContract;
@@ -21,7 +21,7 @@ use support::server::Setup;
 use support::{Rng, connect, eventually, free_port, register, template};
 
 fn kedge(arguments: &[&str], key: &SigningKey) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kedge"))
+    support::program::kedge()
         .args(arguments)
         .env("KEDGE_SIGNING_KEY", to_hex(&key.to_bytes()))
         .output()

@@ -1,5 +1,7 @@
 //! The resources that actions make and change, as the log's fold leaves them.
 
+mod invitation;
+
 use serde::{Deserialize, Serialize};
 
 use crate::action::Kind;
@@ -8,6 +10,8 @@ use crate::chain::{first_integrity, next_integrity};
 use crate::hash::Hash;
 use crate::ids::Id;
 use crate::sequencer_keys::KeyFrom;
+
+pub use invitation::Invitation;
 
 /// What every resource carries: where it stands in its own history and in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -311,14 +315,6 @@ pub struct Object {
     pub trace: Trace,
 }
 
-impl Invitation {
-    /// When it ends, milliseconds.
-    pub fn expires_at_ms(&self) -> u64 {
-        self.created_at_ms
-            .saturating_add(self.lifetime_s.saturating_mul(1_000))
-    }
-}
-
 /// What an API key may be used for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -489,29 +485,4 @@ pub struct SequencerKey {
     pub entry: KeyFrom,
     /// Its place in its history and the log.
     pub trace: Trace,
-}
-
-/// An invitation to an organization. Its identifier is that of the action that made it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Invitation {
-    /// Its identifier.
-    pub id: Id,
-    /// The organization.
-    pub organization_id: Id,
-    /// The wallet that invites. It must still have the right to when the invitation is used.
-    pub invited_by: Id,
-    /// What the wallet that joins may do.
-    pub role: Role,
-    /// The only e-mail address that may use it, in its normal form.
-    pub email: Option<String>,
-    /// How long it stands open, seconds.
-    pub lifetime_s: u64,
-    /// The wallet that used it.
-    pub used_by: Option<Id>,
-    /// It was taken back.
-    pub revoked: bool,
-    /// The sequence of the action that made it.
-    pub created_sequence: u64,
-    /// The time of that action, milliseconds.
-    pub created_at_ms: u64,
 }

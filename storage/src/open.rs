@@ -1,5 +1,7 @@
 //! Opening: nothing is served before the log's tail was recomputed and found to be the head's.
 
+mod tail;
+
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +10,7 @@ use std::sync::{Arc, RwLock};
 use kedge_protocol::eip712::Domain;
 use rocksdb::{ErrorKind, WriteBatch, WriteOptions};
 
-use crate::check::own::{Reader, Terms};
-use crate::check::{Fault, Walk};
+use crate::check::Fault;
 use crate::codec::{self, encode_into};
 use crate::high_water::{HighWater, HighWaterError, Mark};
 use crate::metric_definitions::READ_ONLY;
@@ -23,9 +24,7 @@ use crate::tables::meta::{
     HEAD_KEY, HeadRow, INDEXED_KEY, LogHead,
 };
 use crate::{live_files, making};
-
-/// How many of the last batches are recomputed.
-const TAIL_BATCHES: u64 = 2;
+use tail::check_tail;
 
 /// Why a store does not open. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -457,59 +456,4 @@ fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<LogHead, OpenErr
         });
     }
     snapshot.head().map_err(unreadable(path))
-}
-
-/// Recomputes the last batches and holds them against the head, the tree and the signatures.
-fn check_tail(snapshot: &Snapshot, options: &Options, head: &LogHead) -> Result<(), OpenError> {
-    let walked = || -> Result<LogHead, Fault> {
-        nothing_beyond(snapshot, head)?;
-        let start = head.batches.saturating_sub(TAIL_BATCHES);
-        let mut walk = Walk::begin(snapshot, &options.domain, start)?;
-        let terms = Terms {
-            separator: options.domain.separator(),
-            keys: Arc::new(snapshot.sequencer_keys()?),
-            request_signatures: true,
-            batches: head.batches,
-        };
-        let mut reader = Reader::new(snapshot, terms);
-        for number in start..head.batches {
-            walk.join(reader.batch(number), |_, _| Ok(()))?;
-        }
-        Ok(walk.head)
-    };
-    match walked() {
-        Ok(found) if found == *head => Ok(()),
-        Ok(found) => Err(OpenError::Tampered(Fault::wrong(
-            found.sequence,
-            "the stored head is not where the last batch ends",
-        ))),
-        Err(
-            Fault::Unreadable {
-                source: ReadError::Rocks { table, text },
-                ..
-            }
-            | Fault::Table(ReadError::Rocks { table, text }),
-        ) => Err(unreadable(&options.path)(ReadError::Rocks { table, text })),
-        Err(fault) => Err(OpenError::Tampered(fault)),
-    }
-}
-
-/// No table of the log may hold more than the head says.
-fn nothing_beyond(snapshot: &Snapshot, head: &LogHead) -> Result<(), Fault> {
-    for (table, last) in [
-        (Table::Log, Some(head.sequence)),
-        (Table::Batches, head.batches.checked_sub(1)),
-        (Table::Leaves, head.batches.checked_sub(1)),
-    ] {
-        if let Some((key, _)) = snapshot.last_row(table)? {
-            let found = codec::number(&key).map_err(ReadError::row(table, &key))?;
-            if last.is_none_or(|last| found > last) {
-                return Err(Fault::Rows {
-                    table,
-                    what: format!("row {found} lies beyond the log's head"),
-                });
-            }
-        }
-    }
-    Ok(())
 }

@@ -2,7 +2,6 @@
 //! checkpoints convict it, before the server's own judge or any other.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 use std::time::Duration;
 
 use kedge_protocol::Hash;
@@ -234,7 +233,7 @@ impl Life {
     async fn system(&self) {
         let socket = self.server.dir.path().join("data/admin.sock");
         for tier in ["developer", "enterprise"] {
-            let status = Command::new(env!("CARGO_BIN_EXE_kedge"))
+            let status = crate::program::kedge()
                 .args(["admin", "tier", &self.ann.organization_id, tier, "--socket"])
                 .arg(&socket)
                 .status();

@@ -72,7 +72,7 @@ async fn past_its_quota_an_organization_reads_and_others_write() {
         .await
         .refused(403, "QUOTA_EXCEEDED");
     let socket = server.dir.path().join("data/admin.sock");
-    let set = std::process::Command::new(env!("CARGO_BIN_EXE_kedge"))
+    let set = crate::program::kedge()
         .args(["admin", "tier", &ann.organization_id, "custom"])
         .args(["--log-bytes", "1000000", "--json", "--socket"])
         .arg(socket)

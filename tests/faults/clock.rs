@@ -1,6 +1,6 @@
 //! A clock that is wrong: nothing is written with it, and everything is well again once it is right.
 
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::{Duration, SystemTime};
 
 use kedge_client::{Account, Client, Error, ListQuery, NewObject, RetryPolicy};
@@ -19,7 +19,7 @@ fn now_ms() -> u64 {
 }
 
 fn admin(setup: &Setup, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kedge"))
+    crate::support::program::kedge()
         .arg("admin")
         .args(arguments)
         .arg("--socket")

@@ -86,6 +86,7 @@ async fn works(setup: Setup, end: impl Fn(&Range) -> u64) {
     // A request that waits longer than a millisecond counts as overload: on a busy machine many are refused first.
     let patient = RetryPolicy {
         attempts_max: 1_000,
+        on_unavailable: true,
         wait_ms_max: 100,
         ..RetryPolicy::default()
     };

@@ -8,7 +8,7 @@ mod files;
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -141,7 +141,7 @@ impl Rotated {
 
 /// Runs the program as the contract's owner.
 fn kedge(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kedge"))
+    support::program::kedge()
         .args(arguments)
         .env("KEDGE_SIGNING_KEY", hex(&insecure_development_keys()[0]))
         .output()

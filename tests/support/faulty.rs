@@ -243,12 +243,18 @@ fn answer(show: &Show, request: &Request<Incoming>) -> Bytes {
         return Bytes::from(show.export(from));
     }
     let domain = domain();
+    let key = sequencer().address();
+    if request.uri().path() == "/sequencer-keys" {
+        let items = json!([{ "key": key, "from_batch": 0 }]);
+        let page = json!({ "items": items, "cursor": null, "has_more": false });
+        return Bytes::from(page.to_string());
+    }
     let document = json!({
         "name": "Digital Object Service",
         "version": "3",
         "chainId": domain.chain_id,
         "verifyingContract": domain.verifying_contract,
-        "sequencer": sequencer().address(),
+        "sequencer": key,
     });
     Bytes::from(document.to_string())
 }

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use kedge_client::{Account, Client, NewTemplate, Registration, RetryPolicy};
 use kedge_protocol::Id;
 use kedge_protocol::signature::SigningKey;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub(crate) use ports::free_port;
 pub(crate) use rng::Rng;
@@ -74,8 +75,17 @@ pub(crate) async fn connect(url: &str) -> Client {
         .unwrap()
 }
 
+/// Passwords that the tests' one address has checked at one time: of more the server refuses some.
+static PASSWORD_TURNS: Semaphore = Semaphore::const_new(8);
+
+/// The right to send one password.
+pub(crate) async fn password_turn() -> SemaphorePermit<'static> {
+    PASSWORD_TURNS.acquire().await.unwrap()
+}
+
 /// A new wallet with an organization of its own.
 pub(crate) async fn register(client: &Client, key: SigningKey) -> Account {
+    let _turn = password_turn().await;
     let account = client.account(key);
     let registration = Registration {
         email: format!("{}@example.com", account.address()).to_lowercase(),

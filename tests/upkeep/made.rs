@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use kedge_client::{Account, BatchMode, Client, NewAction, NewObject};
 use kedge_protocol::Id;
@@ -105,7 +105,7 @@ impl Made {
 
 /// Runs the real binary.
 pub(crate) fn kedge(arguments: &[&str], paths: &[&Path]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kedge"))
+    crate::support::program::kedge()
         .args(arguments)
         .args(paths)
         .output()

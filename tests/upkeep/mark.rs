@@ -1,12 +1,13 @@
 //! Copies of which nothing says how far their headers were let out, and chains that contradict them.
 
 use kedge_client::NewObject;
-use kedge_protocol::Address;
+use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 
 use crate::made::{Made, done, kedge};
+use crate::support::anvil::{Anvil, deploy_anchor};
 use crate::support::server::{Server, Setup};
-use crate::support::{Rng, copy_directory, eventually};
+use crate::support::{Rng, copy_directory, eventually, free_port};
 
 const ACCEPT: &str = "--accept-missing-high-water-mark";
 
@@ -137,17 +138,21 @@ fn hex_of(bytes: [u8; 32]) -> String {
 async fn with_the_node_down_the_mark_decides() {
     let mut rng = Rng::seeded("node down");
     let directory = tempfile::tempdir().unwrap();
-    let nobody = crate::support::free_port();
+    let anvil = Anvil::start(free_port(), &directory.path().join("anvil.json")).await;
     let key = |byte: &str| format!("0x{}", byte.repeat(32));
+    let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
+    let contract = deploy_anchor(&anvil.rpc(), sequencer.address()).await;
     let setup = Setup::new(&directory.path().join("data"))
-        .set("chain_rpc_url", format!("\"http://127.0.0.1:{nobody}\""))
+        .set("chain_rpc_url", format!("{:?}", anvil.url()))
         .set("chain_id", 31_337)
-        .set("chain_contract", format!("\"{}\"", Address([0xcc; 20])))
+        .set("chain_contract", format!("\"{contract}\""))
         .environment("KEDGE_SEQUENCER_KEY", key("5e"))
         .environment("KEDGE_ANCHOR_KEY", key("5f"));
+    // A new log asks the contract for its first key.
     let server = setup.start();
     let made = Made::running(setup, &mut rng).await;
     server.stop();
+    anvil.stop();
     let server = made.setup.start();
     made.mint(1).await;
     // Nothing says yet that a newer copy does not name it.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use kedge_client::{NewApiKey, NewInvitation, NewObject, NewVariation, Properties, TemplateChange};
@@ -211,7 +210,7 @@ async fn an_interrupted_rebuild_starts_again() {
     let before = made.rows(&tables());
     let mut cut = 0;
     for round in 0..12 {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kedge"))
+        let mut child = crate::support::program::kedge()
             .args(["rebuild", "--dev"])
             .arg(&data)
             .stdout(std::process::Stdio::null())

@@ -194,7 +194,7 @@ impl Pair {
             assert_eq!((&found.email, found.trace), (&wallet.email, wallet.trace));
             assert_eq!(
                 state.organizations[&wallet.organization].trace,
-                wallet.trace
+                wallet.organization_trace
             );
             assert_eq!(
                 state.nonces[&wallet.address].highest(),

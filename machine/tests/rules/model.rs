@@ -45,6 +45,8 @@ pub(crate) struct WalletModel {
     pub(crate) address: Address,
     pub(crate) email: String,
     pub(crate) trace: Trace,
+    /// That of the organization made with it.
+    pub(crate) organization_trace: Trace,
 }
 
 #[derive(Clone, Debug)]
@@ -205,8 +207,16 @@ impl Model {
             address,
             email,
             trace: Trace::NEW,
+            organization_trace: Trace::NEW,
         };
         let place = extend(wallet.id, &mut wallet.trace, at);
+        // The second resource of one action starts from the content and its own index.
+        let second =
+            kedge_protocol::hash::keccak(&[&at.content.0[..], &1_u32.to_be_bytes()].concat());
+        wallet.organization_trace = Trace {
+            integrity: kedge_protocol::hash::keccak(&[[0; 32], second.0].concat()),
+            ..wallet.trace
+        };
         self.wallets.push(wallet);
         Ok(place)
     }

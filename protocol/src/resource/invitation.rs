@@ -1,0 +1,37 @@
+//! Invitations to an organization.
+
+use super::Role;
+use crate::ids::Id;
+
+/// An invitation to an organization. Its identifier is that of the action that made it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Invitation {
+    /// Its identifier.
+    pub id: Id,
+    /// The organization.
+    pub organization_id: Id,
+    /// The wallet that invites. It must still have the right to when the invitation is used.
+    pub invited_by: Id,
+    /// What the wallet that joins may do.
+    pub role: Role,
+    /// The only e-mail address that may use it, in its normal form.
+    pub email: Option<String>,
+    /// How long it stands open, seconds.
+    pub lifetime_s: u64,
+    /// The wallet that used it.
+    pub used_by: Option<Id>,
+    /// It was taken back.
+    pub revoked: bool,
+    /// The sequence of the action that made it.
+    pub created_sequence: u64,
+    /// The time of that action, milliseconds.
+    pub created_at_ms: u64,
+}
+
+impl Invitation {
+    /// When it ends, milliseconds.
+    pub fn expires_at_ms(&self) -> u64 {
+        self.created_at_ms
+            .saturating_add(self.lifetime_s.saturating_mul(1_000))
+    }
+}
