@@ -222,6 +222,9 @@ impl Store {
     /// Brings the ids of actions that are in memory into their table, before an orderly end: the next
     /// start has nothing to read for them.
     pub fn write_index(&self) -> Result<(), CommitError> {
+        if self.read_only.is_some() {
+            return Ok(());
+        }
         action_index::write_all(&self.database, &self.path);
         let mut last = WriteBatch::default();
         self.note_indexed(&mut last);

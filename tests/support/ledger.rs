@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 
 use kedge_client::types::{Action, Object};
-use kedge_client::{Account, BatchOutcome, Changed, Client, ListQuery};
+use kedge_client::{Account, BatchOutcome, Changed, Client, Error, ListQuery};
 use kedge_protocol::chain::{Leaf, next_integrity};
 use kedge_protocol::{Hash, Id, Prefix};
 
@@ -120,7 +120,11 @@ impl Ledger {
             batches.entry(known.batch_number).or_default().push(known);
         }
         for (number, acknowledged) in batches {
-            let leaves = client.leaves(number).await.unwrap();
+            let leaves = match client.leaves(number).await {
+                // A connection from before the kill.
+                Err(Error::Transport(_)) => client.leaves(number).await.unwrap(),
+                leaves => leaves.unwrap(),
+            };
             for known in acknowledged {
                 let index = usize::try_from(known.sequence - leaves.first_sequence).unwrap();
                 assert_eq!(leaves.leaves.get(index), Some(&known.leaf), "{known:?}");

@@ -19,7 +19,8 @@ async fn a_kill_during_an_orderly_stop_loses_nothing() {
     let mut cut = 0;
     for stop in 0..STOPS {
         made.mint(10).await;
-        let grace = Duration::from_millis(20 + rng.below(61));
+        // An idle machine stops within a few milliseconds, a busy one takes long.
+        let grace = Duration::from_millis(rng.below(61));
         let stopped = tokio::task::spawn_blocking(move || server.stop_and_kill(grace));
         cut += u64::from(stopped.await.unwrap());
         server = made.setup.start();

@@ -44,6 +44,10 @@ const NEVER: [(&str, &str); 3] = [
         "takes a server that is overloaded, read-only or starting: tests/api/overload.rs, tests/recovery.rs",
     ),
     (
+        "QUOTA_EXCEEDED",
+        "takes an organization that has filled its part of the log: tests/api/log_quota.rs; of files: tests/api/files.rs",
+    ),
+    (
         "IDEMPOTENCY_IN_PROGRESS",
         "takes two requests at one moment: tests/api/idempotency.rs",
     ),

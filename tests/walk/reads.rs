@@ -89,7 +89,8 @@ async fn conditions(world: &World, row: &Row, ask: &Ask) {
         let tag = first.header("etag").to_owned();
         let known = format!("\"other\", W/{tag}");
         let mut same = true;
-        for condition in [tag.as_str(), "*", &known] {
+        // The last one costs like any read, so that a count of reads shows something else after it.
+        for condition in [tag.as_str(), &known, "*"] {
             let got = world
                 .by_ann(row, &ask.clone().with("if-none-match", condition))
                 .await;
