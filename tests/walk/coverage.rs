@@ -34,7 +34,7 @@ const TESTS: [&str; 11] = [
 ];
 
 /// Refusals of every operation that the walk does not meet, and why.
-const NEVER: [(&str, &str); 3] = [
+const NEVER: [(&str, &str); 4] = [
     (
         "INTERNAL",
         "takes a fault inside: tests/disk.rs, tests/crash.rs",
