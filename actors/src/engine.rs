@@ -122,6 +122,9 @@ pub(crate) struct Inner {
     shards: usize,
 }
 
+/// How long a stop waits for what is placed to be written, however short its patience with requests is.
+const WRITE_PATIENCE_MIN: Duration = Duration::from_secs(5);
+
 /// A handle to the running engine.
 #[derive(Clone)]
 pub struct Engine {
@@ -493,7 +496,10 @@ impl Engine {
         let committer = locked(&inner.committer).take();
         if let Some(committer) = committer {
             let joined = tokio::task::spawn_blocking(move || committer.join());
-            if tokio::time::timeout(timeout, joined).await.is_err() {
+            if tokio::time::timeout(timeout.max(WRITE_PATIENCE_MIN), joined)
+                .await
+                .is_err()
+            {
                 return false;
             }
         }

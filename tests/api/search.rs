@@ -269,7 +269,7 @@ async fn others_objects_are_found_only_where_they_are_public_and_named() {
         (
             json!({ "not": is("template_id", "ne", public.as_str()) }),
             3,
-            0,
+            3,
         ),
         (is("owner_id", "eq", ann.wallet_id.as_str()), 6, 3),
         (
