@@ -122,9 +122,6 @@ pub(crate) struct Inner {
     shards: usize,
 }
 
-/// How long a stop waits for what is placed to be written, however short its patience with requests is.
-const WRITE_PATIENCE_MIN: Duration = Duration::from_secs(5);
-
 /// A handle to the running engine.
 #[derive(Clone)]
 pub struct Engine {
@@ -496,10 +493,9 @@ impl Engine {
         let committer = locked(&inner.committer).take();
         if let Some(committer) = committer {
             let joined = tokio::task::spawn_blocking(move || committer.join());
-            if tokio::time::timeout(timeout.max(WRITE_PATIENCE_MIN), joined)
-                .await
-                .is_err()
-            {
+            // However short the patience with requests is: what is placed is written.
+            let patience = timeout.max(Duration::from_secs(5));
+            if tokio::time::timeout(patience, joined).await.is_err() {
                 return false;
             }
         }
