@@ -10,7 +10,7 @@
 crate_sources() {
   local name="$1" version found
   version="$(awk -v name="$name" '$0 == "name = \"" name "\"" { getline; gsub(/version = |"/, ""); print; exit }' "$root/Cargo.lock")"
-  found="$(compgen -G "${CARGO_HOME:-$HOME/.cargo}/registry/src/*/$name-$version" | head -n 1)"
+  found="$(compgen -G "${CARGO_HOME:-$HOME/.cargo}/registry/src/*/$name-$version" | head -n 1 || true)"
   [[ -n "$found" ]] || die "the sources of $name $version were not found" "run 'cargo fetch --locked' and try again"
   printf '%s' "$found"
 }
@@ -42,7 +42,7 @@ compile_rocksdb() {
   done <"$sources/rocksdb_lib_sources.txt"
   cp "$sources/build_version.cc" "$work/version.cc"
   printf '%s' "$flags" >"$work/flags"
-  if ! (cd "$work" && printf '%s\n' ./*.cc | xargs -P "$(nproc)" -I{} "${KEDGE_CXX:-clang++}" @flags -c {} -o {}.o) ||
+  if ! (cd "$work" && printf '%s\n' ./*.cc | xargs -P "$(nproc)" -I{} clang++ @flags -c {} -o {}.o) ||
     ! ar crs "$work/librocksdb.a" "$work"/*.o; then
     rm -rf "$work"
     die "RocksDB could not be compiled" "look at what the compiler printed above"
