@@ -22,7 +22,7 @@ fmt: ## Format the Rust code
 
 lint: ## Formatting and clippy, warnings as errors
 	@scripts/cargo.sh fmt --all --check
-	@scripts/cargo.sh clippy --workspace --all-targets --locked -- -D warnings
+	@scripts/cargo.sh clippy --workspace --all-targets --release --locked -- -D warnings
 
 vectors: ## Make the test vectors anew
 	@scripts/vectors.sh write

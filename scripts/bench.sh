@@ -15,11 +15,11 @@ output="${OUTPUT:-}"
 build() {
   server="${SERVER_PROGRAM:-}" bench="${BENCH_PROGRAM:-}"
   if [[ -z "$server" ]]; then
-    cargo build --release --locked --package kedge
+    build_programs kedge
     server="$target_dir/release/kedge"
   fi
   if [[ -z "$bench" ]]; then
-    cargo build --release --locked --package kedge-bench
+    build_programs kedge-bench
     bench="$target_dir/release/kedge-bench"
   fi
 }

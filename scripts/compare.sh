@@ -68,11 +68,11 @@ build() {
   local target="$target_dir/peers"
   server="${SERVER_PROGRAM:-}" bench="${BENCH_PROGRAM:-}" peers="${PEERS_PROGRAM:-}"
   if [[ -z "$server" ]]; then
-    cargo build --release --locked --package kedge
+    build_programs kedge
     server="$target_dir/release/kedge"
   fi
   if [[ -z "$bench" ]]; then
-    cargo build --release --locked --package kedge-bench
+    build_programs kedge-bench
     bench="$target_dir/release/kedge-bench"
   fi
   if [[ -z "$peers" ]]; then

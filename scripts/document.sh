@@ -11,14 +11,14 @@ python="$folder/.venv/bin/python"
 
 # run <file…>: with the server of KEDGE_BIN, or the one that was just built.
 run() {
-  (cd "$folder" && KEDGE_BIN="${KEDGE_BIN:-$target_dir/debug/kedge}" PYTHONDONTWRITEBYTECODE=1 "$python" "$@")
+  (cd "$folder" && KEDGE_BIN="${KEDGE_BIN:-$target_dir/release/kedge}" PYTHONDONTWRITEBYTECODE=1 "$python" "$@")
 }
 
 install_build_tools
 install_packages python3 python3-venv
 install_document_packages
 if [[ -z "${KEDGE_BIN:-}" ]]; then
-  cargo build --locked --quiet -p kedge
+  build_programs kedge
 fi
 case "${1:-}" in
   test) run -m pytest --quiet -p no:cacheprovider . ;;

@@ -5,10 +5,6 @@ cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 
-build() {
-  cargo build --release --locked -p kedge
-}
-
 # Where there is a terminal, job control gives the server a process group of its own: Ctrl-C then reaches it
 # alone, make waits while it drains, and its exit status is make's. Should this shell be killed, setpriv has the
 # server told to end. Without a terminal it takes this shell's place.
@@ -26,6 +22,6 @@ serve() {
 }
 
 step "Tools" install_build_tools
-step "Build" build
+step "Build" build_programs kedge
 printf '\n==> 3. Start\n'
 serve "$@"

@@ -17,23 +17,23 @@ tools() {
 }
 
 rust_tests() {
-  cargo test --workspace --locked
+  cargo test --workspace --release --locked
 }
 
 # What is not Rust runs against the server that the Rust tests were built with: built by itself it would be
 # compiled anew, with other features of what it shares with them.
 javascript_tests() {
-  (cd tests/js && KEDGE_BIN="$target_dir/debug/kedge" npm test)
+  (cd tests/js && KEDGE_BIN="$target_dir/release/kedge" npm test)
 }
 
 # The seed is the same for every run, so that a change answers for itself alone; `make fuzz` takes new ones.
 document_tests() {
-  KEDGE_BIN="$target_dir/debug/kedge" scripts/document.sh test
-  FUZZ_SEED="${FUZZ_SEED:-20261121}" KEDGE_BIN="$target_dir/debug/kedge" scripts/document.sh fuzz
+  KEDGE_BIN="$target_dir/release/kedge" scripts/document.sh test
+  FUZZ_SEED="${FUZZ_SEED:-20261121}" KEDGE_BIN="$target_dir/release/kedge" scripts/document.sh fuzz
 }
 
 python_tests() {
-  (cd tests/python && KEDGE_BIN="$target_dir/debug/kedge" PYTHONDONTWRITEBYTECODE=1 .venv/bin/python -m unittest)
+  (cd tests/python && KEDGE_BIN="$target_dir/release/kedge" PYTHONDONTWRITEBYTECODE=1 .venv/bin/python -m unittest)
 }
 
 # Each alert fires where it should and not just below.
@@ -47,7 +47,7 @@ step "Formatting" cargo fmt --all --check
 step "Test vectors" scripts/vectors.sh check
 step "Licences, bans and sources of dependencies" scripts/deny.sh offline
 step "Monitoring rules" monitoring_rules
-step "Lints" cargo clippy --workspace --all-targets --locked -- -D warnings
+step "Lints" cargo clippy --workspace --all-targets --release --locked -- -D warnings
 step "Rust tests" rust_tests
 if [[ -f contracts/scripts/test.sh ]]; then
   step "Contract" contracts/scripts/test.sh

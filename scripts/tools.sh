@@ -72,6 +72,16 @@ install_build_tools() {
   use_rocksdb
 }
 
+# Builds the named programs as users run them. All packages are selected, although only these programs are built:
+# cargo then chooses the same features of dependencies as for the tests, and shares what it compiles with them.
+build_programs() {
+  local name named=()
+  for name in "$@"; do
+    named+=(--bin "$name")
+  done
+  cargo build --release --locked --workspace "${named[@]}"
+}
+
 check_node() {
   have node && have npm || die "node and npm were not found" "install Node.js $node_version_min or newer, then try again"
   local found

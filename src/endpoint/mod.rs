@@ -266,36 +266,42 @@ impl Endpoint {
         self.method == Method::GET && own.any(|parameter| parameter.name == "limit")
     }
 
-    /// Why an answer is not one that the row tells of; `None` if it is.
+    /// Why an answer is not one that the row documents; `None` if it is.
     pub fn contradiction(&self, answer: &Result<Reply, ApiError>) -> Option<String> {
-        let row = format!("{} {}", self.method, self.path);
-        let reply = match answer {
-            Ok(reply) => reply,
+        let what = match answer {
+            Ok(reply) => self.contradiction_of(reply)?,
             Err(error) => {
-                let told = match error.status {
+                let is_documented = match error.status {
                     None => self.codes().contains(&error.code),
                     Some(status) => {
                         let otherwise = (status.as_u16(), error.code);
                         self.doc.errors_otherwise.contains(&otherwise)
                     }
                 };
-                return (!told).then(|| format!("{row} does not tell of {error:?}"));
+                if is_documented {
+                    return None;
+                }
+                format!("does not document {error:?}")
             }
         };
+        Some(format!("{} {} {what}", self.method, self.path))
+    }
+
+    fn contradiction_of(&self, reply: &Reply) -> Option<String> {
         let status = reply.status.as_u16();
         let not_modified = status == 304;
         let also = self.doc.also.iter().any(|(known, _)| *known == status);
         if !(status == self.status || also || not_modified && self.etag) {
-            return Some(format!("{row} does not tell of {status}"));
+            return Some(format!("does not document {status}"));
         }
         let has_tag = reply.headers.contains_key(hyper::header::ETAG);
         if self.method == Method::GET && has_tag != self.etag {
-            return Some(format!("{row} has etag: {}", self.etag));
+            return Some(format!("has etag: {}", self.etag));
         }
         let media_type = reply.headers.get(hyper::header::CONTENT_TYPE);
-        let as_told =
+        let fits =
             media_type.is_some_and(|found| self.media_type == ANY || found == self.media_type);
-        (!as_told && !not_modified).then(|| format!("{row} is not {}", self.media_type))
+        (!fits && !not_modified).then(|| format!("is not {}", self.media_type))
     }
 }
 

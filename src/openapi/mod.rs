@@ -50,7 +50,7 @@ impl Schemas {
         let mut definitions = self.reading.take_definitions(true);
         for (name, schema) in self.writing.take_definitions(true) {
             let other = definitions.insert(name.clone(), schema.clone());
-            debug_assert!(
+            assert!(
                 other.is_none_or(|other| other == schema),
                 "{name} is read and written in two forms under one name"
             );

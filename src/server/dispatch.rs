@@ -16,6 +16,7 @@ use kedge_actors::metric_definitions::OVERLOADED;
 use kedge_protocol::Address;
 use tracing::Instrument as _;
 
+use super::finish::undocumented;
 use super::line::Using;
 use super::parsing;
 use super::refusals::Refusals;
@@ -154,13 +155,10 @@ impl Dispatch {
         let handled = self.route(&mut parts, &readers, &mut asked);
         let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
         let (result, held) = self.hold(result, &parts, &asked, is_http2);
-        debug_assert_eq!(
-            asked
-                .index
-                .and_then(|index| TABLE[index].contradiction(&result)),
-            None,
-            "the document is made from the row"
-        );
+        let row = asked.index.map(|index| &TABLE[index]);
+        if let Some(why) = row.and_then(|row| row.contradiction(&result)) {
+            undocumented(&why);
+        }
         let (reply, code) = match result {
             Ok(reply) => (reply, None),
             Err(error) => {

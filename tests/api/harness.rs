@@ -18,7 +18,7 @@ use serde_json::Value;
 pub(crate) use crate::caller::{Caller, PASSWORD, Signed, Terms, bus_members, signature};
 use crate::program::kedge;
 
-/// Where a traced server logs, in its directory.
+/// Where a server logs, in its directory.
 const LOG: &str = "server.log";
 
 /// A server of its own, in a directory of its own; both go when it drops.
@@ -37,6 +37,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ended_already = self.child.kill();
         let _reaped = self.child.wait();
+        crate::program::look_through(&String::from_utf8_lossy(&self.log()));
     }
 }
 
@@ -100,15 +101,14 @@ impl Server {
         Self::start_in(tempfile::tempdir().unwrap(), options).await
     }
 
-    /// A server that logs everything there is to log, into [`Server::log`].
+    /// A server that logs everything there is to log.
     pub(crate) async fn start_traced() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let log = std::fs::File::create(dir.path().join(LOG)).unwrap();
-        Self::start_logging(dir, &["log_filter=trace"], log.into()).await
+        Self::start_with(&["log_filter=trace"]).await
     }
 
+    /// What this server and those before it in its directory logged.
     pub(crate) fn log(&self) -> Vec<u8> {
-        std::fs::read(self.dir.path().join(LOG)).unwrap()
+        std::fs::read(self.dir.path().join(LOG)).unwrap_or_default()
     }
 
     /// Starts a server again on the directory of one that has ended.
@@ -126,10 +126,11 @@ impl Server {
     }
 
     async fn start_in(dir: tempfile::TempDir, options: &[&str]) -> Self {
-        Self::start_logging(dir, options, Stdio::inherit()).await
-    }
-
-    async fn start_logging(dir: tempfile::TempDir, options: &[&str], log: Stdio) -> Self {
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(dir.path().join(LOG))
+            .unwrap();
         let mut command = kedge();
         command
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])

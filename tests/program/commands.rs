@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::program::{chosen, kedge};
+use crate::support::program::{UNDOCUMENTED, chosen, kedge, look_through};
 use crate::support::server::Setup;
 use crate::{done, ran, refused};
 
@@ -30,6 +30,22 @@ fn the_tests_run_the_program_that_they_are_given() {
             "{told}"
         );
     }
+}
+
+/// In both profiles: a number that wraps would be a wrong balance or a wrong place in the log.
+#[test]
+fn a_number_that_would_wrap_stops_instead() {
+    let sum = std::panic::catch_unwind(|| std::hint::black_box(u64::MAX) + std::hint::black_box(1));
+    assert!(sum.is_err(), "{sum:?}");
+}
+
+#[test]
+fn no_test_passes_whose_server_answered_otherwise_than_documented() {
+    look_through("2026-01-01T00:00:00Z  WARN kedge: the disk is full");
+    let line = format!("ERROR kedge::server::finish: {UNDOCUMENTED} why=\"GET / is not text\"");
+    assert!(std::panic::catch_unwind(|| look_through(&line)).is_err());
+    // The words are the server's.
+    assert!(include_str!("../../src/server/finish.rs").contains(UNDOCUMENTED));
 }
 
 /// KEDGE_BIN names the program for tests and scripts; the program itself must not take it for an option.

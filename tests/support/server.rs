@@ -274,8 +274,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _already_dead = self.child.kill();
         let _reaped = self.child.wait();
-        if std::thread::panicking() {
-            eprintln!("the server's log ends with:\n{}", self.setup.log_tail());
-        }
+        super::program::look_through(&self.setup.log());
     }
 }
