@@ -1,11 +1,11 @@
 //! Does an answer's receipt hold, over exactly what was sent?
 
-use kedge_client::VerificationError;
+use kedge_client::{Client, VerificationError};
 use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
 use kedge_protocol::chain::{self, Leaf};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Hash, Id, Prefix, SequencerKeys};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -18,11 +18,21 @@ pub(crate) struct Sample {
     pub(crate) body: Vec<u8>,
 }
 
-/// Which log is believed.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+/// Which log is believed: its domain, and the keys that sign its batches.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Trust {
     pub(crate) domain: Domain,
-    pub(crate) sequencer: Address,
+    pub(crate) keys: SequencerKeys,
+}
+
+impl Trust {
+    /// What a client trusts by now.
+    pub(crate) fn of(client: &Client) -> Self {
+        Self {
+            domain: client.domain(),
+            keys: client.sequencer_keys(),
+        }
+    }
 }
 
 /// What a receipt that holds places in the log.
@@ -97,7 +107,7 @@ fn open_single(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Ope
         receipt,
     } = read(body)?;
     let content = signed.contents[0];
-    let verified = receipt.verify(&trust.domain, &trust.sequencer);
+    let verified = receipt.verify(&trust.domain, &trust.keys);
     verified.map_err(not_verified)?;
     let id = action_id.unwrap_or(id);
     if receipt.leaf.content != content || id != Id::of_hash(Prefix::Action, &content) {
@@ -126,7 +136,7 @@ fn open_many(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opene
     let Some(contents) = contents else {
         return wrong("the receipt names an action that was not sent");
     };
-    let verified = receipt.verify(&trust.domain, &trust.sequencer, &contents);
+    let verified = receipt.verify(&trust.domain, &trust.keys, &contents);
     verified.map_err(not_verified)?;
     let last = receipt.actions.len().saturating_sub(1);
     let mut chosen = vec![0, last / 2, last];
@@ -164,6 +174,7 @@ fn not_verified(error: impl Into<VerificationError>) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use kedge_protocol::KeyFrom;
     use kedge_protocol::batch::BatchHeader;
     use kedge_protocol::merkle::BatchTree;
     use kedge_protocol::receipt::{RECEIPT_VERSION, ReceiptLeaf};
@@ -183,7 +194,7 @@ mod tests {
                 chain_id: 31337,
                 verifying_contract: sequencer().address(),
             },
-            sequencer: sequencer().address(),
+            keys: sequencer().address().into(),
         }
     }
 
@@ -220,6 +231,29 @@ mod tests {
             batch: header.sign(&separator, &sequencer()),
         };
         json!({ "id": Id::of_hash(Prefix::Action, &content), "receipt": receipt })
+    }
+
+    /// The log's second key signs from batch 5 on: batch 0 is the first one's, whichever is named first.
+    #[test]
+    fn each_batch_has_its_own_key() {
+        let workload = workload("single-updates", 2, 4);
+        let mut sample = Sample {
+            number: 3,
+            seed: Hash([7; 32]),
+            body: Vec::new(),
+        };
+        sample.body = answer(&workload, &sample).to_string().into_bytes();
+        let other = SigningKey::from_bytes(&[10; 32]).unwrap();
+        let holds = |first: &SigningKey, second: &SigningKey| {
+            let mut keys = SequencerKeys::from(first.address());
+            let key = second.address();
+            let from_batch = 5;
+            keys.push(KeyFrom { key, from_batch }).unwrap();
+            let trust = Trust { keys, ..trust() };
+            check(&workload, &trust, &sample).is_ok()
+        };
+        assert!(holds(&sequencer(), &other));
+        assert!(!holds(&other, &sequencer()));
     }
 
     #[test]

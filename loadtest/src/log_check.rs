@@ -31,7 +31,6 @@ pub(crate) struct LogCheck {
 /// Reads the log from where it stood before the run, and holds the run's claims against it.
 pub(crate) async fn check(
     client: &Client,
-    trust: &Trust,
     before: &Checkpoint,
     part: &Part,
 ) -> Result<LogCheck> {
@@ -41,7 +40,11 @@ pub(crate) async fn check(
     let mut headers = part.headers.clone();
     let export = client.export(before.batches, None).await;
     let mut export = export.map_err(Error::at("the export"))?;
-    let mut checker = Checker::new(trust.domain, trust.sequencer);
+    // The log may have named another key since the run began.
+    let updated = client.update_keys().await;
+    updated.map_err(Error::at("the sequencer's keys"))?;
+    let trust = Trust::of(client);
+    let mut checker = Checker::new(trust.domain, trust.keys);
     while let Some(line) = export.line().await.map_err(Error::at("the export"))? {
         let text = std::str::from_utf8(&line)
             .map_err(|error| Error::Answer(format!("the export: {error}")))?;
