@@ -172,6 +172,55 @@ async fn narrow_bounds_hold() {
     assert!((3_990..=4_000).contains(&lifetime_s), "{lifetime_s}");
 }
 
+async fn snapshots(setup: &Setup) -> f64 {
+    http::metric(setup.metrics_port(), "kedge_storage_snapshots", &[]).await
+}
+
+/// An export that nobody reads keeps no old state of the store, however much is written meanwhile: the snapshots that the
+/// store holds are as many as without it, each no older than the newest commits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_keeps_no_snapshot() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"));
+    let server = setup.start();
+    let ann = account(&setup, "export").await;
+    let of = template(&ann, "large").await;
+    // More than the buffers of a connection hold.
+    for _ in 0..12 {
+        let large = json!({ "filler": "x".repeat(900_000) });
+        let object = NewObject {
+            properties: large.as_object().unwrap().clone(),
+            ..NewObject::default()
+        };
+        ann.mint(of, &object).await.unwrap();
+    }
+    let is = |wanted: f64| {
+        let setup = &setup;
+        move || async move { ((snapshots(setup).await - wanted).abs() < 0.1).then_some(()) }
+    };
+    // The published one.
+    eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
+    let exports = [
+        slow_download(&setup, &ann, "/export").await,
+        slow_download(&setup, &ann, "/export?from=2").await,
+    ];
+    for _ in 0..20 {
+        ann.mint(of, &NewObject::default()).await.unwrap();
+    }
+    eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
+    // They are still under way.
+    for mut export in exports {
+        let mut piece = vec![0; 1 << 20];
+        let mut count = 0;
+        while count < 2 << 20 {
+            let read = export.read(&mut piece).await.unwrap();
+            assert_ne!(read, 0, "the export had ended");
+            count += read;
+        }
+    }
+    server.stop();
+}
+
 /// So many wrong passwords of one account, and the right one is not tried any more. The window may end
 /// meanwhile; it is long, so the second try meets no other end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
