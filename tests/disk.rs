@@ -359,7 +359,10 @@ async fn filled_to_the_brim() {
     // It tried all the time, and said so once a commit.
     let log = setup.log();
     let lines = |words: &str| log.lines().filter(|line| line.contains(words)).count();
-    let (waits, ends) = (lines("the commit waits for room"), lines("that waited is written"));
+    let (waits, ends) = (
+        lines("the commit waits for room"),
+        lines("that waited is written"),
+    );
     assert!(waits <= 3 && waits == ends, "{waits} begin, {ends} end");
     server.stop();
     verify(&setup, &load);

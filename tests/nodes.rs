@@ -459,8 +459,7 @@ async fn an_answer_to_the_bond_offers_no_more_than_the_option_says() {
     let offers = eventually("an answer waits for cheaper gas", SEEN_LIMIT, offered).await;
     assert_eq!(offers, [MOST_GWEI * GWEI]);
     // Blocks that are nearly empty make it cheaper.
-    let answered =
-        || async { (bonded.state(case).await == CaseState::Answered).then_some(()) };
+    let answered = || async { (bonded.state(case).await == CaseState::Answered).then_some(()) };
     eventually("it is enough in the end", FINAL_LIMIT, answered).await;
     server.stop();
 }

@@ -29,11 +29,7 @@ pub(crate) struct LogCheck {
 }
 
 /// Reads the log from where it stood before the run, and holds the run's claims against it.
-pub(crate) async fn check(
-    client: &Client,
-    before: &Checkpoint,
-    part: &Part,
-) -> Result<LogCheck> {
+pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> Result<LogCheck> {
     let spinner = progress::spinner("the log is read again".to_owned());
     let mut found = LogCheck::default();
     let mut leaves: BTreeMap<u64, Hash> = part.leaves.iter().copied().collect();

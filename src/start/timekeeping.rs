@@ -72,7 +72,11 @@ fn record(engine: &Engine, was_believed: &mut bool) {
 /// Waits for a clock that nobody else can confirm to show that it advances steadily, where the log's last entry is too old
 /// to confirm it.
 async fn settle(engine: &Engine) {
-    let check = || engine.time().check(engine.published().head.last_sealed_at_ms);
+    let check = || {
+        engine
+            .time()
+            .check(engine.published().head.last_sealed_at_ms)
+    };
     let Err(ClockError::Ahead { by_ms }) = check() else {
         return;
     };

@@ -205,7 +205,10 @@ async fn others_have_their_turns(path: &str, others_path: &str, name: &str, line
     let bob = Caller::register(&server, "bob@example.com").await;
     let object = long_history(&server, &ann).await;
     let of_bob = long_history(&server, &bob).await;
-    let (path, others_path) = (path.replace("{id}", &object), others_path.replace("{id}", &of_bob));
+    let (path, others_path) = (
+        path.replace("{id}", &object),
+        others_path.replace("{id}", &of_bob),
+    );
     let count = 2 * line_max;
     let asked = at_once(&server, &ann, &path, count);
     let others = async {
@@ -222,8 +225,15 @@ async fn others_have_their_turns(path: &str, others_path: &str, name: &str, line
     let ((answers, all_took), others_took) = tokio::join!(all, others);
     let (served, refused): (Vec<&Answer>, Vec<&Answer>) =
         answers.iter().partition(|answer| answer.status == 200);
-    assert!(served.len() >= line_max, "{} of {count} are served", served.len());
-    assert!(!refused.is_empty(), "all {count} are served, in {all_took:?}");
+    assert!(
+        served.len() >= line_max,
+        "{} of {count} are served",
+        served.len()
+    );
+    assert!(
+        !refused.is_empty(),
+        "all {count} are served, in {all_took:?}"
+    );
     for answer in refused {
         share(answer, name, &line_max.to_string());
     }

@@ -303,7 +303,9 @@ async fn a_stream_ends_with_its_readers_membership() {
     let mut last = None;
     while let Some(block) = of_bob.block().await {
         let sent = block.data.as_ref().map(|_| block.json());
-        let sequence = sent.as_ref().map_or(0, |sent| sent["sequence"].as_u64().unwrap());
+        let sequence = sent
+            .as_ref()
+            .map_or(0, |sent| sent["sequence"].as_u64().unwrap());
         assert!(sequence < removed_at, "a removed member is sent {sent:?}");
         last = block.comment.or(last);
     }

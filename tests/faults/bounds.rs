@@ -48,11 +48,7 @@ async fn a_request_waits_as_long_as_the_option_says() {
 }
 
 /// Sends a batch of so many mints and does not wait for it.
-fn begin(
-    account: &Account,
-    of: Id,
-    count: usize,
-) -> tokio::task::JoinHandle<Result<usize, Error>> {
+fn begin(account: &Account, of: Id, count: usize) -> tokio::task::JoinHandle<Result<usize, Error>> {
     let mint = NewAction::mint(of, &NewObject::default()).unwrap();
     let (account, actions) = (account.clone(), vec![mint; count]);
     tokio::spawn(async move {

@@ -215,7 +215,7 @@ async fn a_start_with_a_wrong_clock_writes_nothing() {
 async fn a_node_confirms_the_clock_of_an_idle_log() {
     let directory = tempfile::tempdir().unwrap();
     let node = OnNode::new(directory.path()).await;
-    // The log's past: the server's clock was behind the node's then.
+    // The log's past: the server's clock was thirteen hours earlier than the node's.
     node.faults.clock_ahead_ms(-13 * HOUR_MS);
     let server = node.setup.start();
     let client = connect(&node.setup.url()).await;

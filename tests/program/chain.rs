@@ -226,8 +226,8 @@ fn verified(file: &Path, chain: &Chain, contract: &str) -> Value {
     done_json(&mut verify)
 }
 
-/// A log goes from one contract to the next: the first one anchors nothing more and its proofs stay, the second one goes
-/// on from its checkpoint.
+/// A log goes from one contract to the next: the first one anchors nothing more and its proofs stay, the second one
+/// continues from its checkpoint.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_retired_contract_hands_its_log_over() {
     let mut rng = Rng::seeded("retired");
@@ -240,7 +240,10 @@ async fn a_retired_contract_hands_its_log_over() {
     let server = setup.start();
     let client = connect(&setup.url()).await;
     let ann = register(&client, rng.key()).await;
-    assert_eq!(verifies(directory.path(), &chain, &ann, &first).await["valid"], true);
+    assert_eq!(
+        verifies(directory.path(), &chain, &ann, &first).await["valid"],
+        true
+    );
 
     let retire = |of: &str, successor: &str, key: usize| {
         let command = ["retire", "--contract", of, "--successor", successor];
@@ -257,13 +260,19 @@ async fn a_retired_contract_hands_its_log_over() {
     assert_eq!(state(&second).await, AnchorState::Waiting);
 
     let told = done_json(&mut retire(&first, &second, 0));
-    assert_eq!((&told["contract"], &told["state"]), (&json!(first), &json!("retired")));
+    assert_eq!(
+        (&told["contract"], &told["state"]),
+        (&json!(first), &json!("retired"))
+    );
     assert_eq!(state(&first).await, AnchorState::Retired);
     assert_eq!(state(&second).await, AnchorState::Open);
     refused(&mut retire(&first, &second, 0), 1);
     let handed_over = contract(&first).latest(At::Latest).await.unwrap().batches;
     assert!(handed_over > 0);
-    assert_eq!(contract(&second).latest(At::Latest).await.unwrap().batches, handed_over);
+    assert_eq!(
+        contract(&second).latest(At::Latest).await.unwrap().batches,
+        handed_over
+    );
     // What is written from here on the first contract does not take.
     template(&ann, "after").await;
     server.stop();
@@ -274,7 +283,10 @@ async fn a_retired_contract_hands_its_log_over() {
     let server = setup.start();
     let again = verifies(directory.path(), &chain, &ann, &second).await;
     assert_eq!(again["valid"], true);
-    assert_eq!(contract(&first).latest(At::Latest).await.unwrap().batches, handed_over);
+    assert_eq!(
+        contract(&first).latest(At::Latest).await.unwrap().batches,
+        handed_over
+    );
     let batches = contract(&second).latest(At::Latest).await.unwrap().batches;
     assert!(batches > handed_over, "{batches}");
     let old = directory.path().join(format!("{first}.json"));

@@ -8,7 +8,7 @@ use kedge_protocol::hash::sha256;
 use kedge_storage::{Options, Store};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::support::server::Setup;
 use crate::support::{PASSWORD, Rng, connect, eventually, http, register, template};
@@ -55,9 +55,19 @@ fn threads(server: u32, name: &str) -> usize {
 
 /// Somebody who asks for a file and reads no more of it than its first bytes.
 async fn slow_download(setup: &Setup, account: &Account, path: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(("127.0.0.1", setup.port()))
-        .await
-        .unwrap();
+    let stream = TcpStream::connect(("127.0.0.1", setup.port()));
+    asked(stream.await.unwrap(), account, path).await
+}
+
+/// The same with hardly any room for what is not read.
+async fn unread(setup: &Setup, account: &Account, path: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let stream = socket.connect(([127, 0, 0, 1], setup.port()).into());
+    asked(stream.await.unwrap(), account, path).await
+}
+
+async fn asked(mut stream: TcpStream, account: &Account, path: &str) -> TcpStream {
     let token = account.access_token().unwrap();
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\r\n");
@@ -186,7 +196,7 @@ async fn an_export_keeps_no_snapshot() {
     let ann = account(&setup, "export").await;
     let of = template(&ann, "large").await;
     // More than the buffers of a connection hold.
-    for _ in 0..12 {
+    for _ in 0..20 {
         let large = json!({ "filler": "x".repeat(900_000) });
         let object = NewObject {
             properties: large.as_object().unwrap().clone(),
@@ -201,21 +211,21 @@ async fn an_export_keeps_no_snapshot() {
     // The published one.
     eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
     let exports = [
-        slow_download(&setup, &ann, "/export").await,
-        slow_download(&setup, &ann, "/export?from=2").await,
+        unread(&setup, &ann, "/export").await,
+        unread(&setup, &ann, "/export?from=2").await,
     ];
     for _ in 0..20 {
         ann.mint(of, &NewObject::default()).await.unwrap();
     }
     eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
-    // They are still under way.
+    // They are still in flight: far more is to come than buffers hold.
     for mut export in exports {
         let mut piece = vec![0; 1 << 20];
-        let mut count = 0;
-        while count < 2 << 20 {
+        let mut bytes = 0;
+        while bytes < 10 << 20 {
             let read = export.read(&mut piece).await.unwrap();
-            assert_ne!(read, 0, "the export had ended");
-            count += read;
+            assert_ne!(read, 0, "the export ended after {bytes} bytes");
+            bytes += read;
         }
     }
     server.stop();

@@ -118,7 +118,10 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
     let check = |keys: &SequencerKeys| verify(&path, &domain, keys, directory.path());
     check(&list(&[(&first, 0)])).unwrap();
     check(&list(&[(&first, 0), (&second, from_batch)])).unwrap();
-    for wrong in [list(&[(&second, 0)]), list(&[(&first, 0), (&second, number)])] {
+    for wrong in [
+        list(&[(&second, 0)]),
+        list(&[(&first, 0), (&second, number)]),
+    ] {
         let told = check(&wrong).unwrap_err();
         assert!(told.contains("signed by"), "{told}");
     }
@@ -136,7 +139,12 @@ fn demo(rotated: &Rotated, setup: &Setup, folder: &Path) {
     let (socket, url) = (rotated.socket(), setup.url());
     let proof = folder.join("demo-proof.json");
     let of = ["demo", "--json", "--objects", "20", "--url", &url];
-    let more = ["--rpc", &rotated.rpc_url, "--socket", socket.to_str().unwrap()];
+    let more = [
+        "--rpc",
+        &rotated.rpc_url,
+        "--socket",
+        socket.to_str().unwrap(),
+    ];
     let kept = ["--save", proof.to_str().unwrap()];
     let output = kedge(&[&of[..], &more[..], &kept[..]].concat());
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -145,5 +153,8 @@ fn demo(rotated: &Rotated, setup: &Setup, folder: &Path) {
     assert_eq!(told["sequencer"], json!(keys()[0].address()));
     let listed = told["sequencer_keys"].as_array().unwrap();
     let listed: Vec<_> = listed.iter().map(|entry| entry["key"].clone()).collect();
-    assert_eq!(listed, [json!(keys()[0].address()), json!(keys()[1].address())]);
+    assert_eq!(
+        listed,
+        [json!(keys()[0].address()), json!(keys()[1].address())]
+    );
 }

@@ -37,7 +37,10 @@ impl Rotated {
             .args(["--set", "rate_limits=off", "--set", "log_filter=warn"])
             .args(["--set", "organization_share_percent=100"])
             .args(["--set", "embedded_chain_listen=127.0.0.1:0"])
-            .env("KEDGE_NEXT_SEQUENCER_KEY", kedge_protocol::hash::to_hex(&next.to_bytes()))
+            .env(
+                "KEDGE_NEXT_SEQUENCER_KEY",
+                kedge_protocol::hash::to_hex(&next.to_bytes()),
+            )
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
