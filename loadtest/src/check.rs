@@ -1,7 +1,7 @@
 //! Does an answer's receipt hold, over exactly what was sent?
 
-use kedge_client::{Client, VerificationError};
 use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
+use kedge_client::{Client, VerificationError};
 use kedge_protocol::chain::{self, Leaf};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
@@ -198,8 +198,8 @@ mod tests {
         }
     }
 
-    /// What a server answers to request 3, as JSON.
-    fn answer(workload: &Workload, sample: &Sample) -> Value {
+    /// What a server answers to request 3, as JSON, from a batch with this number.
+    fn answer(workload: &Workload, sample: &Sample, batch: u64) -> Value {
         let signed = sign_again(workload, &trust(), sample).unwrap();
         let content = signed.contents[0];
         let leaf = ReceiptLeaf {
@@ -212,7 +212,7 @@ mod tests {
         let hash = leaf.hash().unwrap();
         let separator = trust().domain.separator();
         let header = BatchHeader {
-            number: 0,
+            number: batch,
             first_sequence: 1,
             count: 1,
             previous_head: separator,
@@ -233,7 +233,7 @@ mod tests {
         json!({ "id": Id::of_hash(Prefix::Action, &content), "receipt": receipt })
     }
 
-    /// The log's second key signs from batch 5 on: batch 0 is the first one's, whichever is named first.
+    /// The log's second key signs from batch 5 on.
     #[test]
     fn each_batch_has_its_own_key() {
         let workload = workload("single-updates", 2, 4);
@@ -242,9 +242,10 @@ mod tests {
             seed: Hash([7; 32]),
             body: Vec::new(),
         };
-        sample.body = answer(&workload, &sample).to_string().into_bytes();
         let other = SigningKey::from_bytes(&[10; 32]).unwrap();
-        let holds = |first: &SigningKey, second: &SigningKey| {
+        let mut holds = |batch: u64, first: &SigningKey, second: &SigningKey| {
+            let answer = answer(&workload, &sample, batch);
+            sample.body = answer.to_string().into_bytes();
             let mut keys = SequencerKeys::from(first.address());
             let key = second.address();
             let from_batch = 5;
@@ -252,8 +253,10 @@ mod tests {
             let trust = Trust { keys, ..trust() };
             check(&workload, &trust, &sample).is_ok()
         };
-        assert!(holds(&sequencer(), &other));
-        assert!(!holds(&other, &sequencer()));
+        for (batch, is_first) in [(0, true), (4, true), (5, false), (6, false)] {
+            assert_eq!(holds(batch, &sequencer(), &other), is_first, "{batch}");
+            assert_eq!(holds(batch, &other, &sequencer()), !is_first, "{batch}");
+        }
     }
 
     #[test]
@@ -264,7 +267,7 @@ mod tests {
             seed: Hash([7; 32]),
             body: Vec::new(),
         };
-        let good = answer(&workload, &sample);
+        let good = answer(&workload, &sample, 0);
         sample.body = good.to_string().into_bytes();
         let opened = check(&workload, &trust(), &sample).unwrap();
         assert_eq!(opened.leaves.len(), 1);

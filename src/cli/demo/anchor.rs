@@ -197,17 +197,16 @@ mod tests {
             state: Hash::ZERO,
             issued_at_ms: 0,
         };
-        let known = [(1, 0), (2, 5)];
-        let cases: [(&[(u8, u64)], Option<u64>); 6] = [
-            (&[(1, 0), (2, 5)], None),
-            (&[(1, 0), (2, 5), (3, 10)], None),
-            (&[(1, 0)], Some(5)),
-            (&[(3, 0), (2, 5)], Some(0)),
-            (&[(1, 0), (2, 6)], Some(5)),
-            (&[(1, 0), (2, 5), (3, 9)], Some(9)),
+        let known = keys(&[(1, 0), (2, 5)]);
+        let cases = [
+            (keys(&[(1, 0), (2, 5)]), None),
+            (keys(&[(1, 0), (2, 5), (3, 10)]), None),
+            (keys(&[(1, 0)]), Some(5)),
+            (keys(&[(3, 0), (2, 5)]), Some(0)),
+            (keys(&[(1, 0), (2, 6)]), Some(5)),
+            (keys(&[(1, 0), (2, 5), (3, 9)]), Some(9)),
         ];
         for (other, differs_at) in cases {
-            let (known, other) = (keys(&known), keys(other));
             assert_eq!(disagreement(&known, &other, &anchored), differs_at);
             assert_eq!(disagreement(&other, &known, &anchored), differs_at);
         }
