@@ -249,7 +249,10 @@ async fn long_history(server: &Server, caller: &Caller) -> String {
     let object = caller.new_object(server, &template).await;
     let update: Signed<'_> = ("update", &object, r#"{"properties":{"seat":"14C"}}"#);
     for _ in 0..2 {
-        caller.bus(server, &vec![update; 499], false).await.expect(200);
+        caller
+            .bus(server, &vec![update; 499], false)
+            .await
+            .expect(200);
     }
     object
 }
