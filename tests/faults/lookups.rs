@@ -13,7 +13,7 @@ use crate::support::{Rng, connect, eventually, register, template};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A quarter of the 64 names that are looked up at one time.
 const SHARE: i64 = 16;
-/// Each has eight attempts under way, so together they could look up 64 names.
+/// Each has eight attempts in flight, so together they could look up 64 names.
 const HOOKS: usize = 8;
 
 /// Answers every message with 204.
