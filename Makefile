@@ -36,7 +36,7 @@ ceremony: ## Make keys of the claim circuit (CEREMONY folder, NAME, BEACON: 64 h
 examples: ## Record the examples of the API's document anew
 	@scripts/document.sh examples
 
-fuzz: ## Run schemathesis against a server (FUZZ_SEED, FUZZ_SECONDS)
+fuzz: ## Run schemathesis against a server (FUZZ_SEED, FUZZ_EXAMPLES)
 	@scripts/document.sh fuzz
 
 deny: ## Check dependencies, advisories included (needs the network)

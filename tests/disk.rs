@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kedge_client::{Account, Error, NewObject};
+use kedge_client::{Account, Client, Error, NewObject, RetryPolicy};
 use kedge_protocol::Id;
 use tokio::task::JoinSet;
 
+use support::faults::{Faults, OnCall};
 use support::ledger::Ledger;
 use support::server::Setup;
-use support::{Rng, connect, eventually, http, register, template};
+use support::{PASSWORD, Rng, connect, eventually, http, register, template};
 
 const PLACE: &str = "KEDGE_TEST_SMALL_DISK";
 /// The server refuses changes while less than 256 MiB are free; this leaves it room before that.
@@ -126,6 +127,11 @@ fn a_disk_that_fills_up_slowly() {
 #[test]
 fn a_disk_that_is_full_at_once() {
     on_a_small_disk("filled_to_the_brim");
+}
+
+#[test]
+fn logins_while_the_disk_is_full() {
+    on_a_small_disk("logged_in_on_a_full_disk");
 }
 
 /// Writes until `free_bytes` are left, or nothing.
@@ -350,6 +356,73 @@ async fn filled_to_the_brim() {
     }
     eprintln!("went on after {:?}", begun.elapsed());
     let load = small.end().await;
+    // It tried all the time, and said so once a commit.
+    let log = setup.log();
+    let lines = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    let (waits, ends) = (
+        lines("the commit waits for room"),
+        lines("that waited is written"),
+    );
+    assert!(waits <= 3 && waits == ends, "{waits} begin, {ends} end");
     server.stop();
     verify(&setup, &load);
+}
+
+/// Reading takes a token, also while nothing can be written: logins work on a disk without any room, also one that is on its
+/// way to the disk when the room ends. What they would have stored is stored when there is room.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a small disk; logins_while_the_disk_is_full runs it on one"]
+async fn logged_in_on_a_full_disk() {
+    let (setup, filler) = setup();
+    // The faults are kept on another disk.
+    let place = tempfile::tempdir().unwrap();
+    let faults = Faults::new(place.path());
+    let setup = faults.under(setup);
+    let server = setup.start();
+    let client = Client::builder(setup.url())
+        .retry(RetryPolicy::never())
+        .timeout_ms(10_000)
+        .connect();
+    let client = client.await.unwrap();
+    let account = register(&client, Rng::seeded("a login on a full disk").key()).await;
+    let of = template(&account, "read").await;
+    let email = format!("{}@example.com", account.address()).to_lowercase();
+
+    faults.stall(OnCall::Write, "/store/");
+    let held_up = tokio::spawn({
+        let (account, email) = (account.clone(), email.clone());
+        async move { account.login(&email, PASSWORD).await }
+    });
+    let written = || async { (faults.met() > 0).then_some(()) };
+    let limit = Duration::from_secs(10);
+    eventually("the login is being written", limit, written).await;
+    fill(&filler, 0);
+    held_up.await.unwrap().unwrap();
+    faults.lift();
+    for _ in 0..3 {
+        account.login(&email, PASSWORD).await.unwrap();
+        account.template(of).await.unwrap();
+    }
+    let post = async |path: &str, body: serde_json::Value| {
+        http::post(setup.port(), path, &[], &body.to_string()).await
+    };
+    let login = serde_json::json!({ "email": email, "password": PASSWORD });
+    let token = post("/wallets/login", login).await.json()["refresh_token"].clone();
+    let refresh = serde_json::json!({ "refresh_token": token });
+    let exchange = async || post("/wallets/token/refresh", refresh.clone()).await.status;
+    assert_eq!(exchange().await, 200);
+    assert_eq!(server.readiness().await.0, 503);
+
+    std::fs::remove_file(&filler).unwrap();
+    let writes = || async {
+        let minted = account.mint(of, &NewObject::default()).await;
+        minted.is_ok().then_some(())
+    };
+    eventually("there is room again", Duration::from_secs(40), writes).await;
+    account.login(&email, PASSWORD).await.unwrap();
+    server.stop();
+    // A token that was used on the full disk is known to be used after a start.
+    let server = setup.start();
+    assert_eq!(exchange().await, 401);
+    server.stop();
 }

@@ -7,18 +7,21 @@ mod support;
 
 use std::time::Duration;
 
+use kedge_chain::contract::bond::{CaseState, demand_leaves_calldata, leaves_case_id};
 use kedge_chain::contract::{AnchorContract, anchor_calldata, transact};
 use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
 use kedge_chain::transaction::FeePolicy;
 use kedge_client::types::{Anchor, AnchorStatus};
-use kedge_client::{Account, ListQuery, NewObject};
+use kedge_client::{Account, ListQuery, NewObject, ProofForm};
 use kedge_protocol::checkpoint::Checkpoint;
+use kedge_protocol::hash::to_hex;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
 use serde_json::{Value, json};
 
 use support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
+use support::bonded::Bonded;
 use support::honest::is_never_convicted;
 use support::liar::{Liar, Lie};
 use support::server::{Server, Setup};
@@ -385,4 +388,78 @@ async fn an_orderly_stop_anchors_what_is_new() {
     doubted.liar.tell(Lie::Silent);
     server.stop();
     assert_eq!(doubted.batches_on_chain().await, batches);
+}
+
+const GWEI: u128 = 1_000_000_000;
+
+/// What transactions that no block holds offer for a unit of gas, of one account.
+async fn offers_wei(bonded: &Bonded, of: Address) -> Vec<u128> {
+    let pool = bonded.raw("txpool_content", json!([])).await;
+    let by_sender = pool["pending"].as_object().unwrap();
+    let own = by_sender
+        .iter()
+        .filter(|(sender, _)| sender.eq_ignore_ascii_case(&of.to_string()));
+    own.flat_map(|(_, sent)| sent.as_object().unwrap().values())
+        .map(|sent| {
+            let digits = sent["maxFeePerGas"].as_str().unwrap();
+            u128::from_str_radix(digits.trim_start_matches("0x"), 16).unwrap()
+        })
+        .collect()
+}
+
+/// An answer to the bond offers what the option says and no more, however dear gas is, and is mined once that is enough.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_to_the_bond_offers_no_more_than_the_option_says() {
+    const MOST_GWEI: u128 = 7;
+    let mut rng = Rng::seeded("dear gas");
+    let directory = tempfile::tempdir().unwrap();
+    let anvil = Anvil::start(free_port(), &directory.path().join("anvil.json")).await;
+    let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
+    let bonded = Bonded::new(&anvil.rpc(), sequencer.address()).await;
+    let payer = insecure_development_keys()[1].clone();
+    let setup = Setup::new(&directory.path().join("data"))
+        .set("chain_rpc_url", format!("{:?}", anvil.url()))
+        .set("chain_id", CHAIN_ID)
+        .set("chain_contract", format!("\"{}\"", bonded.anchor))
+        .set("bond_contract", format!("\"{}\"", bonded.bond.address()))
+        .set("bond_poll_s", 1)
+        .set("bond_max_fee_gwei", MOST_GWEI)
+        .set("chain_confirmations", 1)
+        .set("anchor_interval_s", 1)
+        .environment("KEDGE_SEQUENCER_KEY", to_hex(&sequencer.to_bytes()))
+        .environment("KEDGE_ANCHOR_KEY", to_hex(&payer.to_bytes()));
+    let server = setup.start();
+    let filler = Filler::new(&setup, &mut rng).await;
+    let object = NewObject::default();
+    let minted = filler.account.mint(filler.template, &object).await.unwrap();
+    let proof = || async {
+        let proof = filler
+            .account
+            .proof(minted.action_id, ProofForm::Inclusion)
+            .await;
+        let proof = proof.unwrap();
+        proof.anchor.is_some().then_some(proof)
+    };
+    let proof = eventually("the mint is anchored", FINAL_LIMIT, proof).await;
+
+    // A demand for leaves, when gas costs three times what may be offered.
+    let case = leaves_case_id(0);
+    let batches = proof.batch.header.number + 1;
+    let open = |salt| demand_leaves_calldata(batches, 0, salt);
+    bonded.open_case(case, open).await;
+    assert_eq!(bonded.state(case).await, CaseState::Open);
+    let dear = format!("{:#x}", 3 * MOST_GWEI * GWEI);
+    bonded
+        .raw("anvil_setNextBlockBaseFeePerGas", json!([dear]))
+        .await;
+    let offered = || async {
+        let offers = offers_wei(&bonded, payer.address()).await;
+        (!offers.is_empty()).then_some(offers)
+    };
+    let offers = eventually("an answer waits for cheaper gas", SEEN_LIMIT, offered).await;
+    assert_eq!(offers, [MOST_GWEI * GWEI]);
+    // Blocks that are nearly empty make it cheaper.
+    let answered = || async { (bonded.state(case).await == CaseState::Answered).then_some(()) };
+    eventually("it is enough in the end", FINAL_LIMIT, answered).await;
+    server.stop();
 }

@@ -20,7 +20,7 @@ pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<Work>) {
         let mut known = 0;
         loop {
             tokio::time::sleep(INTERVAL).await;
-            let Some(failures) = store.upgrade().map(|store| store.background_failures()) else {
+            let Some(failures) = store.upgrade().map(|store| store.observe()) else {
                 return;
             };
             if failures <= known {

@@ -6,7 +6,8 @@
 //! was believed first. To be believed at first, and after a step, it must be near something that has
 //! happened: the log's last entry, the chain's newest block, or the operator's word. What is known to
 //! have happened only bounds the time from below, so a node that stands still, or lies about the
-//! future, stops nothing as long as the clock is right.
+//! future, stops nothing as long as the clock is right. Where no other source exists ([`Alone`]), a clock that advances
+//! steadily is believed at a start.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,8 @@ pub fn system_clock() -> Clock {
 
 /// How far the operator's word may be from the clock that it confirms.
 const WORD_MS_MAX: u64 = 5 * 60 * 1_000;
+/// How far a clock that advances steadily may be from the time that passes.
+const STEADY_MS_MAX: u64 = 1_000;
 /// Nothing is believed.
 const NOTHING: i64 = i64::MIN;
 
@@ -40,6 +43,17 @@ pub struct TimeBounds {
     pub gap_max_ms: u64,
     /// The same past the newest block while the log is empty.
     pub empty_gap_max_ms: u64,
+    /// What is asked of the clock at a start where no other source knows the time. `None` where there is one.
+    pub alone: Option<Alone>,
+}
+
+/// When the clock is believed at a start although nothing that happened is near it and nobody else can be asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Alone {
+    /// How long it must have advanced as time passes.
+    pub steady_ms: u64,
+    /// How far past the log's last entry it may be.
+    pub idle_max_ms: u64,
 }
 
 /// A time at some moment of the time that passes.
@@ -66,6 +80,22 @@ struct State {
     /// The log's last entry when the engine started.
     log: Option<Sighting>,
     block: Option<Sighting>,
+    /// Since when the clock has advanced as time passes, where no other source knows the time.
+    steady: Option<Sighting>,
+}
+
+impl State {
+    /// Whether the clock has been steady for long enough, at a start without another source.
+    fn is_steady(&mut self, alone: Alone, now: Sighting) -> bool {
+        let since = *self.steady.get_or_insert(now);
+        if now.time_ms.abs_diff(since.now(now.passed_ms)) > STEADY_MS_MAX {
+            self.steady = Some(now);
+            return false;
+        }
+        let idle_max = |log: Sighting| log.now(now.passed_ms).saturating_add(alone.idle_max_ms);
+        now.passed_ms.saturating_sub(since.passed_ms) >= alone.steady_ms
+            && self.log.is_some_and(|log| now.time_ms <= idle_max(log))
+    }
 }
 
 /// Keeps the time.
@@ -160,6 +190,7 @@ impl Timekeeper {
         state.log = last_ms.map(|time_ms| Sighting { time_ms, passed_ms });
         if self.bounds.is_some() {
             (state.believed, state.unconfirmed) = (None, false);
+            state.steady = None;
             self.ahead_max_ms.store(NOTHING, Ordering::Release);
         }
     }
@@ -228,7 +259,13 @@ impl Timekeeper {
         };
         let first = state.believed.is_none();
         let silent = first && is_empty && state.block.is_none();
+        let now = Sighting {
+            time_ms: clock_ms,
+            passed_ms,
+        };
+        let steady = (bounds.alone).is_some_and(|alone| first && state.is_steady(alone, now));
         if silent
+            || steady
             || near(state.block, block_gap_ms)
             || (first && near(state.log, bounds.gap_max_ms))
         {

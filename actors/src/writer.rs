@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use kedge_protocol::Id;
@@ -26,6 +26,8 @@ use crate::world::Published;
 const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
 /// How long the writer waits before it tries a store again that takes no commits for now.
 const SUSPENDED_PAUSE: Duration = Duration::from_secs(1);
+/// A group that still waits for the same reason is logged again after so long.
+const LOG_AGAIN_AFTER: Duration = Duration::from_mins(1);
 /// Groups that may be handed over and not published: one that the disk is waited for, and one
 /// that is being written. A group that waits longer stays open and grows.
 const AHEAD_MAX: u64 = 2;
@@ -212,20 +214,66 @@ impl Writer {
     /// placed cannot be taken back, and new requests are refused meanwhile. So is a store that takes no
     /// commits for now, because the chain contradicts it: nothing of the group was let out.
     fn write(&self, group: &Group) -> Result<Snapshot, CommitterError> {
+        let mut delay = Delay::default();
         loop {
             match self.store.write(group) {
                 Err(CommitError::NoSpace(why)) => {
-                    tracing::error!(why, "the disk is full; the commit waits for room");
+                    if delay.is_due(Reason::NoSpace, Instant::now()) {
+                        tracing::error!(why, "the disk is full; the commit waits for room");
+                    }
                     self.disk_full.store(true, Ordering::Relaxed);
                     std::thread::sleep(NO_SPACE_PAUSE);
                 }
                 Err(CommitError::ReadOnly(why)) if self.store.is_suspended() => {
-                    tracing::error!(why, "the store takes no commits; what was placed waits");
+                    if delay.is_due(Reason::Suspended, Instant::now()) {
+                        tracing::error!(why, "the store takes no commits; what was placed waits");
+                    }
                     std::thread::sleep(SUSPENDED_PAUSE);
                 }
-                result => return Ok(result?),
+                result => {
+                    let snapshot = result?;
+                    if let Some(waited) = delay.ended(Instant::now()) {
+                        let waited_s = waited.as_secs();
+                        tracing::warn!(waited_s, "the commit that waited is written");
+                    }
+                    return Ok(snapshot);
+                }
             }
         }
+    }
+}
+
+/// Why a group is not written yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reason {
+    NoSpace,
+    Suspended,
+}
+
+/// How long a group has been waiting to be written, and when that was logged.
+#[derive(Default)]
+struct Delay {
+    began: Option<Instant>,
+    logged: Option<(Reason, Instant)>,
+}
+
+impl Delay {
+    /// The group waits. Whether that is to be logged: when it begins, when the reason is another one, and then once a
+    /// minute.
+    fn is_due(&mut self, reason: Reason, now: Instant) -> bool {
+        self.began.get_or_insert(now);
+        let is_known = self.logged.is_some_and(|(logged, at)| {
+            logged == reason && now.saturating_duration_since(at) < LOG_AGAIN_AFTER
+        });
+        if !is_known {
+            self.logged = Some((reason, now));
+        }
+        !is_known
+    }
+
+    /// The group is written; how long it waited, if it did.
+    fn ended(self, now: Instant) -> Option<Duration> {
+        self.began.map(|began| now.saturating_duration_since(began))
     }
 }
 
@@ -348,5 +396,27 @@ fn outcome(answer: Answer) -> Outcome {
         }),
         failed_index: None,
         nonce_highest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_logged_when_it_begins_once_a_minute_and_when_it_ends() {
+        let begin = Instant::now();
+        let at = |s: u64| begin + Duration::from_secs(s);
+        let mut delay = Delay::default();
+        let logged: Vec<u64> = (0..=150)
+            .filter(|s| delay.is_due(Reason::Suspended, at(*s)))
+            .collect();
+        assert_eq!(logged, [0, 60, 120]);
+        // Another reason is news, and so is the first one when it comes back.
+        assert!(delay.is_due(Reason::NoSpace, at(151)));
+        assert!(!delay.is_due(Reason::NoSpace, at(152)));
+        assert!(delay.is_due(Reason::Suspended, at(153)));
+        assert_eq!(delay.ended(at(160)), Some(Duration::from_secs(160)));
+        assert_eq!(Delay::default().ended(begin), None);
     }
 }

@@ -1,11 +1,11 @@
 //! Does an answer's receipt hold, over exactly what was sent?
 
-use kedge_client::VerificationError;
 use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
+use kedge_client::{Client, VerificationError};
 use kedge_protocol::chain::{self, Leaf};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
-use kedge_protocol::{Address, Hash, Id, Prefix};
+use kedge_protocol::{Hash, Id, Prefix, SequencerKeys};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -18,11 +18,21 @@ pub(crate) struct Sample {
     pub(crate) body: Vec<u8>,
 }
 
-/// Which log is believed.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+/// Which log is believed: its domain, and the keys that sign its batches.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Trust {
     pub(crate) domain: Domain,
-    pub(crate) sequencer: Address,
+    pub(crate) keys: SequencerKeys,
+}
+
+impl Trust {
+    /// What a client trusts by now.
+    pub(crate) fn of(client: &Client) -> Self {
+        Self {
+            domain: client.domain(),
+            keys: client.sequencer_keys(),
+        }
+    }
 }
 
 /// What a receipt that holds places in the log.
@@ -97,7 +107,7 @@ fn open_single(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Ope
         receipt,
     } = read(body)?;
     let content = signed.contents[0];
-    let verified = receipt.verify(&trust.domain, &trust.sequencer);
+    let verified = receipt.verify(&trust.domain, &trust.keys);
     verified.map_err(not_verified)?;
     let id = action_id.unwrap_or(id);
     if receipt.leaf.content != content || id != Id::of_hash(Prefix::Action, &content) {
@@ -126,7 +136,7 @@ fn open_many(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opene
     let Some(contents) = contents else {
         return wrong("the receipt names an action that was not sent");
     };
-    let verified = receipt.verify(&trust.domain, &trust.sequencer, &contents);
+    let verified = receipt.verify(&trust.domain, &trust.keys, &contents);
     verified.map_err(not_verified)?;
     let last = receipt.actions.len().saturating_sub(1);
     let mut chosen = vec![0, last / 2, last];
@@ -164,6 +174,7 @@ fn not_verified(error: impl Into<VerificationError>) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use kedge_protocol::KeyFrom;
     use kedge_protocol::batch::BatchHeader;
     use kedge_protocol::merkle::BatchTree;
     use kedge_protocol::receipt::{RECEIPT_VERSION, ReceiptLeaf};
@@ -183,12 +194,12 @@ mod tests {
                 chain_id: 31337,
                 verifying_contract: sequencer().address(),
             },
-            sequencer: sequencer().address(),
+            keys: sequencer().address().into(),
         }
     }
 
-    /// What a server answers to request 3, as JSON.
-    fn answer(workload: &Workload, sample: &Sample) -> Value {
+    /// What a server answers to request 3, as JSON, from a batch with this number.
+    fn answer(workload: &Workload, sample: &Sample, batch: u64) -> Value {
         let signed = sign_again(workload, &trust(), sample).unwrap();
         let content = signed.contents[0];
         let leaf = ReceiptLeaf {
@@ -201,7 +212,7 @@ mod tests {
         let hash = leaf.hash().unwrap();
         let separator = trust().domain.separator();
         let header = BatchHeader {
-            number: 0,
+            number: batch,
             first_sequence: 1,
             count: 1,
             previous_head: separator,
@@ -222,6 +233,32 @@ mod tests {
         json!({ "id": Id::of_hash(Prefix::Action, &content), "receipt": receipt })
     }
 
+    /// The log's second key signs from batch 5 on.
+    #[test]
+    fn each_batch_has_its_own_key() {
+        let workload = workload("single-updates", 2, 4);
+        let mut sample = Sample {
+            number: 3,
+            seed: Hash([7; 32]),
+            body: Vec::new(),
+        };
+        let other = SigningKey::from_bytes(&[10; 32]).unwrap();
+        let mut holds = |batch: u64, first: &SigningKey, second: &SigningKey| {
+            let answer = answer(&workload, &sample, batch);
+            sample.body = answer.to_string().into_bytes();
+            let mut keys = SequencerKeys::from(first.address());
+            let key = second.address();
+            let from_batch = 5;
+            keys.push(KeyFrom { key, from_batch }).unwrap();
+            let trust = Trust { keys, ..trust() };
+            check(&workload, &trust, &sample).is_ok()
+        };
+        for (batch, is_first) in [(0, true), (4, true), (5, false), (6, false)] {
+            assert_eq!(holds(batch, &sequencer(), &other), is_first, "{batch}");
+            assert_eq!(holds(batch, &other, &sequencer()), !is_first, "{batch}");
+        }
+    }
+
     #[test]
     fn a_spoiled_receipt_is_found() {
         let workload = workload("single-updates", 2, 4);
@@ -230,7 +267,7 @@ mod tests {
             seed: Hash([7; 32]),
             body: Vec::new(),
         };
-        let good = answer(&workload, &sample);
+        let good = answer(&workload, &sample, 0);
         sample.body = good.to_string().into_bytes();
         let opened = check(&workload, &trust(), &sample).unwrap();
         assert_eq!(opened.leaves.len(), 1);

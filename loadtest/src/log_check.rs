@@ -29,19 +29,18 @@ pub(crate) struct LogCheck {
 }
 
 /// Reads the log from where it stood before the run, and holds the run's claims against it.
-pub(crate) async fn check(
-    client: &Client,
-    trust: &Trust,
-    before: &Checkpoint,
-    part: &Part,
-) -> Result<LogCheck> {
+pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> Result<LogCheck> {
     let spinner = progress::spinner("the log is read again".to_owned());
     let mut found = LogCheck::default();
     let mut leaves: BTreeMap<u64, Hash> = part.leaves.iter().copied().collect();
     let mut headers = part.headers.clone();
     let export = client.export(before.batches, None).await;
     let mut export = export.map_err(Error::at("the export"))?;
-    let mut checker = Checker::new(trust.domain, trust.sequencer);
+    // The log may have named another key since the run began.
+    let updated = client.update_keys().await;
+    updated.map_err(Error::at("the sequencer's keys"))?;
+    let trust = Trust::of(client);
+    let mut checker = Checker::new(trust.domain, trust.keys);
     while let Some(line) = export.line().await.map_err(Error::at("the export"))? {
         let text = std::str::from_utf8(&line)
             .map_err(|error| Error::Answer(format!("the export: {error}")))?;

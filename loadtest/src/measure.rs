@@ -34,7 +34,6 @@ pub(crate) struct Bench {
     options: Options,
     authority: String,
     client: Client,
-    trust: Trust,
     fleet: Fleet,
     receiver: Option<Receiver>,
     server_pid: Option<u32>,
@@ -67,17 +66,13 @@ impl Bench {
         let socket = server.as_ref().map(Server::admin_socket);
         let socket = socket.or_else(|| options.admin_socket.clone());
         let (client, fleet, receiver) = runtime.block_on(async {
-            let client = setup::client(url).await?;
+            let client = setup::client(url, options.sequencer).await?;
             let mut fleet = Fleet::new(&client, &options, socket.as_deref()).await?;
             let receiver = webhooks(&mut fleet, options.webhooks).await?;
             Ok::<_, Error>((client, fleet, receiver))
         })?;
         Ok(Self {
             authority,
-            trust: Trust {
-                domain: client.domain(),
-                sequencer: client.sequencer(),
-            },
             client,
             fleet,
             receiver,
@@ -127,7 +122,7 @@ impl Bench {
             .receiver
             .as_ref()
             .map(|receiver| self.runtime.block_on(receiver.finish(&acknowledged, wait)));
-        let log = log_check::check(&self.client, &self.trust, &before, &over.part);
+        let log = log_check::check(&self.client, &before, &over.part);
         let log = self.runtime.block_on(log)?;
 
         let Over {
@@ -254,6 +249,8 @@ impl Bench {
     /// Carries a phase out.
     fn phase_over(&mut self, phase: Phase, rate: Option<f64>) -> Result<Over> {
         let seconds = phase.warm_up_s + phase.duration_s;
+        let updated = self.runtime.block_on(self.client.update_keys());
+        updated.map_err(Error::at("the sequencer's keys"))?;
         let mut collector = Collector::new(
             self.server_pid,
             self.data.clone(),
@@ -265,7 +262,7 @@ impl Bench {
             options: self.options.clone(),
             organizations: self.fleet.organizations.clone(),
             hot: self.fleet.organizations[0].objects.first().copied(),
-            trust: self.trust,
+            trust: Trust::of(&self.client),
             authority: self.authority.clone(),
             prepared: self.options.prepared(seconds, rate).min(slots),
             phase,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Parser, ValueEnum};
+use kedge_protocol::Address;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +133,10 @@ pub(crate) struct Options {
     /// The server, over plain HTTP.
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
+    /// The log's first sequencer key. The later ones are believed where the log itself names them; without this the list
+    /// that the server states is.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) sequencer: Option<Address>,
     /// Start this server program on fresh data for the run, instead of using one that runs.
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["url", "server_pid", "data", "admin_socket"])]
     #[serde(skip)]

@@ -187,7 +187,7 @@ pub(crate) fn drive(
     let duration = Duration::from_secs(phase.duration_s);
     let (sender, verifier) = if phase.verify == Verify::All {
         let (sender, receiver) = mpsc::channel(UNVERIFIED_MAX);
-        let (workload, trust) = (Arc::clone(workload), *trust);
+        let (workload, trust) = (Arc::clone(workload), trust.clone());
         let verifier = thread::spawn(move || verify_all(&workload, &trust, receiver));
         (Some(sender), Some(verifier))
     } else {

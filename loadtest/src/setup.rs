@@ -10,6 +10,7 @@ use kedge_client::{
     Account, BatchMode, Client, NewAction, NewApiKey, NewObject, NewTemplate, Properties,
     Registration, RetryPolicy,
 };
+use kedge_protocol::Address;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::resource::{Area, Crud, Permission, Who};
@@ -43,14 +44,22 @@ pub(crate) struct Fleet {
 }
 
 /// A client that waits for limits as long as it takes.
-pub(crate) async fn client(url: &str) -> Result<Client> {
+/// A client that trusts the keys that the server states, or, where the first one is given, that one and those that the log
+/// names after it.
+pub(crate) async fn client(url: &str, first_key: Option<Address>) -> Result<Client> {
     let patient = RetryPolicy {
         attempts_max: ATTEMPTS_MAX,
         wait_ms_max: 60_000,
         ..RetryPolicy::default()
     };
-    let client = Client::builder(url).retry(patient).connect().await;
-    client.map_err(Error::at("asking for the domain"))
+    let builder = || Client::builder(url).retry(patient.clone());
+    let client = builder().connect().await;
+    let client = client.map_err(Error::at("asking for the domain"))?;
+    let Some(first_key) = first_key else {
+        return Ok(client);
+    };
+    let pinned = builder().pin(client.domain(), first_key).connect().await;
+    pinned.map_err(Error::at("the sequencer's keys"))
 }
 
 impl Fleet {

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+#[path = "load/rotated.rs"]
+mod rotated;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

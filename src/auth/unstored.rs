@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use kedge_actors::Engine;
 use kedge_actors::api::SubmitError;
@@ -14,6 +15,8 @@ use crate::error::ApiError;
 
 /// Tokens and ended logins that are kept at the most: some tens of MiB.
 const ROWS_MAX: usize = 200_000;
+/// How often a write that is on its way is looked at: the store may stop taking writes before it is durable.
+const LOOK: Duration = Duration::from_millis(200);
 /// Seconds until another try makes sense where there is no room.
 const RETRY_AFTER_S: u64 = 60;
 
@@ -90,6 +93,10 @@ impl Rows {
     }
 }
 
+fn takes_no_writes(engine: &Engine) -> bool {
+    engine.mode() != Mode::ReadWrite || engine.disk_full()
+}
+
 impl Unstored {
     fn rows(&self) -> MutexGuard<'_, Rows> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
@@ -101,12 +108,25 @@ impl Unstored {
         engine: &Engine,
         writes: Vec<SideWrite>,
     ) -> Result<(), ApiError> {
-        if engine.mode() != Mode::ReadWrite || engine.disk_full() {
+        if takes_no_writes(engine) {
             return self.rows().add(writes);
         }
         let kept = self.rows().writes();
         let all = [kept.clone(), writes.clone()].concat();
-        match engine.side_writes(all).await {
+        let storing = engine.side_writes(all);
+        tokio::pin!(storing);
+        let stored = loop {
+            tokio::select! {
+                stored = &mut storing => break stored,
+                () = tokio::time::sleep(LOOK) => {
+                    // It stopped taking writes meanwhile. What is stored in the end is what is kept.
+                    if takes_no_writes(engine) {
+                        return self.rows().add(writes);
+                    }
+                }
+            }
+        };
+        match stored {
             Ok(()) => {
                 self.rows().forget(&kept);
                 Ok(())

@@ -226,8 +226,8 @@ options! {
         /// block agrees with it, or the operator confirms it.
         clock_step_max_s: u64 = 60;
         /// Seconds by which the clock may be past the log's last entry, or the chain's newest block, to be
-        /// believed at a start and after a step. With the embedded chain, and while the log is empty, at
-        /// least twelve hours.
+        /// believed at a start and after a step. While the log is empty, at least twelve hours. With the
+        /// embedded chain a clock that advances steadily is believed at a start, after any time.
         clock_gap_max_s: u64 = 3_600;
     }
     "Engine" {

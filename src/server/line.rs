@@ -40,7 +40,9 @@ struct Pieces {
 /// What a piece is part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// An answer that lies in memory as a whole.
+    /// An answer that lies in memory as a whole. Over HTTP/2 its connection ends with it: hyper asks a body for nothing while
+    /// its stream has no window, so no error of the body can reset the stream, and where the stream's handle is dropped
+    /// h2 sends the reset only after the data that waits for a window.
     Whole,
     /// One that is written while it is read. Its writer gives up by itself and leaves other answers of
     /// the connection alone, so that this connection only has to end at some time.

@@ -4,15 +4,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
+use kedge_actors::timekeeper::{Alone, ClockError, TimeBounds, Timekeeper};
 use kedge_actors::{Engine, system_clock};
 use kedge_chain::rpc::{At, RpcClient};
+use kedge_protocol::time::rfc3339;
 
 use crate::config::{ChainMode, Config};
 
-/// How far past the log's last entry the clock may be at a start, at the least, where nobody else knows the time: while the
-/// log is empty, and on the embedded chain, whose blocks take this server's own clock.
-const ALONE_GAP_MS: u64 = 12 * 60 * 60 * 1_000;
+/// How far past the chain's newest block the clock may be while the log is empty, at the least.
+const EMPTY_GAP_MS: u64 = 12 * 60 * 60 * 1_000;
+/// With the embedded chain, whose blocks take this server's own clock, nobody else knows the time. A clock that advances
+/// steadily is then believed at a start, unless the log would have been idle for longer than any was.
+const ALONE: Alone = Alone {
+    steady_ms: 5_000,
+    idle_max_ms: 10 * 365 * 24 * 60 * 60 * 1_000,
+};
+/// How much longer than that a start waits for such a clock, and how often it looks.
+const ALONE_GRACE_MS: u64 = 2_000;
+const ALONE_LOOK: Duration = Duration::from_millis(100);
 /// How often the clock is looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Looks at the clock for each look at the chain while the clock is believed.
@@ -33,14 +42,11 @@ fn passed_ms() -> u64 {
 /// The time within the configuration's bounds.
 pub(super) fn timekeeper(config: &Config) -> Arc<Timekeeper> {
     let gap_max_ms = config.clock_gap_max_s * 1_000;
-    let alone_gap_ms = gap_max_ms.max(ALONE_GAP_MS);
     let bounds = TimeBounds {
         step_max_ms: config.clock_step_max_s * 1_000,
-        gap_max_ms: match config.chain {
-            ChainMode::Rpc => gap_max_ms,
-            ChainMode::Embedded => alone_gap_ms,
-        },
-        empty_gap_max_ms: alone_gap_ms,
+        gap_max_ms,
+        empty_gap_max_ms: gap_max_ms.max(EMPTY_GAP_MS),
+        alone: (config.chain == ChainMode::Embedded).then_some(ALONE),
     };
     Arc::new(Timekeeper::new(system_clock(), Arc::new(passed_ms), bounds))
 }
@@ -63,11 +69,43 @@ fn record(engine: &Engine, was_believed: &mut bool) {
     *was_believed = checked.is_ok();
 }
 
+/// Waits for a clock that nobody else can confirm to show that it advances steadily, where the log's last entry is too old
+/// to confirm it.
+async fn settle(engine: &Engine) {
+    let check = || {
+        engine
+            .time()
+            .check(engine.published().head.last_sealed_at_ms)
+    };
+    let Err(ClockError::Ahead { by_ms }) = check() else {
+        return;
+    };
+    let (idle_s, steady_s) = (by_ms / 1_000, ALONE.steady_ms / 1_000);
+    tracing::warn!(
+        idle_s,
+        steady_s,
+        "the log was idle, and with the embedded chain only the system's clock knows the time: looking whether it advances steadily"
+    );
+    let until_ms = passed_ms() + ALONE.steady_ms + ALONE_GRACE_MS;
+    while check().is_err() && passed_ms() < until_ms {
+        tokio::time::sleep(ALONE_LOOK).await;
+    }
+    if check().is_ok() {
+        let clock = rfc3339(engine.time().now_ms());
+        tracing::warn!(
+            clock,
+            "the clock advances steadily and is believed; if it is wrong, stop the server before anything is written"
+        );
+    }
+}
+
 /// Watches the clock and the chain's newest block until the process ends. Returns after the first look, so that a log that
-/// was idle for long is served with a clock that the chain has confirmed.
+/// was idle for long is served with a clock that the chain has confirmed, or, where there is none to ask, one that advances
+/// steadily.
 pub(super) async fn watch(engine: Engine, second_source: Option<RpcClient>) {
-    if let Some(rpc) = &second_source {
-        look_at_chain(engine.time(), rpc).await;
+    match &second_source {
+        Some(rpc) => look_at_chain(engine.time(), rpc).await,
+        None => settle(&engine).await,
     }
     tokio::spawn(async move {
         let mut was_believed = true;

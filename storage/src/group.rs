@@ -142,6 +142,8 @@ pub struct Group {
     pub(crate) action_ids: Vec<([u8; 16], u64)>,
     /// Of the group's first request: what was made since is new to the store.
     first_sequence: Option<u64>,
+    /// The time of the log's last batch, where the group says where the log ends.
+    pub(crate) sealed_at_ms: Option<u64>,
 }
 
 impl Group {
@@ -401,6 +403,7 @@ impl Group {
 
     /// Where the log ends with this group.
     pub fn put_head(&mut self, head: &LogHead) {
+        self.sealed_at_ms = Some(head.last_sealed_at_ms);
         self.put_with(Table::Meta, meta::HEAD_KEY, |out| {
             encode_into(out, &HeadRow::from(head));
         });

@@ -17,6 +17,8 @@ pub const COMMITTED_BYTES: &str = "kedge_storage_committed_bytes_total";
 /// Commits that failed.
 pub const COMMIT_FAILURES: &str = "kedge_storage_commit_failures_total";
 
+/// Snapshots held; each keeps what was replaced or deleted since.
+pub const SNAPSHOTS: &str = "kedge_storage_snapshots";
 /// 1 while the store takes no commits.
 pub const READ_ONLY: &str = "kedge_storage_read_only";
 
@@ -37,6 +39,10 @@ pub fn describe() {
     describe_histogram!(GROUP_ACTIONS, Unit::Count, "Actions in a commit group");
     describe_counter!(COMMITTED_BYTES, Unit::Bytes, "Bytes committed");
     describe_counter!(COMMIT_FAILURES, Unit::Count, "Commits that failed");
+    describe_gauge!(
+        SNAPSHOTS,
+        "Snapshots held; each keeps the rows that were replaced or deleted since it was taken"
+    );
     describe_gauge!(READ_ONLY, "1 while the store takes no commits");
     // A counter that appears with its first event has no rate for that event.
     for name in [COMMITTED_BYTES, COMMIT_FAILURES] {

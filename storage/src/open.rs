@@ -225,6 +225,7 @@ impl Store {
             snapshot = Snapshot::take(Arc::clone(&database));
         }
         check_tail(&snapshot, &options, &head)?;
+        database.time().reached(head.last_sealed_at_ms);
         let why = if options.read_only {
             Some("it was opened for reading".to_owned())
         } else {

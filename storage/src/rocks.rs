@@ -1,8 +1,8 @@
 //! How RocksDB is set up, and the one handle to it.
 
 use std::path::Path;
-use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactionDecision, DB,
@@ -21,10 +21,28 @@ pub(crate) struct Budget {
     pub(crate) wal_bytes_max: u64,
 }
 
+/// What time it is at the least: that of the log's last batch, Unix seconds. Expiring rows go by it and not by the
+/// system's clock, which may be wrong. Until somebody has read where the log ends it is 0, and nothing expires.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct LogTime(Arc<AtomicU64>);
+
+impl LogTime {
+    /// The log ends with a batch of this time.
+    pub(crate) fn reached(&self, sealed_at_ms: u64) {
+        self.0.fetch_max(sealed_at_ms / 1_000, Ordering::Relaxed);
+    }
+
+    /// Whether a row with this time of expiry is over.
+    fn is_past(&self, until_s: u64) -> bool {
+        until_s < self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The opened database; every table is there.
 pub(crate) struct Database {
     db: DB,
     actions: ActionIndex,
+    time: LogTime,
     /// What was found damaged first.
     damage: OnceLock<String>,
 }
@@ -51,10 +69,12 @@ impl Database {
         let cache = Cache::new_lru_cache(budget.block_cache_bytes);
         let mut options = database_options(budget, access == Access::Create);
         options.set_paranoid_checks(access != Access::Salvage);
+        let time = LogTime::default();
         let tables = Table::ALL
             .iter()
             .map(|&table| {
-                ColumnFamilyDescriptor::new(table.name(), table_options(table, budget, &cache))
+                let options = table_options(table, budget, &cache, &time);
+                ColumnFamilyDescriptor::new(table.name(), options)
             })
             // RocksDB wants its own default family named too; nothing is in it.
             .chain([ColumnFamilyDescriptor::new(
@@ -70,8 +90,14 @@ impl Database {
         .map(|db| Self {
             db,
             actions: ActionIndex::default(),
+            time: time.clone(),
             damage: OnceLock::new(),
         })
+    }
+
+    /// The time that expiring rows go by.
+    pub(crate) fn time(&self) -> &LogTime {
+        &self.time
     }
 
     /// Notes that a table could not be read: what was acknowledged may be in it.
@@ -221,7 +247,7 @@ fn block_options(shape: &Shape) -> BlockBasedOptions {
     blocks
 }
 
-fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
+fn table_options(table: Table, budget: Budget, cache: &Cache, time: &LogTime) -> RocksOptions {
     let shape = shape(table);
     let mut blocks = block_options(&shape);
     blocks.set_block_cache(cache);
@@ -230,7 +256,8 @@ fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
     let mut options = memory_options(budget);
     options.set_block_based_table_factory(&blocks);
     if table.expires() {
-        options.set_compaction_filter("expired", drop_expired);
+        let time = time.clone();
+        options.set_compaction_filter("expired", move |_level, _key, row| drop_expired(&time, row));
         options.set_periodic_compaction_seconds(EXPIRED_LOOK_S);
     }
     options.set_compression_type(compression(&shape));
@@ -245,11 +272,9 @@ fn table_options(table: Table, budget: Budget, cache: &Cache) -> RocksOptions {
 /// How old a file of expiring rows may get before it is looked through.
 const EXPIRED_LOOK_S: u64 = 24 * 60 * 60;
 
-fn drop_expired(_level: u32, _key: &[u8], row: &[u8]) -> CompactionDecision {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_s = now.map_or(0, |now| now.as_secs());
+fn drop_expired(time: &LogTime, row: &[u8]) -> CompactionDecision {
     match expiry(row) {
-        Some((until_s, _)) if until_s < now_s => CompactionDecision::Remove,
+        Some((until_s, _)) if time.is_past(until_s) => CompactionDecision::Remove,
         _ => CompactionDecision::Keep,
     }
 }

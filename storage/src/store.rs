@@ -211,6 +211,9 @@ impl Store {
             .write_opt(batch, &neighbours_first())
             .map_err(CommitError::of_rocks)
             .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
+        if let Some(sealed_at_ms) = group.sealed_at_ms {
+            self.database.time().reached(sealed_at_ms);
+        }
         histogram!(names::WRITE_SECONDS).record(started.elapsed());
         histogram!(names::GROUP_BYTES).record(batch_bytes as f64);
         histogram!(names::GROUP_WRITES).record(group.len() as f64);
@@ -304,6 +307,29 @@ impl Store {
             .iter()
             .flat_map(|table| properties.map(|property| of(table, property)))
             .sum()
+    }
+
+    /// Records how many snapshots are held, and gives [`Self::background_failures`].
+    pub fn observe(&self) -> u64 {
+        let count = self
+            .database
+            .raw()
+            .property_int_value("rocksdb.num-snapshots");
+        gauge!(names::SNAPSHOTS).set(count.ok().flatten().unwrap_or(0) as f64);
+        self.background_failures()
+    }
+
+    /// Drops the rows that have expired, which otherwise happens as files are compacted, within days.
+    pub fn drop_expired(&self) -> Result<(), CommitError> {
+        let mut options = rocksdb::CompactOptions::default();
+        options.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
+        for &table in Table::ALL.iter().filter(|table| table.expires()) {
+            let family = self.database.table(table);
+            let raw = self.database.raw();
+            raw.flush_cf(family).map_err(CommitError::of_rocks)?;
+            raw.compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);
+        }
+        Ok(())
     }
 
     /// How often writing in the background has failed since the store was opened. Where it cannot be

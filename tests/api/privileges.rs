@@ -34,7 +34,7 @@ fn rights(reads: impl Fn(&str) -> bool) -> Value {
 }
 
 /// An organization's owner, and an admin who joined it.
-async fn two(server: &Server) -> (Caller, Caller, String) {
+pub(crate) async fn two(server: &Server) -> (Caller, Caller, String) {
     let ann = Caller::register(server, "ann@example.com").await;
     let organization = organization_of(server, &ann).await;
     let body = json!({ "role": "admin" });
@@ -69,7 +69,7 @@ async fn revoke(server: &Server, by: &Caller, invitation: &Value) -> Answer {
     delete(server, by, &path, "org.invitation_revoke", "invitation_id").await
 }
 
-async fn remove(server: &Server, by: &Caller, member: &str) -> Answer {
+pub(crate) async fn remove(server: &Server, by: &Caller, member: &str) -> Answer {
     let path = format!("/organizations/me/members/{member}");
     delete(server, by, &path, "org.member_remove", "wallet_id").await
 }

@@ -1,14 +1,16 @@
 //! What one organization may have at one moment of what is scarce: it is told when it has that, and
 //! the others do not notice.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::event_stream::{Ask, EventStream};
-use crate::harness::{Answer, Caller, Server};
+use crate::harness::{Answer, Caller, Server, Signed};
 
 /// A request that the server has and does not answer yet: it asks for a sequence that does not come.
 async fn waiting(server: &Server, caller: &Caller) -> TcpStream {
@@ -165,4 +167,107 @@ async fn exports_have_a_share_and_who_does_not_read_loses_it() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     panic!("an export that nobody reads keeps its place");
+}
+
+/// Sends the same request over so many connections at once; gives what each was answered.
+async fn at_once(server: &Server, caller: &Caller, path: &str, count: usize) -> Vec<Answer> {
+    let mut asked = JoinSet::new();
+    for _ in 0..count {
+        let request = hyper::Request::get(format!("{}{path}", server.url))
+            .header("authorization", format!("Bearer {}", caller.token))
+            .body(http_body_util::Full::default())
+            .unwrap();
+        let http = server.http.clone();
+        asked.spawn(async move {
+            let (parts, body) = http.request(request).await.unwrap().into_parts();
+            let bytes = body.collect().await.unwrap().to_bytes();
+            Answer {
+                status: parts.status.as_u16(),
+                headers: parts.headers,
+                body: serde_json::from_slice(&bytes).unwrap(),
+            }
+        });
+    }
+    asked.join_all().await
+}
+
+/// One organization asks for more than may wait of it, while another one asks now and then. The first one has its share and
+/// is refused the rest; the other one is never refused, nor does it wait for the first one's.
+async fn others_have_their_turns(path: &str, others_path: &str, name: &str, line_max: usize) {
+    // Whoever waits is served in the end, however slow the machine is.
+    let options = [
+        "requests_max=65536",
+        "answer_bytes_per_caller=268435456",
+        "request_timeout_s=300",
+    ];
+    let server = Server::start_with(&options).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let bob = Caller::register(&server, "bob@example.com").await;
+    let object = long_history(&server, &ann).await;
+    let of_bob = long_history(&server, &bob).await;
+    let (path, others_path) = (
+        path.replace("{id}", &object),
+        others_path.replace("{id}", &of_bob),
+    );
+    let count = 2 * line_max;
+    let asked = at_once(&server, &ann, &path, count);
+    let others = async {
+        let begun = Instant::now();
+        for _ in 0..5 {
+            server.get(&others_path, Some(&bob.token)).await.expect(200);
+        }
+        begun.elapsed()
+    };
+    let all = async {
+        let begun = Instant::now();
+        (asked.await, begun.elapsed())
+    };
+    let ((answers, all_took), others_took) = tokio::join!(all, others);
+    let (served, refused): (Vec<&Answer>, Vec<&Answer>) =
+        answers.iter().partition(|answer| answer.status == 200);
+    assert!(
+        served.len() >= line_max,
+        "{} of {count} are served",
+        served.len()
+    );
+    assert!(
+        !refused.is_empty(),
+        "all {count} are served, in {all_took:?}"
+    );
+    for answer in refused {
+        share(answer, name, &line_max.to_string());
+    }
+    assert!(
+        others_took < all_took,
+        "five of another one took {others_took:?}, those before it {all_took:?}"
+    );
+}
+
+/// An object that takes a while to rebuild.
+async fn long_history(server: &Server, caller: &Caller) -> String {
+    let template = caller.new_template(server, "ticket").await;
+    let object = caller.new_object(server, &template).await;
+    let update: Signed<'_> = ("update", &object, r#"{"properties":{"seat":"14C"}}"#);
+    for _ in 0..2 {
+        caller
+            .bus(server, &vec![update; 499], false)
+            .await
+            .expect(200);
+    }
+    object
+}
+
+/// Where the last update of [`long_history`] is not yet: all the others are made again.
+const PAST: &str = "/objects/{id}?at_sequence=900";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_reads_have_a_share_for_each_organization() {
+    let others = "/objects/{id}?at_sequence=1900";
+    others_have_their_turns(PAST, others, "long-reads", 64).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_have_a_share_for_each_organization() {
+    let path = "/ebus/actions?limit=400";
+    others_have_their_turns(path, "/ebus/actions?limit=10", "page-reads", 256).await;
 }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::event_stream::{Ask, EventStream};
 use crate::events::{items, list, types};
 use crate::harness::{Caller, PASSWORD, Server, Signed};
+use crate::privileges::{remove, two};
 
 fn ids(events: &[Value]) -> Vec<&str> {
     let ids = events.iter().map(|event| event["id"].as_str());
@@ -283,6 +284,39 @@ async fn a_stream_ends_with_its_token() {
     assert!(kedge::clock::now_s() >= now_s + 3);
     let again = EventStream::open(&server, &token, Ask::default()).await;
     assert_eq!(again.status, 401);
+}
+
+/// A member's streams end with the membership, with a last line that says why; what happens after it is not sent.
+#[tokio::test]
+async fn a_stream_ends_with_its_readers_membership() {
+    let server = Server::start().await;
+    let (ann, bob, _) = two(&server).await;
+    let mut of_ann = EventStream::begin(&server, &ann.token, Ask::default()).await;
+    let mut of_bob = EventStream::begin(&server, &bob.token, Ask::default()).await;
+    let template = ann.new_template(&server, "before").await;
+    for stream in [&mut of_ann, &mut of_bob] {
+        assert_eq!(stream.event().await["type"], "template.created");
+    }
+    remove(&server, &ann, &bob.wallet_id).await.expect(200);
+    let removed_at = server.sequence().await;
+    ann.new_object(&server, &template).await;
+    let mut last = None;
+    while let Some(block) = of_bob.block().await {
+        let sent = block.data.as_ref().map(|_| block.json());
+        let sequence = sent
+            .as_ref()
+            .map_or(0, |sent| sent["sequence"].as_u64().unwrap());
+        assert!(sequence < removed_at, "a removed member is sent {sent:?}");
+        last = block.comment.or(last);
+    }
+    let last = last.unwrap();
+    assert!(last.contains("was removed from its organization"), "{last}");
+    // The others' streams are as they were.
+    of_ann.until("object.created").await;
+    server
+        .get("/ebus/events/stream", Some(&bob.token))
+        .await
+        .refused(401, "UNAUTHENTICATED");
 }
 
 #[tokio::test]

@@ -1,14 +1,20 @@
 //! A clock that is wrong: nothing is written with it, and everything is well again once it is right.
 
+use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, SystemTime};
 
+use kedge_chain::embedded::insecure_development_keys;
 use kedge_client::{Account, Client, Error, ListQuery, NewObject, RetryPolicy};
-use kedge_protocol::Id;
+use kedge_protocol::hash::to_hex;
+use kedge_protocol::signature::SigningKey;
 use kedge_protocol::time::rfc3339;
+use kedge_protocol::{Address, Id};
 
+use crate::support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
+use crate::support::faults::Faults;
 use crate::support::server::{Server, Setup};
-use crate::support::{PASSWORD, Rng, connect, http, register, template};
+use crate::support::{PASSWORD, Rng, connect, free_port, http, register, template};
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -123,25 +129,180 @@ async fn a_wrong_clock_writes_nothing() {
     crate::verify(&setup, &client);
 }
 
+/// A server on a node, and the faults that meet the server alone.
+struct OnNode {
+    anvil: Anvil,
+    contract: Address,
+    faults: Faults,
+    setup: Setup,
+}
+
+impl OnNode {
+    async fn new(directory: &Path) -> Self {
+        let anvil = Anvil::start(free_port(), &directory.join("anvil.json")).await;
+        let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
+        let contract = deploy_anchor(&anvil.rpc(), sequencer.address()).await;
+        let faults = Faults::new(directory);
+        let setup = Setup::new(&directory.join("data"))
+            .set("chain_rpc_url", format!("{:?}", anvil.url()))
+            .set("chain_id", CHAIN_ID)
+            .set("chain_contract", format!("\"{contract}\""))
+            // No anchor while the test lasts.
+            .set("anchor_interval_s", 86_400)
+            .environment("KEDGE_SEQUENCER_KEY", to_hex(&sequencer.to_bytes()))
+            .environment("KEDGE_OPERATOR_KEY", to_hex(&[0x0b; 32]))
+            .environment(
+                "KEDGE_ANCHOR_KEY",
+                to_hex(&insecure_development_keys()[1].to_bytes()),
+            );
+        Self {
+            anvil,
+            contract,
+            setup: faults.under(setup),
+            faults,
+        }
+    }
+
+    /// The same server where no node answers.
+    fn alone(&self) -> Setup {
+        let nobody = format!("http://127.0.0.1:{}", free_port());
+        self.setup
+            .clone()
+            .set("chain_rpc_url", format!("{nobody:?}"))
+    }
+
+    /// A client that signs so that it is still good half a day later.
+    async fn client(&self) -> Client {
+        Client::builder(self.setup.url())
+            .retry(RetryPolicy::never())
+            .deadline_ahead(Duration::from_hours(14))
+            .connect()
+            .await
+            .unwrap()
+    }
+}
+
+/// A node's newest block contradicts a clock that is ahead, at a start as while the server runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_with_a_wrong_clock_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let (setup, faults) = crate::setup(directory.path());
+    let node = OnNode::new(directory.path()).await;
+    let (setup, faults) = (&node.setup, &node.faults);
     let server = setup.start();
     let client = connect(&setup.url()).await;
+    assert_eq!(client.domain().verifying_contract, node.contract);
     let account = register(&client, Rng::seeded("clock at a start").key()).await;
     let of = template(&account, "clock").await;
+    check_taken(&server, &account, of).await;
+    faults.clock_ahead_ms(DAY_MS);
+    check_refused(setup, &server, &account, of).await;
     server.stop();
-    for wrong_ms in [DAY_MS, 10 * 365 * DAY_MS] {
+    for wrong_ms in [2 * HOUR_MS, DAY_MS, 10 * 365 * DAY_MS] {
         faults.clock_ahead_ms(wrong_ms);
         let server = setup.start();
-        check_refused(&setup, &server, &account, of).await;
+        check_refused(setup, &server, &account, of).await;
         server.stop();
         faults.clock_ahead_ms(0);
         let server = setup.start();
         check_taken(&server, &account, of).await;
         server.stop();
     }
+    crate::verify(setup, &client);
+}
+
+/// The log's last entry is thirteen hours old: the node's newest block confirms a clock that is right, and nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_confirms_the_clock_of_an_idle_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = OnNode::new(directory.path()).await;
+    // The log's past: the server's clock was thirteen hours earlier than the node's.
+    node.faults.clock_ahead_ms(-13 * HOUR_MS);
+    let server = node.setup.start();
+    let client = connect(&node.setup.url()).await;
+    let account = register(&client, Rng::seeded("a node and an idle log").key()).await;
+    let of = template(&account, "idle").await;
+    server.stop();
+
+    node.faults.clock_ahead_ms(0);
+    let server = node.alone().start();
+    let email = format!("{}@example.com", account.address()).to_lowercase();
+    account.login(&email, PASSWORD).await.unwrap();
+    check_refused(&node.alone(), &server, &account, of).await;
+    server.stop();
+    node.faults.clock_ahead_ms(2 * HOUR_MS);
+    let server = node.setup.start();
+    account.login(&email, PASSWORD).await.unwrap();
+    check_refused(&node.setup, &server, &account, of).await;
+    // The clock is set right, and the next look at it and at the node is enough.
+    node.faults.clock_ahead_ms(0);
+    account.login(&email, PASSWORD).await.unwrap();
+    check_taken(&server, &account, of).await;
+    server.stop();
+    let server = node.setup.start();
+    check_taken(&server, &account, of).await;
+    server.stop();
+    crate::verify(&node.setup, &client);
+    node.anvil.stop();
+}
+
+/// A development server has no other source of time. It starts after any idle time and says what it relies on; a clock that
+/// is set while it runs is another matter.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_development_server_starts_after_any_idle_time() {
+    const IDLE_MS: i64 = 400 * DAY_MS;
+    let directory = tempfile::tempdir().unwrap();
+    let (setup, faults) = crate::setup(directory.path());
+    let server = setup.start();
+    // Signed so that it is still good after that time.
+    let ahead_ms = u64::try_from(IDLE_MS + HOUR_MS).unwrap();
+    let client = Client::builder(setup.url())
+        .retry(RetryPolicy::never())
+        .connect()
+        .await
+        .unwrap();
+    let key = Rng::seeded("a development server").key();
+    let account = register(&client, key.clone()).await;
+    let of = template(&account, "idle").await;
+    server.stop();
+    let lines = || {
+        let log = setup.log();
+        let said = [
+            "looking whether it advances",
+            "advances steadily and is believed",
+        ];
+        said.map(|words| log.lines().filter(|line| line.contains(words)).count())
+    };
+    assert_eq!(lines(), [0, 0]);
+
+    faults.clock_ahead_ms(IDLE_MS);
+    let server = setup.start();
+    let later = Client::builder(setup.url())
+        .retry(RetryPolicy::never())
+        .deadline_ahead(Duration::from_millis(ahead_ms))
+        .connect()
+        .await
+        .unwrap();
+    let account = later.account(key);
+    let email = format!("{}@example.com", account.address()).to_lowercase();
+    account.login(&email, PASSWORD).await.unwrap();
+    // Whoever reads that the server listens can write.
+    account.mint(of, &NewObject::default()).await.unwrap();
+    assert_eq!(server.readiness().await.0, 200);
+    assert_eq!(lines(), [1, 1]);
+    faults.clock_ahead_ms(IDLE_MS + DAY_MS);
+    check_refused(&setup, &server, &account, of).await;
+    faults.clock_ahead_ms(IDLE_MS);
+    account.mint(of, &NewObject::default()).await.unwrap();
+    server.stop();
+    // Soon after, there is nothing to look at.
+    setup.start().stop();
+    assert_eq!(lines(), [1, 1]);
+    // A date that cannot be stays refused.
+    faults.clock_ahead_ms(20 * 365 * DAY_MS);
+    let server = setup.start();
+    check_refused(&setup, &server, &account, of).await;
+    assert_eq!(lines(), [2, 1]);
+    server.stop();
     crate::verify(&setup, &client);
 }
 
@@ -149,20 +310,15 @@ async fn a_start_with_a_wrong_clock_writes_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_operator_confirms_the_clock_of_an_idle_log() {
     let directory = tempfile::tempdir().unwrap();
-    let (setup, faults) = crate::setup(directory.path());
-    let server = setup.start();
-    // Signed so that it is still good half a day later.
-    let client = Client::builder(setup.url())
-        .retry(RetryPolicy::never())
-        .deadline_ahead(Duration::from_hours(14))
-        .connect()
-        .await
-        .unwrap();
+    let node = OnNode::new(directory.path()).await;
+    let server = node.setup.start();
+    let client = node.client().await;
     let account = register(&client, Rng::seeded("an idle log").key()).await;
     let of = template(&account, "idle").await;
     server.stop();
     // Thirteen hours later, as far as this server can see.
-    faults.clock_ahead_ms(13 * HOUR_MS);
+    node.faults.clock_ahead_ms(13 * HOUR_MS);
+    let setup = node.alone();
     let server = setup.start();
     check_refused(&setup, &server, &account, of).await;
     let right_ms = || now_ms() + 13 * HOUR_MS as u64;

@@ -1,10 +1,12 @@
-//! The real server on a disk that fails or stalls, and with a clock that is wrong: what it says, what
+//! The real server on a disk that fails or stalls, with a resolver that hangs, and with a clock that is wrong: what it says, what
 //! stands in its log afterwards, and how it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+mod bounds;
 mod clock;
 mod failed;
+mod lookups;
 mod outcomes;
 mod stalled;
 #[path = "../support/mod.rs"]

@@ -1,49 +1,80 @@
-"""Runs schemathesis against a server of its own, for a bounded time, from a seed that is told.
+"""Runs schemathesis against a server of its own: so many examples of each operation, and so many walks along
+links, from a seed that is printed. However slow the machine is, it does all of them.
 
-FUZZ_SEED repeats a run, FUZZ_SECONDS changes its length.
+FUZZ_SEED repeats a run, FUZZ_EXAMPLES changes how many examples there are.
 """
 
+import json
 import os
 import random
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-from server import Receiver, Server
+import requests
+
+from server import PATIENCE_S, Receiver, Server
 
 HERE = Path(__file__).parent
-SECONDS = int(os.environ.get("FUZZ_SECONDS", "75"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 SEED = int(os.environ.get("FUZZ_SEED", random.SystemRandom().randrange(2**32)))
 
+# One operation at a time, then what links lead to: for each example of an operation so many walks.
+OPERATIONS, WALKS = "examples,coverage,fuzzing", "stateful"
+WALKS_PER_EXAMPLE = 3
 
-# One operation at a time, then what links lead to: each has its share of the seconds.
-SHARES = (("examples,coverage,fuzzing", 0.6), ("stateful", 0.4))
+# It has no end that could be waited for: test_examples.py reads it.
+EXCLUDED = "/ebus/events/stream"
+# Schemathesis reads the document, and calls it no operation.
+DOCUMENT = "/openapi.json"
 
 
-def run(server: Server, receiver: Receiver, phases: str, seconds: float) -> int:
+def run(server: Server, receiver: Receiver, phases: str, examples: int, calls: Path) -> int:
     command = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(HERE / "schemathesis.toml")]
-    command += ["run", f"{server.url}/openapi.json", "--checks", "all", "--phases", phases]
-    command += ["--max-time", str(round(seconds)), "--seed", str(SEED), "--no-color", "--warnings", "off"]
-    # It has no end that could be waited for: test_examples.py reads it.
-    command += ["--exclude-path", "/ebus/events/stream"]
+    command += ["run", f"{server.url}{DOCUMENT}", "--checks", "all", "--phases", phases]
+    command += ["--max-examples", str(examples), "--seed", str(SEED), "--no-color", "--warnings", "off"]
+    command += ["--exclude-path", EXCLUDED]
     environment = {
         **os.environ,
         "KEDGE_URL": server.url,
         "KEDGE_HOOK": receiver.url,
+        "KEDGE_CALLS": str(calls),
         "PYTHONPATH": str(HERE),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     return subprocess.run([*command, *sys.argv[1:]], cwd=HERE, env=environment, check=False).returncode
 
 
+def operations(server: Server) -> set[str]:
+    """The operations that are to be called."""
+    paths = requests.get(server.url + DOCUMENT, timeout=PATIENCE_S).json()["paths"]
+    called = [each for path, each in paths.items() if path not in (EXCLUDED, DOCUMENT)]
+    return {rows["operationId"] for each in called for rows in each.values()}
+
+
+def left_out(server: Server, calls: Path) -> list[str]:
+    """The operations that were not called at all, whatever the reason."""
+    counted = json.loads(calls.read_text()) if calls.exists() else {}
+    print(f"{sum(counted.values())} calls of {len(counted)} operations", flush=True)
+    return sorted(operations(server) - counted.keys())
+
+
 def main() -> int:
-    print(f"FUZZ_SEED={SEED} FUZZ_SECONDS={SECONDS}", flush=True)
-    with Server() as server, Receiver() as receiver:
-        codes = [run(server, receiver, phases, share * SECONDS) for phases, share in SHARES]
+    print(f"FUZZ_SEED={SEED} FUZZ_EXAMPLES={EXAMPLES}", flush=True)
+    with Server() as server, Receiver() as receiver, tempfile.TemporaryDirectory() as folder:
+        by_operation, by_link = Path(folder, "operations"), Path(folder, "walks")
+        codes = [
+            run(server, receiver, OPERATIONS, EXAMPLES, by_operation),
+            run(server, receiver, WALKS, WALKS_PER_EXAMPLE * EXAMPLES, by_link),
+        ]
+        missing = [] if len(sys.argv) > 1 else left_out(server, by_operation)
+        for operation in missing:
+            print(f"{operation} was never called", file=sys.stderr)
         panics = server.panics()
         for panic in panics:
             print(panic, file=sys.stderr)
-        return 1 if panics or any(codes) else 0
+        return 1 if panics or missing or any(codes) else 0
 
 
 if __name__ == "__main__":

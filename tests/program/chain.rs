@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use kedge_chain::contract::{AnchorContract, AnchorState};
 use kedge_chain::embedded::insecure_development_keys;
 use kedge_chain::rpc::At;
 use kedge_client::{Account, Client, NewObject, ProofForm};
@@ -198,6 +199,99 @@ async fn keys_of_files_sign_and_pay() {
     let (_, told) = missing.start_refused();
     assert!(told.contains("/nowhere/key"), "{told}");
     setup.start().stop();
+}
+
+/// Mints, waits until the contract holds it, keeps the proof and verifies it.
+async fn verifies(folder: &Path, chain: &Chain, account: &Account, contract: &str) -> Value {
+    let made = template(account, contract).await;
+    let minted = account.mint(made, &NewObject::default()).await.unwrap();
+    let proof = || async {
+        let proof = account.proof(minted.action_id, ProofForm::Inclusion);
+        let proof = proof.await.unwrap();
+        proof.anchor.is_some().then_some(proof)
+    };
+    let proof = eventually("the action is anchored", PATIENCE, proof).await;
+    let anchor = proof.anchor.as_ref().unwrap();
+    assert_eq!(anchor.contract.to_string(), contract);
+    let file = folder.join(format!("{contract}.json"));
+    std::fs::write(&file, serde_json::to_vec(&proof).unwrap()).unwrap();
+    verified(&file, chain, contract)
+}
+
+/// What `kedge verify` says of a proof, by a contract on the chain.
+fn verified(file: &Path, chain: &Chain, contract: &str) -> Value {
+    let mut verify = kedge();
+    verify.args(["verify", "proof", "--json"]).arg(file);
+    verify.args(["--rpc", &chain.url, "--contract", contract]);
+    done_json(&mut verify)
+}
+
+/// A log goes from one contract to the next: the first one anchors nothing more and its proofs stay, the second one
+/// continues from its checkpoint.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retired_contract_hands_its_log_over() {
+    let mut rng = Rng::seeded("retired");
+    let directory = tempfile::tempdir().unwrap();
+    let chain = Chain::start(directory.path());
+    let sequencer = own_key(6).address().to_string();
+    let first = chain.deploy(&sequencer, &[]);
+    let second = chain.deploy(&sequencer, &["--domain-contract", &first]);
+    let setup = with_files(&chain, directory.path(), &first);
+    let server = setup.start();
+    let client = connect(&setup.url()).await;
+    let ann = register(&client, rng.key()).await;
+    assert_eq!(
+        verifies(directory.path(), &chain, &ann, &first).await["valid"],
+        true
+    );
+
+    let retire = |of: &str, successor: &str, key: usize| {
+        let command = ["retire", "--contract", of, "--successor", successor];
+        chain.contract(&command, key)
+    };
+    let contract = |address: &str| AnchorContract::new(rpc(&chain.url), address.parse().unwrap());
+    let state = async |address: &str| contract(address).state().await.unwrap();
+    // Nobody but its owner, and only in favour of a contract that waits for this log.
+    refused(&mut retire(&first, &second, 2), 1);
+    let stranger = chain.deploy(&sequencer, &[]);
+    refused(&mut retire(&first, &stranger, 0), 1);
+    refused(&mut retire(&second, &first, 0), 1);
+    assert_eq!(state(&first).await, AnchorState::Open);
+    assert_eq!(state(&second).await, AnchorState::Waiting);
+
+    let told = done_json(&mut retire(&first, &second, 0));
+    assert_eq!(
+        (&told["contract"], &told["state"]),
+        (&json!(first), &json!("retired"))
+    );
+    assert_eq!(state(&first).await, AnchorState::Retired);
+    assert_eq!(state(&second).await, AnchorState::Open);
+    refused(&mut retire(&first, &second, 0), 1);
+    let handed_over = contract(&first).latest(At::Latest).await.unwrap().batches;
+    assert!(handed_over > 0);
+    assert_eq!(
+        contract(&second).latest(At::Latest).await.unwrap().batches,
+        handed_over
+    );
+    // What is written from here on the first contract does not take.
+    template(&ann, "after").await;
+    server.stop();
+
+    let setup = setup
+        .set("chain_contract", quoted(&second))
+        .set("domain_contract", quoted(&first));
+    let server = setup.start();
+    let again = verifies(directory.path(), &chain, &ann, &second).await;
+    assert_eq!(again["valid"], true);
+    assert_eq!(
+        contract(&first).latest(At::Latest).await.unwrap().batches,
+        handed_over
+    );
+    let batches = contract(&second).latest(At::Latest).await.unwrap().batches;
+    assert!(batches > handed_over, "{batches}");
+    let old = directory.path().join(format!("{first}.json"));
+    assert_eq!(verified(&old, &chain, &first)["valid"], true);
+    server.stop();
 }
 
 /// `domain_contract` is what is signed, whatever anchors it now: the log of a first contract, under its name.

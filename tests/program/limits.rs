@@ -8,7 +8,7 @@ use kedge_protocol::hash::sha256;
 use kedge_storage::{Options, Store};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::support::server::Setup;
 use crate::support::{PASSWORD, Rng, connect, eventually, http, register, template};
@@ -55,9 +55,19 @@ fn threads(server: u32, name: &str) -> usize {
 
 /// Somebody who asks for a file and reads no more of it than its first bytes.
 async fn slow_download(setup: &Setup, account: &Account, path: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(("127.0.0.1", setup.port()))
-        .await
-        .unwrap();
+    let stream = TcpStream::connect(("127.0.0.1", setup.port()));
+    asked(stream.await.unwrap(), account, path).await
+}
+
+/// The same with hardly any room for what is not read.
+async fn unread(setup: &Setup, account: &Account, path: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let stream = socket.connect(([127, 0, 0, 1], setup.port()).into());
+    asked(stream.await.unwrap(), account, path).await
+}
+
+async fn asked(mut stream: TcpStream, account: &Account, path: &str) -> TcpStream {
     let token = account.access_token().unwrap();
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\r\n");
@@ -170,6 +180,55 @@ async fn narrow_bounds_hold() {
         .session(sha256(token.as_bytes()).0);
     let lifetime_s = session.unwrap().unwrap().expires_at_s - now_s;
     assert!((3_990..=4_000).contains(&lifetime_s), "{lifetime_s}");
+}
+
+async fn snapshots(setup: &Setup) -> f64 {
+    http::metric(setup.metrics_port(), "kedge_storage_snapshots", &[]).await
+}
+
+/// An export that nobody reads keeps no old state of the store, however much is written meanwhile: the snapshots that the
+/// store holds are as many as without it, each no older than the newest commits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_keeps_no_snapshot() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::development(&directory.path().join("data"));
+    let server = setup.start();
+    let ann = account(&setup, "export").await;
+    let of = template(&ann, "large").await;
+    // More than the buffers of a connection hold.
+    for _ in 0..20 {
+        let large = json!({ "filler": "x".repeat(900_000) });
+        let object = NewObject {
+            properties: large.as_object().unwrap().clone(),
+            ..NewObject::default()
+        };
+        ann.mint(of, &object).await.unwrap();
+    }
+    let is = |wanted: f64| {
+        let setup = &setup;
+        move || async move { ((snapshots(setup).await - wanted).abs() < 0.1).then_some(()) }
+    };
+    // The published one.
+    eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
+    let exports = [
+        unread(&setup, &ann, "/export").await,
+        unread(&setup, &ann, "/export?from=2").await,
+    ];
+    for _ in 0..20 {
+        ann.mint(of, &NewObject::default()).await.unwrap();
+    }
+    eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
+    // They are still in flight: far more is to come than buffers hold.
+    for mut export in exports {
+        let mut piece = vec![0; 1 << 20];
+        let mut bytes = 0;
+        while bytes < 10 << 20 {
+            let read = export.read(&mut piece).await.unwrap();
+            assert_ne!(read, 0, "the export ended after {bytes} bytes");
+            bytes += read;
+        }
+    }
+    server.stop();
 }
 
 /// So many wrong passwords of one account, and the right one is not tried any more. The window may end

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+mod claims;
 mod files;
 #[path = "../support/mod.rs"]
 mod support;

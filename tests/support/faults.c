@@ -4,7 +4,9 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +18,9 @@
 
 // The file's layout; tests/support/faults.rs writes it.
 struct control {
-  volatile char call;         // d fdatasync, f fsync, w write, p pwrite; 0 for none
+  volatile char call;         // d fdatasync, f fsync, w write, p pwrite, g getaddrinfo; 0 for none
   volatile char fault;        // e fails with EIO, s stalls until the fault is lifted
-  char path[118];             // what the file's path must contain
+  char path[118];             // what the file's path, or the name, must contain
   volatile int64_t clock_ms;  // how far the clock is ahead
   volatile int64_t met;       // how many calls have met the fault
   volatile int64_t skip;      // how many calls are spared first
@@ -36,7 +38,15 @@ __attribute__((constructor)) static void load(void) {
   if (memory != MAP_FAILED) control = memory;
 }
 
-// Whether the call fails. A call that stalls returns from here when the fault is lifted.
+// Whether a call on this path or name fails. One that stalls returns from here when the fault is lifted.
+static int meets(char call, const char *path) {
+  if (strstr(path, control->path) == NULL) return 0;
+  if (__atomic_fetch_sub(&control->skip, 1, __ATOMIC_SEQ_CST) > 0) return 0;
+  __atomic_fetch_add(&control->met, 1, __ATOMIC_SEQ_CST);
+  while (control->call == call && control->fault == 's') usleep(5000);
+  return control->call == call && control->fault == 'e';
+}
+
 static int fails(char call, int file) {
   if (control == NULL || control->call != call) return 0;
   char link[64], path[512];
@@ -44,11 +54,7 @@ static int fails(char call, int file) {
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length < 0) return 0;
   path[length] = 0;
-  if (path[0] != '/' || strstr(path, control->path) == NULL) return 0;
-  if (__atomic_fetch_sub(&control->skip, 1, __ATOMIC_SEQ_CST) > 0) return 0;
-  __atomic_fetch_add(&control->met, 1, __ATOMIC_SEQ_CST);
-  while (control->call == call && control->fault == 's') usleep(5000);
-  if (control->call != call || control->fault != 'e') return 0;
+  if (path[0] != '/' || !meets(call, path)) return 0;
   errno = EIO;
   return 1;
 }
@@ -84,4 +90,16 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     }
   }
   return result;
+}
+
+typedef int (*look_up)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+// While names meet a fault, the other ones of example.com lead to this machine.
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+  if (control != NULL && control->call == 'g' && name != NULL) {
+    if (meets('g', name)) return EAI_AGAIN;
+    if (strstr(name, "example.com") != NULL) name = "127.0.0.1";
+  }
+  look_up real = (look_up)dlsym(RTLD_NEXT, "getaddrinfo");
+  return real == NULL ? EAI_FAIL : real(name, service, hints, found);
 }

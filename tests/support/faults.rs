@@ -1,5 +1,5 @@
-//! Faults of the disk and the clock in a running server: calls that fail or stall, a clock that is
-//! wrong. `faults.c` does it, loaded in front of the C library; what it does is said in a file.
+//! Faults of the disk, the resolver and the clock in a running server: calls that fail or stall, a clock
+//! that is wrong. `faults.c` does it, loaded in front of the C library; what it does is said in a file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -24,6 +24,8 @@ pub(crate) enum OnCall {
     Fsync,
     Write,
     Pwrite,
+    /// Looking a name up; the path is part of the name.
+    Getaddrinfo,
 }
 
 impl OnCall {
@@ -33,6 +35,7 @@ impl OnCall {
             Self::Fsync => b'f',
             Self::Write => b'w',
             Self::Pwrite => b'p',
+            Self::Getaddrinfo => b'g',
         }
     }
 }

@@ -11,6 +11,11 @@ const BOUNDS: TimeBounds = TimeBounds {
     step_max_ms: 60 * SECOND,
     gap_max_ms: HOUR,
     empty_gap_max_ms: 12 * HOUR,
+    alone: None,
+};
+const ALONE: Alone = Alone {
+    steady_ms: 5 * SECOND,
+    idle_max_ms: 1_000 * DAY,
 };
 
 /// A timekeeper whose clock and whose passing time the test moves.
@@ -22,6 +27,10 @@ struct Bench {
 
 /// The clock says `clock_ms` when the server starts.
 fn started(log: Option<u64>, clock_ms: u64) -> Bench {
+    started_with(BOUNDS, log, clock_ms)
+}
+
+fn started_with(bounds: TimeBounds, log: Option<u64>, clock_ms: u64) -> Bench {
     let (clock, passed) = (
         Arc::new(AtomicU64::new(clock_ms)),
         Arc::new(AtomicU64::new(7)),
@@ -30,7 +39,7 @@ fn started(log: Option<u64>, clock_ms: u64) -> Bench {
         let of = Arc::clone(of);
         Arc::new(move || of.load(Ordering::Relaxed))
     };
-    let time = Timekeeper::new(reading(&clock), reading(&passed), BOUNDS);
+    let time = Timekeeper::new(reading(&clock), reading(&passed), bounds);
     // The time is asked for before the log is open.
     assert_eq!(time.now_ms(), clock_ms);
     time.log_ends_at(log);
@@ -168,4 +177,63 @@ fn a_log_ahead_of_the_clock_is_said_to_be() {
     assert_eq!(bench.time.now_ms(), NOW);
     bench.set_clock(NOW + SECOND);
     assert!(bench.is_believed());
+}
+
+/// A server that no other source tells the time.
+fn started_alone(idle_ms: u64) -> Bench {
+    let bounds = TimeBounds {
+        alone: Some(ALONE),
+        ..BOUNDS
+    };
+    started_with(bounds, Some(NOW), NOW + idle_ms)
+}
+
+#[test]
+fn a_clock_that_nobody_else_confirms_is_believed_when_it_advances_steadily() {
+    assert!(started_alone(HOUR).is_believed(), "the log confirms it");
+    let bench = started_alone(30 * DAY);
+    assert!(!bench.is_believed());
+    bench.pass(5 * SECOND - 1);
+    assert!(!bench.is_believed());
+    bench.pass(1);
+    assert!(bench.is_believed());
+    // From here on it is held to the time that passes, as every other one.
+    bench.set_clock(NOW + 31 * DAY);
+    for _ in 0..10 {
+        bench.pass(SECOND);
+        assert!(!bench.is_believed(), "a step, however steady what follows");
+    }
+    // A clock that is set while it is looked at begins again.
+    let bench = started_alone(30 * DAY);
+    assert!(!bench.is_believed());
+    bench.pass(4 * SECOND);
+    bench.set_clock(NOW + 20 * DAY);
+    assert!(!bench.is_believed());
+    bench.pass(4 * SECOND);
+    assert!(!bench.is_believed());
+    bench.pass(SECOND);
+    assert!(bench.is_believed());
+    // A clock that runs too fast never gets there.
+    let bench = started_alone(30 * DAY);
+    for _ in 0..20 {
+        bench.pass(SECOND);
+        bench.set_clock(bench.clock() + SECOND / 2);
+        assert!(!bench.is_believed());
+    }
+}
+
+#[test]
+fn no_steadiness_makes_up_for_a_date_that_cannot_be_or_for_another_source() {
+    let idle_max_ms = ALONE.idle_max_ms;
+    for (idle_ms, believed) in [(idle_max_ms, true), (idle_max_ms + 1, false)] {
+        let bench = started_alone(idle_ms);
+        assert!(!bench.is_believed());
+        bench.pass(10 * SECOND);
+        assert_eq!(bench.is_believed(), believed);
+    }
+    // With a node, a node is needed.
+    let bench = started(Some(NOW), NOW + 30 * DAY);
+    assert!(!bench.is_believed());
+    bench.pass(HOUR);
+    assert!(!bench.is_believed());
 }

@@ -7,8 +7,9 @@ use indicatif::ProgressBar;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::{Options, RpcClient};
 use kedge_client::{Client, ProofForm};
-use kedge_protocol::KeyOfBatch;
+use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::proof::ProofFile;
+use kedge_protocol::{KeyOfBatch, SequencerKeys};
 
 use super::super::admin;
 use super::super::output::Failure;
@@ -113,17 +114,14 @@ async fn check_chain(
             "the contract anchors another log than the server's",
         ));
     }
-    let last_batch = anchor.checkpoint.checkpoint.batches.saturating_sub(1);
-    for batch in [proof.batch.header.number, last_batch] {
-        let key = contract
-            .sequencer_key_at(batch)
-            .await
-            .map_err(read_failure)?;
-        if key != client.sequencer_keys().key_of(batch) {
-            return Err(Failure::refused(format!(
-                "the contract names {key} as the sequencer of batch {batch}"
-            )));
-        }
+    let (named, stated) = (contract.sequencer_keys().await, client.sequencer_keys());
+    let named = named.map_err(read_failure)?;
+    if let Some(batch) = disagreement(&named, &stated, &anchor.checkpoint.checkpoint) {
+        return Err(Failure::refused(format!(
+            "the contract names {} as the sequencer of batch {batch}, the server {}",
+            named.key_of(batch),
+            stated.key_of(batch)
+        )));
     }
     let where_it_is = check_on_chain(anchor, &contract).await?;
     report.proven(
@@ -131,6 +129,21 @@ async fn check_chain(
         format!("{where_it_is}; final after {waited_s:.1} s"),
     );
     Ok(())
+}
+
+/// The first batch for which contract and server name different keys: of all that the checkpoint covers, and of later
+/// ones where both know a key. One of the two may hear of a next key first.
+fn disagreement(
+    named: &SequencerKeys,
+    stated: &SequencerKeys,
+    anchored: &Checkpoint,
+) -> Option<u64> {
+    let end = if named.extends(stated) || stated.extends(named) {
+        anchored.batches
+    } else {
+        u64::MAX
+    };
+    named.first_difference(stated, end)
 }
 
 /// One character of the payload changed: the file must not hold any more.
@@ -158,4 +171,47 @@ fn save(proof: &ProofFile, shown: &Shown, path: Option<&Path>) -> Result<PathBuf
     std::fs::write(&path, text + "\n")
         .map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use kedge_protocol::{Address, Hash, KeyFrom};
+
+    use super::*;
+
+    fn keys(list: &[(u8, u64)]) -> SequencerKeys {
+        let entry = |(key, from_batch): &(u8, u64)| KeyFrom {
+            key: Address([*key; 20]),
+            from_batch: *from_batch,
+        };
+        SequencerKeys::new(list.iter().map(entry).collect()).unwrap()
+    }
+
+    #[test]
+    fn contract_and_server_name_the_same_keys_or_one_is_ahead() {
+        let anchored = Checkpoint {
+            batches: 10,
+            sequence: 20,
+            head: Hash::ZERO,
+            history: Hash::ZERO,
+            state: Hash::ZERO,
+            issued_at_ms: 0,
+        };
+        let known = keys(&[(1, 0), (2, 5)]);
+        let cases = [
+            (keys(&[(1, 0), (2, 5)]), None),
+            (keys(&[(1, 0), (2, 5), (3, 10)]), None),
+            (keys(&[(1, 0)]), Some(5)),
+            (keys(&[(3, 0), (2, 5)]), Some(0)),
+            (keys(&[(1, 0), (2, 6)]), Some(5)),
+            (keys(&[(1, 0), (2, 5), (3, 9)]), Some(9)),
+        ];
+        for (other, differs_at) in cases {
+            assert_eq!(disagreement(&known, &other, &anchored), differs_at);
+            assert_eq!(disagreement(&other, &known, &anchored), differs_at);
+        }
+        // Past the anchor too, where each knows another next key.
+        let (one, other) = (keys(&[(1, 0), (2, 15)]), keys(&[(1, 0), (3, 15)]));
+        assert_eq!(disagreement(&one, &other, &anchored), Some(15));
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use kedge_client::Client;
-use kedge_protocol::Address;
+use kedge_protocol::SequencerKeys;
 use kedge_protocol::eip712::Domain;
 use serde_json::{Value, json};
 
@@ -57,10 +57,20 @@ fn percentile_ms(latencies: &[Duration], percent: usize) -> f64 {
         .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
 }
 
+/// The keys that sign the log, in words.
+fn sequencers(keys: &SequencerKeys) -> String {
+    let mut words = format!("sequencer {}", keys.first());
+    for next in keys.entries().iter().skip(1) {
+        // Writing to a String cannot fail.
+        let _ = write!(words, ", {} from batch {}", next.key, next.from_batch);
+    }
+    words
+}
+
 /// The report, as it grows.
 pub(super) struct Report {
     domain: Domain,
-    sequencer: Address,
+    keys: SequencerKeys,
     measures: Vec<Measure>,
     proven: Vec<(&'static str, String)>,
     hints: Vec<String>,
@@ -70,7 +80,7 @@ impl Report {
     pub(super) fn new(client: &Client) -> Self {
         Self {
             domain: client.domain(),
-            sequencer: client.sequencer(),
+            keys: client.sequencer_keys(),
             measures: Vec::new(),
             proven: Vec::new(),
             hints: Vec::new(),
@@ -122,8 +132,11 @@ impl Report {
         }
         let _ = writeln!(
             text,
-            "  {:<20}chain {}, contract {}, sequencer {}",
-            "for the log of", self.domain.chain_id, self.domain.verifying_contract, self.sequencer
+            "  {:<20}chain {}, contract {}, {}",
+            "for the log of",
+            self.domain.chain_id,
+            self.domain.verifying_contract,
+            sequencers(&self.keys)
         );
         if !self.hints.is_empty() {
             let _ = writeln!(text, "\ntry it yourself");
@@ -157,7 +170,8 @@ impl Report {
             .collect();
         json!({
             "domain": self.domain,
-            "sequencer": self.sequencer,
+            "sequencer": self.keys.first(),
+            "sequencer_keys": self.keys,
             "done": measures,
             "proven": proven,
         })

@@ -10,6 +10,7 @@ mod action_index;
 mod bond_answers;
 mod corruption;
 mod disk_full;
+mod expiry;
 mod lists;
 mod opening;
 mod reading;

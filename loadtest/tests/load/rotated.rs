@@ -1,0 +1,141 @@
+//! A log whose sequencer key is rotated: each receipt is checked with the key of its batch.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use kedge_protocol::signature::SigningKey;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{command, load, read_json, server_program, text};
+
+/// Owns the embedded chain's contract; the first of the keys that everybody knows.
+const OWNER: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+const RUN: &str = "single-updates --organizations 1 --objects 2 --connections 2 --threads 1 --warm-up-s 0 --duration-s 2 --prepared 10 --verify all";
+
+/// A development server that holds the next sequencer key too.
+struct Rotated {
+    child: Child,
+    url: String,
+    rpc: String,
+    directory: TempDir,
+}
+
+impl Drop for Rotated {
+    fn drop(&mut self) {
+        let _already_dead = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+impl Rotated {
+    fn start(next: &SigningKey) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = command(&server_program())
+            .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
+            .arg(directory.path().join("data"))
+            .args(["--set", "rate_limits=off", "--set", "log_filter=warn"])
+            .args(["--set", "organization_share_percent=100"])
+            .args(["--set", "embedded_chain_listen=127.0.0.1:0"])
+            .env(
+                "KEDGE_NEXT_SEQUENCER_KEY",
+                kedge_protocol::hash::to_hex(&next.to_bytes()),
+            )
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .map(Result::unwrap);
+        let mut after = |words: &str| {
+            let found = lines.find_map(|line| Some(line.split_once(words)?.1.trim().to_owned()));
+            found.unwrap()
+        };
+        let url = after("listening on ");
+        let rpc = after("--rpc ");
+        // The pipe has to be emptied.
+        std::thread::spawn(move || lines.count());
+        Self {
+            child,
+            url,
+            rpc,
+            directory,
+        }
+    }
+
+    /// A path of the server, read as JSON.
+    fn get(&self, path: &str) -> Value {
+        use std::io::{Read, Write};
+        let authority = self.url.strip_prefix("http://").unwrap();
+        let mut stream = std::net::TcpStream::connect(authority).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap()
+    }
+
+    fn batches(&self) -> u64 {
+        self.get("/readyz")["batches"].as_u64().unwrap()
+    }
+
+    /// Names the key that signs from this batch on, in the log and in the contract.
+    fn rotate(&self, next: &SigningKey, from_batch: u64) {
+        let domain = self.get("/.well-known/eip712-domain.json");
+        let output = command(&server_program())
+            .args(["contract", "rotate", "--rpc", &self.rpc])
+            .args(["--contract", domain["verifyingContract"].as_str().unwrap()])
+            .args(["--key", &next.address().to_string()])
+            .args(["--from-batch", &from_batch.to_string(), "--socket"])
+            .arg(self.directory.path().join("data/admin.sock"))
+            .env("KEDGE_SIGNING_KEY", OWNER)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+    }
+
+    /// A run that trusts this first key, or what the server states.
+    fn run(&self, first: Option<&str>) -> Result<Value, String> {
+        let report = self.directory.path().join("report.json");
+        let mut load = load(RUN);
+        load.args(["--url", &self.url, "--json"]).arg(&report);
+        load.args(first.map(|first| format!("--sequencer={first}")));
+        let output = load.output().unwrap();
+        if output.status.success() {
+            Ok(read_json(&report)["runs"][0].clone())
+        } else {
+            Err(text(&output))
+        }
+    }
+}
+
+/// Every answer's receipt was verified, and nothing was found.
+fn check(run: &Value) {
+    assert_eq!(run["problems"], Value::Array(Vec::new()));
+    let verified = run["receipts_verified"].as_u64().unwrap();
+    assert!(verified > 0 && run["acknowledged"] == verified, "{run}");
+    assert!(run["log"]["headers_found"].as_u64().unwrap() > 0, "{run}");
+}
+
+#[test]
+fn receipts_are_checked_with_the_key_of_their_batch() {
+    let next = SigningKey::from_bytes(&[0x5b; 32]).unwrap();
+    let server = Rotated::start(&next);
+    let domain = server.get("/.well-known/eip712-domain.json");
+    let first = domain["sequencer"].as_str().unwrap();
+    check(&server.run(None).unwrap());
+    // The rotation comes early in the next run.
+    let from_batch = server.batches() + 3;
+    server.rotate(&next, from_batch);
+    check(&server.run(Some(first)).unwrap());
+    assert!(server.batches() > from_batch);
+    // All of it is after the rotation.
+    check(&server.run(None).unwrap());
+    check(&server.run(Some(first)).unwrap());
+    // Who trusts another first key believes nothing.
+    let told = server.run(Some(&next.address().to_string())).unwrap_err();
+    assert!(told.contains("sequencer key"), "{told}");
+}
