@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::api::{NewSecret, SealedBatch};
-use crate::counted::{growth, signed};
+use crate::counted;
 use crate::events::Beside;
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
@@ -341,19 +341,17 @@ impl Committer {
         afterwards: &mut Afterwards,
     ) -> Result<(), CommitterError> {
         let (record, contents) = record(placed, batch_number, first_leaf_index);
-        let begun = group.len_bytes();
         group.put_request(&record, &contents);
-        let mut added = signed(group.len_bytes() - begun);
+        let mut added = counted::of_request(&record);
         let asker = record.organization_id;
         afterwards.touch(asker);
         let done = placed
             .decisions
             .iter()
             .filter_map(|(_, decided)| decided.as_ref().ok());
-        for (decided, at) in done.zip(&placed.placed) {
-            let begun = group.len_bytes();
+        for ((decided, at), action) in done.zip(&placed.placed).zip(&record.actions) {
             self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
-            added += growth(decided, group.len_bytes() - begun);
+            added += counted::of_decided(decided, &action.payload);
             if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
                 group.put_foreign_action(issuer, at.sequence);
                 afterwards.touch(issuer);

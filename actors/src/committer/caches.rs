@@ -1,7 +1,10 @@
 //! What the committer remembers of rows that may not be in the published snapshot yet.
 
-use kedge_protocol::Address;
+use std::collections::hash_map::Entry;
+
 use kedge_protocol::nonce::NonceWindow;
+use kedge_protocol::{Address, Id};
+use kedge_storage::Group;
 
 use super::{Committer, CommitterError};
 
@@ -11,7 +14,6 @@ const CACHE_MAX: usize = 100_000;
 impl Committer {
     /// The signer's window with everything of this and earlier groups.
     pub(super) fn window(&mut self, signer: Address) -> Result<&mut NonceWindow, CommitterError> {
-        use std::collections::hash_map::Entry;
         Ok(match self.nonces.entry(signer) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
@@ -19,6 +21,33 @@ impl Committer {
                 entry.insert(window)
             }
         })
+    }
+
+    /// How many objects the template has made with this and earlier groups.
+    pub(super) fn minted(&mut self, template: Id) -> Result<&mut u64, CommitterError> {
+        Ok(match self.minted.entry(template) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(self.published.load().snapshot.minted(template)?),
+        })
+    }
+
+    /// Counts what a request has added to the log and to what it makes on its organization.
+    pub(super) fn count_bytes(
+        &mut self,
+        group: &mut Group,
+        organization: Id,
+        added: i64,
+    ) -> Result<(), CommitterError> {
+        let bytes = match self.log_bytes.entry(organization) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let published = self.published.load();
+                entry.insert(published.snapshot.log_bytes(organization)?)
+            }
+        };
+        *bytes = bytes.saturating_add_signed(added);
+        group.put_log_bytes(organization, *bytes);
+        Ok(())
     }
 
     /// Before a group: forgets what is in the published snapshot by now, where that is much.
