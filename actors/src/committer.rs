@@ -22,6 +22,7 @@ use kedge_storage::{CommitError, Group, IdempotencyRow, LogHead, SecretRow, Side
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::agreement::Disagreement;
 use crate::api::{NewSecret, SealedBatch};
 use crate::counted;
 use crate::events::Beside;
@@ -53,6 +54,8 @@ pub(crate) enum CommitterError {
     Key { number: u64 },
     #[error("the writer has ended")]
     Writer,
+    #[error("sequence {first} and what was committed with it was not written: {why}")]
+    Disagreement { first: u64, why: Disagreement },
     #[error("signer {signer} was placed twice with nonce {nonce}")]
     Nonce { signer: Address, nonce: u64 },
 }

@@ -99,6 +99,7 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) store: Arc<Store>,
     published: Arc<ArcSwap<Published>>,
+    pub(crate) compared: Arc<AtomicU64>,
     progress: Progress,
     listeners: Arc<Listeners>,
     reader: Reader,
@@ -162,7 +163,9 @@ impl Engine {
         let committed_ticket = Arc::new(AtomicU64::new(0));
 
         let disk_full = Arc::new(AtomicBool::new(false));
+        let compared = Arc::new(AtomicU64::new(0));
         let (writing, threads) = writer::start(Outlet {
+            compared: Arc::clone(&compared),
             disk_full: Arc::clone(&disk_full),
             store: Arc::clone(&store),
             published: Arc::clone(&published),
@@ -238,6 +241,7 @@ impl Engine {
                 options,
                 store,
                 published,
+                compared,
                 progress,
                 listeners,
                 reader,

@@ -5,6 +5,7 @@
 
 mod admission;
 mod adopting;
+mod agreement;
 mod anchor;
 mod anchor_rows;
 mod anchoring;
