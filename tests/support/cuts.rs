@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "each test binary takes the parts that it needs")]
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use kedge_actors::apply::Apply;
 use kedge_protocol::batch::SignedBatch;
@@ -59,6 +60,30 @@ fn same(one: &Snapshot, other: &Snapshot, tables: &[Table], what: &str) {
     assert_eq!(one.head().unwrap(), other.head().unwrap(), "{what}");
 }
 
+/// A stopped server's store, and its log.
+pub(crate) fn open(store: &Path, domain: Domain, sequencer: Address) -> (Snapshot, Log) {
+    let options = Options {
+        read_only: true,
+        ..options(store, domain, sequencer)
+    };
+    let snapshot = Store::open_to_verify(options).unwrap().snapshot();
+    let log = Log::read(&snapshot, domain);
+    (snapshot, log)
+}
+
+fn options(path: &Path, domain: Domain, sequencer: Address) -> Options {
+    Options {
+        path: path.to_owned(),
+        domain,
+        sequencer,
+        high_water_path: None,
+        block_cache_bytes: 16 << 20,
+        memtable_bytes: 16 << 20,
+        wal_bytes_max: 64 << 20,
+        read_only: false,
+    }
+}
+
 impl Log {
     pub(crate) fn read(snapshot: &Snapshot, domain: Domain) -> Self {
         let requests: Vec<_> = snapshot
@@ -104,16 +129,8 @@ impl Log {
 
     fn store(&self) -> Made {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(Options {
-            path: folder.path().join("store"),
-            domain: self.domain,
-            sequencer: self.sequencer,
-            high_water_path: None,
-            block_cache_bytes: 16 << 20,
-            memtable_bytes: 16 << 20,
-            wal_bytes_max: 64 << 20,
-            read_only: false,
-        });
+        let path = folder.path().join("store");
+        let store = Store::open(options(&path, self.domain, self.sequencer));
         let store = store.unwrap();
         let mut operators = Group::new();
         operators.put_side(SideWrite::Operators(self.operators.clone()));

@@ -10,7 +10,7 @@ use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::signature::SigningKey;
-use kedge_storage::{SideWrite, Table};
+use kedge_storage::{Group, SideWrite, Table};
 
 use crate::cuts::{Log, explained};
 use crate::resources::ids;
@@ -275,5 +275,32 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
     let mut apply = Apply::over(snapshot).unwrap();
     let again = apply.request(&records[2], &leaves[2]);
     assert!(matches!(again, Err(ApplyError::Order { .. })), "{again:?}");
+    engine.shutdown(Duration::from_secs(5)).await;
+}
+
+/// The engine counts mints in memory. A store that counts otherwise has rows that the log does not make.
+#[cfg(debug_assertions)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_group_that_is_not_what_its_records_make_is_never_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let engine = start_on(folder.path(), std::sync::Arc::clone(&store)).await;
+    let alice = register(&engine, 1).await;
+    let ticket = template(&engine, &alice, r#"{"name":"ticket"}"#).await;
+    alice.send_one(&engine, "mint", &ticket, "{}").await;
+    let head = engine.published().head;
+
+    let mut behind_its_back = Group::new();
+    behind_its_back.put_minted(ticket.parse().unwrap(), 77);
+    store.write(behind_its_back).unwrap();
+    let refused = alice.send(&engine, &[("mint", &ticket, "{}")]).await;
+    assert!(refused.is_err());
+    let why = engine.failure().wait().await.unwrap();
+    assert!(
+        why.contains("sequence 4") && why.contains("table counters") && !why.contains('\n'),
+        "{why}"
+    );
+    assert_eq!(store.snapshot().head().unwrap(), head);
+    assert_eq!(engine.published().head, head);
     engine.shutdown(Duration::from_secs(5)).await;
 }
