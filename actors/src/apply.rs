@@ -211,7 +211,7 @@ impl Apply {
 
     /// How many resources, counts and names are in memory.
     pub fn remembered(&self) -> usize {
-        self.state.remembered() + self.log_bytes.len()
+        self.state.remembered() + self.state.source().remembered() + self.log_bytes.len()
     }
 
     /// Takes the rows that are formed. Objects that change often are not among them: only with

@@ -52,6 +52,16 @@ impl Before {
         }
     }
 
+    /// How many resources are kept in memory.
+    pub(super) fn remembered(&self) -> usize {
+        let Self::Stored(stored) = self else {
+            return 0;
+        };
+        stored.templates.borrow().len()
+            + stored.variations.borrow().len()
+            + stored.wallets.borrow().len()
+    }
+
     /// How many bytes an organization's requests have added.
     pub(super) fn log_bytes(&self, organization: Id) -> Result<u64, Unavailable> {
         match self {

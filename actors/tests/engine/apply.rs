@@ -290,9 +290,9 @@ async fn a_group_that_is_not_what_its_records_make_is_never_written() {
     alice.send_one(&engine, "mint", &ticket, "{}").await;
     let head = engine.published().head;
 
-    let mut behind_its_back = Group::new();
-    behind_its_back.put_minted(ticket.parse().unwrap(), 77);
-    store.write(behind_its_back).unwrap();
+    let mut out_of_turn = Group::new();
+    out_of_turn.put_minted(ticket.parse().unwrap(), 77);
+    store.write(out_of_turn).unwrap();
     let refused = alice.send(&engine, &[("mint", &ticket, "{}")]).await;
     assert!(refused.is_err());
     let why = engine.failure().wait().await.unwrap();
