@@ -5,7 +5,9 @@
 mod caches;
 mod waiting;
 
-use std::collections::{HashMap, VecDeque};
+pub(crate) use caches::Caches;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,9 +17,8 @@ use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::merkle::BatchTree;
-use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash, Id};
+use kedge_protocol::{Address, Hash};
 use kedge_storage::{CommitError, Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -74,12 +75,7 @@ pub(crate) struct Committer {
     /// The sequence of the last change of an API key, or one behind it.
     pub(crate) keys_changed_at: u64,
     pub(crate) frontier: Frontier,
-    pub(crate) nonces: HashMap<Address, NonceWindow>,
-    pub(crate) minted: HashMap<Id, u64>,
-    pub(crate) burned: HashMap<Id, u64>,
-    pub(crate) log_bytes: HashMap<Id, u64>,
-    /// Secrets that may not be in the published snapshot yet.
-    pub(crate) secrets: HashMap<Id, SecretRow>,
+    pub(crate) caches: Caches,
     pub(crate) runtime: Runtime,
     pub(crate) writing: Writing,
     pub(crate) pace: Pace,
@@ -425,9 +421,9 @@ impl Committer {
                 }
                 if object.status == kedge_protocol::resource::ObjectStatus::Burned {
                     let (id, published) = (object.template_id, self.published.load());
-                    let known = self.burned.get(&id).copied();
+                    let known = self.caches.burned.get(&id).copied();
                     let burned = 1 + known.map_or_else(|| published.snapshot.burned(id), Ok)?;
-                    self.burned.insert(id, burned);
+                    self.caches.burned.insert(id, burned);
                     group.put_burned(id, burned);
                 }
             }
@@ -473,7 +469,7 @@ impl Committer {
                 };
                 let until_ms = placed.timestamp_ms + overlap_s * 1_000;
                 // A second rotation in one group replaces the secret of the first.
-                let before = match self.secrets.get(&image.id()) {
+                let before = match self.caches.secrets.get(&image.id()) {
                     Some(row) => Some(row.clone()),
                     None => self.published.load().snapshot.secret(image.id())?,
                 };
@@ -483,7 +479,7 @@ impl Committer {
                     previous: previous.map(|row| (row.current, until_ms)),
                 };
                 let of = image.id();
-                self.secrets.insert(of, row.clone());
+                self.caches.secrets.insert(of, row.clone());
                 SideWrite::Secret { of, row }
             }
         };

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::admission::{Admission, Bounds};
 use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
-use crate::committer::Committer;
+use crate::committer::{Caches, Committer};
 use crate::directory::DirectoryMessage;
 use crate::events::{Beside, Listener, Listeners};
 use crate::failure::{self, Failure};
@@ -187,11 +187,7 @@ impl Engine {
             head,
             keys_changed_at: head.sequence,
             frontier,
-            nonces: std::collections::HashMap::new(),
-            minted: std::collections::HashMap::new(),
-            burned: std::collections::HashMap::new(),
-            log_bytes: std::collections::HashMap::new(),
-            secrets: std::collections::HashMap::new(),
+            caches: Caches::default(),
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_time()
                 .build()?,
