@@ -138,11 +138,11 @@ impl State<Nothing> {
 }
 
 /// What is in memory, or else in the source, which then is in memory.
-fn recall<'m, K: Eq + Hashed, V, H: BuildHasher>(
-    memory: &'m mut HashMap<K, V, H>,
+fn recall<K: Eq + Hashed, V, H: BuildHasher>(
+    memory: &mut HashMap<K, V, H>,
     key: K,
     read: impl FnOnce() -> Result<Option<V>, Unavailable>,
-) -> Result<Option<&'m V>, Unavailable> {
+) -> Result<Option<&V>, Unavailable> {
     match memory.entry(key) {
         Entry::Occupied(known) => Ok(Some(known.into_mut())),
         Entry::Vacant(free) => Ok(match read()? {
