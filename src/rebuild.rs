@@ -4,18 +4,17 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kedge_actors::apply::{Apply, ApplyError};
+use kedge_protocol::Address;
+use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::{Address, Hash};
 use kedge_storage::verify::Progress;
 use kedge_storage::{CommitError, CopyError, Group, OpenError, ReadError, Snapshot, Store, Table};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 
 use crate::durable;
-use crate::verify::{
-    Checks, GROUP_BYTES_MAX, Replay, ReplayError, Summary, Verifier, VerifyError, options,
-};
+use crate::verify::{Checks, GROUP_BYTES_MAX, Summary, Verifier, VerifyError, options};
 
 /// The folder of the store, inside the data directory.
 const STORE: &str = "store";
@@ -83,8 +82,8 @@ impl From<CommitError> for RebuildError {
     }
 }
 
-impl From<ReplayError> for RebuildError {
-    fn from(error: ReplayError) -> Self {
+impl From<ApplyError> for RebuildError {
+    fn from(error: ApplyError) -> Self {
         Self::Replay(error.to_string())
     }
 }
@@ -229,9 +228,7 @@ fn log(
 ) -> Result<(), RebuildError> {
     let head = old.head().map_err(RebuildError::Log)?;
     let operators = old.operators().map_err(RebuildError::Log)?;
-    let mut replay = Replay::new(new, operators);
-    let mut group = Group::new();
-    let mut frontier = Frontier::default();
+    let mut apply = Apply::from_nothing(operators);
     let mut requests = old.requests_from(1);
     let mut sequence = 0;
     for number in 0..head.batches {
@@ -246,23 +243,17 @@ fn log(
             if record.first_sequence != sequence + 1 || record.actions.is_empty() {
                 return Err(RebuildError::Gap(sequence + 1));
             }
-            let hashes = record.hashes();
-            let contents: Vec<Hash> = hashes.iter().map(|hashes| hashes.content).collect();
-            let placed = record.placed(&hashes);
-            leaves.extend(placed.iter().map(kedge_protocol::chain::Leaf::hash));
-            group.put_request(&record, &contents);
-            replay.request(&record, &placed)?;
+            let placed = record.placed(&record.hashes());
+            leaves.extend(placed.iter().map(Leaf::hash));
+            apply.request(&record, &placed)?;
             sequence = record.last_sequence();
         }
         if leaves.len() != batch.header.count as usize {
             return Err(RebuildError::Gap(batch.header.first_sequence));
         }
-        group.put_batch(&batch, &leaves);
-        for node in frontier.append(log_tree::leaf(&batch.header.hash())) {
-            group.put_node(&node);
-        }
-        if group.len_bytes() >= GROUP_BYTES_MAX {
-            write(new, &mut group)?;
+        apply.batch(&batch, &leaves)?;
+        if apply.len_bytes() >= GROUP_BYTES_MAX {
+            write(new, apply.take_formed())?;
         }
         progress(Progress {
             batches: number + 1,
@@ -270,13 +261,10 @@ fn log(
             sequence,
         });
     }
-    write(new, &mut group)?;
-    replay.finish()?;
-    Ok(())
+    apply.finish(GROUP_BYTES_MAX, |group| write(new, group))
 }
 
-fn write(new: &Store, group: &mut Group) -> Result<(), RebuildError> {
-    let mut group = std::mem::take(group);
+fn write(new: &Store, mut group: Group) -> Result<(), RebuildError> {
     new.write(&group)?;
     new.index(&group.take_action_ids());
     Ok(())

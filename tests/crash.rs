@@ -243,6 +243,10 @@ async fn every_acknowledged_action_survives_kill_9() {
     server.stop();
     let summary = verify(&setup, &client);
     assert_eq!(summary.actions, log.len() as u64);
+    let (stored, applied) =
+        support::cuts::open(&setup.store(), client.domain(), client.sequencer());
+    let cuts = applied.some_cuts(20, |end| rng.below(end));
+    applied.check(&stored, true, &[cuts]);
     assert!(summary.anchors > 0, "the kills met no anchor");
     eprintln!(
         "{KILLS} kills, {} actions acknowledged of {} in the log, {} batches, in {:?}",

@@ -5,7 +5,9 @@
 mod caches;
 mod waiting;
 
-use std::collections::{HashMap, VecDeque};
+pub(crate) use caches::Caches;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,15 +17,15 @@ use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::merkle::BatchTree;
-use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash, Id};
+use kedge_protocol::{Address, Hash};
 use kedge_storage::{CommitError, Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::agreement::Disagreement;
 use crate::api::{NewSecret, SealedBatch};
-use crate::counted::{growth, signed};
+use crate::counted;
 use crate::events::Beside;
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
@@ -53,6 +55,8 @@ pub(crate) enum CommitterError {
     Key { number: u64 },
     #[error("the writer has ended")]
     Writer,
+    #[error("sequence {first} and what was committed with it was not written: {why}")]
+    Disagreement { first: u64, why: Disagreement },
     #[error("signer {signer} was placed twice with nonce {nonce}")]
     Nonce { signer: Address, nonce: u64 },
 }
@@ -71,12 +75,7 @@ pub(crate) struct Committer {
     /// The sequence of the last change of an API key, or one behind it.
     pub(crate) keys_changed_at: u64,
     pub(crate) frontier: Frontier,
-    pub(crate) nonces: HashMap<Address, NonceWindow>,
-    pub(crate) minted: HashMap<Id, u64>,
-    pub(crate) burned: HashMap<Id, u64>,
-    pub(crate) log_bytes: HashMap<Id, u64>,
-    /// Secrets that may not be in the published snapshot yet.
-    pub(crate) secrets: HashMap<Id, SecretRow>,
+    pub(crate) caches: Caches,
     pub(crate) runtime: Runtime,
     pub(crate) writing: Writing,
     pub(crate) pace: Pace,
@@ -341,19 +340,17 @@ impl Committer {
         afterwards: &mut Afterwards,
     ) -> Result<(), CommitterError> {
         let (record, contents) = record(placed, batch_number, first_leaf_index);
-        let begun = group.len_bytes();
         group.put_request(&record, &contents);
-        let mut added = signed(group.len_bytes() - begun);
+        let mut added = counted::of_request(&record);
         let asker = record.organization_id;
         afterwards.touch(asker);
         let done = placed
             .decisions
             .iter()
             .filter_map(|(_, decided)| decided.as_ref().ok());
-        for (decided, at) in done.zip(&placed.placed) {
-            let begun = group.len_bytes();
+        for ((decided, at), action) in done.zip(&placed.placed).zip(&record.actions) {
             self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
-            added += growth(decided, group.len_bytes() - begun);
+            added += counted::of_decided(decided, &action.payload);
             if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
                 group.put_foreign_action(issuer, at.sequence);
                 afterwards.touch(issuer);
@@ -424,9 +421,9 @@ impl Committer {
                 }
                 if object.status == kedge_protocol::resource::ObjectStatus::Burned {
                     let (id, published) = (object.template_id, self.published.load());
-                    let known = self.burned.get(&id).copied();
+                    let known = self.caches.burned.get(&id).copied();
                     let burned = 1 + known.map_or_else(|| published.snapshot.burned(id), Ok)?;
-                    self.burned.insert(id, burned);
+                    self.caches.burned.insert(id, burned);
                     group.put_burned(id, burned);
                 }
             }
@@ -472,7 +469,7 @@ impl Committer {
                 };
                 let until_ms = placed.timestamp_ms + overlap_s * 1_000;
                 // A second rotation in one group replaces the secret of the first.
-                let before = match self.secrets.get(&image.id()) {
+                let before = match self.caches.secrets.get(&image.id()) {
                     Some(row) => Some(row.clone()),
                     None => self.published.load().snapshot.secret(image.id())?,
                 };
@@ -482,7 +479,7 @@ impl Committer {
                     previous: previous.map(|row| (row.current, until_ms)),
                 };
                 let of = image.id();
-                self.secrets.insert(of, row.clone());
+                self.caches.secrets.insert(of, row.clone());
                 SideWrite::Secret { of, row }
             }
         };

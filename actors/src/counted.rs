@@ -1,67 +1,82 @@
-//! What the committer counts in the commit itself: objects minted of each template, and the bytes that
-//! each organization's requests add.
-
-use std::collections::hash_map::Entry;
+//! What a request adds to its organization's part of the log: the bytes that its quota covers. They follow
+//! from the record and from what its actions make, and from nothing else, so that whoever applies the log
+//! counts the same. The numbers are about what the log and the rows of the store take.
 
 use kedge_machine::image::Image;
-use kedge_protocol::Id;
-use kedge_storage::Group;
+use kedge_machine::index::IndexChange;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::resource::Object;
 
-use crate::committer::{Committer, CommitterError};
 use crate::unit::Decided;
 
-impl Committer {
-    /// How many objects the template has made with this and earlier groups.
-    pub(crate) fn minted(&mut self, template: Id) -> Result<&mut u64, CommitterError> {
-        Ok(match self.minted.entry(template) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(self.published.load().snapshot.minted(template)?),
-        })
-    }
+/// Of a request: its head, signature and places, besides its actions.
+const REQUEST_BYTES: usize = 256;
+/// Of an action: its resource, its place in that resource's history and its leaf, besides its texts.
+const ACTION_BYTES: usize = 128;
+/// Of an action that failed.
+const FAILED_BYTES: usize = 34;
+/// Of a resource: its identifiers, trace and places in lists, besides its texts.
+const RESOURCE_BYTES: usize = 384;
+/// Of an entry in the index of properties, besides its value.
+const INDEX_ENTRY_BYTES: usize = 64;
 
-    /// Counts what a request has added to the log and to what it makes on its organization.
-    pub(crate) fn count_bytes(
-        &mut self,
-        group: &mut Group,
-        organization: Id,
-        added: i64,
-    ) -> Result<(), CommitterError> {
-        let bytes = match self.log_bytes.entry(organization) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let published = self.published.load();
-                entry.insert(published.snapshot.log_bytes(organization)?)
-            }
-        };
-        *bytes = bytes.saturating_add_signed(added);
-        group.put_log_bytes(organization, *bytes);
-        Ok(())
-    }
+/// What a request's record adds.
+pub(crate) fn of_request(record: &RequestRecord<'_>) -> i64 {
+    let actions = record.actions.iter().map(|action| {
+        let disclosed = action.disclosed.as_ref().map_or(0, |text| text.len());
+        ACTION_BYTES + action.target.len() + action.payload.len() + disclosed
+    });
+    let failed = record.failed.len() * FAILED_BYTES;
+    signed(REQUEST_BYTES + actions.sum::<usize>() + failed)
 }
 
-/// How many bytes more there are after an action, for which the group took `written` bytes of rows. What
-/// is new stays; a row that takes the place of another one counts by what its properties grow.
-pub(crate) fn growth(decided: &Decided, written: usize) -> i64 {
+/// What the entries of the index of properties add.
+pub(crate) fn of_index(changes: &[IndexChange]) -> usize {
+    let entries = changes.iter();
+    entries
+        .map(|change| INDEX_ENTRY_BYTES + change.after.len())
+        .sum()
+}
+
+/// What a new object adds.
+pub(crate) fn of_new_object(object: &Object, index_bytes: usize) -> i64 {
+    signed(RESOURCE_BYTES + object.properties.len() + index_bytes)
+}
+
+/// What a change of an object adds, or takes away.
+pub(crate) fn of_change(before: &str, after: &str) -> i64 {
+    signed(after.len()) - signed(before.len())
+}
+
+/// What other resources add. The texts of new ones are those of the payload; variations have more.
+pub(crate) fn of_resources(are_new: bool, images: &[Image], payload: &str) -> i64 {
+    if are_new {
+        return signed(images.len() * RESOURCE_BYTES + payload.len());
+    }
+    let variations = images.iter().map(|image| match image {
+        Image::Variation(variation) => RESOURCE_BYTES + variation.properties.len(),
+        _ => 0,
+    });
+    signed(variations.sum())
+}
+
+/// What an action adds that was decided live.
+pub(crate) fn of_decided(decided: &Decided, payload: &str) -> i64 {
     match decided {
-        Decided::Object { base: None, .. } | Decided::Resources { base: None, .. } => {
-            signed(written)
-        }
+        Decided::Object {
+            base: None,
+            next,
+            index,
+        } => of_new_object(next, of_index(index)),
         Decided::Object {
             base: Some(base),
             next,
             ..
-        } => signed(next.properties.len()) - signed(base.properties.len()),
-        Decided::Resources { next, .. } => {
-            let made = next.iter().skip(1).map(|image| match image {
-                Image::Variation(variation) => signed(variation.properties.len()),
-                _ => 0,
-            });
-            made.sum()
-        }
+        } => of_change(&base.properties, &next.properties),
+        Decided::Resources { base, next, .. } => of_resources(base.is_none(), next, payload),
     }
 }
 
-/// A number of bytes, to add and to take away.
-pub(crate) fn signed(bytes: usize) -> i64 {
+fn signed(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }

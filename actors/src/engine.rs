@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::admission::{Admission, Bounds};
 use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
-use crate::committer::Committer;
+use crate::committer::{Caches, Committer};
 use crate::directory::DirectoryMessage;
 use crate::events::{Beside, Listener, Listeners};
 use crate::failure::{self, Failure};
@@ -99,6 +99,7 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) store: Arc<Store>,
     published: Arc<ArcSwap<Published>>,
+    pub(crate) compared: Arc<AtomicU64>,
     progress: Progress,
     listeners: Arc<Listeners>,
     reader: Reader,
@@ -162,7 +163,9 @@ impl Engine {
         let committed_ticket = Arc::new(AtomicU64::new(0));
 
         let disk_full = Arc::new(AtomicBool::new(false));
+        let compared = Arc::new(AtomicU64::new(0));
         let (writing, threads) = writer::start(Outlet {
+            compared: Arc::clone(&compared),
             disk_full: Arc::clone(&disk_full),
             store: Arc::clone(&store),
             published: Arc::clone(&published),
@@ -184,11 +187,7 @@ impl Engine {
             head,
             keys_changed_at: head.sequence,
             frontier,
-            nonces: std::collections::HashMap::new(),
-            minted: std::collections::HashMap::new(),
-            burned: std::collections::HashMap::new(),
-            log_bytes: std::collections::HashMap::new(),
-            secrets: std::collections::HashMap::new(),
+            caches: Caches::default(),
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_time()
                 .build()?,
@@ -238,6 +237,7 @@ impl Engine {
                 options,
                 store,
                 published,
+                compared,
                 progress,
                 listeners,
                 reader,

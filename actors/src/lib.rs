@@ -5,11 +5,13 @@
 
 mod admission;
 mod adopting;
+mod agreement;
 mod anchor;
 mod anchor_rows;
 mod anchoring;
 mod answering;
 pub mod api;
+pub mod apply;
 mod committer;
 mod contract_keys;
 mod counted;
@@ -58,7 +60,6 @@ pub use engine::{Engine, Options, StartError};
 pub use failure::Failure;
 pub use node::NodeHealth;
 pub use preview::Preview;
-pub use record::put_image;
 pub use signing::{HeldKeys, SigningError};
 pub use timekeeper::{Clock, system_clock};
 pub use world::Published;

@@ -92,7 +92,7 @@ pub(crate) fn ends_credentials(image: &Image) -> bool {
 }
 
 /// Writes a resource; `before` is the one acted on as it was, for the names that it gives up.
-pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
+pub(crate) fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
     match image {
         Image::Object(object) => group.put_object(object, None),
         Image::Wallet(wallet) => {

@@ -129,6 +129,37 @@ impl Reader {
     }
 }
 
+/// How many API keys or webhooks an organization has in a store.
+pub(crate) fn held(snapshot: &Snapshot, organization: Id, of: Prefix) -> Result<Held, ReadError> {
+    let (mut held, mut after) = (Held::default(), None);
+    loop {
+        let page = Page {
+            after,
+            descending: false,
+            limit: PAGE_ITEMS_MAX,
+        };
+        // For each, when it was made, and whether it was ended.
+        let rows: Vec<(u64, bool)> = match of {
+            Prefix::Key => {
+                let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
+                let keys = snapshot.api_keys(organization, page)?;
+                keys.iter().map(row).collect()
+            }
+            _ => {
+                let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
+                let webhooks = snapshot.webhooks(organization, page)?;
+                webhooks.iter().map(row).collect()
+            }
+        };
+        held.made += rows.len() as u64;
+        held.live += rows.iter().filter(|(_, ended)| !ended).count();
+        match rows.last() {
+            Some((created, _)) if rows.len() == PAGE_ITEMS_MAX => after = Some(*created),
+            _ => return Ok(held),
+        }
+    }
+}
+
 impl World for Reader {
     fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
         if let Some(recipient) = self.catalog.recipients.get(&id) {
@@ -211,33 +242,8 @@ impl World for Reader {
     }
 
     fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
-        let snapshot = &self.published.load().snapshot;
-        let (mut held, mut after) = (Held::default(), None);
-        loop {
-            let page = Page {
-                after,
-                descending: false,
-                limit: PAGE_ITEMS_MAX,
-            };
-            // For each, when it was made, and whether it was ended.
-            let rows: Result<Vec<(u64, bool)>, ReadError> = match of {
-                Prefix::Key => snapshot.api_keys(organization, page).map(|keys| {
-                    let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
-                    keys.iter().map(row).collect()
-                }),
-                _ => snapshot.webhooks(organization, page).map(|webhooks| {
-                    let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
-                    webhooks.iter().map(row).collect()
-                }),
-            };
-            let rows = rows.map_err(|error| unavailable(&error))?;
-            held.made += rows.len() as u64;
-            held.live += rows.iter().filter(|(_, ended)| !ended).count();
-            match rows.last() {
-                Some((created, _)) if rows.len() == PAGE_ITEMS_MAX => after = Some(*created),
-                _ => return Ok(held),
-            }
-        }
+        let held = held(&self.published.load().snapshot, organization, of);
+        held.map_err(|error| unavailable(&error))
     }
 
     fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {

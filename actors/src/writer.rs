@@ -13,6 +13,7 @@ use kedge_protocol::Id;
 use kedge_storage::{CommitError, Group, LogHead, Snapshot, Store};
 use tokio::sync::{oneshot, watch};
 
+use crate::agreement::Sampler;
 use crate::api::{Outcome, Placement, SealedBatch};
 use crate::committer::CommitterError;
 use crate::events::Listeners;
@@ -134,6 +135,8 @@ pub(crate) struct Outlet {
     pub(crate) disk_full: Arc<AtomicBool>,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) failed: FailureSink,
+    /// Counts the groups that were compared with what their records make.
+    pub(crate) compared: Arc<AtomicU64>,
 }
 
 /// The threads behind the committer.
@@ -149,7 +152,8 @@ pub(crate) fn start(outlet: Outlet) -> std::io::Result<(Writing, Threads)> {
     let (groups, formed) = mpsc::sync_channel(AHEAD_MAX as usize);
     let (written_sender, written) = mpsc::sync_channel(AHEAD_MAX as usize);
     let (count, published) = watch::channel(0);
-    let writer = Writer {
+    let mut writer = Writer {
+        sampler: Sampler::new(Arc::clone(&outlet.compared)),
         store: Arc::clone(&outlet.store),
         disk_full: Arc::clone(&outlet.disk_full),
         formed,
@@ -188,6 +192,7 @@ impl Threads {
 }
 
 struct Writer {
+    sampler: Sampler,
     store: Arc<Store>,
     disk_full: Arc<AtomicBool>,
     formed: mpsc::Receiver<Formed>,
@@ -195,8 +200,9 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(&self) -> Result<(), CommitterError> {
+    fn run(&mut self) -> Result<(), CommitterError> {
         while let Ok(mut formed) = self.formed.recv() {
+            self.check(&formed)?;
             let written = Written {
                 snapshot: self.write(&formed.group)?,
                 action_ids: formed.group.take_action_ids(),
@@ -208,6 +214,22 @@ impl Writer {
             given.map_err(|_| CommitterError::Writer)?;
         }
         Ok(())
+    }
+
+    /// A group that is not what its records make is not written, and nothing after it.
+    fn check(&mut self, formed: &Formed) -> Result<(), CommitterError> {
+        let answers = &formed.afterwards.answers;
+        let checked = self.sampler.check(&self.store, &formed.group, answers);
+        checked.map_err(|why| CommitterError::Disagreement {
+            first: answers.first().map_or(0, |answer| {
+                answer
+                    .unit
+                    .placed
+                    .first()
+                    .map_or(0, |placed| placed.sequence)
+            }),
+            why,
+        })
     }
 
     /// Writes the group. A full disk stores nothing of it and is waited for: what the sequencer has

@@ -1,7 +1,14 @@
-//! The fold: replaying the log from nothing with the same rules gives the same state. It is what
-//! `verify` compares a store with, and what makes the state a consequence of the log.
+//! The fold: replaying the log with the same rules gives the same state, from nothing or from any
+//! state that the log made before. It is what `verify` compares a store with, and what makes the state
+//! a consequence of the log.
 
+mod insert;
+mod look_up;
+mod source;
+
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, Hash as Hashed};
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
@@ -10,16 +17,18 @@ use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{
-    ApiKey, Dispute, DisputeMatter, File, Invitation, Object, ObjectStatus, Organization,
-    SequencerKey, Trace, Variation, Wallet, Webhook,
+    ApiKey, Dispute, File, Invitation, Object, Organization, SequencerKey, Trace, Variation,
+    Wallet, Webhook,
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
 use crate::image::Image;
 use crate::refusal::Refusal;
-use crate::world::{Caller, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable, World};
+use crate::world::{Caller, Held, Input, Link, OPERATOR, Unavailable, World};
 use crate::{object, registration, resources};
+
+pub use source::{Nothing, Source};
 
 /// Why a record cannot be what the rules made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,11 +69,20 @@ pub enum FoldError {
         /// The action's sequence.
         sequence: u64,
     },
+    /// The fold's source could not be read: nothing is known about the record.
+    #[error("sequence {sequence}: the state before it could not be read")]
+    Unavailable {
+        /// The sequence that needed it.
+        sequence: u64,
+    },
 }
 
-/// All state that follows from the log.
-#[derive(Default)]
-pub struct State {
+/// The state that follows from the log. What is read or changed is kept in memory, over a source that
+/// holds what was before; [`State::forget`] empties the memory. Over [`Nothing`] all state is in memory.
+///
+/// After an error a request is applied in part: the state is then good for nothing.
+pub struct State<S = Nothing> {
+    source: S,
     /// Organizations by identifier.
     pub organizations: IdMap<Id, Organization>,
     /// Wallets by identifier.
@@ -85,7 +103,7 @@ pub struct State {
     pub disputes: IdMap<Id, Dispute>,
     /// Invitations by identifier.
     pub invitations: IdMap<Id, Invitation>,
-    /// The sequencer's keys that the log names, in order; its first key is not among them.
+    /// The sequencer's keys that the log names, in order, all of them; its first key is not among them.
     pub sequencer_keys: Vec<SequencerKey>,
     /// The keys that the operator signs with.
     pub operators: Vec<Address>,
@@ -96,103 +114,138 @@ pub struct State {
     /// Each signer's nonces.
     pub nonces: HashMap<Address, NonceWindow>,
     wallet_of_address: HashMap<Address, Id>,
-    emails: HashSet<String>,
-    template_names: HashSet<(Id, String)>,
+    /// Whether a wallet has the address now.
+    emails: HashMap<String, bool>,
+    /// Whether a template has the name now.
+    template_names: HashMap<(Id, String), bool>,
     held: HashMap<(Id, Prefix), Held>,
     claim_contexts: HashSet<Hash>,
     /// The batch of the request that is applied.
     batch: u64,
 }
 
-impl World for State {
-    fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
-        Ok(self.wallets.get(&id).map(|wallet| Recipient {
-            wallet_id: wallet.id,
-            address: wallet.address,
-        }))
-    }
-
-    fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable> {
-        self.wallet_of_address
-            .get(&address)
-            .map_or(Ok(None), |id| self.wallet(*id))
-    }
-
-    fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
-        Ok(self.wallets.get(&id).cloned())
-    }
-
-    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
-        Ok(self.organizations.get(&id).cloned())
-    }
-
-    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
-        Ok(self.invitations.get(&id).cloned())
-    }
-
-    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
-        Ok(self.minted.get(&template).copied().unwrap_or(0))
-    }
-
-    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
-        Ok(self.burned.get(&template).copied().unwrap_or(0))
-    }
-
-    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
-        Ok(self.templates.get(&id).cloned())
-    }
-
-    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
-        Ok(self.variations.get(&id).cloned())
-    }
-
-    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
-        Ok(self.emails.contains(email))
-    }
-
-    fn address_taken(&self, address: Address) -> Result<bool, Unavailable> {
-        Ok(self.wallet_of_address.contains_key(&address))
-    }
-
-    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
-        let held = self.held.get(&(organization, of));
-        Ok(held.copied().unwrap_or_default())
-    }
-
-    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
-        Ok(self
-            .template_names
-            .contains(&(organization, name.to_owned())))
-    }
-
-    fn key_place(&self) -> Result<KeyPlace, Unavailable> {
-        let last = self.sequencer_keys.last();
-        Ok(KeyPlace {
-            batch: self.batch,
-            last_from_batch: last.map_or(0, |key| key.entry.from_batch),
-            named: self.sequencer_keys.len(),
-        })
-    }
-
-    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
-        Ok(self.claim_contexts.contains(context))
+impl Default for State<Nothing> {
+    fn default() -> Self {
+        Self::new(Vec::new())
     }
 }
 
-impl State {
+impl State<Nothing> {
     /// Before the first action, with the addresses that sign for the operator.
     pub fn new(operators: Vec<Address>) -> Self {
+        Self::over(Nothing, operators, Vec::new())
+    }
+}
+
+/// What is in memory, or else in the source, which then is in memory.
+fn recall<K: Eq + Hashed, V, H: BuildHasher>(
+    memory: &mut HashMap<K, V, H>,
+    key: K,
+    read: impl FnOnce() -> Result<Option<V>, Unavailable>,
+) -> Result<Option<&V>, Unavailable> {
+    match memory.entry(key) {
+        Entry::Occupied(known) => Ok(Some(known.into_mut())),
+        Entry::Vacant(free) => Ok(match read()? {
+            Some(value) => Some(free.insert(value)),
+            None => None,
+        }),
+    }
+}
+
+impl<S: Source> State<S> {
+    /// After what the source holds: with the addresses that sign for the operator, and the sequencer's
+    /// keys that the log names so far.
+    pub fn over(source: S, operators: Vec<Address>, sequencer_keys: Vec<SequencerKey>) -> Self {
         Self {
+            source,
+            organizations: IdMap::default(),
+            wallets: IdMap::default(),
+            templates: IdMap::default(),
+            variations: IdMap::default(),
+            objects: IdMap::default(),
+            api_keys: IdMap::default(),
+            webhooks: IdMap::default(),
+            files: IdMap::default(),
+            disputes: IdMap::default(),
+            invitations: IdMap::default(),
+            sequencer_keys,
             operators,
-            ..Self::default()
+            minted: IdMap::default(),
+            burned: IdMap::default(),
+            nonces: HashMap::default(),
+            wallet_of_address: HashMap::default(),
+            emails: HashMap::default(),
+            template_names: HashMap::default(),
+            held: HashMap::default(),
+            claim_contexts: HashSet::default(),
+            batch: 0,
         }
+    }
+
+    /// What it rests on.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// Empties the memory. `source` holds everything that was applied so far, and nothing else.
+    pub fn forget(&mut self, source: S) {
+        let operators = std::mem::take(&mut self.operators);
+        let sequencer_keys = std::mem::take(&mut self.sequencer_keys);
+        *self = Self::over(source, operators, sequencer_keys);
+    }
+
+    /// How many resources, counts and names are in memory.
+    pub fn remembered(&self) -> usize {
+        self.organizations.len()
+            + self.wallets.len()
+            + self.templates.len()
+            + self.variations.len()
+            + self.objects.len()
+            + self.api_keys.len()
+            + self.webhooks.len()
+            + self.files.len()
+            + self.disputes.len()
+            + self.invitations.len()
+            + self.minted.len()
+            + self.burned.len()
+            + self.nonces.len()
+            + self.wallet_of_address.len()
+            + self.emails.len()
+            + self.template_names.len()
+            + self.held.len()
+            + self.claim_contexts.len()
+    }
+
+    /// An object, as it stands.
+    pub fn recall_object(&mut self, id: Id) -> Result<Option<&Object>, Unavailable> {
+        recall(&mut self.objects, id, || self.source.object(id))
+    }
+
+    /// A template, as it stands.
+    pub fn recall_template(&mut self, id: Id) -> Result<Option<&Arc<TemplateRules>>, Unavailable> {
+        recall(&mut self.templates, id, || self.source.template(id))
+    }
+
+    fn recall_wallet(&mut self, id: Id) -> Result<Option<&Wallet>, Unavailable> {
+        recall(&mut self.wallets, id, || self.source.wallet(id))
+    }
+
+    fn recall_api_key(&mut self, id: Id) -> Result<Option<&ApiKey>, Unavailable> {
+        recall(&mut self.api_keys, id, || self.source.api_key(id))
+    }
+
+    fn recall_webhook(&mut self, id: Id) -> Result<Option<&Webhook>, Unavailable> {
+        recall(&mut self.webhooks, id, || self.source.webhook(id))
     }
 
     /// Applies one request's done actions; gives their images, in order, one list an action.
     pub fn apply(&mut self, record: &RequestRecord<'_>) -> Result<Vec<Vec<Image>>, FoldError> {
         let leaves = record.placed(&record.hashes());
         let mut all = Vec::with_capacity(leaves.len());
-        self.apply_placed(record, &leaves, |_, images| all.push(images.to_vec()))?;
+        self.apply_placed(record, &leaves, |_, images| {
+            all.push(images.to_vec());
+            Ok(())
+        })?;
         Ok(all)
     }
 
@@ -202,27 +255,30 @@ impl State {
         &mut self,
         record: &RequestRecord<'_>,
         leaves: &[Leaf],
-        mut each: impl FnMut(&Self, &[Image]),
+        mut each: impl FnMut(&mut Self, &[Image]) -> Result<(), Unavailable>,
     ) -> Result<(), FoldError> {
         let sequence = record.first_sequence;
         self.batch = record.batch_number;
         if record.timestamp_ms > record.head.deadline_s.saturating_mul(1_000) {
             return Err(FoldError::Deadline { sequence });
         }
-        let mut window = self
-            .nonces
-            .get(&record.head.signer)
-            .cloned()
-            .unwrap_or_default();
+        let unavailable = |Unavailable| FoldError::Unavailable { sequence };
+        let mut window = match self.nonces.get(&record.head.signer) {
+            Some(window) => window.clone(),
+            None => self
+                .source
+                .nonces(record.head.signer)
+                .map_err(unavailable)?,
+        };
         window
             .spend(record.head.nonce)
             .map_err(|error| FoldError::Nonce { sequence, error })?;
         for (action, leaf) in record.actions.iter().zip(leaves) {
             let mut images = self.decide(record, action, leaf)?;
             Image::place_all(&mut images, leaf.sequence, record.timestamp_ms);
-            each(self, &images);
+            each(self, &images).map_err(unavailable)?;
             for image in images {
-                self.insert(image);
+                self.insert(image).map_err(unavailable)?;
             }
         }
         self.nonces.insert(record.head.signer, window);
@@ -230,13 +286,16 @@ impl State {
     }
 
     fn decide(
-        &self,
+        &mut self,
         record: &RequestRecord<'_>,
         action: &ActionRecord<'_>,
         leaf: &Leaf,
     ) -> Result<Vec<Image>, FoldError> {
         let sequence = leaf.sequence;
-        let refused = |refusal| FoldError::Refused { sequence, refusal };
+        let refused = |refusal| match refusal {
+            Refusal::Unavailable => FoldError::Unavailable { sequence },
+            refusal => FoldError::Refused { sequence, refusal },
+        };
         let input = Input {
             kind: &action.kind,
             target: &action.target,
@@ -258,6 +317,7 @@ impl State {
             self.decide_for(&caller, &input).map_err(refused)?
         };
         let previous = self.trace_of(images[0].id());
+        let previous = previous.map_err(|Unavailable| FoldError::Unavailable { sequence })?;
         let trace = images[0].trace().copied().unwrap_or(Trace::NEW);
         let fits = images[0].id() == action.resource
             && trace.version == action.version
@@ -270,14 +330,15 @@ impl State {
         }
     }
 
-    fn caller(&self, record: &RequestRecord<'_>) -> Result<Caller, FoldError> {
+    fn caller(&mut self, record: &RequestRecord<'_>) -> Result<Caller, FoldError> {
+        let sequence = record.first_sequence;
         let signer = record.head.signer;
         let is_operators = record.actions.iter().all(|action| action.kind.is_system());
         if is_operators && record.wallet_id == OPERATOR && self.operators.contains(&signer) {
             return Ok(Caller::operator(record.organization_id, signer));
         }
-        self.wallets
-            .get(&record.wallet_id)
+        self.recall_wallet(record.wallet_id)
+            .map_err(|Unavailable| FoldError::Unavailable { sequence })?
             .filter(|wallet| wallet.keys.contains(&record.head.signer))
             .map(|wallet| Caller {
                 wallet_id: wallet.id,
@@ -285,34 +346,32 @@ impl State {
                 role: wallet.role,
                 address: wallet.address,
             })
-            .ok_or(FoldError::Signer {
-                sequence: record.first_sequence,
-            })
+            .ok_or(FoldError::Signer { sequence })
     }
 
-    fn decide_for(&self, caller: &Caller, input: &Input<'_>) -> Result<Vec<Image>, Refusal> {
+    fn decide_for(&mut self, caller: &Caller, input: &Input<'_>) -> Result<Vec<Image>, Refusal> {
         match input.kind {
             Kind::Mint => {
                 let object = object::mint(self, caller, input)?;
-                let minted = self.minted.get(&object.template_id).copied().unwrap_or(0);
-                let supply = self
-                    .templates
-                    .get(&object.template_id)
-                    .and_then(|t| t.max_supply);
+                let minted = self.minted(object.template_id)?;
+                let supply = self.recall_template(object.template_id)?;
+                let supply = supply.and_then(|template| template.max_supply);
                 if supply.is_some_and(|max| minted >= max) {
                     return Err(Refusal::State("the template's supply is used up".into()));
                 }
                 Ok(vec![Image::Object(object)])
             }
             kind if kind.is_bus() => {
-                let target = Id::parse_as(Prefix::Object, input.target)
-                    .ok()
-                    .and_then(|id| self.objects.get(&id))
-                    .ok_or_else(|| Refusal::not_found("object", input.target))?;
+                let unknown = || Refusal::not_found("object", input.target);
+                let id = Id::parse_as(Prefix::Object, input.target).map_err(|_| unknown())?;
+                let of = self.recall_object(id)?.ok_or_else(unknown)?.template_id;
+                // From here on both are in memory.
+                self.recall_template(of)?;
+                let target = self.objects.get(&id).ok_or_else(unknown)?;
                 let template = self
                     .templates
-                    .get(&target.template_id)
-                    .ok_or_else(|| Refusal::not_found("template", &target.template_id))?;
+                    .get(&of)
+                    .ok_or_else(|| Refusal::not_found("template", &of))?;
                 object::act(self, caller, target, template, input)
                     .map(|object| vec![Image::Object(object)])
             }
@@ -320,7 +379,7 @@ impl State {
                 let base = match resources::base_id(kind, input.target)? {
                     None => None,
                     Some(id) => {
-                        let found = self.image(id);
+                        let found = self.image(id)?;
                         Some(found.ok_or_else(|| Refusal::not_found("resource", input.target))?)
                     }
                 };
@@ -330,103 +389,30 @@ impl State {
         }
     }
 
-    /// A resource that is not an object, as it stands.
-    pub fn image(&self, id: Id) -> Option<Image> {
-        match id.prefix {
+    /// A resource that is not an object and that actions change, as it stands.
+    pub fn image(&mut self, id: Id) -> Result<Option<Image>, Unavailable> {
+        Ok(match id.prefix {
             Prefix::Template => {
-                let template = self.templates.get(&id)?;
-                Some(Image::Template(template.template().clone()))
+                let template = self.recall_template(id)?;
+                template.map(|template| Image::Template(template.template().clone()))
             }
-            Prefix::Wallet => self.wallets.get(&id).cloned().map(Image::Wallet),
+            Prefix::Wallet => self.recall_wallet(id)?.cloned().map(Image::Wallet),
             Prefix::Organization => {
-                let organization = self.organizations.get(&id)?;
-                Some(Image::Organization(organization.clone()))
+                let organization =
+                    recall(&mut self.organizations, id, || self.source.organization(id))?;
+                organization.cloned().map(Image::Organization)
             }
-            Prefix::Key => self.api_keys.get(&id).cloned().map(Image::ApiKey),
-            Prefix::Webhook => self.webhooks.get(&id).cloned().map(Image::Webhook),
+            Prefix::Key => self.recall_api_key(id)?.cloned().map(Image::ApiKey),
+            Prefix::Webhook => self.recall_webhook(id)?.cloned().map(Image::Webhook),
             _ => None,
-        }
+        })
     }
 
-    fn trace_of(&self, id: Id) -> Trace {
+    fn trace_of(&mut self, id: Id) -> Result<Trace, Unavailable> {
         let trace = match id.prefix {
-            Prefix::Object => self.objects.get(&id).map(|object| object.trace),
-            _ => self.image(id).and_then(|image| image.trace().copied()),
+            Prefix::Object => self.recall_object(id)?.map(|object| object.trace),
+            _ => self.image(id)?.and_then(|image| image.trace().copied()),
         };
-        trace.unwrap_or(Trace::NEW)
-    }
-
-    /// Counts something that was live or not before, if it was there, and is or is not now.
-    fn count(&mut self, of: (Id, Prefix), before: Option<bool>, is_live: bool) {
-        let held = self.held.entry(of).or_default();
-        held.made += u64::from(before.is_none());
-        held.live += usize::from(is_live);
-        held.live -= usize::from(before == Some(true));
-    }
-
-    fn insert(&mut self, image: Image) {
-        match image {
-            Image::Object(object) => {
-                if object.trace.version == 1 {
-                    *self.minted.entry(object.template_id).or_default() += 1;
-                }
-                // Nothing happens to an object once it is burned.
-                if object.status == ObjectStatus::Burned {
-                    *self.burned.entry(object.template_id).or_default() += 1;
-                }
-                self.objects.insert(object.id, object);
-            }
-            Image::Wallet(wallet) => {
-                if let Some(before) = self.wallets.get(&wallet.id) {
-                    self.emails.remove(&before.email);
-                }
-                if !wallet.is_removed() {
-                    self.emails.insert(wallet.email.clone());
-                }
-                for address in &wallet.keys {
-                    self.wallet_of_address.insert(*address, wallet.id);
-                }
-                self.wallets.insert(wallet.id, wallet);
-            }
-            Image::Organization(organization) => {
-                self.organizations.insert(organization.id, organization);
-            }
-            Image::Template(template) => {
-                if let Some(before) = self.templates.get(&template.id) {
-                    let name = (before.organization_id, before.name.clone());
-                    self.template_names.remove(&name);
-                }
-                let name = (template.organization_id, template.name.clone());
-                self.template_names.insert(name);
-                self.templates
-                    .insert(template.id, Arc::new(template.into()));
-            }
-            Image::Variation(variation) => {
-                self.variations.insert(variation.id, Arc::new(variation));
-            }
-            Image::ApiKey(key) => {
-                let (of, is_live) = ((key.organization_id, Prefix::Key), !key.deleted);
-                let before = self.api_keys.insert(key.id, key);
-                self.count(of, before.map(|key| !key.deleted), is_live);
-            }
-            Image::Webhook(webhook) => {
-                let (of, is_live) = ((webhook.organization_id, Prefix::Webhook), !webhook.deleted);
-                let before = self.webhooks.insert(webhook.id, webhook);
-                self.count(of, before.map(|webhook| !webhook.deleted), is_live);
-            }
-            Image::File(file) => {
-                self.files.insert(file.id, file);
-            }
-            Image::Dispute(dispute) => {
-                if let DisputeMatter::Claim { context } = dispute.matter {
-                    self.claim_contexts.insert(context);
-                }
-                self.disputes.insert(dispute.id, dispute);
-            }
-            Image::SequencerKey(key) => self.sequencer_keys.push(key),
-            Image::Invitation(invitation) => {
-                self.invitations.insert(invitation.id, invitation);
-            }
-        }
+        Ok(trace.unwrap_or(Trace::NEW))
     }
 }

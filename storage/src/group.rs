@@ -1,5 +1,6 @@
 //! Commit groups: everything that becomes durable, and visible, at once.
 
+mod compare;
 mod counts;
 mod objects;
 mod sequencer_keys;

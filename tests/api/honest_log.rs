@@ -366,4 +366,7 @@ async fn every_kind_of_action_and_no_pair_of_them_convicts() {
     expected.insert("x.check_in".to_owned());
     assert_eq!(known, expected, "each kind of action is in the log");
     assert!(life.server.verify_data().status.success());
+    let store = life.server.dir.path().join("data/store");
+    let (stored, log) = crate::cuts::open(&store, life.server.domain, life.server.sequencer);
+    log.check(&stored, true, &[log.every_cut()]);
 }

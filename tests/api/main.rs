@@ -8,6 +8,8 @@ mod bad_input;
 mod caller;
 mod claims;
 mod client;
+#[path = "../support/cuts.rs"]
+mod cuts;
 mod disputes;
 mod edge;
 mod event_stream;

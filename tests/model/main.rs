@@ -144,6 +144,9 @@ async fn random_histories_are_the_oracles() {
         kedge::verify::store(&setup.store(), trust.domain, trust.sequencer, |_| ()).unwrap();
     assert_eq!(summary.actions, leaves.len() as u64);
     support::honest::is_never_convicted(&setup.store(), trust.domain, trust.sequencer);
+    let (stored, applied) = support::cuts::open(&setup.store(), trust.domain, trust.sequencer);
+    let cuts = applied.some_cuts(20, |end| rng.below(end));
+    applied.check(&stored, true, &[cuts]);
     let told = kedge()
         .args(["verify", "data", "--dev"])
         .arg(setup.data())

@@ -10,6 +10,7 @@
 
 pub(crate) mod anvil;
 pub(crate) mod bonded;
+pub(crate) mod cuts;
 pub(crate) mod faults;
 pub(crate) mod honest;
 pub(crate) mod http;

@@ -1,18 +1,31 @@
 //! What the committer remembers of rows that may not be in the published snapshot yet.
 
-use kedge_protocol::Address;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use kedge_protocol::nonce::NonceWindow;
+use kedge_protocol::{Address, Id};
+use kedge_storage::{Group, SecretRow};
 
 use super::{Committer, CommitterError};
 
 /// Entries of the committer's caches before they are emptied, as soon as nothing is being written.
 const CACHE_MAX: usize = 100_000;
 
+/// Rows with everything of this and earlier groups, by their keys.
+#[derive(Default)]
+pub(crate) struct Caches {
+    nonces: HashMap<Address, NonceWindow>,
+    minted: HashMap<Id, u64>,
+    pub(super) burned: HashMap<Id, u64>,
+    log_bytes: HashMap<Id, u64>,
+    pub(super) secrets: HashMap<Id, SecretRow>,
+}
+
 impl Committer {
     /// The signer's window with everything of this and earlier groups.
     pub(super) fn window(&mut self, signer: Address) -> Result<&mut NonceWindow, CommitterError> {
-        use std::collections::hash_map::Entry;
-        Ok(match self.nonces.entry(signer) {
+        Ok(match self.caches.nonces.entry(signer) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 let window = self.published.load().snapshot.nonces(signer)?;
@@ -21,23 +34,46 @@ impl Committer {
         })
     }
 
+    /// How many objects the template has made with this and earlier groups.
+    pub(super) fn minted(&mut self, template: Id) -> Result<&mut u64, CommitterError> {
+        Ok(match self.caches.minted.entry(template) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(self.published.load().snapshot.minted(template)?),
+        })
+    }
+
+    /// Counts what a request has added to the log and to what it makes on its organization.
+    pub(super) fn count_bytes(
+        &mut self,
+        group: &mut Group,
+        organization: Id,
+        added: i64,
+    ) -> Result<(), CommitterError> {
+        let bytes = match self.caches.log_bytes.entry(organization) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let published = self.published.load();
+                entry.insert(published.snapshot.log_bytes(organization)?)
+            }
+        };
+        *bytes = bytes.saturating_add_signed(added);
+        group.put_log_bytes(organization, *bytes);
+        Ok(())
+    }
+
     /// Before a group: forgets what is in the published snapshot by now, where that is much.
     pub(super) fn trim_caches(&mut self) -> Result<(), CommitterError> {
         let entries = [
-            self.nonces.len(),
-            self.minted.len(),
-            self.burned.len(),
-            self.log_bytes.len(),
-            self.secrets.len(),
+            self.caches.nonces.len(),
+            self.caches.minted.len(),
+            self.caches.burned.len(),
+            self.caches.log_bytes.len(),
+            self.caches.secrets.len(),
             self.beside.remembered(),
         ];
         if entries.into_iter().any(|entries| entries > CACHE_MAX) {
             self.runtime.block_on(self.writing.settled())?;
-            self.nonces.clear();
-            self.minted.clear();
-            self.burned.clear();
-            self.log_bytes.clear();
-            self.secrets.clear();
+            self.caches = Caches::default();
             self.beside.forget();
         }
         Ok(())

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+mod apply;
+#[path = "../../../tests/support/cuts.rs"]
+mod cuts;
 mod objects;
 mod resources;
 mod supply;

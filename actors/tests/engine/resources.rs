@@ -16,7 +16,7 @@ use kedge_storage::SideWrite;
 
 use crate::support::{Client, check_fold, check_receipt, join, minted, register, start, template};
 
-fn ids(client: &Client) -> (Id, Id) {
+pub(crate) fn ids(client: &Client) -> (Id, Id) {
     let Asker::Wallet {
         wallet_id,
         organization_id,

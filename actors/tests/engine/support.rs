@@ -30,7 +30,7 @@ pub(crate) fn sequencer_key() -> Arc<SigningKey> {
     Arc::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap())
 }
 
-fn open(path: &Path) -> Arc<Store> {
+pub(crate) fn open(path: &Path) -> Arc<Store> {
     let options = kedge_storage::Options {
         path: path.join("store"),
         domain: DOMAIN,
@@ -45,6 +45,11 @@ fn open(path: &Path) -> Arc<Store> {
 }
 
 pub(crate) async fn start(path: &Path) -> Engine {
+    start_on(path, open(path)).await
+}
+
+/// An engine on a store that somebody else holds too.
+pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
     let options = Options {
         domain: DOMAIN,
         keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), []),
@@ -64,7 +69,7 @@ pub(crate) async fn start(path: &Path) -> Engine {
         data_path: path.to_owned(),
         disk_reserve_bytes: 1 << 20,
     };
-    Engine::start(options, open(path)).await.unwrap()
+    Engine::start(options, store).await.unwrap()
 }
 
 pub(crate) struct Client {

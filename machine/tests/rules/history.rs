@@ -367,6 +367,7 @@ fn histories_are_the_models_and_replay_to_the_byte() {
     let mut runner = proptest::test_runner::TestRunner::new(config());
     let refused = std::cell::RefCell::new(HashMap::<&str, u32>::new());
     let done = std::cell::Cell::new(0);
+    let reads = std::cell::Cell::new(0);
     let ran = runner.run(&requests(), |requests| {
         let mut pair = Pair::default();
         for request in &requests {
@@ -380,6 +381,10 @@ fn histories_are_the_models_and_replay_to_the_byte() {
         }
         prop_assert_eq!(Laid::open(&replay), Laid::open(&pair.state));
         pair.objects_are_their_own_actions();
+        if !pair.records.is_empty() {
+            let cut = pair.sequence as usize % pair.records.len();
+            reads.set(reads.get() + crate::sources::check(&pair.records, &pair.images, cut));
+        }
         if !pair.records.is_empty() {
             pair.forgeries_are_refused();
         }
@@ -404,5 +409,6 @@ fn histories_are_the_models_and_replay_to_the_byte() {
             "{why}: {refused:?}"
         );
     }
+    assert!(reads.get() > 1_000, "{} reads of sources", reads.get());
     assert!(done.get() > 3_000, "{} actions", done.get());
 }

@@ -12,4 +12,5 @@ mod model;
 mod rights;
 mod schemas;
 mod sequencer_keys;
+mod sources;
 mod world;

@@ -5,7 +5,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 
 /// The version of all keys, rows and rules of the log together; another one is another store.
-pub(crate) const FORMAT_VERSION: u64 = 4;
+pub(crate) const FORMAT_VERSION: u64 = 5;
 
 /// Logs of stores up to this version began a new organization with the integrity of its first wallet.
 pub(crate) const FORMAT_SHARED_INTEGRITY: u64 = 3;

@@ -140,6 +140,7 @@ impl Table {
         Self::Counters,
         Self::Nonces,
         Self::ForeignActions,
+        Self::LogBytes,
     ];
 }
 
@@ -164,6 +165,7 @@ impl Table {
         Self::Counters,
         Self::Nonces,
         Self::ForeignActions,
+        Self::LogBytes,
         Self::Actions,
         Self::RequestsByOrganization,
         Self::Leaves,
@@ -185,7 +187,6 @@ impl Table {
         Self::Deliveries,
         Self::Sessions,
         Self::Usage,
-        Self::LogBytes,
     ];
 
     /// The table with this permanent name.

@@ -21,7 +21,7 @@ use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
 
 use self::index::Indexes;
 use self::resources::Resources;
-pub use self::state::{Difference, compare_state};
+pub use self::state::{Difference, compare_state, compare_tables};
 use crate::check::own::Terms;
 use crate::check::{Fault, Walk, ensure};
 use crate::read::Page;

@@ -19,10 +19,28 @@ pub enum Difference {
     Read(#[from] ReadError),
 }
 
+impl Difference {
+    pub(crate) fn row(table: Table, key: &[u8]) -> Self {
+        Self::Row {
+            table,
+            key: kedge_protocol::hash::to_hex(key)[2..].to_owned(),
+        }
+    }
+}
+
 /// Holds the state tables of two stores against each other, byte by byte: those of a store, and
 /// those that a replay of its log has made in an empty one.
 pub fn compare_state(one: &Snapshot, other: &Snapshot) -> Result<(), Difference> {
-    for &table in Table::STATE {
+    compare_tables(one, other, Table::STATE)
+}
+
+/// Holds tables of two stores against each other, byte by byte.
+pub fn compare_tables(
+    one: &Snapshot,
+    other: &Snapshot,
+    tables: &[Table],
+) -> Result<(), Difference> {
+    for &table in tables {
         let (mut ours, mut theirs) = (one.cursor(table), other.cursor(table));
         ours.seek_to_first();
         theirs.seek_to_first();
@@ -30,10 +48,7 @@ pub fn compare_state(one: &Snapshot, other: &Snapshot) -> Result<(), Difference>
             let (our, their) = (ours.row()?, theirs.row()?);
             if our != their {
                 let key = our.into_iter().chain(their).map(|(key, _)| key).min();
-                return Err(Difference::Row {
-                    table,
-                    key: kedge_protocol::hash::to_hex(key.unwrap_or_default())[2..].to_owned(),
-                });
+                return Err(Difference::row(table, key.unwrap_or_default()));
             }
             if our.is_none() {
                 break;

@@ -1,0 +1,91 @@
+//! Whether what the actors decided makes the rows that [`Apply`] makes of the same records. It is looked at
+//! on a sample of groups, before they are written, in builds with debug assertions: a bug is never served.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kedge_protocol::Hash;
+use kedge_protocol::record::RequestRecord;
+use kedge_storage::verify::Difference;
+use kedge_storage::{Group, Store};
+
+use crate::apply::{Apply, ApplyError};
+use crate::engine::Engine;
+use crate::record::record;
+use crate::writer::Answer;
+
+/// Of larger groups every so many-th is in the sample.
+const EVERY: u64 = 16;
+/// Groups of up to so many requests are all in it.
+const SMALL_REQUESTS: usize = 8;
+
+/// Why a group must not be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Disagreement {
+    #[error("the log's records cannot be applied: {0}")]
+    Apply(#[from] ApplyError),
+    #[error("the rows are not those that the log's records make: {0}")]
+    Rows(#[from] Difference),
+}
+
+/// Compares a sample of the groups with what their records make.
+pub(crate) struct Sampler {
+    seen: u64,
+    compared: Arc<AtomicU64>,
+}
+
+impl Sampler {
+    /// `compared` counts the groups that were compared.
+    pub(crate) fn new(compared: Arc<AtomicU64>) -> Self {
+        Self { seen: 0, compared }
+    }
+
+    /// Checks the group that is written next, if it is in the sample. Only who writes to the store calls
+    /// this, so that the store stands where the group before has left it.
+    pub(crate) fn check(
+        &mut self,
+        store: &Store,
+        group: &Group,
+        answers: &[Answer],
+    ) -> Result<(), Disagreement> {
+        if !cfg!(debug_assertions) || answers.is_empty() {
+            return Ok(());
+        }
+        self.seen += 1;
+        if answers.len() > SMALL_REQUESTS && !self.seen.is_multiple_of(EVERY) {
+            return Ok(());
+        }
+        compare(store, group, answers)?;
+        self.compared.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// How many groups were compared with what their records make, since the start. None are in builds
+    /// without debug assertions.
+    pub fn groups_compared(&self) -> u64 {
+        self.inner.compared.load(Ordering::Relaxed)
+    }
+}
+
+fn compare(store: &Store, group: &Group, answers: &[Answer]) -> Result<(), Disagreement> {
+    let before = store.snapshot();
+    let mut apply = Apply::over(before.clone())?;
+    for of_batch in answers.chunk_by(|one, next| Arc::ptr_eq(&one.batch, &next.batch)) {
+        let batch = &of_batch[0].batch.signed;
+        let mut leaves: Vec<Hash> = Vec::new();
+        for answer in of_batch {
+            let number = batch.header.number;
+            let (record, _) = record(&answer.unit, number, answer.first_leaf_index);
+            request(&mut apply, &record)?;
+            leaves.extend(answer.unit.placed.iter().map(|placed| placed.leaf));
+        }
+        apply.batch(batch, &leaves)?;
+    }
+    Ok(group.compare(&apply.take_rows()?, &before)?)
+}
+
+fn request(apply: &mut Apply, record: &RequestRecord<'_>) -> Result<(), ApplyError> {
+    apply.request(record, &record.placed(&record.hashes()))
+}

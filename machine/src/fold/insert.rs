@@ -1,0 +1,110 @@
+//! What an action leaves in the fold's memory.
+
+use std::sync::Arc;
+
+use kedge_protocol::resource::{DisputeMatter, Object, ObjectStatus, Template, Wallet};
+use kedge_protocol::{Id, Prefix};
+
+use super::{Source, State};
+use crate::image::Image;
+use crate::world::{Unavailable, World};
+
+impl<S: Source> State<S> {
+    pub(super) fn insert(&mut self, image: Image) -> Result<(), Unavailable> {
+        match image {
+            Image::Object(object) => self.insert_object(object)?,
+            Image::Wallet(wallet) => self.insert_wallet(wallet)?,
+            Image::Organization(organization) => {
+                self.organizations.insert(organization.id, organization);
+            }
+            Image::Template(template) => self.insert_template(template)?,
+            Image::Variation(variation) => {
+                self.variations.insert(variation.id, Arc::new(variation));
+            }
+            Image::ApiKey(key) => {
+                let before = self.recall_api_key(key.id)?.map(|key| !key.deleted);
+                self.count((key.organization_id, Prefix::Key), before, !key.deleted)?;
+                self.api_keys.insert(key.id, key);
+            }
+            Image::Webhook(webhook) => {
+                let before = self
+                    .recall_webhook(webhook.id)?
+                    .map(|webhook| !webhook.deleted);
+                let of = (webhook.organization_id, Prefix::Webhook);
+                self.count(of, before, !webhook.deleted)?;
+                self.webhooks.insert(webhook.id, webhook);
+            }
+            Image::File(file) => {
+                self.files.insert(file.id, file);
+            }
+            Image::Dispute(dispute) => {
+                if let DisputeMatter::Claim { context } = dispute.matter {
+                    self.claim_contexts.insert(context);
+                }
+                self.disputes.insert(dispute.id, dispute);
+            }
+            Image::SequencerKey(key) => self.sequencer_keys.push(key),
+            Image::Invitation(invitation) => {
+                self.invitations.insert(invitation.id, invitation);
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_object(&mut self, object: Object) -> Result<(), Unavailable> {
+        let template = object.template_id;
+        if object.trace.version == 1 {
+            let minted = self.minted(template)?;
+            self.minted.insert(template, minted + 1);
+        }
+        // Nothing happens to an object once it is burned.
+        if object.status == ObjectStatus::Burned {
+            let burned = self.burned(template)?;
+            self.burned.insert(template, burned + 1);
+        }
+        self.objects.insert(object.id, object);
+        Ok(())
+    }
+
+    fn insert_wallet(&mut self, wallet: Wallet) -> Result<(), Unavailable> {
+        if let Some(before) = self.recall_wallet(wallet.id)? {
+            let email = before.email.clone();
+            self.emails.insert(email, false);
+        }
+        if !wallet.is_removed() {
+            self.emails.insert(wallet.email.clone(), true);
+        }
+        for address in &wallet.keys {
+            self.wallet_of_address.insert(*address, wallet.id);
+        }
+        self.wallets.insert(wallet.id, wallet);
+        Ok(())
+    }
+
+    fn insert_template(&mut self, template: Template) -> Result<(), Unavailable> {
+        if let Some(before) = self.recall_template(template.id)? {
+            let name = (before.organization_id, before.name.clone());
+            self.template_names.insert(name, false);
+        }
+        let name = (template.organization_id, template.name.clone());
+        self.template_names.insert(name, true);
+        self.templates
+            .insert(template.id, Arc::new(template.into()));
+        Ok(())
+    }
+
+    /// Counts something that was live or not before, if it was there, and is or is not now.
+    fn count(
+        &mut self,
+        (organization, of): (Id, Prefix),
+        before: Option<bool>,
+        is_live: bool,
+    ) -> Result<(), Unavailable> {
+        let mut held = self.held(organization, of)?;
+        held.made += u64::from(before.is_none());
+        held.live += usize::from(is_live);
+        held.live -= usize::from(before == Some(true));
+        self.held.insert((organization, of), held);
+        Ok(())
+    }
+}

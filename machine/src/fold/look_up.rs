@@ -1,0 +1,119 @@
+//! What the rules look up while the fold decides: in memory first, then in its source.
+
+use std::sync::Arc;
+
+use kedge_protocol::resource::{Invitation, Organization, Variation, Wallet};
+use kedge_protocol::{Address, Hash, Id, Prefix};
+
+use super::{Source, State};
+use crate::compiled::TemplateRules;
+use crate::world::{Held, KeyPlace, Recipient, Unavailable, World};
+
+impl<S: Source> World for State<S> {
+    fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
+        let recipient = |wallet: &Wallet| Recipient {
+            wallet_id: wallet.id,
+            address: wallet.address,
+        };
+        match self.wallets.get(&id) {
+            Some(wallet) => Ok(Some(recipient(wallet))),
+            None => Ok(self.source.wallet(id)?.as_ref().map(recipient)),
+        }
+    }
+
+    fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable> {
+        let id = match self.wallet_of_address.get(&address) {
+            Some(id) => Some(*id),
+            None => self.source.wallet_of_address(address)?,
+        };
+        id.map_or(Ok(None), |id| self.wallet(id))
+    }
+
+    fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
+        match self.wallets.get(&id) {
+            Some(wallet) => Ok(Some(wallet.clone())),
+            None => self.source.wallet(id),
+        }
+    }
+
+    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
+        match self.organizations.get(&id) {
+            Some(organization) => Ok(Some(organization.clone())),
+            None => self.source.organization(id),
+        }
+    }
+
+    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
+        match self.invitations.get(&id) {
+            Some(invitation) => Ok(Some(invitation.clone())),
+            None => self.source.invitation(id),
+        }
+    }
+
+    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
+        match self.minted.get(&template) {
+            Some(minted) => Ok(*minted),
+            None => self.source.minted(template),
+        }
+    }
+
+    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
+        match self.burned.get(&template) {
+            Some(burned) => Ok(*burned),
+            None => self.source.burned(template),
+        }
+    }
+
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+        match self.templates.get(&id) {
+            Some(template) => Ok(Some(Arc::clone(template))),
+            None => self.source.template(id),
+        }
+    }
+
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+        match self.variations.get(&id) {
+            Some(variation) => Ok(Some(Arc::clone(variation))),
+            None => self.source.variation(id),
+        }
+    }
+
+    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
+        match self.emails.get(email) {
+            Some(taken) => Ok(*taken),
+            None => self.source.email_taken(email),
+        }
+    }
+
+    fn address_taken(&self, address: Address) -> Result<bool, Unavailable> {
+        Ok(self.wallet_of_address.contains_key(&address)
+            || self.source.wallet_of_address(address)?.is_some())
+    }
+
+    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable> {
+        match self.held.get(&(organization, of)) {
+            Some(held) => Ok(*held),
+            None => self.source.held(organization, of),
+        }
+    }
+
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
+        match self.template_names.get(&(organization, name.to_owned())) {
+            Some(taken) => Ok(*taken),
+            None => self.source.template_name_taken(organization, name),
+        }
+    }
+
+    fn key_place(&self) -> Result<KeyPlace, Unavailable> {
+        let last = self.sequencer_keys.last();
+        Ok(KeyPlace {
+            batch: self.batch,
+            last_from_batch: last.map_or(0, |key| key.entry.from_batch),
+            named: self.sequencer_keys.len(),
+        })
+    }
+
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
+        Ok(self.claim_contexts.contains(context) || self.source.claim_context_used(context)?)
+    }
+}

@@ -1,0 +1,119 @@
+//! What there was before the fold begins.
+
+use std::sync::Arc;
+
+use kedge_protocol::nonce::NonceWindow;
+use kedge_protocol::resource::{
+    ApiKey, Invitation, Object, Organization, Variation, Wallet, Webhook,
+};
+use kedge_protocol::{Address, Hash, Id, Prefix};
+
+use crate::compiled::TemplateRules;
+use crate::world::{Held, Unavailable};
+
+/// The state that a fold begins with, as the log made it up to one sequence. It never changes while a
+/// fold rests on it. Files and disputes are missing because no rule reads one that was made before.
+pub trait Source {
+    /// A wallet.
+    fn wallet(&self, id: Id) -> Result<Option<Wallet>, Unavailable>;
+    /// The wallet that an address belongs to: one of its keys now, or before.
+    fn wallet_of_address(&self, address: Address) -> Result<Option<Id>, Unavailable>;
+    /// True when a wallet has the e-mail address.
+    fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
+    /// An organization.
+    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable>;
+    /// A template, with its schemas ready for use.
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable>;
+    /// True when the organization has a template of this name.
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
+    /// A variation.
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable>;
+    /// An object.
+    fn object(&self, id: Id) -> Result<Option<Object>, Unavailable>;
+    /// An API key, also one that was ended.
+    fn api_key(&self, id: Id) -> Result<Option<ApiKey>, Unavailable>;
+    /// A webhook, also one that was ended.
+    fn webhook(&self, id: Id) -> Result<Option<Webhook>, Unavailable>;
+    /// An invitation, also one that was used.
+    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable>;
+    /// True when a verdict on a claim with this context is in the log.
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable>;
+    /// How many objects of a template were minted.
+    fn minted(&self, template: Id) -> Result<u64, Unavailable>;
+    /// How many of them were burned.
+    fn burned(&self, template: Id) -> Result<u64, Unavailable>;
+    /// How many API keys ([`Prefix::Key`]) or webhooks ([`Prefix::Webhook`]) an organization has.
+    fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable>;
+    /// The nonces that a signer has spent.
+    fn nonces(&self, signer: Address) -> Result<NonceWindow, Unavailable>;
+}
+
+/// The source of a fold that begins with the log's first action.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Nothing;
+
+impl Source for Nothing {
+    fn wallet(&self, _: Id) -> Result<Option<Wallet>, Unavailable> {
+        Ok(None)
+    }
+
+    fn wallet_of_address(&self, _: Address) -> Result<Option<Id>, Unavailable> {
+        Ok(None)
+    }
+
+    fn email_taken(&self, _: &str) -> Result<bool, Unavailable> {
+        Ok(false)
+    }
+
+    fn organization(&self, _: Id) -> Result<Option<Organization>, Unavailable> {
+        Ok(None)
+    }
+
+    fn template(&self, _: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+        Ok(None)
+    }
+
+    fn template_name_taken(&self, _: Id, _: &str) -> Result<bool, Unavailable> {
+        Ok(false)
+    }
+
+    fn variation(&self, _: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+        Ok(None)
+    }
+
+    fn object(&self, _: Id) -> Result<Option<Object>, Unavailable> {
+        Ok(None)
+    }
+
+    fn api_key(&self, _: Id) -> Result<Option<ApiKey>, Unavailable> {
+        Ok(None)
+    }
+
+    fn webhook(&self, _: Id) -> Result<Option<Webhook>, Unavailable> {
+        Ok(None)
+    }
+
+    fn invitation(&self, _: Id) -> Result<Option<Invitation>, Unavailable> {
+        Ok(None)
+    }
+
+    fn claim_context_used(&self, _: &Hash) -> Result<bool, Unavailable> {
+        Ok(false)
+    }
+
+    fn minted(&self, _: Id) -> Result<u64, Unavailable> {
+        Ok(0)
+    }
+
+    fn burned(&self, _: Id) -> Result<u64, Unavailable> {
+        Ok(0)
+    }
+
+    fn held(&self, _: Id, _: Prefix) -> Result<Held, Unavailable> {
+        Ok(Held::default())
+    }
+
+    fn nonces(&self, _: Address) -> Result<NonceWindow, Unavailable> {
+        Ok(NonceWindow::default())
+    }
+}

@@ -1,0 +1,242 @@
+//! A log cut into pieces: applied from nothing to the cut and from there over what the store then holds, it
+//! comes to the rows that it comes to in one piece.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+#![allow(dead_code, reason = "each test binary takes the parts that it needs")]
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use kedge_actors::apply::Apply;
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::chain::Leaf;
+use kedge_protocol::eip712::Domain;
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::{Address, Hash};
+use kedge_storage::verify::{Difference, compare_tables};
+use kedge_storage::{CommitError, Group, Options, SideWrite, Snapshot, Store, Table};
+
+/// A log with what is applied of it.
+pub(crate) struct Log {
+    domain: Domain,
+    sequencer: Address,
+    operators: Vec<Address>,
+    requests: Vec<(RequestRecord<'static>, Vec<Leaf>)>,
+    batches: Vec<(SignedBatch, Vec<Hash>)>,
+}
+
+/// A store in a folder of its own.
+pub(crate) struct Made {
+    store: Store,
+    _folder: tempfile::TempDir,
+}
+
+impl Made {
+    /// Writes a group; its actions are found by their ids.
+    fn write(&self, mut group: Group) -> Result<(), CommitError> {
+        self.store.write(&group)?;
+        self.store.index(&group.take_action_ids());
+        Ok(())
+    }
+
+    /// The store with everything that it has in memory.
+    pub(crate) fn settled(&self) -> Snapshot {
+        self.store.write_index().unwrap();
+        self.store.snapshot()
+    }
+}
+
+/// All tables that the log explains, itself included.
+pub(crate) fn explained() -> Vec<Table> {
+    let kept = |table: &Table| Table::KEPT.contains(table) || *table == Table::Meta;
+    let all = Table::ALL.iter().copied();
+    all.filter(|table| !kept(table)).collect()
+}
+
+#[track_caller]
+fn same(one: &Snapshot, other: &Snapshot, tables: &[Table], what: &str) {
+    let compared: Result<(), Difference> = compare_tables(one, other, tables);
+    compared.unwrap_or_else(|difference| panic!("{what}: {difference}"));
+    assert_eq!(one.head().unwrap(), other.head().unwrap(), "{what}");
+}
+
+/// A stopped server's store, and its log.
+pub(crate) fn open(store: &Path, domain: Domain, sequencer: Address) -> (Snapshot, Log) {
+    let options = Options {
+        read_only: true,
+        ..options(store, domain, sequencer)
+    };
+    let snapshot = Store::open_to_verify(options).unwrap().snapshot();
+    let log = Log::read(&snapshot, domain);
+    (snapshot, log)
+}
+
+fn options(path: &Path, domain: Domain, sequencer: Address) -> Options {
+    Options {
+        path: path.to_owned(),
+        domain,
+        sequencer,
+        high_water_path: None,
+        block_cache_bytes: 16 << 20,
+        memtable_bytes: 16 << 20,
+        wal_bytes_max: 64 << 20,
+        read_only: false,
+    }
+}
+
+impl Log {
+    pub(crate) fn read(snapshot: &Snapshot, domain: Domain) -> Self {
+        let requests: Vec<_> = snapshot
+            .requests_from(1)
+            .map(|record| {
+                let record = record.unwrap();
+                let leaves = record.placed(&record.hashes());
+                (record, leaves)
+            })
+            .collect();
+        let leaves: Vec<Hash> = requests
+            .iter()
+            .flat_map(|(_, leaves)| leaves.iter().map(Leaf::hash))
+            .collect();
+        let batches = (0..snapshot.head().unwrap().batches)
+            .map(|number| {
+                let batch = snapshot.batch(number).unwrap().unwrap();
+                let first = batch.header.first_sequence as usize - 1;
+                let count = batch.header.count as usize;
+                (batch, leaves[first..first + count].to_vec())
+            })
+            .collect();
+        Self {
+            domain,
+            sequencer: snapshot.first_sequencer_key().unwrap(),
+            operators: snapshot.operators().unwrap(),
+            requests,
+            batches,
+        }
+    }
+
+    /// How many requests there are.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// How many resources and names an apply has in memory that has forgotten nothing.
+    pub(crate) fn remembered(&self) -> usize {
+        let mut apply = Apply::from_nothing(self.operators.clone());
+        self.apply(&mut apply, 1..=self.requests());
+        apply.remembered()
+    }
+
+    fn store(&self) -> Made {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let store = Store::open(options(&path, self.domain, self.sequencer));
+        let store = store.unwrap();
+        let mut operators = Group::new();
+        operators.put_side(SideWrite::Operators(self.operators.clone()));
+        store.write(operators).unwrap();
+        Made {
+            store,
+            _folder: folder,
+        }
+    }
+
+    /// Applies requests by their places, from 1 on, each batch after the last request in it.
+    fn apply(&self, apply: &mut Apply, places: RangeInclusive<usize>) {
+        for place in places {
+            let (record, leaves) = &self.requests[place - 1];
+            apply.request(record, leaves).unwrap();
+            let sealed = self.batches.get(record.batch_number as usize);
+            if let Some((batch, leaves)) = sealed
+                && batch.header.last_sequence() == record.last_sequence()
+            {
+                apply.batch(batch, leaves).unwrap();
+            }
+        }
+    }
+
+    /// The log in one piece, from nothing.
+    pub(crate) fn whole(&self) -> Made {
+        let made = self.store();
+        let mut apply = Apply::from_nothing(self.operators.clone());
+        self.apply(&mut apply, 1..=self.requests());
+        made.write(apply.take_rows().unwrap()).unwrap();
+        made
+    }
+
+    /// The log in pieces that end at these places, each applied over the store that the ones before have
+    /// left, by an apply that knows nothing else.
+    pub(crate) fn in_pieces(&self, cuts: &[usize]) -> Made {
+        let made = self.store();
+        let mut begun = 0;
+        for &cut in cuts.iter().chain([&self.requests()]) {
+            let mut apply = match begun {
+                0 => Apply::from_nothing(self.operators.clone()),
+                _ => Apply::over(made.store.snapshot()).unwrap(),
+            };
+            self.apply(&mut apply, begun + 1..=cut);
+            made.write(apply.take_rows().unwrap()).unwrap();
+            begun = cut;
+        }
+        made
+    }
+
+    /// The same with one apply, which forgets at the cuts and writes in small groups.
+    pub(crate) fn with_one_that_forgets(&self, cuts: &[usize]) -> Made {
+        let made = self.store();
+        let mut apply = Apply::from_nothing(self.operators.clone());
+        let mut begun = 0;
+        for &cut in cuts.iter().chain([&self.requests()]) {
+            self.apply(&mut apply, begun + 1..=cut);
+            made.write(apply.take_formed()).unwrap();
+            let finished: Result<(), Box<dyn std::error::Error>> =
+                apply.finish(4_096, |group| Ok(made.write(group)?));
+            finished.unwrap();
+            apply.rest_on(made.store.snapshot());
+            assert_eq!(apply.remembered(), 0);
+            begun = cut;
+        }
+        made
+    }
+
+    /// Checks that the log makes what the server has stored, however it is cut: in one piece, at every
+    /// request, and at each set of places that is given. Ids are compared where all of them are in their
+    /// table (`ids`).
+    #[track_caller]
+    pub(crate) fn check(&self, live: &Snapshot, ids: bool, cuts: &[Vec<usize>]) {
+        let all = explained();
+        let tables: Vec<Table> = all
+            .iter()
+            .copied()
+            .filter(|table| ids || *table != Table::Actions)
+            .collect();
+        let whole = self.whole().settled();
+        same(live, &whole, &tables, "from nothing");
+        for cuts in cuts {
+            let pieces = self.in_pieces(cuts).settled();
+            same(&whole, &pieces, &all, &format!("in pieces at {cuts:?}"));
+            let forgetting = self.with_one_that_forgets(cuts).settled();
+            same(
+                &whole,
+                &forgetting,
+                &all,
+                &format!("forgetting at {cuts:?}"),
+            );
+        }
+    }
+
+    /// Every request by itself.
+    pub(crate) fn every_cut(&self) -> Vec<usize> {
+        (1..self.requests()).collect()
+    }
+
+    /// Places that `below` picks, in order.
+    pub(crate) fn some_cuts(&self, count: usize, mut below: impl FnMut(u64) -> u64) -> Vec<usize> {
+        let mut cuts: Vec<usize> = (0..count)
+            .map(|_| 1 + below(self.requests() as u64 - 1) as usize)
+            .collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts
+    }
+}
