@@ -1,5 +1,5 @@
 //! Whether what the actors decided makes the rows that [`Apply`] makes of the same records. It is looked at
-//! on a sample of groups, before they are written, in builds with debug assertions: a bug is never served.
+//! on a sample of groups, where the operator wants it, before they are written: a bug is never served.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,8 +14,6 @@ use crate::engine::Engine;
 use crate::record::record;
 use crate::writer::Answer;
 
-/// Of larger groups every so many-th is in the sample.
-const EVERY: u64 = 16;
 /// Groups of up to so many requests are all in it.
 const SMALL_REQUESTS: usize = 8;
 
@@ -30,14 +28,20 @@ pub(crate) enum Disagreement {
 
 /// Compares a sample of the groups with what their records make.
 pub(crate) struct Sampler {
+    /// Of larger groups every so many-th is in the sample; 0: no group is.
+    every: u64,
     seen: u64,
     compared: Arc<AtomicU64>,
 }
 
 impl Sampler {
     /// `compared` counts the groups that were compared.
-    pub(crate) fn new(compared: Arc<AtomicU64>) -> Self {
-        Self { seen: 0, compared }
+    pub(crate) fn new(every: u64, compared: Arc<AtomicU64>) -> Self {
+        Self {
+            every,
+            seen: 0,
+            compared,
+        }
     }
 
     /// Checks the group that is written next, if it is in the sample. Only who writes to the store calls
@@ -48,11 +52,11 @@ impl Sampler {
         group: &Group,
         answers: &[Answer],
     ) -> Result<(), Disagreement> {
-        if !cfg!(debug_assertions) || answers.is_empty() {
+        if self.every == 0 || answers.is_empty() {
             return Ok(());
         }
         self.seen += 1;
-        if answers.len() > SMALL_REQUESTS && !self.seen.is_multiple_of(EVERY) {
+        if answers.len() > SMALL_REQUESTS && !self.seen.is_multiple_of(self.every) {
             return Ok(());
         }
         compare(store, group, answers)?;
@@ -62,8 +66,7 @@ impl Sampler {
 }
 
 impl Engine {
-    /// How many groups were compared with what their records make, since the start. None are in builds
-    /// without debug assertions.
+    /// How many groups were compared with what their records make, since the start.
     pub fn groups_compared(&self) -> u64 {
         self.inner.compared.load(Ordering::Relaxed)
     }

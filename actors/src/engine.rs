@@ -20,6 +20,7 @@ use ractor::ActorRef;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::admission::{Admission, Bounds};
+use crate::agreement::Sampler;
 use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
 use crate::committer::{Caches, Committer};
@@ -48,8 +49,7 @@ pub struct Options {
     pub domain: Domain,
     /// Sign batches and checkpoints, each those that are its own.
     pub keys: HeldKeys,
-    /// The contract that anchors the log. Where there is one, a new log waits until it has named the first
-    /// key.
+    /// The contract that anchors the log. A new log waits until it has named the first key.
     pub contract: Option<Address>,
     /// Gives the time, and says when it is not to be believed.
     pub time: Arc<Timekeeper>,
@@ -69,6 +69,8 @@ pub struct Options {
     pub wait_target: Duration,
     /// Actions that may be under way.
     pub actions_max: usize,
+    /// Every so many-th commit group is compared with what its records make; 0 compares none.
+    pub compare_groups_every: u64,
     /// How many of the requests in flight may be one organization's, percent.
     pub organization_share_percent: u8,
     /// Keys whose versions the sequencer remembers.
@@ -161,11 +163,10 @@ impl Engine {
         let (failure_sink, failed) = failure::channel();
         let (work, work_receiver) = mpsc::channel(WORK_QUEUE);
         let committed_ticket = Arc::new(AtomicU64::new(0));
-
         let disk_full = Arc::new(AtomicBool::new(false));
         let compared = Arc::new(AtomicU64::new(0));
-        let (writing, threads) = writer::start(Outlet {
-            compared: Arc::clone(&compared),
+        let sampler = Sampler::new(options.compare_groups_every, Arc::clone(&compared));
+        let outlet = Outlet {
             disk_full: Arc::clone(&disk_full),
             store: Arc::clone(&store),
             published: Arc::clone(&published),
@@ -173,7 +174,8 @@ impl Engine {
             committed_ticket: Arc::clone(&committed_ticket),
             listeners: Arc::clone(&listeners),
             failed: failure_sink.clone(),
-        })?;
+        };
+        let (writing, threads) = writer::start(outlet, sampler)?;
         let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
         let room = Arc::new(Room::new(options.requests_max, actions_max));
         let committer = Committer {

@@ -135,8 +135,6 @@ pub(crate) struct Outlet {
     pub(crate) disk_full: Arc<AtomicBool>,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) failed: FailureSink,
-    /// Counts the groups that were compared with what their records make.
-    pub(crate) compared: Arc<AtomicU64>,
 }
 
 /// The threads behind the committer.
@@ -147,13 +145,13 @@ pub(crate) struct Threads {
 
 /// Starts the writer and the releaser. They end when the committer's end is dropped, and early only
 /// where one of them fails: they report that themselves and at once, since the committer hears of
-/// it with the next group at the earliest.
-pub(crate) fn start(outlet: Outlet) -> std::io::Result<(Writing, Threads)> {
+/// it with the next group at the earliest. `sampler` compares groups before they are written.
+pub(crate) fn start(outlet: Outlet, sampler: Sampler) -> std::io::Result<(Writing, Threads)> {
     let (groups, formed) = mpsc::sync_channel(AHEAD_MAX as usize);
     let (written_sender, written) = mpsc::sync_channel(AHEAD_MAX as usize);
     let (count, published) = watch::channel(0);
     let mut writer = Writer {
-        sampler: Sampler::new(Arc::clone(&outlet.compared)),
+        sampler,
         store: Arc::clone(&outlet.store),
         disk_full: Arc::clone(&outlet.disk_full),
         formed,

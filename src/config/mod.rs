@@ -299,6 +299,12 @@ pub fn ranges(config: &Config) -> Vec<Range> {
             366 * 24 * 60 * 60,
         ),
         ("actions_max", config.actions_max as u64, 500, 1 << 24),
+        (
+            "compare_groups_every",
+            config.compare_groups_every,
+            0,
+            1 << 32,
+        ),
         ("actor_threads", config.actor_threads as u64, 0, 1_024),
         ("shards", config.shards as u64, 0, 1_024),
         (

@@ -233,6 +233,10 @@ options! {
     "Engine" {
         /// Actions under way at one time; more are answered 503.
         actions_max: usize = 65_536;
+        /// Before it writes, the server compares the rows of every so many-th commit group, and of every
+        /// small one, with those that the group's records make by the rules, and ends where they differ.
+        /// 0 compares none; 1 costs about as much as the requests themselves.
+        compare_groups_every: u64 = 0;
         /// Threads that the actors share, apart from those that serve connections; 0 takes one for
         /// every two cores.
         actor_threads: usize = 0;

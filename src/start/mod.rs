@@ -237,6 +237,7 @@ async fn start_engine(
         requests_min: config.requests_min,
         wait_target: Duration::from_millis(config.wait_target_ms),
         actions_max: config.actions_max,
+        compare_groups_every: config.compare_groups_every,
         organization_share_percent: config.organization_share_percent,
         recent_keys_max: RECENT_KEYS_MAX,
         catalog_entries_max: CATALOG_ENTRIES_MAX,

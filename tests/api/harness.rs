@@ -139,6 +139,7 @@ impl Server {
             .args(["--set", "log_filter=warn"])
             // `limits` tests them with a server of its own; the others send more than any tier allows.
             .args(["--set", "rate_limits=off"])
+            .args(["--set", "compare_groups_every=16"])
             .stdout(Stdio::piped())
             .stderr(log);
         for option in options {

@@ -40,6 +40,7 @@ impl Setup {
         // send more than any tier allows.
         setup
             .set("rate_limits", "off")
+            .set("compare_groups_every", 16)
             .set("memtable_bytes", 8 << 20)
             .set("block_cache_bytes", 16 << 20)
             .set("wal_bytes_max", 32 << 20)

@@ -215,10 +215,8 @@ async fn a_log_makes_the_same_rows_wherever_it_is_cut() {
     let middle = log.requests() / 2;
     let cuts = [log.every_cut(), vec![middle], vec![1, log.requests() - 1]];
     log.check(&snapshot, false, &cuts);
-    if cfg!(debug_assertions) {
-        // Requests came one by one: each made a small group.
-        assert_eq!(engine.groups_compared(), log.requests() as u64);
-    }
+    // Requests came one by one: each made a small group.
+    assert_eq!(engine.groups_compared(), log.requests() as u64);
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
@@ -279,7 +277,6 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
 }
 
 /// The engine counts mints in memory. A store that counts otherwise has rows that the log does not make.
-#[cfg(debug_assertions)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_group_that_is_not_what_its_records_make_is_never_written() {
     let folder = tempfile::tempdir().unwrap();

@@ -63,6 +63,7 @@ pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
         requests_min: 1_000,
         wait_target: Duration::from_secs(1),
         actions_max: 100_000,
+        compare_groups_every: 16,
         organization_share_percent: 100,
         recent_keys_max: 10_000,
         catalog_entries_max: 100,
