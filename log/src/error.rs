@@ -27,7 +27,12 @@ pub struct Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is damaged at byte {}", self.segment.display(), self.offset)?;
+        write!(
+            f,
+            "{} is damaged at byte {}",
+            self.segment.display(),
+            self.offset
+        )?;
         if let Some(frame) = self.frame {
             write!(f, ", frame {frame}")?;
         }
@@ -116,7 +121,6 @@ pub enum OpenError {
         released_sequence: u64,
     },
 }
-
 
 /// Why a frame was not appended.
 #[derive(Debug, thiserror::Error)]

@@ -82,7 +82,11 @@ impl FileLog {
         let (open, end) = match open {
             Some(open) => open,
             None => {
-                let spare = Spare::make(&*env, dir.join(FIRST), options.segment_bytes.max(2 * PAGE_BYTES))?;
+                let spare = Spare::make(
+                    &*env,
+                    dir.join(FIRST),
+                    options.segment_bytes.max(2 * PAGE_BYTES),
+                )?;
                 let begun = spare.begin(&*env, dir, header_at(identity, &position));
                 let segment = Arc::new(Segment::Raw(begun.map_err(|error| error.source)?));
                 found.segments.push(Arc::clone(&segment));
@@ -136,11 +140,14 @@ impl FileLog {
         // A closed segment is durable as a whole, so that a later one proves it.
         self.shared.sync()?;
         let needed = self.options.segment_bytes.max(PAGE_BYTES + bytes);
-        let waiting = lock(&self.shared.spare).take().filter(|spare| spare.bytes >= needed);
+        let waiting = lock(&self.shared.spare)
+            .take()
+            .filter(|spare| spare.bytes >= needed);
         let (env, dir) = (&*self.shared.env, &self.shared.dir);
         let spare = match waiting {
             Some(spare) => spare,
-            None => Spare::make(env, self.shared.spare_path(), needed).map_err(|error| self.no_room(error))?,
+            None => Spare::make(env, self.shared.spare_path(), needed)
+                .map_err(|error| self.no_room(error))?,
         };
         let header = header_at(self.shared.identity, &self.position);
         let begun = spare.begin(env, dir, header).map_err(|error| {
@@ -207,7 +214,9 @@ impl Log for FileLog {
         self.buffer.resize(padded, 0);
         self.make_room(padded as u64)?;
         let Some(raw) = self.open.raw() else {
-            return Err(AppendError::Failed(self.shared.fail("the open segment is sealed")));
+            return Err(AppendError::Failed(
+                self.shared.fail("the open segment is sealed"),
+            ));
         };
         write_all(raw.file(), &self.buffer, self.end)
             .map_err(IoError::at(raw.path()))

@@ -23,6 +23,7 @@ mod segment;
 mod shared;
 #[cfg(test)]
 mod tests;
+pub mod verify;
 
 use std::sync::Arc;
 

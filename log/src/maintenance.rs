@@ -57,7 +57,14 @@ impl Maintenance {
             });
         };
         let env = &*self.shared.env;
-        seal(env, &self.shared.dir, segment, self.options.compression, swap).map(Some)
+        seal(
+            env,
+            &self.shared.dir,
+            segment,
+            self.options.compression,
+            swap,
+        )
+        .map(Some)
     }
 
     /// Whether an error means that there is no space, so that the step is worth another try later.

@@ -65,13 +65,26 @@ impl LogReader {
     ///
     /// # Errors
     /// [`OpenError`] where the log is damaged or cannot be read.
-    pub fn open(env: Arc<dyn Env>, dir: &Path, identity: Option<Hash>, cache_bytes: u64) -> Result<(Self, Recovery), OpenError> {
+    pub fn open(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        identity: Option<Hash>,
+        cache_bytes: u64,
+    ) -> Result<(Self, Recovery), OpenError> {
         let found = find(&*env, dir, identity)?;
         let (Some(identity), Some(position)) = (found.identity, found.position) else {
-            let source = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no segment of a log");
+            let source =
+                std::io::Error::new(std::io::ErrorKind::NotFound, "there is no segment of a log");
             return Err(IoError::at(dir)(source).into());
         };
-        let shared = Shared::new(env, dir.to_owned(), identity, found.segments, position, cache_bytes);
+        let shared = Shared::new(
+            env,
+            dir.to_owned(),
+            identity,
+            found.segments,
+            position,
+            cache_bytes,
+        );
         Ok((Self::new(Arc::new(shared)), found.recovery))
     }
 
@@ -88,7 +101,9 @@ impl LogReader {
     /// The first frame that is here: 1, unless older segments were taken away.
     pub fn first_frame(&self) -> u64 {
         let segments = self.shared.segments.load();
-        segments.first().map_or(1, |segment| segment.header().first_frame)
+        segments
+            .first()
+            .map_or(1, |segment| segment.header().first_frame)
     }
 
     #[cfg(test)]
@@ -100,7 +115,11 @@ impl LogReader {
         let segments = self.shared.segments.load();
         let after = segments.partition_point(|segment| {
             let header = segment.header();
-            key.is_from(header.first_frame, header.first_sequence, header.first_batch)
+            key.is_from(
+                header.first_frame,
+                header.first_sequence,
+                header.first_batch,
+            )
         });
         Some(Arc::clone(&segments[after.checked_sub(1)?]))
     }
@@ -146,17 +165,27 @@ impl LogReader {
     ///
     /// # Errors
     /// [`ReadError`] where the bytes cannot be read or are damaged.
-    pub fn batch_with_leaves(&self, number: u64) -> Result<Option<(SignedBatch, Vec<Hash>)>, ReadError> {
+    pub fn batch_with_leaves(
+        &self,
+        number: u64,
+    ) -> Result<Option<(SignedBatch, Vec<Hash>)>, ReadError> {
         let Some(frame) = self.locate(Key::Batch(number))? else {
             return Ok(None);
         };
         let Some(batch) = self.batch_in(&frame, number)? else {
             return Ok(None);
         };
-        let first = (batch.header.first_sequence.saturating_sub(frame.header.first_sequence)) as usize;
+        let first = (batch
+            .header
+            .first_sequence
+            .saturating_sub(frame.header.first_sequence)) as usize;
         let count = batch.header.count as usize;
         let leaves = match self.section(&frame, SectionKind::Leaves)? {
-            Some(section) => hashes(&section).into_iter().skip(first).take(count).collect(),
+            Some(section) => hashes(&section)
+                .into_iter()
+                .skip(first)
+                .take(count)
+                .collect(),
             None => self.leaves_again(&frame, first as u32, count)?,
         };
         // The root is signed; it also catches leaves that no request gives.
@@ -175,7 +204,10 @@ impl LogReader {
             return Ok(None);
         }
         match self.locate(Key::Frame(number))? {
-            Some(frame) => frame.segment.frame(&self.shared.cache, frame.offset, &frame.header).map(Some),
+            Some(frame) => frame
+                .segment
+                .frame(&self.shared.cache, frame.offset, &frame.header)
+                .map(Some),
             None => Err(ReadError::Missing {
                 frame: number,
                 first_frame: self.first_frame(),
@@ -195,13 +227,16 @@ impl LogReader {
     }
 
     fn damaged(&self, frame: &Located, what: impl ToString) -> ReadError {
-        frame.segment.damaged(frame.offset, Some(&frame.header), what)
+        frame
+            .segment
+            .damaged(frame.offset, Some(&frame.header), what)
     }
 
     /// The bytes of a section whose digest holds.
     fn section(&self, frame: &Located, kind: SectionKind) -> Result<Option<Vec<u8>>, ReadError> {
         let header = &frame.header;
-        let (Some(range), Some(section)) = (header.section_range(kind), header.section(kind)) else {
+        let (Some(range), Some(section)) = (header.section_range(kind), header.section(kind))
+        else {
             return Ok(None);
         };
         let at = frame.offset + range.start as u64;
@@ -209,12 +244,17 @@ impl LogReader {
         if sha256(&bytes) == section.digest {
             Ok(Some(bytes))
         } else {
-            Err(self.damaged(frame, format!("the section of {kind:?} does not have its digest")))
+            Err(self.damaged(
+                frame,
+                format!("the section of {kind:?} does not have its digest"),
+            ))
         }
     }
 
     fn batch_in(&self, frame: &Located, number: u64) -> Result<Option<SignedBatch>, ReadError> {
-        let section = self.section(frame, SectionKind::Batches)?.unwrap_or_default();
+        let section = self
+            .section(frame, SectionKind::Batches)?
+            .unwrap_or_default();
         let all = batches(&section).map_err(|error| self.damaged(frame, error))?;
         let index = (number - frame.header.first_batch) as usize;
         match all.get(index) {
@@ -224,13 +264,22 @@ impl LogReader {
     }
 
     /// The places of the requests that hold `count` actions from `offset` in the frame on.
-    fn request_places(&self, frame: &Located, offset: u32, count: usize) -> Result<(Vec<RequestPlace>, u64), ReadError> {
+    fn request_places(
+        &self,
+        frame: &Located,
+        offset: u32,
+        count: usize,
+    ) -> Result<(Vec<RequestPlace>, u64), ReadError> {
         let damaged = |error: &dyn ToString| self.damaged(frame, error.to_string());
         let range = frame.header.section_range(SectionKind::Requests);
         let range = range.ok_or_else(|| damaged(&"it has actions and no requests"))?;
         let start = frame.offset + range.start as u64;
-        let mut bytes = frame.segment.read(&self.shared.cache, start, range.len().min(TABLE_READ_BYTES))?;
-        let needed = table_bytes(&bytes).filter(|needed| (TABLE_HEAD_BYTES..=range.len()).contains(needed));
+        let mut bytes =
+            frame
+                .segment
+                .read(&self.shared.cache, start, range.len().min(TABLE_READ_BYTES))?;
+        let needed =
+            table_bytes(&bytes).filter(|needed| (TABLE_HEAD_BYTES..=range.len()).contains(needed));
         let needed = needed.ok_or_else(|| damaged(&"the table of requests ends too early"))?;
         if needed > bytes.len() {
             bytes = frame.segment.read(&self.shared.cache, start, needed)?;
@@ -243,13 +292,22 @@ impl LogReader {
         Ok((places.collect(), start))
     }
 
-    fn requests(&self, frame: &Located, places: &[RequestPlace]) -> Result<Vec<StoredRequest>, ReadError> {
-        let start = frame.header.section_range(SectionKind::Requests).map_or(0, |range| range.start);
+    fn requests(
+        &self,
+        frame: &Located,
+        places: &[RequestPlace],
+    ) -> Result<Vec<StoredRequest>, ReadError> {
+        let start = frame
+            .header
+            .section_range(SectionKind::Requests)
+            .map_or(0, |range| range.start);
         let start = frame.offset + start as u64;
         let mut requests = Vec::with_capacity(places.len());
         for place in places {
             let at = start + place.range.start as u64;
-            let bytes = frame.segment.read(&self.shared.cache, at, place.range.len())?;
+            let bytes = frame
+                .segment
+                .read(&self.shared.cache, at, place.range.len())?;
             if !place.is_of(&bytes) {
                 return Err(self.damaged(frame, "a request's checksum does not hold"));
             }
@@ -263,7 +321,12 @@ impl LogReader {
     }
 
     /// Recomputes the leaves of a batch.
-    fn leaves_again(&self, frame: &Located, first: u32, count: usize) -> Result<Vec<Hash>, ReadError> {
+    fn leaves_again(
+        &self,
+        frame: &Located,
+        first: u32,
+        count: usize,
+    ) -> Result<Vec<Hash>, ReadError> {
         let (places, _) = self.request_places(frame, first, count)?;
         let mut leaves = Vec::with_capacity(count);
         for request in self.requests(frame, &places)? {

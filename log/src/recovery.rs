@@ -10,12 +10,14 @@ use kedge_protocol::Hash;
 use crate::env::{Env, Mode, write_zeros};
 use crate::error::{Damage, IoError, OpenError, ReadError};
 use crate::frame::header::first_previous;
+use crate::segment::path_of;
 use crate::segment::raw::RawSegment;
 use crate::segment::scan::{Scan, read_header};
 use crate::segment::seal::check_whole;
 use crate::segment::sealed::SealedSegment;
-use crate::segment::{Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, SegmentName, UNFINISHED_ENDING};
-use crate::segment::path_of;
+use crate::segment::{
+    Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, SegmentName, UNFINISHED_ENDING,
+};
 
 /// How far a log reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +98,10 @@ pub(crate) fn find(env: &dyn Env, dir: &Path, identity: Option<Hash>) -> Result<
     };
     for file in env.list(dir).map_err(IoError::at(dir))? {
         if let Some((name, kind)) = SegmentName::of_file(&file) {
-            names.entry((name.first_frame, name)).or_default().push(kind);
+            names
+                .entry((name.first_frame, name))
+                .or_default()
+                .push(kind);
         } else if is_leftover(&file) {
             found.recovery.removed.push(dir.join(file));
         }
@@ -113,7 +118,9 @@ pub(crate) fn find(env: &dyn Env, dir: &Path, identity: Option<Hash>) -> Result<
 }
 
 fn is_leftover(file: &str) -> bool {
-    let ending = Path::new(file).extension().and_then(|ending| ending.to_str());
+    let ending = Path::new(file)
+        .extension()
+        .and_then(|ending| ending.to_str());
     matches!(ending, Some(NEW_ENDING | UNFINISHED_ENDING))
 }
 
@@ -182,7 +189,11 @@ impl Found {
         let offset = self.tail.as_ref().map_or(0, |tail| tail.end);
         let stopped = self.tail.as_ref().and_then(|tail| tail.stopped.clone());
         let what = stopped.unwrap_or_else(|| match before {
-            Some(_) => format!("frames {} to {} are missing", expected.frame + 1, here.frame),
+            Some(_) => format!(
+                "frames {} to {} are missing",
+                expected.frame + 1,
+                here.frame
+            ),
             None => format!("the segment does not continue frame {}", expected.frame),
         });
         Err(OpenError::Damaged(Damage {
@@ -227,7 +238,13 @@ impl Found {
         Ok(())
     }
 
-    fn join_raw(&mut self, env: &dyn Env, dir: &Path, name: SegmentName, is_last: bool) -> Result<(), OpenError> {
+    fn join_raw(
+        &mut self,
+        env: &dyn Env,
+        dir: &Path,
+        name: SegmentName,
+        is_last: bool,
+    ) -> Result<(), OpenError> {
         let path = path_of(dir, name, Kind::Raw);
         let file = env.open(&path, Mode::Read).map_err(IoError::at(&path))?;
         let bytes = file.len().map_err(IoError::at(&path))?;
@@ -276,9 +293,9 @@ impl Found {
 
     /// Refuses a log that ends before what was released.
     pub(crate) fn reaches(&self, released: Released) -> Result<(), OpenError> {
-        let (last_frame, last_sequence) = self
-            .position
-            .map_or((0, 0), |position| (position.frame, position.next_sequence - 1));
+        let (last_frame, last_sequence) = self.position.map_or((0, 0), |position| {
+            (position.frame, position.next_sequence - 1)
+        });
         if last_frame >= released.frame && last_sequence >= released.sequence {
             return Ok(());
         }
@@ -292,7 +309,11 @@ impl Found {
 
     /// Cuts the torn end off and removes what a crash left; gives the raw segment to append to, opened for it, and
     /// where.
-    pub(crate) fn repair(&mut self, env: &dyn Env, dir: &Path) -> Result<Option<(Arc<Segment>, u64)>, OpenError> {
+    pub(crate) fn repair(
+        &mut self,
+        env: &dyn Env,
+        dir: &Path,
+    ) -> Result<Option<(Arc<Segment>, u64)>, OpenError> {
         let mut open = None;
         if let Some(scan) = self.tail.take()
             && let Some(last) = self.segments.pop()
@@ -302,7 +323,9 @@ impl Found {
             let bytes = file.len().map_err(IoError::at(&path))?;
             if let Some(torn) = &self.recovery.torn {
                 // What is left of the frame must not be met again behind later ones.
-                let end = (scan.end + torn.bytes).next_multiple_of(PAGE_BYTES).min(bytes);
+                let end = (scan.end + torn.bytes)
+                    .next_multiple_of(PAGE_BYTES)
+                    .min(bytes);
                 write_zeros(&*file, scan.end, end).map_err(IoError::at(&path))?;
             }
             // A frame may stand in the page cache alone, written by a process that ended before its sync. What is

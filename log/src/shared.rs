@@ -10,9 +10,9 @@ use kedge_protocol::Hash;
 use crate::env::Env;
 use crate::error::Failed;
 use crate::recovery::Position;
-use crate::segment::{NEW_ENDING, Segment};
 use crate::segment::blocks::BlockCache;
 use crate::segment::raw::{RawSegment, Spare};
+use crate::segment::{NEW_ENDING, Segment};
 
 /// The segments, in order.
 pub(crate) type Segments = Vec<Arc<Segment>>;
@@ -60,7 +60,10 @@ impl Shared {
         cache_bytes: u64,
     ) -> Self {
         let last = segments.last().cloned();
-        let frames = last.as_deref().and_then(Segment::raw).map_or(0, RawSegment::published);
+        let frames = last
+            .as_deref()
+            .and_then(Segment::raw)
+            .map_or(0, RawSegment::published);
         Self {
             env,
             dir,

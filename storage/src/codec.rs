@@ -7,8 +7,8 @@ use bincode::enc::write::Writer;
 use bincode::error::{DecodeError, EncodeError};
 use bincode::{BorrowDecode, Encode};
 pub use kedge_log::CodecError;
-use kedge_log::codec::body;
 pub(crate) use kedge_log::codec::FORMAT;
+use kedge_log::codec::body;
 
 /// No row is larger; a length field that was damaged must not become an allocation.
 const ROW_BYTES_MAX: usize = 64 * 1024 * 1024;

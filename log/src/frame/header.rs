@@ -187,7 +187,12 @@ impl FrameHeader {
         let mut preimage = Vec::with_capacity(112 + self.sections.len() * 34);
         preimage.extend_from_slice(HASH_TAG);
         preimage.extend_from_slice(&FORMAT.to_be_bytes());
-        for number in [self.number, self.term, self.first_sequence, self.first_batch] {
+        for number in [
+            self.number,
+            self.term,
+            self.first_sequence,
+            self.first_batch,
+        ] {
             preimage.extend_from_slice(&number.to_be_bytes());
         }
         preimage.extend_from_slice(&self.actions.to_be_bytes());
@@ -210,7 +215,12 @@ impl FrameHeader {
         let length = u32::try_from(self.frame_bytes()).expect("a frame is below 1 GiB");
         out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(&self.body_crc.to_be_bytes());
-        for number in [self.number, self.term, self.first_sequence, self.first_batch] {
+        for number in [
+            self.number,
+            self.term,
+            self.first_sequence,
+            self.first_batch,
+        ] {
             out.extend_from_slice(&number.to_be_bytes());
         }
         out.extend_from_slice(&self.actions.to_be_bytes());
@@ -259,7 +269,10 @@ impl FrameHeader {
         Ok(header)
     }
 
-    fn contents(mut fields: Fields<'_>, table: &[u8]) -> Option<Result<(Self, usize), HeaderError>> {
+    fn contents(
+        mut fields: Fields<'_>,
+        table: &[u8],
+    ) -> Option<Result<(Self, usize), HeaderError>> {
         let length = fields.u32()? as usize;
         let body_crc = fields.u32()?;
         let [number, term] = [fields.u64()?, fields.u64()?];
@@ -297,7 +310,13 @@ impl FrameHeader {
     }
 
     fn consistent(&self, length: usize) -> Result<(), HeaderError> {
-        let holds = |holds, what| if holds { Ok(()) } else { Err(HeaderError::Contents(what)) };
+        let holds = |holds, what| {
+            if holds {
+                Ok(())
+            } else {
+                Err(HeaderError::Contents(what))
+            }
+        };
         let body: u64 = self
             .present()
             .map(|(_, section)| u64::from(section.length.unwrap_or(0)))
@@ -307,22 +326,29 @@ impl FrameHeader {
             "its length is not that of its sections",
         )?;
         holds(self.number > 0, "frames are counted from 1")?;
-        holds(self.durable < self.number, "it was durable before it was written")?;
         holds(
-            self.first_sequence.checked_add(u64::from(self.actions)).is_some()
-                && self.first_batch.checked_add(u64::from(self.batches)).is_some(),
+            self.durable < self.number,
+            "it was durable before it was written",
+        )?;
+        holds(
+            self.first_sequence
+                .checked_add(u64::from(self.actions))
+                .is_some()
+                && self
+                    .first_batch
+                    .checked_add(u64::from(self.batches))
+                    .is_some(),
             "its numbers pass the last one",
         )?;
-        let expects = |kind, bytes: Option<usize>, may_be_dropped: bool| {
-            match (self.section(kind), bytes) {
+        let expects =
+            |kind, bytes: Option<usize>, may_be_dropped: bool| match (self.section(kind), bytes) {
                 (None, None) => true,
                 (Some(section), Some(bytes)) => match section.length {
                     Some(length) => length as usize == bytes,
                     None => may_be_dropped,
                 },
                 _ => false,
-            }
-        };
+            };
         let some = |count: u32, each: usize| (count > 0).then(|| count as usize * each);
         holds(
             expects(SectionKind::Batches, some(self.batches, BATCH_BYTES), false)

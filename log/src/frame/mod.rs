@@ -11,11 +11,11 @@ use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::signature::Signature;
 
-pub use self::header::{FrameHeader, HeaderError, Section, SectionKind};
 use self::header::BATCH_BYTES;
+pub use self::header::{FrameHeader, HeaderError, Section, SectionKind};
 use self::requests::RequestsWriter;
-pub use self::side::{KeyId, SideEntry, SideError, SideKeys};
 pub(crate) use self::side::Sealer;
+pub use self::side::{KeyId, SideEntry, SideError, SideKeys};
 pub use self::stored::{FrameError, StoredFrame};
 use crate::bytes::Fields;
 use crate::codec::CodecError;
@@ -74,7 +74,8 @@ impl Frame {
     pub fn push_request(&mut self, record: &RequestRecord<'_>) -> Result<(), FrameRefused> {
         let first = record.first_sequence;
         let count = record.actions.len();
-        self.requests.push(first, count, |out| packed::pack(out, record))
+        self.requests
+            .push(first, count, |out| packed::pack(out, record))
     }
 
     /// Adds a request that is packed already.
@@ -86,7 +87,8 @@ impl Frame {
         let request = PackedRequest::read(bytes);
         let request = request.map_err(|_| FrameRefused("these bytes are no packed request"))?;
         let first = request.head().first_sequence;
-        self.requests.push(first, request.count(), |out| out.extend_from_slice(bytes))
+        self.requests
+            .push(first, request.count(), |out| out.extend_from_slice(bytes))
     }
 
     /// Adds a batch and its leaves.
@@ -97,7 +99,9 @@ impl Frame {
     pub fn push_batch(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), FrameRefused> {
         let header = &batch.header;
         if leaves.len() != header.count as usize || leaves.is_empty() {
-            return Err(FrameRefused("a batch has another count of leaves than of actions"));
+            return Err(FrameRefused(
+                "a batch has another count of leaves than of actions",
+            ));
         }
         let ends = header.first_sequence.checked_add(u64::from(header.count));
         let (Some(next_sequence), Some(next_batch)) = (ends, header.number.checked_add(1)) else {
@@ -161,7 +165,8 @@ impl Frame {
             if length == 0 || (kind == SectionKind::Requests && header.actions == 0) {
                 continue;
             }
-            let length = u32::try_from(length).map_err(|_| FrameRefused("the frame is too long"))?;
+            let length =
+                u32::try_from(length).map_err(|_| FrameRefused("the frame is too long"))?;
             let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
             for part in parts {
                 digest.update(part);
@@ -205,9 +210,13 @@ impl Frame {
             None => {}
             Some(bounds) => {
                 if of_requests != Some((bounds.first_sequence, bounds.next_sequence)) {
-                    return Err(FrameRefused("its batches and its requests are not of the same actions"));
+                    return Err(FrameRefused(
+                        "its batches and its requests are not of the same actions",
+                    ));
                 }
-                if (bounds.first_sequence, bounds.first_batch) != (place.first_sequence, place.first_batch) {
+                if (bounds.first_sequence, bounds.first_batch)
+                    != (place.first_sequence, place.first_batch)
+                {
                     return Err(FrameRefused("it does not continue the log"));
                 }
                 let count = |first: u64, next: u64| {

@@ -40,7 +40,9 @@ impl RequestsWriter {
             (self.first, self.next) = (first_sequence, first_sequence);
         }
         if first_sequence != self.next || actions == 0 {
-            return Err(FrameRefused("a request does not continue the one before it"));
+            return Err(FrameRefused(
+                "a request does not continue the one before it",
+            ));
         }
         let next = first_sequence.checked_add(actions as u64);
         let next = next.ok_or(FrameRefused("a request's sequences pass the last number"))?;
@@ -106,7 +108,9 @@ impl RequestPlace {
 /// Bytes of the table that a section begins with, from the section's first bytes.
 pub(crate) fn table_bytes(head: &[u8]) -> Option<usize> {
     let count = Fields(head).u32()? as usize;
-    count.checked_mul(ENTRY_BYTES)?.checked_add(TABLE_HEAD_BYTES)
+    count
+        .checked_mul(ENTRY_BYTES)?
+        .checked_add(TABLE_HEAD_BYTES)
 }
 
 /// The table that a section begins with.
@@ -124,7 +128,9 @@ impl<'a> RequestTable<'a> {
         let table = section.get(..bytes).ok_or_else(early)?;
         let crc = Fields(&table[4..]).u32();
         if crc != Some(table_crc(table)) {
-            return Err(CodecError::bytes("the checksum of the table of requests does not hold"));
+            return Err(CodecError::bytes(
+                "the checksum of the table of requests does not hold",
+            ));
         }
         let (entries, _) = table[TABLE_HEAD_BYTES..].as_chunks::<ENTRY_BYTES>();
         let read = Self { entries, bytes };
@@ -168,7 +174,9 @@ impl<'a> RequestTable<'a> {
     /// The index of the request that holds the action at `offset` from the frame's first.
     pub(crate) fn find(&self, offset: u32) -> usize {
         // The first entry is 0, so at least one is not above.
-        self.entries.partition_point(|bytes| entry(bytes)[0] <= offset) - 1
+        self.entries
+            .partition_point(|bytes| entry(bytes)[0] <= offset)
+            - 1
     }
 }
 

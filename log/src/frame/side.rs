@@ -182,7 +182,8 @@ impl Sealer {
         self.key
             .seal_in_place_append_tag(nonce(count), aad, &mut plain)
             .map_err(|_| SideError::Seal("the cipher refuses them"))?;
-        let length = u32::try_from(plain.len()).map_err(|_| SideError::Seal("they are too long"))?;
+        let length =
+            u32::try_from(plain.len()).map_err(|_| SideError::Seal("they are too long"))?;
         out.reserve(2 + PART_BYTES + plain.len());
         out.extend_from_slice(&1u16.to_be_bytes());
         out.extend_from_slice(&self.id.to_be_bytes());
@@ -217,7 +218,9 @@ fn associated(identity: &Hash, number: u64, part: u16, id: KeyId) -> [u8; 50] {
 
 fn write_entry(out: &mut Vec<u8>, entry: &SideEntry) -> Result<(), SideError> {
     let length = |bytes: &[u8]| {
-        let length = u32::try_from(bytes.len()).ok().filter(|length| *length < DELETED);
+        let length = u32::try_from(bytes.len())
+            .ok()
+            .filter(|length| *length < DELETED);
         length.ok_or(SideError::Seal("an entry is too long"))
     };
     out.extend_from_slice(&entry.table.to_be_bytes());

@@ -4,9 +4,9 @@ use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
 
 use super::header::{BATCH_BYTES, FrameHeader, HeaderError, SectionKind, sha256};
+use super::read_batch;
 use super::requests::RequestTable;
 use super::side::{SideEntry, SideError, SideKeys};
-use super::read_batch;
 use crate::codec::CodecError;
 use crate::packed::PackedRequest;
 
@@ -106,7 +106,8 @@ impl StoredFrame {
         let mut leaves = Vec::with_capacity(self.header.actions as usize);
         for request in self.requests()? {
             let record = request.into_record();
-            let record = record.map_err(|error| FrameError::Section(SectionKind::Requests, error))?;
+            let record =
+                record.map_err(|error| FrameError::Section(SectionKind::Requests, error))?;
             leaves.extend(record.leaves(&record.hashes()));
         }
         if digest_of(&leaves) == section.digest {
@@ -132,7 +133,9 @@ impl StoredFrame {
             let place = table.place(index);
             let bytes = &section[place.range.clone()];
             if !place.is_of(bytes) {
-                return Err(damaged(CodecError::bytes("a request's checksum does not hold")));
+                return Err(damaged(CodecError::bytes(
+                    "a request's checksum does not hold",
+                )));
             }
             found.push(bytes);
         }
@@ -150,7 +153,9 @@ impl StoredFrame {
         for bytes in self.packed()? {
             let request = PackedRequest::read(bytes).map_err(damaged)?;
             if request.head().first_sequence != next {
-                return Err(damaged(CodecError::bytes("the requests' sequences have a gap")));
+                return Err(damaged(CodecError::bytes(
+                    "the requests' sequences have a gap",
+                )));
             }
             next += request.count() as u64;
             requests.push(request);
@@ -158,7 +163,9 @@ impl StoredFrame {
         if next == self.header.next_sequence() {
             Ok(requests)
         } else {
-            Err(damaged(CodecError::bytes("the requests' sequences have a gap")))
+            Err(damaged(CodecError::bytes(
+                "the requests' sequences have a gap",
+            )))
         }
     }
 

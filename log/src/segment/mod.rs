@@ -63,7 +63,10 @@ impl SegmentName {
             Kind::Raw => RAW_ENDING,
             Kind::Sealed => SEALED_ENDING,
         };
-        format!("{:020}-{:020}.{ending}", self.first_sequence, self.first_frame)
+        format!(
+            "{:020}-{:020}.{ending}",
+            self.first_sequence, self.first_frame
+        )
     }
 
     /// Reads a file's name; `None` where it is none of a segment.
@@ -132,7 +135,9 @@ impl SegmentHeader {
     /// # Errors
     /// A text that says what is wrong with it.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        let whole = bytes.get(..HEADER_BYTES).ok_or("the segment's header is cut off")?;
+        let whole = bytes
+            .get(..HEADER_BYTES)
+            .ok_or("the segment's header is cut off")?;
         let mut fields = Fields(whole);
         if fields.array() != Some(MAGIC) {
             return Err("the file does not begin as a segment".to_owned());
@@ -245,26 +250,40 @@ impl Segment {
     }
 
     /// An error that names this segment.
-    pub(crate) fn damaged(&self, offset: u64, frame: Option<&FrameHeader>, what: impl ToString) -> ReadError {
+    pub(crate) fn damaged(
+        &self,
+        offset: u64,
+        frame: Option<&FrameHeader>,
+        what: impl ToString,
+    ) -> ReadError {
         ReadError::Damaged(Damage {
             segment: self.path().to_owned(),
             offset,
             frame: frame.map(|frame| frame.number),
-            first_sequence: frame.map_or(self.header().first_sequence, |frame| frame.first_sequence),
+            first_sequence: frame
+                .map_or(self.header().first_sequence, |frame| frame.first_sequence),
             last_sequence: frame.map(|frame| frame.next_sequence().saturating_sub(1)),
             what: what.to_string(),
         })
     }
 
     /// Reads the header of the frame at `offset`.
-    pub(crate) fn frame_header(&self, cache: &BlockCache, offset: u64) -> Result<FrameHeader, ReadError> {
+    pub(crate) fn frame_header(
+        &self,
+        cache: &BlockCache,
+        offset: u64,
+    ) -> Result<FrameHeader, ReadError> {
         let length = (self.end().saturating_sub(offset)).min(HEADER_BYTES_MAX as u64);
         let bytes = self.read(cache, offset, length as usize)?;
         FrameHeader::read(&bytes).map_err(|error| self.damaged(offset, None, error))
     }
 
     /// The frame that holds what is looked for, among those that were published: its place and its header.
-    pub(crate) fn find(&self, cache: &BlockCache, key: Key) -> Result<Option<(u64, FrameHeader)>, ReadError> {
+    pub(crate) fn find(
+        &self,
+        cache: &BlockCache,
+        key: Key,
+    ) -> Result<Option<(u64, FrameHeader)>, ReadError> {
         match self {
             Self::Raw(raw) => {
                 let Some(offset) = raw.place_from(key) else {
@@ -293,10 +312,19 @@ impl Segment {
     }
 
     /// Reads a whole frame and checks its checksums.
-    pub(crate) fn frame(&self, cache: &BlockCache, offset: u64, header: &FrameHeader) -> Result<StoredFrame, ReadError> {
+    pub(crate) fn frame(
+        &self,
+        cache: &BlockCache,
+        offset: u64,
+        header: &FrameHeader,
+    ) -> Result<StoredFrame, ReadError> {
         let length = header.frame_bytes();
         if length > FRAME_BYTES_MAX || offset + length as u64 > self.end() {
-            return Err(self.damaged(offset, Some(header), "the frame passes the end of its segment"));
+            return Err(self.damaged(
+                offset,
+                Some(header),
+                "the frame passes the end of its segment",
+            ));
         }
         let bytes = self.read(cache, offset, length)?;
         StoredFrame::read(bytes).map_err(|error| self.damaged(offset, Some(header), error))

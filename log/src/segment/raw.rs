@@ -45,7 +45,12 @@ pub(crate) struct RawSegment {
 }
 
 impl RawSegment {
-    pub(crate) fn new(path: PathBuf, header: SegmentHeader, file: Arc<dyn File>, bytes: u64) -> Self {
+    pub(crate) fn new(
+        path: PathBuf,
+        header: SegmentHeader,
+        file: Arc<dyn File>,
+        bytes: u64,
+    ) -> Self {
         let pages = bytes.div_ceil(PAGE_BYTES) as usize;
         Self {
             path,
@@ -142,7 +147,12 @@ impl Spare {
     }
 
     /// Makes it the segment that begins with `header`, durable before anything is appended to it.
-    pub(crate) fn begin(self, env: &dyn Env, dir: &Path, header: SegmentHeader) -> Result<RawSegment, BeginError> {
+    pub(crate) fn begin(
+        self,
+        env: &dyn Env,
+        dir: &Path,
+        header: SegmentHeader,
+    ) -> Result<RawSegment, BeginError> {
         debug_assert_eq!(header.kind, Kind::Raw);
         let path = path_of(dir, header.name(), Kind::Raw);
         let failed = |changed: bool, at: &Path| {
@@ -154,7 +164,8 @@ impl Spare {
         };
         write_all(&*self.file, &header.to_bytes(), 0).map_err(failed(false, &self.path))?;
         self.file.sync().map_err(failed(false, &self.path))?;
-        env.rename(&self.path, &path).map_err(failed(false, &path))?;
+        env.rename(&self.path, &path)
+            .map_err(failed(false, &path))?;
         env.sync_dir(dir).map_err(failed(true, dir))?;
         Ok(RawSegment::new(path, header, self.file, self.bytes))
     }

@@ -34,7 +34,12 @@ pub(crate) struct Scan {
 
 impl Scan {
     /// Walks the segment's frames.
-    pub(crate) fn run(path: &Path, file: &dyn File, header: &SegmentHeader, bytes: u64) -> Result<Self, IoError> {
+    pub(crate) fn run(
+        path: &Path,
+        file: &dyn File,
+        header: &SegmentHeader,
+        bytes: u64,
+    ) -> Result<Self, IoError> {
         let mut scan = Self {
             places: Vec::new(),
             end: PAGE_BYTES,
@@ -82,7 +87,12 @@ impl Scan {
     }
 
     /// What shows that the frame at the end was durable once, so that it is damaged and not torn.
-    pub(crate) fn evidence(&self, path: &Path, file: &dyn File, bytes: u64) -> Result<Option<FrameHeader>, IoError> {
+    pub(crate) fn evidence(
+        &self,
+        path: &Path,
+        file: &dyn File,
+        bytes: u64,
+    ) -> Result<Option<FrameHeader>, IoError> {
         let mut at = self.end;
         let mut page = [0; HEADER_BYTES_MAX];
         while at < bytes {
@@ -124,7 +134,10 @@ impl Scan {
 }
 
 /// Reads a segment's header.
-pub(crate) fn read_header(path: &Path, file: &dyn File) -> Result<Result<SegmentHeader, Damage>, IoError> {
+pub(crate) fn read_header(
+    path: &Path,
+    file: &dyn File,
+) -> Result<Result<SegmentHeader, Damage>, IoError> {
     let mut bytes = [0; HEADER_BYTES];
     let read = read_up_to(file, &mut bytes, 0).map_err(IoError::at(path))?;
     Ok(SegmentHeader::read(&bytes[..read]).map_err(|what| Damage {
@@ -137,7 +150,11 @@ pub(crate) fn read_header(path: &Path, file: &dyn File) -> Result<Result<Segment
     }))
 }
 
-fn read_frame(file: &dyn File, at: u64, end: u64) -> std::io::Result<Result<StoredFrame, FrameError>> {
+fn read_frame(
+    file: &dyn File,
+    at: u64,
+    end: u64,
+) -> std::io::Result<Result<StoredFrame, FrameError>> {
     let mut head = [0; HEADER_BYTES_MAX];
     let read = read_up_to(file, &mut head, at)?;
     let header = match FrameHeader::read(&head[..read]) {

@@ -65,7 +65,8 @@ pub(crate) fn seal(
     env.rename(&unfinished, &path).map_err(IoError::at(&path))?;
     env.sync_dir(dir).map_err(IoError::at(dir))?;
     swap(SealedSegment::open(env, &path)?);
-    env.remove(segment.path()).map_err(IoError::at(segment.path()))?;
+    env.remove(segment.path())
+        .map_err(IoError::at(segment.path()))?;
     env.sync_dir(dir).map_err(IoError::at(dir))?;
     Ok(sealed)
 }
@@ -151,7 +152,11 @@ fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceE
         let header = frame.header();
         let same = expected.next() == Some(&header.hash());
         if !same {
-            let error = segment.damaged(at, Some(header), "what was written reads back as something else");
+            let error = segment.damaged(
+                at,
+                Some(header),
+                "what was written reads back as something else",
+            );
             return Err(error.into());
         }
         let leaves = frame.leaves();
@@ -160,7 +165,9 @@ fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceE
     })?;
     match expected.next() {
         None => Ok(()),
-        Some(_) => Err(segment.damaged(0, None, "not every frame was written").into()),
+        Some(_) => Err(segment
+            .damaged(0, None, "not every frame was written")
+            .into()),
     }
 }
 
@@ -203,7 +210,8 @@ impl<'a> Writer<'a> {
         header: &SegmentHeader,
         compression: Compression,
     ) -> Result<Self, IoError> {
-        let compressor = zstd::bulk::Compressor::new(compression.level).map_err(IoError::at(path))?;
+        let compressor =
+            zstd::bulk::Compressor::new(compression.level).map_err(IoError::at(path))?;
         Ok(Self {
             file,
             path,

@@ -158,7 +158,10 @@ impl SealedSegment {
             })
         };
         if header.kind != Kind::Sealed {
-            return Err(damaged(0, "the segment's header is none of a sealed segment"));
+            return Err(damaged(
+                0,
+                "the segment's header is none of a sealed segment",
+            ));
         }
         let trailer_at = bytes.saturating_sub(TRAILER_BYTES as u64);
         let trailer = read_exact(&*file, trailer_at, (bytes - trailer_at) as usize);
@@ -166,7 +169,10 @@ impl SealedSegment {
         let mut fields = Fields(&trailer);
         let (Some(length), Some(crc), Some(MAGIC)) = (fields.u32(), fields.u32(), fields.array())
         else {
-            return Err(damaged(trailer_at, "the segment does not end with its trailer"));
+            return Err(damaged(
+                trailer_at,
+                "the segment does not end with its trailer",
+            ));
         };
         let at = trailer_at.checked_sub(u64::from(length));
         let at = at.filter(|at| *at >= HEADER_BYTES as u64);
@@ -175,7 +181,8 @@ impl SealedSegment {
         if crc32c::crc32c(&footer) != crc {
             return Err(damaged(at, "the checksum of the footer does not hold"));
         }
-        let footer = Footer::read(&footer).filter(|footer| footer.fits(&header, bytes, u64::from(length)));
+        let footer =
+            Footer::read(&footer).filter(|footer| footer.fits(&header, bytes, u64::from(length)));
         let footer = footer.ok_or_else(|| damaged(at, "the footer contradicts the segment"))?;
         let mut starts = vec![HEADER_BYTES as u64];
         for block in &footer.blocks {
@@ -210,22 +217,27 @@ impl SealedSegment {
     /// Where to look from for the frame of a key.
     pub(crate) fn start_from(&self, key: Key) -> Option<u64> {
         let blocks = &self.footer.blocks;
-        let after = blocks.partition_point(|block| {
-            key.is_from(block.frame, block.sequence, block.batch)
-        });
+        let after =
+            blocks.partition_point(|block| key.is_from(block.frame, block.sequence, block.batch));
         // A block in which no frame begins names the next one's numbers: look from the block before.
         let mut found = blocks[..after].iter().enumerate().rev();
         let (index, block) = found.find(|(_, block)| block.place != NO_FRAME)?;
         Some(index as u64 * u64::from(self.footer.block_bytes) + u64::from(block.place))
     }
 
-    pub(crate) fn read(&self, cache: &BlockCache, offset: u64, length: usize) -> Result<Vec<u8>, ReadError> {
+    pub(crate) fn read(
+        &self,
+        cache: &BlockCache,
+        offset: u64,
+        length: usize,
+    ) -> Result<Vec<u8>, ReadError> {
         let block_bytes = u64::from(self.footer.block_bytes);
         let mut bytes = Vec::with_capacity(length);
         let mut at = offset;
         while bytes.len() < length {
             let number = (at / block_bytes) as u32;
-            let block = cache.get_or_read(self.header.first_frame, number, || self.block(number))?;
+            let block =
+                cache.get_or_read(self.header.first_frame, number, || self.block(number))?;
             let from = (at % block_bytes) as usize;
             let to = block.len().min(from + length - bytes.len());
             if from >= to {
@@ -249,7 +261,8 @@ impl SealedSegment {
             return Err(self.damaged(number, "the checksum of the block does not hold"));
         }
         let start = u64::from(number) * u64::from(self.footer.block_bytes);
-        let length = (self.footer.raw_bytes - start).min(u64::from(self.footer.block_bytes)) as usize;
+        let length =
+            (self.footer.raw_bytes - start).min(u64::from(self.footer.block_bytes)) as usize;
         match zstd::bulk::decompress(&compressed, length) {
             Ok(block) if block.len() == length => Ok(block.into()),
             _ => Err(self.damaged(number, "the block does not decompress")),
@@ -261,13 +274,20 @@ impl SealedSegment {
         let entry = self.footer.blocks.get(index);
         let next = self.footer.blocks.get(index + 1);
         // The frame that a block begins with begins in an earlier one.
-        let first = index.checked_sub(1).and_then(|before| self.footer.blocks.get(before));
+        let first = index
+            .checked_sub(1)
+            .and_then(|before| self.footer.blocks.get(before));
         ReadError::Damaged(Damage {
             segment: self.path.clone(),
             offset: *self.starts.get(index).unwrap_or(&0),
             frame: entry.map(|entry| entry.frame),
-            first_sequence: first.or(entry).map_or(self.header.first_sequence, |entry| entry.sequence),
-            last_sequence: Some(next.map_or(self.footer.next_sequence, |next| next.sequence).saturating_sub(1)),
+            first_sequence: first
+                .or(entry)
+                .map_or(self.header.first_sequence, |entry| entry.sequence),
+            last_sequence: Some(
+                next.map_or(self.footer.next_sequence, |next| next.sequence)
+                    .saturating_sub(1),
+            ),
             what: what.to_owned(),
         })
     }

@@ -60,7 +60,11 @@ fn check_after(env: &SimulatedEnv, told: &Told, what: &str) {
     let (log, _) = open(env, released(told)).unwrap_or_else(|error| panic!("{what}: {error}"));
     let frames = appended_frames(&log);
     let last = log.position().frame;
-    assert!(last >= told.frame, "{what}: {last} of {} frames", told.frame);
+    assert!(
+        last >= told.frame,
+        "{what}: {last} of {} frames",
+        told.frame
+    );
     let numbers: Vec<u64> = frames.iter().map(|(number, ..)| *number).collect();
     assert_eq!(numbers, (1..=last).collect::<Vec<_>>(), "{what}");
     let reader = log.reader();
@@ -68,10 +72,16 @@ fn check_after(env: &SimulatedEnv, told: &Told, what: &str) {
         let found = reader.request_at(sequence).unwrap();
         let found = found.unwrap_or_else(|| panic!("{what}: sequence {sequence} is gone"));
         let record = found.packed().unwrap().into_record().unwrap();
-        assert!((record.first_sequence..=record.last_sequence()).contains(&sequence), "{what}");
+        assert!(
+            (record.first_sequence..=record.last_sequence()).contains(&sequence),
+            "{what}"
+        );
     }
     for number in 0..log.position().next_batch {
-        assert!(reader.batch_with_leaves(number).unwrap().is_some(), "{what}: batch {number}");
+        assert!(
+            reader.batch_with_leaves(number).unwrap().is_some(),
+            "{what}: batch {number}"
+        );
     }
     drop(log);
     goes_on(env, told, what);
@@ -86,7 +96,8 @@ fn goes_on(env: &SimulatedEnv, told: &Told, what: &str) {
     assert_eq!(recovery.torn, None, "{what}: what was cut off is met again");
     let mut side = Writer::new();
     let before = log.position().frame;
-    log.append(&side.frame(0, 0, 1)).unwrap_or_else(|error| panic!("{what}: {error}"));
+    log.append(&side.frame(0, 0, 1))
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     let position = log.durability().sync().unwrap();
     assert_eq!(position.frame, before + 1, "{what}");
 }
@@ -96,7 +107,12 @@ fn operations_of_a_run() -> u64 {
     let mut told = Told::default();
     run(&env, &mut told, &mut Writer::new());
     assert_eq!(told.frame, 8, "a run without a fault ends well");
-    let sealed = env.list(&dir()).unwrap().iter().filter(|name| name.ends_with(".seg")).count();
+    let sealed = env
+        .list(&dir())
+        .unwrap()
+        .iter()
+        .filter(|name| name.ends_with(".seg"))
+        .count();
     assert!(sealed >= 2, "a run seals segments");
     env.operations()
 }
@@ -106,7 +122,13 @@ fn a_stop_at_every_operation_loses_nothing_that_was_told() {
     let operations = operations_of_a_run();
     assert!(operations > 60, "{operations}");
     for at in 1..=operations {
-        for loss in [Loss::All, Loss::None, Loss::Some(at), Loss::Some(at + 10_000), Loss::Some(at + 20_000)] {
+        for loss in [
+            Loss::All,
+            Loss::None,
+            Loss::Some(at),
+            Loss::Some(at + 10_000),
+            Loss::Some(at + 20_000),
+        ] {
             let env = SimulatedEnv::new();
             env.fail(at, Fault::Stop);
             let mut told = Told::default();
@@ -132,7 +154,11 @@ fn a_stop_during_the_start_after_a_stop_loses_nothing() {
             env.fail(second, Fault::Stop);
             let _ = open(&env, released(&told));
             env.crash(Loss::Some(second));
-            check_after(&env, &told, &format!("stop at {at}, then at {second} of the start"));
+            check_after(
+                &env,
+                &told,
+                &format!("stop at {at}, then at {second} of the start"),
+            );
         }
     }
 }
@@ -174,7 +200,10 @@ fn after_a_failed_sync_nothing_is_taken_or_told() {
     assert!(durability.sync().is_err());
     // The next sync of the system would succeed, and prove nothing.
     assert!(durability.sync().is_err());
-    assert!(matches!(log.append(&writer.frame(1, 3, 0)), Err(AppendError::Failed(_))));
+    assert!(matches!(
+        log.append(&writer.frame(1, 3, 0)),
+        Err(AppendError::Failed(_))
+    ));
     assert_eq!(durability.durable().frame, 0);
     assert!(log.reader().frame(1).unwrap().is_none());
 }
@@ -253,7 +282,9 @@ fn two_who_sync_at_once_both_learn_of_a_failure() {
     env.fail(1, Fault::Error(ErrorKind::Other));
     let durability: Arc<dyn Durability> = log.durability();
     let results: Vec<bool> = std::thread::scope(|scope| {
-        let syncs: Vec<_> = (0..4).map(|_| scope.spawn(|| durability.sync().is_ok())).collect();
+        let syncs: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| durability.sync().is_ok()))
+            .collect();
         syncs.into_iter().map(|sync| sync.join().unwrap()).collect()
     });
     assert_eq!(results, [false; 4]);

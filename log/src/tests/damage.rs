@@ -15,7 +15,8 @@ fn written(frames: usize, seal: bool) -> (SimulatedEnv, u64) {
     let (mut log, _) = open(&env, Released::default()).unwrap();
     let mut writer = Writer::new();
     for round in 0..frames {
-        log.append(&writer.frame(round % 3, 4, round % 2)).unwrap_or_else(|_| log.position());
+        log.append(&writer.frame(round % 3, 4, round % 2))
+            .unwrap_or_else(|_| log.position());
         log.durability().sync().unwrap();
     }
     while seal && log.maintenance().seal_next().unwrap().is_some() {}
@@ -36,7 +37,9 @@ fn everything(env: &SimulatedEnv, released: Released) -> Result<Vec<Vec<u8>>, St
     for frame in reader.frames(1) {
         let frame = frame.map_err(text)?;
         frame.check_digests().map_err(|error| error.to_string())?;
-        let side = frame.side(&reader.identity(), &keys()).map_err(|error| error.to_string())?;
+        let side = frame
+            .side(&reader.identity(), &keys())
+            .map_err(|error| error.to_string())?;
         all.push(frame.bytes().to_vec());
         all.push(format!("{side:?}").into_bytes());
     }
@@ -56,14 +59,26 @@ fn every_cut_of_the_last_frame_leaves_the_one_before() {
     let path = only(&env, ".log");
     let whole = env.contents(&path).unwrap();
     let (log, _) = open(&env, Released::default()).unwrap();
-    let before = log.reader().frame(last - 1).unwrap().unwrap().header().hash();
+    let before = log
+        .reader()
+        .frame(last - 1)
+        .unwrap()
+        .unwrap()
+        .header()
+        .hash();
     let length = log.reader().frame(last).unwrap().unwrap().bytes().len();
     drop(log);
-    let start = (0..whole.len()).step_by(4096).rfind(|at| whole[at + 1..].starts_with(b"KFRAME")).unwrap();
+    let start = (0..whole.len())
+        .step_by(4096)
+        .rfind(|at| whole[at + 1..].starts_with(b"KFRAME"))
+        .unwrap();
     for cut in 0..length {
         let mut torn = whole.clone();
         torn[start + cut..].fill(0);
-        let left = torn[start..].iter().rposition(|byte| *byte != 0).map_or(0, |at| at as u64 + 1);
+        let left = torn[start..]
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |at| at as u64 + 1);
         let env = SimulatedEnv::new();
         env.put(&path, torn);
         let (log, recovery) = open(&env, Released::default()).unwrap();
@@ -75,11 +90,20 @@ fn every_cut_of_the_last_frame_leaves_the_one_before() {
         assert_eq!(log.position().hash, before);
         match recovery.torn {
             None => assert_eq!(left, 0),
-            Some(torn) => assert_eq!((torn.frame, torn.bytes, torn.offset), (last, left, start as u64)),
+            Some(torn) => assert_eq!(
+                (torn.frame, torn.bytes, torn.offset),
+                (last, left, start as u64)
+            ),
         }
         drop(log);
-        let released = Released { frame: last, sequence: 0 };
-        assert!(matches!(open(&env, released), Err(OpenError::Released { .. })));
+        let released = Released {
+            frame: last,
+            sequence: 0,
+        };
+        assert!(matches!(
+            open(&env, released),
+            Err(OpenError::Released { .. })
+        ));
     }
 }
 
@@ -101,7 +125,9 @@ fn a_bad_frame_before_a_durable_one_is_damage_and_named() {
             copy.damage(&path, at + place, 1);
             match open(&copy, Released::default()) {
                 // A short frame ends before the place: what follows it is padding.
-                Ok((log, recovery)) if recovery.torn.is_none() => assert_eq!(log.position().frame, last),
+                Ok((log, recovery)) if recovery.torn.is_none() => {
+                    assert_eq!(log.position().frame, last)
+                }
                 Ok((log, recovery)) => {
                     assert!(is_last, "frame {} was cut off, at {place}", index + 1);
                     assert_eq!(recovery.torn.unwrap().frame, last);
@@ -135,10 +161,17 @@ fn frames_that_were_never_synced_may_arrive_in_any_order() {
     env.put(&path, env.contents(&path).unwrap());
     env.damage(&path, 3 * 4096 - 4096 + 40, 1);
     let (log, recovery) = open(&env, Released::default()).unwrap();
-    assert_eq!((log.position().frame, recovery.torn.unwrap().frame), (1, second.frame));
+    assert_eq!(
+        (log.position().frame, recovery.torn.unwrap().frame),
+        (1, second.frame)
+    );
     drop(log);
     let (log, recovery) = open(&env, Released::default()).unwrap();
-    assert_eq!((log.position().frame, recovery.torn), (1, None), "both are gone");
+    assert_eq!(
+        (log.position().frame, recovery.torn),
+        (1, None),
+        "both are gone"
+    );
 }
 
 #[test]
@@ -150,12 +183,19 @@ fn a_whole_frame_that_does_not_continue_the_log_is_damage() {
     let end = bytes.len() - 4096;
     bytes.copy_within(4096..8192, end);
     let (log, _) = open(&env, Released::default()).unwrap();
-    let pages = log.reader().frames(1).map(|frame| frame.unwrap().bytes().len().div_ceil(4096)).sum::<usize>();
+    let pages = log
+        .reader()
+        .frames(1)
+        .map(|frame| frame.unwrap().bytes().len().div_ceil(4096))
+        .sum::<usize>();
     drop(log);
     let mut bytes = env.contents(&path).unwrap();
     bytes.copy_within(4096..8192, (1 + pages) * 4096);
     env.put(&path, bytes);
-    assert!(matches!(open(&env, Released::default()), Err(OpenError::Damaged(_))));
+    assert!(matches!(
+        open(&env, Released::default()),
+        Err(OpenError::Damaged(_))
+    ));
 }
 
 #[test]
@@ -172,7 +212,10 @@ fn a_missing_segment_is_named() {
             // Older segments may be archived.
             let (log, _) = opened.unwrap();
             assert!(log.reader().first_frame() > 1);
-            assert!(matches!(log.reader().frame(1), Err(ReadError::Missing { .. })));
+            assert!(matches!(
+                log.reader().frame(1),
+                Err(ReadError::Missing { .. })
+            ));
         } else if index + 1 == names.len() {
             opened.unwrap();
         } else {
@@ -186,7 +229,10 @@ fn a_missing_segment_is_named() {
 fn a_flip_of_any_byte_of_a_raw_segment_is_named_or_harmless() {
     let (env, last) = written(4, false);
     let path = only(&env, ".log");
-    let released = Released { frame: last, sequence: 0 };
+    let released = Released {
+        frame: last,
+        sequence: 0,
+    };
     flips(&env, &path, released, 1);
 }
 
@@ -194,7 +240,10 @@ fn a_flip_of_any_byte_of_a_raw_segment_is_named_or_harmless() {
 fn a_flip_of_any_byte_of_a_sealed_segment_is_named_or_harmless() {
     let (env, last) = written(14, true);
     let path = only(&env, ".seg");
-    let released = Released { frame: last, sequence: 0 };
+    let released = Released {
+        frame: last,
+        sequence: 0,
+    };
     flips(&env, &path, released, 3);
 }
 
@@ -210,7 +259,10 @@ fn flips(env: &SimulatedEnv, path: &std::path::Path, released: Released, step: u
             Err(text) => {
                 named += 1;
                 let name = path.file_name().unwrap().to_str().unwrap();
-                assert!(text.contains(name) || text.contains("released"), "byte {at}: {text}");
+                assert!(
+                    text.contains(name) || text.contains("released"),
+                    "byte {at}: {text}"
+                );
             }
         }
     }
@@ -240,9 +292,18 @@ proptest! {
 fn an_empty_directory_is_an_empty_log() {
     let env = SimulatedEnv::new();
     let (log, recovery) = open(&env, Released::default()).unwrap();
-    assert_eq!((log.position(), recovery), (start(), crate::Recovery::default()));
+    assert_eq!(
+        (log.position(), recovery),
+        (start(), crate::Recovery::default())
+    );
     assert_ne!(start().hash, Hash::ZERO);
-    let released = Released { frame: 0, sequence: 1 };
-    assert!(matches!(open(&env, released), Err(OpenError::Released { .. })));
+    let released = Released {
+        frame: 0,
+        sequence: 1,
+    };
+    assert!(matches!(
+        open(&env, released),
+        Err(OpenError::Released { .. })
+    ));
     assert!(env.open(&only(&env, ".log"), Mode::Read).is_ok());
 }

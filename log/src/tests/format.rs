@@ -19,7 +19,8 @@ fn testdata() -> PathBuf {
 #[test]
 fn format_1_is_read() {
     let identity = domain().separator();
-    let (reader, recovery) = LogReader::open(Arc::new(RealEnv), &testdata(), Some(identity), 1 << 20).unwrap();
+    let (reader, recovery) =
+        LogReader::open(Arc::new(RealEnv), &testdata(), Some(identity), 1 << 20).unwrap();
     assert_eq!(recovery.torn, None);
     let position = reader.position();
     assert_eq!(position.hash.to_string(), HASH);
@@ -29,7 +30,10 @@ fn format_1_is_read() {
         let frame = frame.unwrap();
         frame.check_digests().unwrap();
         let made = writer.frame(round % 3, 4, round % 2 + 1);
-        assert_eq!(frame.leaves().unwrap().len(), frame.header().actions as usize);
+        assert_eq!(
+            frame.leaves().unwrap().len(),
+            frame.header().actions as usize
+        );
         side += frame.side(&identity, &keys()).unwrap().len();
         assert!(made.bytes_max() > 0);
         assert_eq!(frame.header().next_sequence(), writer.next_sequence);
@@ -53,15 +57,27 @@ fn write_testdata() {
     };
     let identity = domain().separator();
     let env = Arc::new(RealEnv);
-    let opened = FileLog::open(env, &testdata(), identity, &keys(), Released::default(), options);
+    let opened = FileLog::open(
+        env,
+        &testdata(),
+        identity,
+        &keys(),
+        Released::default(),
+        options,
+    );
     let (mut log, _) = opened.unwrap();
     let mut writer = Writer::new();
     for round in 0..8 {
-        log.append(&writer.frame(round % 3, 4, round % 2 + 1)).unwrap();
+        log.append(&writer.frame(round % 3, 4, round % 2 + 1))
+            .unwrap();
     }
     log.durability().sync().unwrap();
     log.maintenance().seal_next().unwrap().unwrap();
-    assert_eq!(log.position().hash.to_string(), HASH, "put the new hash into the test");
+    assert_eq!(
+        log.position().hash.to_string(),
+        HASH,
+        "put the new hash into the test"
+    );
 }
 
 #[test]
@@ -74,7 +90,10 @@ fn a_newer_format_is_named_and_not_called_damage() {
     let crc = crc32c::crc32c(&bytes);
     bytes[12..16].copy_from_slice(&crc.to_be_bytes());
     let error = FrameHeader::read(&bytes).unwrap_err().to_string();
-    assert!(error.contains("format 2 is not known") && FORMAT == 1, "{error}");
+    assert!(
+        error.contains("format 2 is not known") && FORMAT == 1,
+        "{error}"
+    );
     for end in 0..bytes.len() {
         assert!(FrameHeader::read(&bytes[..end]).is_err());
     }

@@ -7,3 +7,4 @@ mod damage;
 mod format;
 mod reading;
 mod sample;
+mod verify;

@@ -13,7 +13,9 @@ use crate::env::simulated::SimulatedEnv;
 use crate::env::{Env, RealEnv};
 use crate::frame::SectionKind;
 use crate::packed::pack;
-use crate::{AppendError, FileLog, Frame, Log, LogReader, Released, SideEntry, SideError, SideKeys};
+use crate::{
+    AppendError, FileLog, Frame, Log, LogReader, Released, SideEntry, SideError, SideKeys,
+};
 
 /// What one frame was made of.
 struct Made {
@@ -22,7 +24,12 @@ struct Made {
     side: Vec<SideEntry>,
 }
 
-fn append(log: &mut FileLog, writer: &mut Writer, batches: &[Vec<(usize, String)>], side: usize) -> Option<Made> {
+fn append(
+    log: &mut FileLog,
+    writer: &mut Writer,
+    batches: &[Vec<(usize, String)>],
+    side: usize,
+) -> Option<Made> {
     let mut frame = Frame::new();
     let mut made = Made {
         requests: Vec::new(),
@@ -44,7 +51,8 @@ fn append(log: &mut FileLog, writer: &mut Writer, batches: &[Vec<(usize, String)
             frame.push_request(record).unwrap();
             let mut packed = Vec::new();
             pack(&mut packed, record);
-            made.requests.push((record.first_sequence, record.actions.len(), packed));
+            made.requests
+                .push((record.first_sequence, record.actions.len(), packed));
         }
         frame.push_batch(&batch, &leaves).unwrap();
         made.batches.push((batch, leaves));
@@ -65,12 +73,25 @@ fn check(reader: &LogReader, made: &[Made]) {
     for (frame, made) in reader.frames(1).zip(made) {
         let frame = frame.unwrap();
         frame.check_digests().unwrap();
-        let packed: Vec<Vec<u8>> = frame.packed().unwrap().into_iter().map(<[u8]>::to_vec).collect();
-        let expected: Vec<Vec<u8>> = made.requests.iter().map(|(_, _, bytes)| bytes.clone()).collect();
+        let packed: Vec<Vec<u8>> = frame
+            .packed()
+            .unwrap()
+            .into_iter()
+            .map(<[u8]>::to_vec)
+            .collect();
+        let expected: Vec<Vec<u8>> = made
+            .requests
+            .iter()
+            .map(|(_, _, bytes)| bytes.clone())
+            .collect();
         assert_eq!(packed, expected);
         let batches: Vec<SignedBatch> = made.batches.iter().map(|(batch, _)| *batch).collect();
         assert_eq!(frame.batches().unwrap(), batches);
-        let leaves: Vec<Hash> = made.batches.iter().flat_map(|(_, leaves)| leaves.clone()).collect();
+        let leaves: Vec<Hash> = made
+            .batches
+            .iter()
+            .flat_map(|(_, leaves)| leaves.clone())
+            .collect();
         assert_eq!(frame.leaves().unwrap(), leaves);
         assert_eq!(frame.side(&reader.identity(), &keys()).unwrap(), made.side);
     }
@@ -173,15 +194,25 @@ fn side_entries_open_with_their_key_alone() {
     let frames: Vec<_> = reader.frames(1).map(Result::unwrap).collect();
     let identity = reader.identity();
     let secret = entry(1, 4).value.unwrap();
-    let file = env.contents(&dir().join("00000000000000000001-00000000000000000001.log")).unwrap();
+    let file = env
+        .contents(&dir().join("00000000000000000001-00000000000000000001.log"))
+        .unwrap();
     assert!(!file.windows(secret.len()).any(|window| window == secret));
-    let sections = frames.iter().map(|frame| frame.section(SectionKind::Side).unwrap());
+    let sections = frames
+        .iter()
+        .map(|frame| frame.section(SectionKind::Side).unwrap());
     let [one, two] = sections.collect::<Vec<_>>().try_into().unwrap();
     assert_ne!(one[10..], two[10..], "equal entries are sealed differently");
-    assert_eq!(frames[0].side(&identity, &SideKeys::none()), Err(SideError::NoKey(3)));
+    assert_eq!(
+        frames[0].side(&identity, &SideKeys::none()),
+        Err(SideError::NoKey(3))
+    );
     let wrong = SideKeys::one(3, [8; 32]);
     assert_eq!(frames[0].side(&identity, &wrong), Err(SideError::Closed(3)));
-    assert_eq!(frames[0].side(&Hash::ZERO, &keys()), Err(SideError::Closed(3)));
+    assert_eq!(
+        frames[0].side(&Hash::ZERO, &keys()),
+        Err(SideError::Closed(3))
+    );
     // A part opens in its own frame alone.
     assert_eq!(keys().open(&identity, 2, one), Err(SideError::Closed(3)));
     assert_eq!(keys().open(&identity, 1, one).unwrap().len(), 5);
@@ -190,7 +221,14 @@ fn side_entries_open_with_their_key_alone() {
     let mut both = keys();
     both.add(4, [7; 32]);
     let env: Arc<dyn Env> = Arc::new(env);
-    let opened = FileLog::open(env, &dir(), domain().separator(), &both, Released::default(), options());
+    let opened = FileLog::open(
+        env,
+        &dir(),
+        domain().separator(),
+        &both,
+        Released::default(),
+        options(),
+    );
     let (mut log, _) = opened.unwrap();
     log.append(&writer.frame(0, 0, 2)).unwrap();
     log.durability().sync().unwrap();
@@ -207,7 +245,10 @@ fn frames_that_contradict_the_log_are_refused() {
     let env = SimulatedEnv::new();
     let (mut log, _) = open(&env, Released::default()).unwrap();
     let mut writer = Writer::new();
-    assert!(matches!(log.append(&Frame::new()), Err(AppendError::Refused(_))));
+    assert!(matches!(
+        log.append(&Frame::new()),
+        Err(AppendError::Refused(_))
+    ));
     let first = writer.frame(1, 2, 0);
     let second = writer.frame(1, 2, 0);
     assert!(matches!(log.append(&second), Err(AppendError::Refused(_))));
@@ -218,7 +259,11 @@ fn frames_that_contradict_the_log_are_refused() {
     frame.push_request(&writer.request(1, "", 0)).unwrap();
     assert!(matches!(log.append(&frame), Err(AppendError::Refused(_))));
     let gap = writer.request(1, "", 0);
-    assert!(frame.push_request(&writer.request(1, "", 0)).is_err(), "{}", gap.first_sequence);
+    assert!(
+        frame.push_request(&writer.request(1, "", 0)).is_err(),
+        "{}",
+        gap.first_sequence
+    );
     assert_eq!(log.position().frame, 2);
 }
 
@@ -270,7 +315,12 @@ fn readers_and_one_writer_run_at_once_on_real_files() {
         let mut writer = Writer::new();
         for round in 0..100usize {
             let text = format!("{}#", "x".repeat(round * 7 % 900));
-            made.extend(append(&mut log, &mut writer, &[vec![(1 + round % 20, text)]], round % 2));
+            made.extend(append(
+                &mut log,
+                &mut writer,
+                &[vec![(1 + round % 20, text)]],
+                round % 2,
+            ));
             log.durability().sync().unwrap();
         }
     });

@@ -16,7 +16,9 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::env::Env;
 use crate::env::simulated::SimulatedEnv;
-use crate::{Compression, FileLog, Frame, Options, Position, Recovery, Released, SideEntry, SideKeys};
+use crate::{
+    Compression, FileLog, Frame, Options, Position, Recovery, Released, SideEntry, SideKeys,
+};
 
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
 
@@ -51,12 +53,19 @@ pub(crate) fn options() -> Options {
     }
 }
 
-pub(crate) fn open(env: &SimulatedEnv, released: Released) -> Result<(FileLog, Recovery), crate::OpenError> {
+pub(crate) fn open(
+    env: &SimulatedEnv,
+    released: Released,
+) -> Result<(FileLog, Recovery), crate::OpenError> {
     let env: Arc<dyn Env> = Arc::new(env.clone());
     open_at(env, &dir(), released)
 }
 
-pub(crate) fn open_at(env: Arc<dyn Env>, dir: &Path, released: Released) -> Result<(FileLog, Recovery), crate::OpenError> {
+pub(crate) fn open_at(
+    env: Arc<dyn Env>,
+    dir: &Path,
+    released: Released,
+) -> Result<(FileLog, Recovery), crate::OpenError> {
     FileLog::open(env, dir, domain().separator(), &keys(), released, options())
 }
 
@@ -87,7 +96,12 @@ impl Writer {
     }
 
     /// A request of so many mints, without a valid signature.
-    pub(crate) fn request(&mut self, actions: usize, payload: &str, first_leaf_index: u32) -> RequestRecord<'static> {
+    pub(crate) fn request(
+        &mut self,
+        actions: usize,
+        payload: &str,
+        first_leaf_index: u32,
+    ) -> RequestRecord<'static> {
         let first_sequence = self.next_sequence;
         let template = id(Prefix::Template, 1);
         let mut record = RequestRecord {
@@ -110,7 +124,9 @@ impl Writer {
                     index: index as u16,
                     kind: Kind::Mint,
                     target: Cow::Owned(template.to_string()),
-                    payload: Cow::Owned(payload.replace('#', &(first_sequence + index as u64).to_string())),
+                    payload: Cow::Owned(
+                        payload.replace('#', &(first_sequence + index as u64).to_string()),
+                    ),
                     disclosed: None,
                     resource: id(Prefix::Object, 0),
                     version: 1,
@@ -121,7 +137,10 @@ impl Writer {
             failed: Vec::new(),
         };
         for (action, hashes) in record.hashes().iter().enumerate() {
-            record.actions[action].resource = Id::of_hash(Prefix::Object, &next_integrity(&hashes.content, &Hash::ZERO));
+            record.actions[action].resource = Id::of_hash(
+                Prefix::Object,
+                &next_integrity(&hashes.content, &Hash::ZERO),
+            );
             assert_ne!(first_integrity(&hashes.content, 0), Hash::ZERO);
         }
         let hashes = record.action_hashes().unwrap();
@@ -137,7 +156,9 @@ impl Writer {
             .flat_map(|record| record.leaves(&record.hashes()))
             .collect();
         let previous_head = self.head;
-        self.head = leaves.iter().fold(self.head, |head, leaf| next_head(&head, leaf));
+        self.head = leaves
+            .iter()
+            .fold(self.head, |head, leaf| next_head(&head, leaf));
         let header = BatchHeader {
             number: self.next_batch,
             first_sequence: requests[0].first_sequence,
