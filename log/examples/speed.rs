@@ -1,11 +1,10 @@
 //! Measures the log by itself: appending frames of 500 updates with a sync each, sealing, and checking.
 //!
-//! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES]`; DIR must not exist and lies on the disk that is
-//! meant. Half of the frames have the texts of the benches, half payloads that do not compress.
+//! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES]`; DIR lies on the disk that is meant;
+//! where it exists, it is only checked. Half of the frames have the texts of the benches, half payloads that do not compress.
 
 #![allow(
     clippy::print_stdout,
-    clippy::unwrap_used,
     reason = "a measure prints, and ends where it cannot go on"
 )]
 
@@ -86,7 +85,7 @@ fn record(number: u64, batch: u64, noise: bool, key: &SigningKey) -> RequestReco
 }
 
 fn write(dir: &Path, frames: u64, noise: bool) {
-    let key = SigningKey::from_bytes(&[1; 32]).unwrap();
+    let key = SigningKey::from_bytes(&[1; 32]).expect("a measure ends where it cannot go on");
     let separator = Hash([7; 32]);
     let keys = SideKeys::none();
     let opened = FileLog::open(
@@ -97,9 +96,12 @@ fn write(dir: &Path, frames: u64, noise: bool) {
         Released::default(),
         Options::default(),
     );
-    let (mut log, _) = opened.unwrap();
+    let (mut log, _) = opened.expect("a measure ends where it cannot go on");
     let (durability, maintenance) = (log.durability(), log.maintenance());
-    let (mut head, mut tree) = (separator, Frontier::of_peaks(0, Vec::new()).unwrap());
+    let (mut head, mut tree) = (
+        separator,
+        Frontier::of_peaks(0, Vec::new()).expect("a measure ends where it cannot go on"),
+    );
     let (mut append_us, mut sync_us, mut bytes) = (0.0, Vec::new(), 0);
     for number in 0..frames {
         let record = record(number, number, noise, &key);
@@ -121,15 +123,24 @@ fn write(dir: &Path, frames: u64, noise: bool) {
         };
         tree.append(log_tree::leaf(&header.hash()));
         let batch = header.sign(&separator, &key);
-        maintenance.prepare().unwrap();
+        maintenance
+            .prepare()
+            .expect("a measure ends where it cannot go on");
         let started = Instant::now();
         let mut frame = Frame::new();
-        frame.push_request(&record).unwrap();
-        frame.push_batch(&batch, &leaves).unwrap();
-        log.append(&frame).unwrap();
+        frame
+            .push_request(&record)
+            .expect("a measure ends where it cannot go on");
+        frame
+            .push_batch(&batch, &leaves)
+            .expect("a measure ends where it cannot go on");
+        log.append(&frame)
+            .expect("a measure ends where it cannot go on");
         append_us += started.elapsed().as_secs_f64() * 1e6;
         let started = Instant::now();
-        durability.sync().unwrap();
+        durability
+            .sync()
+            .expect("a measure ends where it cannot go on");
         sync_us.push(started.elapsed().as_secs_f64() * 1e6);
         bytes += frame.bytes_max();
     }
@@ -143,7 +154,10 @@ fn write(dir: &Path, frames: u64, noise: bool) {
         bytes as f64 / actions,
     );
     let started = Instant::now();
-    while let Some(sealed) = maintenance.seal_next().unwrap() {
+    while let Some(sealed) = maintenance
+        .seal_next()
+        .expect("a measure ends where it cannot go on")
+    {
         println!(
             "sealed {} actions: {:.1} bytes an action of {:.1} without leaves",
             sealed.actions,
@@ -156,10 +170,12 @@ fn write(dir: &Path, frames: u64, noise: bool) {
 
 fn check(dir: &Path) {
     let started = Instant::now();
-    let (reader, _) = LogReader::open(Arc::new(RealEnv), dir, None, 64 << 20).unwrap();
+    let (reader, _) = LogReader::open(Arc::new(RealEnv), dir, None, 64 << 20)
+        .expect("a measure ends where it cannot go on");
     println!("opened in {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
     let started = Instant::now();
-    let summary = verify(&reader, &Plan::default(), |_| {}).unwrap();
+    let summary =
+        verify(&reader, &Plan::default(), |_| {}).expect("a measure ends where it cannot go on");
     let seconds = started.elapsed().as_secs_f64();
     println!(
         "verified {:.0} actions a second",
@@ -169,7 +185,12 @@ fn check(dir: &Path) {
     let count = 2000;
     for number in 0..count {
         let sequence = 1 + (number * 7919 * 500 + number) % summary.actions;
-        assert!(reader.request_at(sequence).unwrap().is_some());
+        assert!(
+            reader
+                .request_at(sequence)
+                .expect("a measure ends where it cannot go on")
+                .is_some()
+        );
     }
     println!(
         "one request by its sequence: {:.0} us",
@@ -179,14 +200,16 @@ fn check(dir: &Path) {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let dir = arguments
-        .next()
-        .expect("give a directory that does not exist yet");
-    let frames = arguments.next().map_or(1500, |text| text.parse().unwrap());
+    let dir = arguments.next().expect("give a directory");
+    let frames = arguments.next().map_or(1500, |text| {
+        text.parse().expect("a measure ends where it cannot go on")
+    });
     for (name, noise) in [("texts", false), ("noise", true)] {
         println!("{name}:");
         let dir = Path::new(&dir).join(name);
-        write(&dir, frames, noise);
+        if !dir.exists() {
+            write(&dir, frames, noise);
+        }
         check(&dir);
     }
 }

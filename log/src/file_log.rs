@@ -79,19 +79,18 @@ impl FileLog {
         found.reaches(released)?;
         let open = found.repair(&*env, dir)?;
         let position = found.position.unwrap_or_else(|| Position::start(&identity));
-        let (open, end) = match open {
-            Some(open) => open,
-            None => {
-                let spare = Spare::make(
-                    &*env,
-                    dir.join(FIRST),
-                    options.segment_bytes.max(2 * PAGE_BYTES),
-                )?;
-                let begun = spare.begin(&*env, dir, header_at(identity, &position));
-                let segment = Arc::new(Segment::Raw(begun.map_err(|error| error.source)?));
-                found.segments.push(Arc::clone(&segment));
-                (segment, PAGE_BYTES)
-            }
+        let (open, end) = if let Some(open) = open {
+            open
+        } else {
+            let spare = Spare::make(
+                &*env,
+                dir.join(FIRST),
+                options.segment_bytes.max(2 * PAGE_BYTES),
+            )?;
+            let begun = spare.begin(&*env, dir, header_at(identity, &position));
+            let segment = Arc::new(Segment::Raw(begun.map_err(|error| error.source)?));
+            found.segments.push(Arc::clone(&segment));
+            (segment, PAGE_BYTES)
         };
         let sealer = Sealer::new(&*env, identity, keys).map_err(IoError::at(dir))?;
         let frames = open.raw().map_or(0, RawSegment::published);

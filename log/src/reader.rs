@@ -190,7 +190,10 @@ impl LogReader {
         };
         // The root is signed; it also catches leaves that no request gives.
         if leaves.len() != count || BatchTree::new(&leaves).root() != batch.header.root {
-            return Err(self.damaged(&frame, "the leaves do not have the batch's root"));
+            return Err(Self::damaged(
+                &frame,
+                "the leaves do not have the batch's root",
+            ));
         }
         Ok(Some((batch, leaves)))
     }
@@ -226,10 +229,10 @@ impl LogReader {
         }
     }
 
-    fn damaged(&self, frame: &Located, what: impl ToString) -> ReadError {
+    fn damaged(frame: &Located, what: impl std::fmt::Display) -> ReadError {
         frame
             .segment
-            .damaged(frame.offset, Some(&frame.header), what)
+            .damaged(frame.offset, Some(&frame.header), &what)
     }
 
     /// The bytes of a section whose digest holds.
@@ -244,7 +247,7 @@ impl LogReader {
         if sha256(&bytes) == section.digest {
             Ok(Some(bytes))
         } else {
-            Err(self.damaged(
+            Err(Self::damaged(
                 frame,
                 format!("the section of {kind:?} does not have its digest"),
             ))
@@ -255,11 +258,14 @@ impl LogReader {
         let section = self
             .section(frame, SectionKind::Batches)?
             .unwrap_or_default();
-        let all = batches(&section).map_err(|error| self.damaged(frame, error))?;
+        let all = batches(&section).map_err(|error| Self::damaged(frame, error))?;
         let index = (number - frame.header.first_batch) as usize;
         match all.get(index) {
             Some(batch) if batch.header.number == number => Ok(Some(*batch)),
-            _ => Err(self.damaged(frame, format!("batch {number} is not where it belongs"))),
+            _ => Err(Self::damaged(
+                frame,
+                format!("batch {number} is not where it belongs"),
+            )),
         }
     }
 
@@ -270,7 +276,7 @@ impl LogReader {
         offset: u32,
         count: usize,
     ) -> Result<(Vec<RequestPlace>, u64), ReadError> {
-        let damaged = |error: &dyn ToString| self.damaged(frame, error.to_string());
+        let damaged = |error: &dyn ToString| Self::damaged(frame, error.to_string());
         let range = frame.header.section_range(SectionKind::Requests);
         let range = range.ok_or_else(|| damaged(&"it has actions and no requests"))?;
         let start = frame.offset + range.start as u64;
@@ -309,7 +315,7 @@ impl LogReader {
                 .segment
                 .read(&self.shared.cache, at, place.range.len())?;
             if !place.is_of(&bytes) {
-                return Err(self.damaged(frame, "a request's checksum does not hold"));
+                return Err(Self::damaged(frame, "a request's checksum does not hold"));
             }
             let first_sequence = frame.header.first_sequence + u64::from(place.first);
             requests.push(StoredRequest {
@@ -331,7 +337,7 @@ impl LogReader {
         let mut leaves = Vec::with_capacity(count);
         for request in self.requests(frame, &places)? {
             let record = request.packed().and_then(PackedRequest::into_record);
-            let record = record.map_err(|error| self.damaged(frame, error))?;
+            let record = record.map_err(|error| Self::damaged(frame, error))?;
             leaves.extend(record.leaves(&record.hashes()));
         }
         Ok(leaves)

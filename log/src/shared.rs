@@ -104,7 +104,7 @@ impl Shared {
     }
 
     /// Lets the log refuse everything from now on.
-    pub(crate) fn fail(&self, what: impl ToString) -> Failed {
+    pub(crate) fn fail(&self, what: impl std::fmt::Display) -> Failed {
         self.failed.get_or_init(|| Failed(what.to_string())).clone()
     }
 

@@ -120,7 +120,7 @@ pub fn verify(
     }
 }
 
-fn fault(frame: &StoredFrame, sequence: u64, what: impl ToString) -> Fault {
+fn fault(frame: &StoredFrame, sequence: u64, what: impl std::fmt::Display) -> Fault {
     Fault::Wrong {
         frame: frame.header().number,
         sequence,

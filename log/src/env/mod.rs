@@ -96,7 +96,7 @@ pub(crate) fn read_exact(file: &dyn File, offset: u64, length: usize) -> io::Res
 }
 
 /// Zeros are written in pieces of this size.
-const ZEROS: [u8; 256 * 1024] = [0; 256 * 1024];
+static ZEROS: [u8; 256 * 1024] = [0; 256 * 1024];
 
 /// Fills a part of a file with zeros that are written, not only promised: a later write there changes no metadata.
 pub(crate) fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {

@@ -186,7 +186,9 @@ impl Frame {
         header.write(out);
         for (kind, parts) in SectionKind::ALL.into_iter().zip(bodies) {
             if header.section(kind).is_some() {
-                parts.iter().for_each(|part| out.extend_from_slice(part));
+                for part in parts {
+                    out.extend_from_slice(part);
+                }
             }
         }
         Ok(header)

@@ -191,7 +191,9 @@ impl StoredFrame {
             .fold(0, |crc, part| crc32c::crc32c_append(crc, part));
         let mut bytes = Vec::with_capacity(header.frame_bytes());
         header.write(&mut bytes);
-        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        for part in parts {
+            bytes.extend_from_slice(part);
+        }
         Self { header, bytes }
     }
 

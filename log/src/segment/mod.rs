@@ -254,7 +254,7 @@ impl Segment {
         &self,
         offset: u64,
         frame: Option<&FrameHeader>,
-        what: impl ToString,
+        what: impl std::fmt::Display,
     ) -> ReadError {
         ReadError::Damaged(Damage {
             segment: self.path().to_owned(),

@@ -8,6 +8,12 @@ use crate::{AppendError, Durability, FileLog, Log, Released};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
+fn has_ending(name: &str, ending: &str) -> bool {
+    std::path::Path::new(name)
+        .extension()
+        .is_some_and(|found| found == ending)
+}
+
 /// What a run was told is durable.
 #[derive(Default, Debug)]
 struct Told {
@@ -86,7 +92,7 @@ fn check_after(env: &SimulatedEnv, told: &Told, what: &str) {
     drop(log);
     goes_on(env, told, what);
     for name in env.list(&dir()).unwrap() {
-        let left = name.ends_with(".tmp");
+        let left = has_ending(&name, "tmp");
         assert!(!left, "{what}: {name} is left over");
     }
 }
@@ -111,7 +117,7 @@ fn operations_of_a_run() -> u64 {
         .list(&dir())
         .unwrap()
         .iter()
-        .filter(|name| name.ends_with(".seg"))
+        .filter(|name| has_ending(name, "seg"))
         .count();
     assert!(sealed >= 2, "a run seals segments");
     env.operations()
@@ -259,7 +265,7 @@ fn a_start_takes_the_copy_that_is_whole() {
     let mut told = Told::default();
     run(&env, &mut told, &mut Writer::new());
     let names = env.list(&dir()).unwrap();
-    let name = names.iter().find(|name| name.ends_with(".seg")).unwrap();
+    let name = names.iter().find(|name| has_ending(name, "seg")).unwrap();
     let sealed = dir().join(name);
     let raw = sealed.with_extension("log");
     // A raw copy that a crash left goes away.

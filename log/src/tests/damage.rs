@@ -126,7 +126,7 @@ fn a_bad_frame_before_a_durable_one_is_damage_and_named() {
             match open(&copy, Released::default()) {
                 // A short frame ends before the place: what follows it is padding.
                 Ok((log, recovery)) if recovery.torn.is_none() => {
-                    assert_eq!(log.position().frame, last)
+                    assert_eq!(log.position().frame, last);
                 }
                 Ok((log, recovery)) => {
                     assert!(is_last, "frame {} was cut off, at {place}", index + 1);

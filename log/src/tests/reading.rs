@@ -117,7 +117,10 @@ fn check(reader: &LogReader, made: &[Made]) {
     assert!(reader.frame(end.frame + 1).unwrap().is_none());
 }
 
-fn frames() -> impl Strategy<Value = Vec<(Vec<Vec<(usize, String)>>, usize)>> {
+/// Batches of requests, each so many actions with this payload; and how many side entries.
+type Shape = (Vec<Vec<(usize, String)>>, usize);
+
+fn frames() -> impl Strategy<Value = Vec<Shape>> {
     let request = (1..30usize, "[a-z#é]{0,200}");
     let batches = prop::collection::vec(prop::collection::vec(request, 1..4), 0..3);
     prop::collection::vec((batches, 0..4usize), 1..14)
@@ -161,7 +164,7 @@ fn sealing_drops_leaves_that_requests_give_and_keeps_others() {
     let (mut log, _) = open(&env, Released::default()).unwrap();
     let mut writer = Writer::new();
     let record = writer.request(2, "#", 0);
-    let (batch, leaves) = writer.batch(&[record.clone()]);
+    let (batch, leaves) = writer.batch(std::slice::from_ref(&record));
     let mut strange = Frame::new();
     strange.push_request(&record).unwrap();
     let swapped = [leaves[1], leaves[0]];

@@ -83,7 +83,7 @@ fn what_was_changed_is_named() {
     let one = |writer: &mut Writer,
                edit: fn(&mut kedge_protocol::record::RequestRecord<'static>)| {
         let record = writer.request(3, "#", 0);
-        let (batch, leaves) = writer.batch(&[record.clone()]);
+        let (batch, leaves) = writer.batch(std::slice::from_ref(&record));
         let mut frame = Frame::new();
         let mut record = record;
         edit(&mut record);
@@ -108,7 +108,7 @@ fn what_was_changed_is_named() {
     assert!(text.contains("another place"), "{text}");
     let text = changed(true, |writer| {
         let record = writer.request(3, "#", 0);
-        let (mut batch, leaves) = writer.batch(&[record.clone()]);
+        let (mut batch, leaves) = writer.batch(std::slice::from_ref(&record));
         batch.header.history = Hash([1; 32]);
         let batch = batch
             .header
