@@ -3,8 +3,8 @@
 //! Why zeros: with 400 writes of each kind in turns (ext4, virtual disk, 2 cores), `pwrite` and `fdatasync` took, median
 //! and 10th percentile, for 4 KiB: appended 158 and 111 µs, `fallocate`d 136 and 103 µs, zero-filled 91 and 68 µs;
 //! for 124 KiB: 312 and 209, 302 and 216, 193 and 124 µs. Blocks that were only allocated are marked as written by the
-//! first write, which is metadata, so that every sync commits the file system's journal too. Filling 64 MiB takes about
-//! 60 ms and is done ahead of time by the maintenance.
+//! first write, which is metadata, so that every sync commits the file system's journal too. Filling 50 MB took
+//! 45 ms; it is done ahead of time by the maintenance.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
