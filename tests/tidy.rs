@@ -24,7 +24,8 @@ const MADE: &[&str] = &[
 const ARROWS: &[(&str, &[&str])] = &[
     ("kedge-protocol", &[]),
     ("kedge-machine", &["kedge-protocol"]),
-    ("kedge-storage", &["kedge-protocol"]),
+    ("kedge-log", &["kedge-protocol"]),
+    ("kedge-storage", &["kedge-log", "kedge-protocol"]),
     ("kedge-prover", &["kedge-protocol"]),
     ("kedge-chain", &["kedge-protocol"]),
     (
@@ -41,6 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "kedge",
         &[
+            "kedge-log",
             "kedge-machine",
             "kedge-storage",
             "kedge-actors",

@@ -88,6 +88,11 @@ pub(crate) struct Trust {
 }
 
 impl TrustArgs {
+    /// Whether anybody to trust was named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.url.is_some() || self.domain.is_some() || self.rpc.is_some()
+    }
+
     pub(crate) async fn resolve(self) -> Result<Trust, Failure> {
         let keys = match (&self.keys, self.sequencer) {
             (Some(file), _) => Some(read_keys(file)?),

@@ -6,35 +6,15 @@ use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use bincode::enc::write::Writer;
 use bincode::error::{DecodeError, EncodeError};
 use bincode::{BorrowDecode, Encode};
-
-/// The first byte of every row of today's layout.
-pub(crate) const FORMAT: u8 = 1;
+pub use kedge_log::CodecError;
+pub(crate) use kedge_log::codec::FORMAT;
+use kedge_log::codec::body;
 
 /// No row is larger; a length field that was damaged must not become an allocation.
 const ROW_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const CONFIG: Configuration<LittleEndian, Fixint, Limit<ROW_BYTES_MAX>> =
     bincode::config::legacy().with_limit::<ROW_BYTES_MAX>();
-
-/// Why stored bytes are not what their table holds.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CodecError {
-    /// The first byte names no layout that this program knows.
-    #[error("row layout {0:?} is not known")]
-    Format(Option<u8>),
-    /// The bytes end too early, go on too long, or hold a value that cannot be.
-    #[error("{0}")]
-    Bytes(String),
-    /// A number stands for nothing.
-    #[error("{0} is no {1}")]
-    Number(u8, &'static str),
-}
-
-impl CodecError {
-    pub(crate) fn bytes(what: &str) -> Self {
-        Self::Bytes(what.to_owned())
-    }
-}
 
 /// Lets bincode write behind what a vector already holds.
 struct Behind<'a>(&'a mut Vec<u8>);
@@ -62,14 +42,6 @@ pub(crate) fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8]) -> Result<T, 
         Ok(row)
     } else {
         Err(CodecError::bytes("bytes are left over behind the row"))
-    }
-}
-
-/// What stands behind the format byte.
-pub(crate) fn body(bytes: &[u8]) -> Result<&[u8], CodecError> {
-    match bytes.split_first() {
-        Some((&FORMAT, body)) => Ok(body),
-        other => Err(CodecError::Format(other.map(|(&format, _)| format))),
     }
 }
 

@@ -6,6 +6,7 @@ mod objects;
 mod sequencer_keys;
 mod writes;
 
+use kedge_log::packed;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::event::Position;
 use kedge_protocol::log_tree::NewNode;
@@ -32,7 +33,7 @@ use crate::tables::records::{
     secret_key,
 };
 use crate::tables::templates::{TemplateRow, VariationRow};
-use crate::tables::{self, Table, claim_key, evidence_key, list_key, log, lookup, name_key};
+use crate::tables::{self, Table, claim_key, evidence_key, list_key, lookup, name_key};
 
 use writes::Writes;
 
@@ -211,7 +212,7 @@ impl Group {
         let first = record.first_sequence;
         self.first_sequence.get_or_insert(first);
         self.put_with(Table::Log, &first.to_be_bytes(), |out| {
-            log::pack(out, record);
+            packed::pack(out, record);
         });
         let ids = contents.iter().map(Hash::first_16);
         self.action_ids.extend(ids.zip(first..));

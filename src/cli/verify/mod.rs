@@ -5,6 +5,7 @@ mod claim;
 pub(crate) mod data;
 mod evidence;
 mod export;
+mod log;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -73,6 +74,11 @@ pub(crate) enum Command {
     /// history at its newest checkpoint. Where the export holds every request of the log, the rules
     /// are replayed too.
     Export(export::Args),
+    /// Verify the segments of a log: every checksum, hash and batch signature, without the store.
+    ///
+    /// Names segment, byte and sequences that do not hold. Whom to trust is optional: without it the
+    /// signers are reported and not compared. Nothing in the directory is changed.
+    Log(log::Args),
 }
 
 pub(crate) async fn run(command: Command) -> Result<(), Failure> {
@@ -96,6 +102,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
         Command::Claim(args) => claim::run(args).await,
         Command::Data(args) => data::run(args).await,
         Command::Export(args) => export::run(args).await,
+        Command::Log(args) => log::run(args).await,
     }
 }
 

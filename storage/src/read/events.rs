@@ -11,9 +11,9 @@ use crate::codec::{self, CodecError};
 use crate::snapshot::{RawRow, ReadError, Snapshot};
 use crate::tables::Table;
 use crate::tables::events::{EventRow, StoredEvent, event_key, position_of, read_position, scope};
-use crate::tables::log::PackedRequest;
 use crate::tables::meta::EVENTS_KEY;
 use crate::tables::objects::{ObjectRow, Origin};
+use kedge_log::packed::PackedRequest;
 
 fn direction(descending: bool) -> Direction {
     if descending {

@@ -12,8 +12,8 @@ use crate::codec::{self, CodecError};
 use crate::snapshot::{RawRow, ReadError, RowRef, Snapshot};
 use crate::tables::Table;
 use crate::tables::batches::{BatchRow, decode_leaves, node_key};
-use crate::tables::log::{PackedRequest, owned_record};
 use crate::tables::meta::{HEAD_KEY, HeadRow, LogHead};
+use kedge_log::packed::{PackedRequest, owned_record};
 
 /// Reads a packed request and checks that it stands under its own key.
 pub(crate) fn packed<'a>(key: &[u8], value: &'a [u8]) -> Result<PackedRequest<'a>, CodecError> {

@@ -8,7 +8,7 @@ use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id, Prefix};
 
 use crate::codec::CodecError;
-use crate::tables::log::{PackedRequest, owned_action};
+use kedge_log::packed::{PackedRequest, owned_action};
 
 /// An action as the log holds it, with what its request says of it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,10 @@
-//! The packed form of a [`RequestRecord`]: one value a request. Kinds are numbers, targets that
+//! The packed form of a [`RequestRecord`]: one value for each request. Kinds are numbers, targets that
 //! are ids take no text, salts come from the seed. A table of offsets stands before the actions,
 //! so that one of 500 is read without the others. Every record has exactly one form.
+
+mod packing;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,8 +14,7 @@ use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
-use super::id;
-use super::packing::{Reader, push_varint};
+use self::packing::{Reader, push_varint};
 use crate::codec::{self, CodecError};
 
 /// Bits of an action's flags. The two lowest say how the target is written.
@@ -116,6 +119,11 @@ impl<'a> Packer<'a> {
     }
 }
 
+/// An identifier whose place says what it names.
+fn id(prefix: Prefix, bytes: [u8; 16]) -> Id {
+    Id { prefix, bytes }
+}
+
 fn push_id(out: &mut Vec<u8>, id: &Id) {
     out.push(id.prefix as u8);
     out.extend_from_slice(&id.bytes);
@@ -130,8 +138,8 @@ fn count(length: usize) -> u16 {
     u16::try_from(length).expect("a request has at most 500 actions (limits)")
 }
 
-/// Writes a record behind `out`.
-pub(crate) fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
+/// Appends a packed record to `out`.
+pub fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
     out.push(codec::FORMAT);
     out.extend_from_slice(&record.batch_number.to_be_bytes());
     out.extend_from_slice(&record.first_sequence.to_be_bytes());
@@ -164,7 +172,7 @@ pub(crate) fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
 }
 
 /// A packed record, its head read and its actions not yet.
-pub(crate) struct PackedRequest<'a> {
+pub struct PackedRequest<'a> {
     /// The record without its actions.
     head: RequestRecord<'static>,
     ends: &'a [[u8; 4]],
@@ -172,7 +180,11 @@ pub(crate) struct PackedRequest<'a> {
 }
 
 impl<'a> PackedRequest<'a> {
-    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, CodecError> {
+    /// Reads the head of a packed record.
+    ///
+    /// # Errors
+    /// [`CodecError`] where the bytes are not exactly one packed record.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, CodecError> {
         let mut reader = Reader(codec::body(bytes)?);
         let head = RequestRecord {
             batch_number: reader.u64()?,
@@ -238,17 +250,23 @@ impl<'a> PackedRequest<'a> {
     }
 
     /// How many actions were done.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.ends.len()
     }
 
     /// The record, with no action in it.
-    pub(crate) fn head(&self) -> &RequestRecord<'static> {
+    pub fn head(&self) -> &RequestRecord<'static> {
         &self.head
     }
 
     /// Reads the action at `position` among those that were done.
-    pub(crate) fn action(&self, position: usize) -> Result<ActionRecord<'a>, CodecError> {
+    ///
+    /// # Errors
+    /// [`CodecError`] where the action's bytes are damaged.
+    ///
+    /// # Panics
+    /// Where `position` is not below [`PackedRequest::count`].
+    pub fn action(&self, position: usize) -> Result<ActionRecord<'a>, CodecError> {
         let start = match position {
             0 => 0,
             _ => self.end(position - 1),
@@ -261,7 +279,10 @@ impl<'a> PackedRequest<'a> {
     }
 
     /// Reads all actions, borrowed from the packed bytes.
-    pub(crate) fn into_record(self) -> Result<RequestRecord<'a>, CodecError> {
+    ///
+    /// # Errors
+    /// [`CodecError`] where an action's bytes are damaged.
+    pub fn into_record(self) -> Result<RequestRecord<'a>, CodecError> {
         let actions = (0..self.count())
             .map(|position| self.action(position))
             .collect::<Result<Vec<_>, _>>()?;
@@ -355,7 +376,7 @@ fn read_text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, CodecError> {
 }
 
 /// A copy of an action that borrows nothing.
-pub(crate) fn owned_action(action: ActionRecord<'_>) -> ActionRecord<'static> {
+pub fn owned_action(action: ActionRecord<'_>) -> ActionRecord<'static> {
     ActionRecord {
         index: action.index,
         kind: action.kind,
@@ -370,7 +391,7 @@ pub(crate) fn owned_action(action: ActionRecord<'_>) -> ActionRecord<'static> {
 }
 
 /// A copy of a record that borrows nothing.
-pub(crate) fn owned_record(record: RequestRecord<'_>) -> RequestRecord<'static> {
+pub fn owned_record(record: RequestRecord<'_>) -> RequestRecord<'static> {
     RequestRecord {
         batch_number: record.batch_number,
         first_sequence: record.first_sequence,

@@ -1,0 +1,215 @@
+//! Measures the log by itself: appending frames of 500 updates with a sync each, sealing, and checking.
+//!
+//! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES]`; DIR lies on the disk that is meant;
+//! where it exists, it is only checked. Half of the frames have the texts of the benches, half payloads that do not compress.
+
+#![allow(
+    clippy::print_stdout,
+    reason = "a measure prints, and ends where it cannot go on"
+)]
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use kedge_log::env::RealEnv;
+use kedge_log::verify::{Plan, verify};
+use kedge_log::{FileLog, Frame, Log, LogReader, Options, Released, SideKeys};
+use kedge_protocol::action::{Kind, RequestHead};
+use kedge_protocol::batch::BatchHeader;
+use kedge_protocol::chain::next_head;
+use kedge_protocol::hash::{keccak, to_hex};
+use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::record::{ActionRecord, RequestRecord};
+use kedge_protocol::signature::{Signature, SigningKey};
+use kedge_protocol::{Hash, Id, Prefix};
+
+const ACTIONS: usize = 500;
+const NOTE_BYTES: usize = 150;
+
+fn random(number: u64) -> Hash {
+    keccak(&number.to_be_bytes())
+}
+
+fn id(prefix: Prefix, number: u64) -> Id {
+    Id::of_hash(prefix, &random(number))
+}
+
+fn record(number: u64, batch: u64, noise: bool, key: &SigningKey) -> RequestRecord<'static> {
+    let action = |index: u64| {
+        let place = number * ACTIONS as u64 + index;
+        let note = if noise {
+            let hashes = [0, 1, 2].map(|i| to_hex(&random(place * 3 + i).0));
+            hashes.concat()[..NOTE_BYTES].to_owned()
+        } else {
+            "n".repeat(NOTE_BYTES)
+        };
+        let resource = id(Prefix::Object, place % 20_000);
+        let [state, at] =
+            [["in transit", "8.5417"], ["at a depot", "7.4474"]][(number % 2) as usize];
+        ActionRecord {
+            index: index as u16,
+            kind: Kind::Update,
+            target: Cow::Owned(resource.to_string()),
+            payload: Cow::Owned(format!(
+                r#"{{"properties":{{"state":"{state}","step":{},"place":{at},"note":"{note}"}}}}"#,
+                number % 2
+            )),
+            disclosed: None,
+            resource,
+            version: 2 + place / 20_000,
+            previous_integrity: random(place + (1 << 40)),
+            previous_sequence: place,
+        }
+    };
+    RequestRecord {
+        batch_number: batch,
+        first_sequence: 1 + number * ACTIONS as u64,
+        first_leaf_index: 0,
+        timestamp_ms: 1_700_000_000_000 + number,
+        organization_id: id(Prefix::Organization, number % 10),
+        wallet_id: id(Prefix::Wallet, number % 10),
+        head: RequestHead {
+            signer: key.address(),
+            nonce: number,
+            deadline_s: 1_800_000_000,
+            atomic: false,
+        },
+        signature: Signature([27; 65]),
+        salt_seed: random(number),
+        actions: (0..ACTIONS as u64).map(action).collect(),
+        failed: Vec::new(),
+    }
+}
+
+fn write(dir: &Path, frames: u64, noise: bool) {
+    let key = SigningKey::from_bytes(&[1; 32]).expect("a measure ends where it cannot go on");
+    let separator = Hash([7; 32]);
+    let keys = SideKeys::none();
+    let opened = FileLog::open(
+        Arc::new(RealEnv),
+        dir,
+        separator,
+        &keys,
+        Released::default(),
+        Options::default(),
+    );
+    let (mut log, _) = opened.expect("a measure ends where it cannot go on");
+    let (durability, maintenance) = (log.durability(), log.maintenance());
+    let (mut head, mut tree) = (
+        separator,
+        Frontier::of_peaks(0, Vec::new()).expect("a measure ends where it cannot go on"),
+    );
+    let (mut append_us, mut sync_us, mut bytes) = (0.0, Vec::new(), 0);
+    for number in 0..frames {
+        let record = record(number, number, noise, &key);
+        let leaves = record.leaves(&record.hashes());
+        let previous_head = head;
+        head = leaves
+            .iter()
+            .fold(head, |head, leaf| next_head(&head, leaf));
+        let header = BatchHeader {
+            number,
+            first_sequence: record.first_sequence,
+            count: ACTIONS as u32,
+            previous_head,
+            head,
+            root: BatchTree::new(&leaves).root(),
+            history: tree.root(),
+            state: Hash::ZERO,
+            sealed_at_ms: record.timestamp_ms,
+        };
+        tree.append(log_tree::leaf(&header.hash()));
+        let batch = header.sign(&separator, &key);
+        maintenance
+            .prepare()
+            .expect("a measure ends where it cannot go on");
+        let started = Instant::now();
+        let mut frame = Frame::new();
+        frame
+            .push_request(&record)
+            .expect("a measure ends where it cannot go on");
+        frame
+            .push_batch(&batch, &leaves)
+            .expect("a measure ends where it cannot go on");
+        log.append(&frame)
+            .expect("a measure ends where it cannot go on");
+        append_us += started.elapsed().as_secs_f64() * 1e6;
+        let started = Instant::now();
+        durability
+            .sync()
+            .expect("a measure ends where it cannot go on");
+        sync_us.push(started.elapsed().as_secs_f64() * 1e6);
+        bytes += frame.bytes_max();
+    }
+    sync_us.sort_by(f64::total_cmp);
+    let actions = (frames as usize * ACTIONS) as f64;
+    println!(
+        "append {:.3} us an action without the sync; sync of a frame: median {:.0} us, mean {:.0} us; raw {:.0} bytes an action",
+        append_us / actions,
+        sync_us[sync_us.len() / 2],
+        sync_us.iter().sum::<f64>() / frames as f64,
+        bytes as f64 / actions,
+    );
+    let started = Instant::now();
+    while let Some(sealed) = maintenance
+        .seal_next()
+        .expect("a measure ends where it cannot go on")
+    {
+        println!(
+            "sealed {} actions: {:.1} bytes an action of {:.1} without leaves",
+            sealed.actions,
+            sealed.sealed_bytes as f64 / sealed.actions as f64,
+            sealed.raw_bytes as f64 / sealed.actions as f64,
+        );
+    }
+    println!("sealing took {:.2} s", started.elapsed().as_secs_f64());
+}
+
+fn check(dir: &Path) {
+    let started = Instant::now();
+    let (reader, _) = LogReader::open(Arc::new(RealEnv), dir, None, 64 << 20)
+        .expect("a measure ends where it cannot go on");
+    println!("opened in {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
+    let started = Instant::now();
+    let summary =
+        verify(&reader, &Plan::default(), |_| {}).expect("a measure ends where it cannot go on");
+    let seconds = started.elapsed().as_secs_f64();
+    println!(
+        "verified {:.0} actions a second",
+        summary.actions as f64 / seconds
+    );
+    let started = Instant::now();
+    let count = 2000;
+    for number in 0..count {
+        let sequence = 1 + (number * 7919 * 500 + number) % summary.actions;
+        assert!(
+            reader
+                .request_at(sequence)
+                .expect("a measure ends where it cannot go on")
+                .is_some()
+        );
+    }
+    println!(
+        "one request by its sequence: {:.0} us",
+        started.elapsed().as_secs_f64() * 1e6 / count as f64
+    );
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let dir = arguments.next().expect("give a directory");
+    let frames = arguments.next().map_or(1500, |text| {
+        text.parse().expect("a measure ends where it cannot go on")
+    });
+    for (name, noise) in [("texts", false), ("noise", true)] {
+        println!("{name}:");
+        let dir = Path::new(&dir).join(name);
+        if !dir.exists() {
+            write(&dir, frames, noise);
+        }
+        check(&dir);
+    }
+}

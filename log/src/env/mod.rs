@@ -1,0 +1,118 @@
+//! The one door to the system: files and randomness. Everything else in this crate is computation, so that tests can
+//! run it on a disk that forgets, fills up or fails at a chosen operation ([`simulated`]).
+
+mod real;
+pub mod simulated;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use self::real::RealEnv;
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// To read; it must exist.
+    Read,
+    /// To read and write; it must exist.
+    Write,
+    /// To read and write; it is made, or emptied.
+    Create,
+}
+
+/// Files and randomness.
+pub trait Env: Send + Sync {
+    /// Makes a directory and those above it, and makes their entries durable.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Opens a file.
+    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>>;
+    /// Gives a file another name; a file of that name is replaced.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// The names of a directory's files.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+    /// Makes durable which files a directory holds.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Fills `out` with bytes that nobody can guess.
+    fn random(&self, out: &mut [u8]) -> io::Result<()>;
+}
+
+/// An open file.
+pub trait File: Send + Sync {
+    /// Reads at a place; gives how many bytes, 0 at the end of the file.
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes at a place; gives how many bytes were written, which may be fewer than given.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    /// Makes the contents, and a length that grew, durable (`fdatasync`).
+    fn sync(&self) -> io::Result<()>;
+    /// Bytes of the file.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether it holds nothing.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}
+
+/// Writes all bytes, however short each write is.
+pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write_at(bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                bytes = &bytes[written..];
+                offset += written as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads until `out` is full or the file ends; gives how many bytes.
+pub(crate) fn read_up_to(file: &dyn File, out: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while read < out.len() {
+        match file.read_at(&mut out[read..], offset + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
+/// Reads exactly `length` bytes.
+pub(crate) fn read_exact(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    if read_up_to(file, &mut bytes, offset)? == length {
+        Ok(bytes)
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// Zeros are written in pieces of this size.
+static ZEROS: [u8; 256 * 1024] = [0; 256 * 1024];
+
+/// Fills a part of a file with zeros that are written, not only promised: a later write there changes no metadata.
+pub(crate) fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
+    let mut at = from;
+    while at < to {
+        let piece = (to - at).min(ZEROS.len() as u64);
+        write_all(file, &ZEROS[..piece as usize], at)?;
+        at += piece;
+    }
+    Ok(())
+}
+
+/// Whether the system has no room left, for now: a disk or a quota that is full.
+pub(crate) fn is_no_space(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}

@@ -1,0 +1,419 @@
+//! A disk in memory that knows what was synced. It can fail, fill up or stop at a chosen operation, and loses at a
+//! crash what was not synced: all of it, none, or some sectors of it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Env, File, Mode};
+
+/// What a disk writes at once or not at all.
+const SECTOR_BYTES: usize = 512;
+
+/// What happens at an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The machine stops before the operation; nothing works until [`SimulatedEnv::crash`].
+    Stop,
+    /// The operation fails with this kind of error. A sync that fails forgets what it should have written, as
+    /// the page cache does.
+    Error(io::ErrorKind),
+    /// A write takes half of its bytes and then fails with this kind of error; other operations fail at once.
+    Half(io::ErrorKind),
+    /// A write takes half of its bytes and reports so; other operations succeed.
+    Short,
+}
+
+/// What a crash does to what was not synced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// All of it is lost.
+    All,
+    /// All of it was written, by luck.
+    None,
+    /// Each sector, and each change of a directory up to some point, was written or not, by this seed.
+    Some(u64),
+}
+
+#[derive(Default, Clone)]
+struct Contents {
+    now: Vec<u8>,
+    durable: Vec<u8>,
+    /// Writes since the last sync, as they were made.
+    unsynced: Vec<(usize, Vec<u8>)>,
+}
+
+#[derive(Clone)]
+enum DirChange {
+    Link(PathBuf, usize),
+    Rename(PathBuf, PathBuf),
+    Remove(PathBuf),
+}
+
+#[derive(Default)]
+struct State {
+    files: Vec<Contents>,
+    names: BTreeMap<PathBuf, usize>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    dir_changes: Vec<DirChange>,
+    operations: u64,
+    syncs: u64,
+    faults: BTreeMap<u64, Fault>,
+    stopped: bool,
+    /// Opened before the last crash: such files do not work any more.
+    life: u64,
+    random: u64,
+    /// Bytes that all files together may have.
+    room: Option<usize>,
+}
+
+/// The simulated disk; clones share it.
+#[derive(Clone, Default)]
+pub struct SimulatedEnv(Arc<Mutex<State>>);
+
+struct SimulatedFile {
+    env: SimulatedEnv,
+    number: usize,
+    life: u64,
+}
+
+enum Verdict {
+    Do,
+    Half(Option<io::ErrorKind>),
+}
+
+impl State {
+    /// Counts an operation and applies its fault, if it has one.
+    fn operation(&mut self) -> io::Result<Verdict> {
+        if self.stopped {
+            return Err(io::Error::other("the machine stopped"));
+        }
+        self.operations += 1;
+        match self.faults.get(&self.operations) {
+            None => Ok(Verdict::Do),
+            Some(Fault::Stop) => {
+                self.stopped = true;
+                Err(io::Error::other("the machine stopped"))
+            }
+            Some(Fault::Error(kind)) => Err((*kind).into()),
+            Some(Fault::Half(kind)) => Ok(Verdict::Half(Some(*kind))),
+            Some(Fault::Short) => Ok(Verdict::Half(None)),
+        }
+    }
+
+    /// For operations that cannot be done by halves.
+    fn whole(&mut self) -> io::Result<()> {
+        match self.operation()? {
+            Verdict::Half(Some(kind)) => Err(kind.into()),
+            Verdict::Do | Verdict::Half(None) => Ok(()),
+        }
+    }
+
+    fn used(&self) -> usize {
+        let of = |number: &usize| self.files[*number].now.len();
+        self.names.values().map(of).sum()
+    }
+
+    fn change(&mut self, change: DirChange) {
+        apply(&mut self.names, &change);
+        self.dir_changes.push(change);
+    }
+
+    fn next_random(&mut self) -> u64 {
+        // SplitMix64.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+fn apply(names: &mut BTreeMap<PathBuf, usize>, change: &DirChange) {
+    match change {
+        DirChange::Link(path, number) => {
+            names.insert(path.clone(), *number);
+        }
+        DirChange::Rename(from, to) => {
+            if let Some(number) = names.remove(from) {
+                names.insert(to.clone(), number);
+            }
+        }
+        DirChange::Remove(path) => {
+            names.remove(path);
+        }
+    }
+}
+
+fn put(contents: &mut Vec<u8>, at: usize, bytes: &[u8]) {
+    if contents.len() < at + bytes.len() {
+        contents.resize(at + bytes.len(), 0);
+    }
+    contents[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+impl SimulatedEnv {
+    /// An empty disk without faults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many operations that change something were asked for so far.
+    pub fn operations(&self) -> u64 {
+        self.state().operations
+    }
+
+    /// How many times a file was synced.
+    pub fn syncs(&self) -> u64 {
+        self.state().syncs
+    }
+
+    /// Lets the `number`-th operation from now on (1 is the next) end in a fault.
+    pub fn fail(&self, number: u64, fault: Fault) {
+        let mut state = self.state();
+        let at = state.operations + number;
+        state.faults.insert(at, fault);
+    }
+
+    /// Limits the bytes that all files may have together; `None` takes the limit away.
+    pub fn set_room(&self, bytes: Option<usize>) {
+        self.state().room = bytes;
+    }
+
+    /// Bytes that all files have.
+    pub fn used(&self) -> usize {
+        self.state().used()
+    }
+
+    /// Whether a fault stopped the machine.
+    pub fn stopped(&self) -> bool {
+        self.state().stopped
+    }
+
+    /// The machine loses its power and comes up again: faults are gone, and of what was not synced so much is lost.
+    pub fn crash(&self, loss: Loss) {
+        let mut state = self.state();
+        if let Loss::Some(seed) = loss {
+            state.random = seed;
+        }
+        let changes = std::mem::take(&mut state.dir_changes);
+        let kept = match loss {
+            Loss::All => 0,
+            Loss::None => changes.len(),
+            Loss::Some(_) => (state.next_random() % (changes.len() as u64 + 1)) as usize,
+        };
+        let mut names = std::mem::take(&mut state.durable_names);
+        changes[..kept]
+            .iter()
+            .for_each(|change| apply(&mut names, change));
+        for number in 0..state.files.len() {
+            let mut file = std::mem::take(&mut state.files[number]);
+            for (at, bytes) in std::mem::take(&mut file.unsynced) {
+                let mut done = 0;
+                while done < bytes.len() {
+                    let sector_ends = SECTOR_BYTES - (at + done) % SECTOR_BYTES;
+                    let end = (done + sector_ends).min(bytes.len());
+                    let written = match loss {
+                        Loss::All => false,
+                        Loss::None => true,
+                        Loss::Some(_) => state.next_random() & 1 == 0,
+                    };
+                    if written {
+                        put(&mut file.durable, at + done, &bytes[done..end]);
+                    }
+                    done = end;
+                }
+            }
+            file.now.clone_from(&file.durable);
+            state.files[number] = file;
+        }
+        state.names.clone_from(&names);
+        state.durable_names = names;
+        state.faults.clear();
+        state.stopped = false;
+        state.life += 1;
+    }
+
+    /// Flips bits of a byte on the disk.
+    pub fn damage(&self, path: &Path, offset: usize, bits: u8) {
+        let mut state = self.state();
+        if let Some(&number) = state.names.get(path) {
+            let file = &mut state.files[number];
+            file.now[offset] ^= bits;
+            if let Some(byte) = file.durable.get_mut(offset) {
+                *byte ^= bits;
+            }
+        }
+    }
+
+    /// A file's bytes.
+    pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state();
+        let number = state.names.get(path)?;
+        Some(state.files[*number].now.clone())
+    }
+
+    /// Puts a file on the disk, durable at once.
+    pub fn put(&self, path: &Path, bytes: Vec<u8>) {
+        let mut state = self.state();
+        let number = state.files.len();
+        state.files.push(Contents {
+            durable: bytes.clone(),
+            now: bytes,
+            unsynced: Vec::new(),
+        });
+        state.names.insert(path.to_owned(), number);
+        state.durable_names.insert(path.to_owned(), number);
+    }
+
+    /// A disk with the same files, all durable, and without faults.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let copy = Self::new();
+        let state = self.state();
+        for (path, number) in &state.names {
+            copy.put(path, state.files[*number].now.clone());
+        }
+        copy
+    }
+}
+
+impl Env for SimulatedEnv {
+    fn create_dir(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>> {
+        let mut state = self.state();
+        let number = if mode == Mode::Create {
+            state.whole()?;
+            let number = state.files.len();
+            state.files.push(Contents::default());
+            state.change(DirChange::Link(path.to_owned(), number));
+            number
+        } else if state.stopped {
+            return Err(io::Error::other("the machine stopped"));
+        } else {
+            let found = state.names.get(path).copied();
+            found.ok_or(io::ErrorKind::NotFound)?
+        };
+        Ok(Arc::new(SimulatedFile {
+            env: self.clone(),
+            number,
+            life: state.life,
+        }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.whole()?;
+        if !state.names.contains_key(from) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.change(DirChange::Rename(from.to_owned(), to.to_owned()));
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.whole()?;
+        if !state.names.contains_key(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.change(DirChange::Remove(path.to_owned()));
+        Ok(())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let state = self.state();
+        let inside = |path: &&PathBuf| path.parent() == Some(dir);
+        let name = |path: &PathBuf| Some(path.file_name()?.to_str()?.to_owned());
+        Ok(state.names.keys().filter(inside).filter_map(name).collect())
+    }
+
+    fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.whole()?;
+        state.dir_changes.clear();
+        state.durable_names = state.names.clone();
+        Ok(())
+    }
+
+    fn random(&self, out: &mut [u8]) -> io::Result<()> {
+        let mut state = self.state();
+        for byte in out {
+            *byte = state.next_random() as u8;
+        }
+        Ok(())
+    }
+}
+
+impl SimulatedFile {
+    fn alive(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.env.state();
+        if state.life == self.life && !state.stopped {
+            Ok(state)
+        } else {
+            Err(io::Error::other("the machine stopped"))
+        }
+    }
+}
+
+impl File for SimulatedFile {
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        let state = self.alive()?;
+        let contents = &state.files[self.number].now;
+        let from = (offset as usize).min(contents.len());
+        let read = out.len().min(contents.len() - from);
+        out[..read].copy_from_slice(&contents[from..from + read]);
+        Ok(read)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let mut state = self.alive()?;
+        let (taken, error) = match state.operation()? {
+            Verdict::Do => (bytes.len(), None),
+            Verdict::Half(error) => (bytes.len().div_ceil(2), error),
+        };
+        let bytes = &bytes[..taken];
+        let at = offset as usize;
+        let grows = (at + taken).saturating_sub(state.files[self.number].now.len());
+        if grows > 0 && state.room.is_some_and(|room| state.used() + grows > room) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let file = &mut state.files[self.number];
+        put(&mut file.now, at, bytes);
+        file.unsynced.push((at, bytes.to_vec()));
+        error.map_or(Ok(taken), |kind| Err(kind.into()))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.alive()?;
+        let verdict = state.whole();
+        let stopped = state.stopped;
+        state.syncs += 1;
+        let file = &mut state.files[self.number];
+        match verdict {
+            Ok(()) => {
+                file.unsynced.clear();
+                file.durable.clone_from(&file.now);
+                Ok(())
+            }
+            Err(error) => {
+                if !stopped {
+                    file.unsynced.clear();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.alive()?.files[self.number].now.len() as u64)
+    }
+}

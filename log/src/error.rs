@@ -1,0 +1,160 @@
+//! What goes wrong, and where.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use kedge_protocol::Hash;
+
+use crate::frame::{FrameRefused, SideError};
+
+/// Bytes that are not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The segment's file.
+    pub segment: PathBuf,
+    /// Where in it: in the file of a raw segment, in the uncompressed frames of a sealed one.
+    pub offset: u64,
+    /// The frame that is damaged, where that is known.
+    pub frame: Option<u64>,
+    /// The first sequence that is concerned.
+    pub first_sequence: u64,
+    /// The last one, where that is known.
+    pub last_sequence: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} is damaged at byte {}",
+            self.segment.display(),
+            self.offset
+        )?;
+        if let Some(frame) = self.frame {
+            write!(f, ", frame {frame}")?;
+        }
+        let first = self.first_sequence;
+        match self.last_sequence {
+            Some(last) if last > first => write!(f, ", sequences {first} to {last}")?,
+            Some(last) if last == first => write!(f, ", sequence {first}")?,
+            Some(_) => write!(f, ", before sequence {first}")?,
+            None => write!(f, ", sequences from {first} on")?,
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// A file operation that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", .path.display())]
+pub struct IoError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
+
+impl IoError {
+    pub(crate) fn at(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self { path, source }
+    }
+}
+
+/// Why something cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system does not give the bytes.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The bytes are not what was written.
+    #[error("{0}")]
+    Damaged(Damage),
+    /// The log begins later: older segments were taken away.
+    #[error("frame {frame} is not here: the log begins with frame {first_frame}")]
+    Missing {
+        /// The frame that was asked for.
+        frame: u64,
+        /// The first that is here.
+        first_frame: u64,
+    },
+}
+
+/// Why a log does not open. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A file operation failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The log is damaged elsewhere than in a last frame that was never released.
+    #[error("{0}")]
+    Damaged(Damage),
+    /// A segment cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The segment belongs to another log.
+    #[error("{} is a segment of the log {found}, not of {expected}", .segment.display())]
+    Identity {
+        /// The segment's file.
+        segment: PathBuf,
+        /// The identity that was asked for.
+        expected: Hash,
+        /// The one that the segment names.
+        found: Hash,
+    },
+    /// The log ends before what was released.
+    #[error(
+        "the log ends at frame {last_frame}, sequence {last_sequence}, but frame {released_frame} and sequence \
+         {released_sequence} were released: frames are missing at its end. Restore a newer copy"
+    )]
+    Released {
+        /// The last whole frame.
+        last_frame: u64,
+        /// The last sequence in it or before it.
+        last_sequence: u64,
+        /// The last frame that was released, or 0.
+        released_frame: u64,
+        /// The last sequence that was released, or 0.
+        released_sequence: u64,
+    },
+}
+
+/// Why a frame was not appended.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// There is no room. Nothing was changed: the same frame can be appended later.
+    #[error("no space for the log: {0}")]
+    NoSpace(IoError),
+    /// The frame contradicts itself or the log. Nothing was changed.
+    #[error(transparent)]
+    Refused(#[from] FrameRefused),
+    /// The side entries cannot be sealed. Nothing was changed.
+    #[error(transparent)]
+    Side(#[from] SideError),
+    /// There is no key to seal side entries with. Nothing was changed.
+    #[error("the frame has side entries, and no key to seal them was given")]
+    NoKey,
+    /// The log refuses everything since an operation failed.
+    #[error(transparent)]
+    Failed(#[from] Failed),
+}
+
+/// The log has failed: what the disk holds is not known any more, so nothing is written, synced or acknowledged
+/// until the log is opened again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the log takes nothing until it is opened again: {0}")]
+pub struct Failed(pub String);
+
+/// Why a step of maintenance was not done. The log itself is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum MaintenanceError {
+    /// A file operation failed; the step can be tried again.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The segment cannot be read, or what was written of it does not read back.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}

@@ -1,0 +1,255 @@
+//! The log in files: one writer, which appends frames to the open segment and begins the next one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kedge_protocol::Hash;
+
+use crate::env::{Env, is_no_space, write_all};
+use crate::error::{AppendError, Failed, IoError, OpenError};
+use crate::frame::{EncodeError, Frame, Place, Sealer, SideKeys};
+use crate::maintenance::Maintenance;
+use crate::reader::LogReader;
+use crate::recovery::{Position, Recovery, Released, find};
+use crate::segment::raw::{FramePlace, RawSegment, Spare};
+use crate::segment::seal::Compression;
+use crate::segment::{Kind, PAGE_BYTES, Segment, SegmentHeader};
+use crate::shared::{Appended, Shared, lock};
+use crate::{Durability, Log};
+
+/// The first raw segment while it is made.
+const FIRST: &str = "first.new";
+
+/// How a log in files is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Bytes at which a segment is closed. One that must hold a larger frame is as large as that.
+    pub segment_bytes: u64,
+    /// Bytes of decompressed blocks that are kept for readers.
+    pub cache_bytes: u64,
+    /// How closed segments are compressed.
+    pub compression: Compression,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 64 * 1024 * 1024,
+            cache_bytes: 32 * 1024 * 1024,
+            compression: Compression {
+                level: 3,
+                block_bytes: 256 * 1024,
+            },
+        }
+    }
+}
+
+/// The writer of a log in files. The caller sees to it that there is one for a directory, by the lock that the
+/// data directory has.
+pub struct FileLog {
+    shared: Arc<Shared>,
+    options: Options,
+    sealer: Option<Sealer>,
+    open: Arc<Segment>,
+    /// Frames in the open segment.
+    frames: usize,
+    /// Where the next frame goes in it.
+    end: u64,
+    position: Position,
+    buffer: Vec<u8>,
+}
+
+impl FileLog {
+    /// Opens the log in a directory, or makes an empty one there. `identity` is the separator of the log's domain,
+    /// `keys` seal and open side entries, `released` is how far the log was released for certain.
+    ///
+    /// # Errors
+    /// [`OpenError`] where the log is damaged, belongs to another domain or ends too early; then nothing was
+    /// changed. Also where a file operation fails; then the next start tidies up.
+    pub fn open(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        identity: Hash,
+        keys: &SideKeys,
+        released: Released,
+        options: Options,
+    ) -> Result<(Self, Recovery), OpenError> {
+        env.create_dir(dir).map_err(IoError::at(dir))?;
+        let mut found = find(&*env, dir, Some(identity))?;
+        found.reaches(released)?;
+        let open = found.repair(&*env, dir)?;
+        let position = found.position.unwrap_or_else(|| Position::start(&identity));
+        let (open, end) = if let Some(open) = open {
+            open
+        } else {
+            let spare = Spare::make(
+                &*env,
+                dir.join(FIRST),
+                options.segment_bytes.max(2 * PAGE_BYTES),
+            )?;
+            let begun = spare.begin(&*env, dir, header_at(identity, &position));
+            let segment = Arc::new(Segment::Raw(begun.map_err(|error| error.source)?));
+            found.segments.push(Arc::clone(&segment));
+            (segment, PAGE_BYTES)
+        };
+        let sealer = Sealer::new(&*env, identity, keys).map_err(IoError::at(dir))?;
+        let frames = open.raw().map_or(0, RawSegment::published);
+        let shared = Shared::new(
+            env,
+            dir.to_owned(),
+            identity,
+            found.segments,
+            position,
+            options.cache_bytes,
+        );
+        let log = Self {
+            shared: Arc::new(shared),
+            options,
+            sealer,
+            open,
+            frames,
+            end,
+            position,
+            buffer: Vec::new(),
+        };
+        Ok((log, found.recovery))
+    }
+
+    /// The steps that a thread of the caller's takes now and then: the next segment's file, compression.
+    pub fn maintenance(&self) -> Maintenance {
+        Maintenance::new(Arc::clone(&self.shared), self.options)
+    }
+
+    /// Reads the log while this appends.
+    pub fn reader(&self) -> LogReader {
+        LogReader::new(Arc::clone(&self.shared))
+    }
+
+    /// How far frames were appended.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Makes sure that the open segment has room for so many bytes; begins the next one where it has not.
+    fn make_room(&mut self, bytes: u64) -> Result<(), AppendError> {
+        let raw_bytes = self.open.raw().map_or(0, RawSegment::bytes);
+        if self.end + bytes <= raw_bytes {
+            return Ok(());
+        }
+        // A closed segment is durable as a whole, so that a later one proves it.
+        self.shared.sync()?;
+        let needed = self.options.segment_bytes.max(PAGE_BYTES + bytes);
+        let waiting = lock(&self.shared.spare)
+            .take()
+            .filter(|spare| spare.bytes >= needed);
+        let (env, dir) = (&*self.shared.env, &self.shared.dir);
+        let spare = match waiting {
+            Some(spare) => spare,
+            None => Spare::make(env, self.shared.spare_path(), needed)
+                .map_err(|error| self.no_room(error))?,
+        };
+        let header = header_at(self.shared.identity, &self.position);
+        let begun = spare.begin(env, dir, header).map_err(|error| {
+            if error.changed {
+                AppendError::Failed(self.shared.fail(error.source))
+            } else {
+                self.no_room(error.source)
+            }
+        })?;
+        let segment = Arc::new(Segment::Raw(begun));
+        let first_frame = segment.header().first_frame;
+        self.shared.segments.rcu(|segments| {
+            let mut segments = segments.as_ref().clone();
+            // An open segment that never got a frame is replaced by a larger one of the same name.
+            segments.retain(|before| before.header().first_frame != first_frame);
+            segments.push(Arc::clone(&segment));
+            segments
+        });
+        self.open = segment;
+        (self.frames, self.end) = (0, PAGE_BYTES);
+        Ok(())
+    }
+
+    fn no_room(&self, error: IoError) -> AppendError {
+        if is_no_space(&error.source) {
+            AppendError::NoSpace(error)
+        } else {
+            AppendError::Failed(self.shared.fail(error))
+        }
+    }
+}
+
+/// The header of the raw segment that begins after a position.
+fn header_at(identity: Hash, position: &Position) -> SegmentHeader {
+    SegmentHeader {
+        kind: Kind::Raw,
+        identity,
+        previous: position.hash,
+        first_frame: position.frame + 1,
+        first_sequence: position.next_sequence,
+        first_batch: position.next_batch,
+    }
+}
+
+impl Log for FileLog {
+    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
+        self.shared.check()?;
+        let place = Place {
+            number: self.position.frame + 1,
+            first_sequence: self.position.next_sequence,
+            first_batch: self.position.next_batch,
+            previous: self.position.hash,
+            durable: self.shared.durable().frame,
+        };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let encoded = frame.encode(&place, self.sealer.as_mut(), &mut buffer);
+        self.buffer = buffer;
+        let header = encoded.map_err(|error| match error {
+            EncodeError::Refused(error) => AppendError::Refused(error),
+            EncodeError::NoKey => AppendError::NoKey,
+            EncodeError::Side(error) => AppendError::Side(error),
+        })?;
+        let padded = self.buffer.len().next_multiple_of(PAGE_BYTES as usize);
+        self.buffer.resize(padded, 0);
+        self.make_room(padded as u64)?;
+        let Some(raw) = self.open.raw() else {
+            return Err(AppendError::Failed(
+                self.shared.fail("the open segment is sealed"),
+            ));
+        };
+        write_all(raw.file(), &self.buffer, self.end)
+            .map_err(IoError::at(raw.path()))
+            .map_err(|error| self.no_room(error))?;
+        raw.note(self.frames, FramePlace::of(self.end, &header));
+        self.frames += 1;
+        self.end += padded as u64;
+        self.position = Position {
+            frame: header.number,
+            next_sequence: header.next_sequence(),
+            next_batch: header.next_batch(),
+            hash: header.hash(),
+        };
+        self.shared.set_appended(Appended {
+            segment: Some(Arc::clone(&self.open)),
+            frames: self.frames,
+            position: self.position,
+        });
+        Ok(self.position)
+    }
+
+    fn durability(&self) -> Arc<dyn Durability> {
+        Arc::new(FileDurability(Arc::clone(&self.shared)))
+    }
+}
+
+struct FileDurability(Arc<Shared>);
+
+impl Durability for FileDurability {
+    fn sync(&self) -> Result<Position, Failed> {
+        self.0.sync()
+    }
+
+    fn durable(&self) -> Position {
+        self.0.durable()
+    }
+}

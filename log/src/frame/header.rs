@@ -1,0 +1,374 @@
+//! The header of a frame: what stands in it, its bytes, and the hash that the next frame names.
+
+use aws_lc_rs::digest;
+use kedge_protocol::Hash;
+
+use crate::bytes::{self, Fields};
+
+/// The first bytes of a frame. `0xff` is in no UTF-8 text, so no payload can imitate a frame.
+pub const MAGIC: [u8; 8] = *b"\xffKFRAME\n";
+/// The format of frames that this program writes.
+pub const FORMAT: u16 = 1;
+/// Bytes of a header without its table of sections.
+pub const FIXED_BYTES: usize = 104;
+/// Bytes of an entry in the table of sections.
+pub const SECTION_BYTES: usize = 40;
+/// Bytes of the longest header.
+pub const HEADER_BYTES_MAX: usize = FIXED_BYTES + SectionKind::ALL.len() * SECTION_BYTES;
+/// Bytes of the longest frame. A length field that was damaged must not become an allocation.
+pub const FRAME_BYTES_MAX: usize = 1 << 30;
+/// Bytes of a batch in its section.
+pub const BATCH_BYTES: usize = 253;
+/// Bytes of a leaf in its section.
+pub const LEAF_BYTES: usize = 32;
+
+/// Where the header's own checksum stands; it counts as zero while the checksum is made.
+const HEADER_CRC_AT: usize = 12;
+/// What the hash of a frame begins with, so that it is no hash of anything else.
+const HASH_TAG: &[u8; 16] = b"kedge log frame\n";
+
+/// What a section holds. The numbers are permanent; sections stand in their order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum SectionKind {
+    /// Batch headers with their signatures.
+    Batches = 1,
+    /// The hashes of the actions' leaves. May be dropped where they can be recomputed.
+    Leaves = 2,
+    /// Sealed side entries. May be dropped once they are forgotten.
+    Side = 3,
+    /// Packed requests, with a table of their places.
+    Requests = 4,
+}
+
+impl SectionKind {
+    /// Every kind, in the order of the numbers.
+    pub const ALL: [Self; 4] = [Self::Batches, Self::Leaves, Self::Side, Self::Requests];
+
+    fn of_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u16 == number)
+    }
+
+    /// Whether a frame may stand without the bytes of such a section.
+    pub fn can_be_dropped(self) -> bool {
+        matches!(self, Self::Leaves | Self::Side)
+    }
+
+    fn place(self) -> usize {
+        self as usize - 1
+    }
+}
+
+/// An entry in a header's table of sections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// Bytes of the section in the body; `None` where they were dropped.
+    pub length: Option<u32>,
+    /// SHA-256 of the section's bytes as they were first written.
+    pub digest: Hash,
+}
+
+/// The header of a frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FrameHeader {
+    /// The frame's number, from 1, without gaps.
+    pub number: u64,
+    /// The term of the machine that wrote it; 0 where there is one machine.
+    pub term: u64,
+    /// The sequence of its first action, or of the next one where it holds none.
+    pub first_sequence: u64,
+    /// How many actions it holds.
+    pub actions: u32,
+    /// The number of its first batch, or of the next one where it holds none.
+    pub first_batch: u64,
+    /// How many batches it holds.
+    pub batches: u32,
+    /// The last frame that was durable when this one was written. Not part of the hash: it says
+    /// something of the disk and nothing of the log.
+    pub durable: u64,
+    /// The hash of the frame before.
+    pub previous: Hash,
+    /// CRC32C of the body as it stands.
+    pub body_crc: u32,
+    sections: [Option<Section>; SectionKind::ALL.len()],
+}
+
+/// Why bytes are no header of a frame.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// There is no frame here.
+    #[error("no frame begins here")]
+    Magic,
+    /// The bytes end within the header.
+    #[error("the frame's header is cut off")]
+    Short,
+    /// A newer program wrote it.
+    #[error("frame format {0} is not known; this program knows {FORMAT}")]
+    Format(u16),
+    /// The checksum does not hold.
+    #[error("the checksum of the frame's header does not hold")]
+    Crc,
+    /// The checksum holds, and still it is no header.
+    #[error("the frame's header contradicts itself: {0}")]
+    Contents(&'static str),
+}
+
+impl FrameHeader {
+    /// A header without sections.
+    pub(crate) fn new(number: u64, term: u64, first_sequence: u64, first_batch: u64) -> Self {
+        Self {
+            number,
+            term,
+            first_sequence,
+            actions: 0,
+            first_batch,
+            batches: 0,
+            durable: 0,
+            previous: Hash::ZERO,
+            body_crc: 0,
+            sections: [None; SectionKind::ALL.len()],
+        }
+    }
+
+    /// The entry of a section, if the frame was written with one.
+    pub fn section(&self, kind: SectionKind) -> Option<&Section> {
+        self.sections[kind.place()].as_ref()
+    }
+
+    pub(crate) fn set_section(&mut self, kind: SectionKind, section: Section) {
+        self.sections[kind.place()] = Some(section);
+    }
+
+    /// Notes that a section's bytes are not in the body any more.
+    pub(crate) fn drop_section(&mut self, kind: SectionKind) {
+        if let Some(section) = &mut self.sections[kind.place()] {
+            section.length = None;
+        }
+    }
+
+    fn present(&self) -> impl Iterator<Item = (SectionKind, &Section)> {
+        let entries = SectionKind::ALL.into_iter().zip(&self.sections);
+        entries.filter_map(|(kind, section)| Some((kind, section.as_ref()?)))
+    }
+
+    /// Bytes of this header.
+    pub fn header_bytes(&self) -> usize {
+        FIXED_BYTES + self.present().count() * SECTION_BYTES
+    }
+
+    /// Bytes of the frame as it stands: header and body.
+    pub fn frame_bytes(&self) -> usize {
+        let body = |section: &Section| section.length.unwrap_or(0) as usize;
+        self.header_bytes() + self.present().map(|(_, s)| body(s)).sum::<usize>()
+    }
+
+    /// Where a section's bytes stand, counted from the first byte of the frame; `None` where the frame has
+    /// no such section or its bytes were dropped.
+    pub fn section_range(&self, kind: SectionKind) -> Option<std::ops::Range<usize>> {
+        let length = self.section(kind)?.length? as usize;
+        let before = self.present().take_while(|(other, _)| *other < kind);
+        let skipped: usize = before.map(|(_, s)| s.length.unwrap_or(0) as usize).sum();
+        let start = self.header_bytes() + skipped;
+        Some(start..start + length)
+    }
+
+    /// The sequence after its last action.
+    pub fn next_sequence(&self) -> u64 {
+        self.first_sequence + u64::from(self.actions)
+    }
+
+    /// The number after its last batch.
+    pub fn next_batch(&self) -> u64 {
+        self.first_batch + u64::from(self.batches)
+    }
+
+    /// The hash that the next frame names: SHA-256 over what the frame says of the log, with the digest of each
+    /// section in place of its bytes. So a section can be dropped later, and the chain still holds.
+    pub fn hash(&self) -> Hash {
+        let mut preimage = Vec::with_capacity(112 + self.sections.len() * 34);
+        preimage.extend_from_slice(HASH_TAG);
+        preimage.extend_from_slice(&FORMAT.to_be_bytes());
+        for number in [
+            self.number,
+            self.term,
+            self.first_sequence,
+            self.first_batch,
+        ] {
+            preimage.extend_from_slice(&number.to_be_bytes());
+        }
+        preimage.extend_from_slice(&self.actions.to_be_bytes());
+        preimage.extend_from_slice(&self.batches.to_be_bytes());
+        preimage.extend_from_slice(&self.previous.0);
+        for (kind, section) in self.present() {
+            preimage.extend_from_slice(&(kind as u16).to_be_bytes());
+            preimage.extend_from_slice(&section.digest.0);
+        }
+        sha256(&preimage)
+    }
+
+    /// Appends the header's bytes, its checksum included.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&FORMAT.to_be_bytes());
+        out.extend_from_slice(&(self.present().count() as u16).to_be_bytes());
+        out.extend_from_slice(&[0; 4]);
+        let length = u32::try_from(self.frame_bytes()).expect("a frame is below 1 GiB");
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&self.body_crc.to_be_bytes());
+        for number in [
+            self.number,
+            self.term,
+            self.first_sequence,
+            self.first_batch,
+        ] {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        out.extend_from_slice(&self.actions.to_be_bytes());
+        out.extend_from_slice(&self.batches.to_be_bytes());
+        out.extend_from_slice(&self.durable.to_be_bytes());
+        out.extend_from_slice(&self.previous.0);
+        for (kind, section) in self.present() {
+            out.extend_from_slice(&(kind as u16).to_be_bytes());
+            out.extend_from_slice(&u16::from(section.length.is_some()).to_be_bytes());
+            out.extend_from_slice(&section.length.unwrap_or(0).to_be_bytes());
+            out.extend_from_slice(&section.digest.0);
+        }
+        let crc = bytes::crc_around(&out[start..], HEADER_CRC_AT);
+        out[start + HEADER_CRC_AT..][..4].copy_from_slice(&crc.to_be_bytes());
+    }
+
+    /// Reads the header that `bytes` begin with; they may go on.
+    ///
+    /// # Errors
+    /// [`HeaderError`] where they do not begin with a header of a format that this program knows.
+    pub fn read(bytes: &[u8]) -> Result<Self, HeaderError> {
+        let fixed = bytes.get(..FIXED_BYTES).ok_or(HeaderError::Short)?;
+        let mut fields = Fields(fixed);
+        if fields.array() != Some(MAGIC) {
+            return Err(HeaderError::Magic);
+        }
+        let format = fields.u16().unwrap_or(0);
+        let count = usize::from(fields.u16().unwrap_or(0));
+        let crc = fields.u32().unwrap_or(0);
+        // The checksum comes before the format: damage is no newer format.
+        let whole = FIXED_BYTES + count * SECTION_BYTES;
+        let own = match bytes.get(..whole) {
+            Some(own) if count <= SectionKind::ALL.len() || format != FORMAT => own,
+            Some(_) => return Err(HeaderError::Crc),
+            None => return Err(HeaderError::Short),
+        };
+        if bytes::crc_around(own, HEADER_CRC_AT) != crc {
+            return Err(HeaderError::Crc);
+        }
+        if format != FORMAT {
+            return Err(HeaderError::Format(format));
+        }
+        let header = Self::contents(fields, &own[FIXED_BYTES..]);
+        let (header, length) = header.ok_or(HeaderError::Short)??;
+        header.consistent(length)?;
+        Ok(header)
+    }
+
+    fn contents(
+        mut fields: Fields<'_>,
+        table: &[u8],
+    ) -> Option<Result<(Self, usize), HeaderError>> {
+        let length = fields.u32()? as usize;
+        let body_crc = fields.u32()?;
+        let [number, term] = [fields.u64()?, fields.u64()?];
+        let [first_sequence, first_batch] = [fields.u64()?, fields.u64()?];
+        let [actions, batches] = [fields.u32()?, fields.u32()?];
+        let durable = fields.u64()?;
+        let previous = Hash(fields.array()?);
+        let mut header = Self {
+            actions,
+            batches,
+            durable,
+            previous,
+            body_crc,
+            ..Self::new(number, term, first_sequence, first_batch)
+        };
+        let mut last = 0;
+        let mut entries = Fields(table);
+        while !entries.0.is_empty() {
+            let [number, present] = [entries.u16()?, entries.u16()?];
+            let bytes = entries.u32()?;
+            let digest = Hash(entries.array()?);
+            let kind = SectionKind::of_number(number).filter(|_| number > last);
+            let Some(kind) = kind else {
+                return Some(Err(HeaderError::Contents("its sections are not in order")));
+            };
+            let length = match (present, bytes) {
+                (1, 1..) => Some(bytes),
+                (0, 0) if kind.can_be_dropped() => None,
+                _ => return Some(Err(HeaderError::Contents("a section has no length"))),
+            };
+            last = number;
+            header.set_section(kind, Section { length, digest });
+        }
+        Some(Ok((header, length)))
+    }
+
+    fn consistent(&self, length: usize) -> Result<(), HeaderError> {
+        let holds = |holds, what| {
+            if holds {
+                Ok(())
+            } else {
+                Err(HeaderError::Contents(what))
+            }
+        };
+        let body: u64 = self
+            .present()
+            .map(|(_, section)| u64::from(section.length.unwrap_or(0)))
+            .sum();
+        holds(
+            self.header_bytes() as u64 + body == length as u64 && length <= FRAME_BYTES_MAX,
+            "its length is not that of its sections",
+        )?;
+        holds(self.number > 0, "frames are counted from 1")?;
+        holds(
+            self.durable < self.number,
+            "it was durable before it was written",
+        )?;
+        holds(
+            self.first_sequence
+                .checked_add(u64::from(self.actions))
+                .is_some()
+                && self
+                    .first_batch
+                    .checked_add(u64::from(self.batches))
+                    .is_some(),
+            "its numbers pass the last one",
+        )?;
+        let expects =
+            |kind, bytes: Option<usize>, may_be_dropped: bool| match (self.section(kind), bytes) {
+                (None, None) => true,
+                (Some(section), Some(bytes)) => match section.length {
+                    Some(length) => length as usize == bytes,
+                    None => may_be_dropped,
+                },
+                _ => false,
+            };
+        let some = |count: u32, each: usize| (count > 0).then(|| count as usize * each);
+        holds(
+            expects(SectionKind::Batches, some(self.batches, BATCH_BYTES), false)
+                && expects(SectionKind::Leaves, some(self.actions, LEAF_BYTES), true)
+                && self.section(SectionKind::Requests).is_some() == (self.actions > 0),
+            "its sections are not those of its counts",
+        )
+    }
+}
+
+/// SHA-256, by the processor's own instructions where it has them.
+pub(crate) fn sha256(bytes: &[u8]) -> Hash {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
+    Hash(hash)
+}
+
+/// What the first frame of a log names as the hash of the frame before it.
+pub fn first_previous(identity: &Hash) -> Hash {
+    let mut preimage = b"kedge log begins".to_vec();
+    preimage.extend_from_slice(&identity.0);
+    sha256(&preimage)
+}

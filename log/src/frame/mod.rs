@@ -1,0 +1,296 @@
+//! A frame: everything that one commit group makes durable. A [`Frame`] is filled, appended and cleared for the
+//! next group; a [`StoredFrame`] is one that was read again.
+
+pub mod header;
+pub(crate) mod requests;
+mod side;
+pub(crate) mod stored;
+
+use kedge_protocol::Hash;
+use kedge_protocol::batch::{BatchHeader, SignedBatch};
+use kedge_protocol::record::RequestRecord;
+use kedge_protocol::signature::Signature;
+
+use self::header::BATCH_BYTES;
+pub use self::header::{FrameHeader, HeaderError, Section, SectionKind};
+use self::requests::RequestsWriter;
+pub(crate) use self::side::Sealer;
+pub use self::side::{KeyId, SideEntry, SideError, SideKeys};
+pub use self::stored::{FrameError, StoredFrame};
+use crate::bytes::Fields;
+use crate::codec::CodecError;
+use crate::packed::{self, PackedRequest};
+
+/// A commit group on its way to the log. Its buffers keep their size when it is cleared.
+#[derive(Default)]
+pub struct Frame {
+    term: u64,
+    requests: RequestsWriter,
+    batches: Vec<u8>,
+    batch_bounds: Option<Bounds>,
+    leaves: Vec<u8>,
+    side: Vec<SideEntry>,
+}
+
+/// What the batches of a frame say of its place.
+#[derive(Clone, Copy)]
+struct Bounds {
+    first_batch: u64,
+    next_batch: u64,
+    first_sequence: u64,
+    next_sequence: u64,
+}
+
+/// Why a frame cannot be appended: its parts contradict each other or the log before it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the frame is refused: {0}")]
+pub struct FrameRefused(pub &'static str);
+
+impl Frame {
+    /// An empty frame of term 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets the contents and keeps the memory.
+    pub fn clear(&mut self) {
+        self.term = 0;
+        self.requests.clear();
+        self.batches.clear();
+        self.batch_bounds = None;
+        self.leaves.clear();
+        self.side.clear();
+    }
+
+    /// Sets the term; it stays 0 where there is one machine.
+    pub fn set_term(&mut self, term: u64) {
+        self.term = term;
+    }
+
+    /// Adds a request after those that are in the frame.
+    ///
+    /// # Errors
+    /// [`FrameRefused`] where its sequences do not continue those of the frame.
+    pub fn push_request(&mut self, record: &RequestRecord<'_>) -> Result<(), FrameRefused> {
+        let first = record.first_sequence;
+        let count = record.actions.len();
+        self.requests
+            .push(first, count, |out| packed::pack(out, record))
+    }
+
+    /// Adds a request that is packed already.
+    ///
+    /// # Errors
+    /// [`FrameRefused`] where the bytes are no packed request, or its sequences do not continue those of the
+    /// frame.
+    pub fn push_packed(&mut self, bytes: &[u8]) -> Result<(), FrameRefused> {
+        let request = PackedRequest::read(bytes);
+        let request = request.map_err(|_| FrameRefused("these bytes are no packed request"))?;
+        let first = request.head().first_sequence;
+        self.requests
+            .push(first, request.count(), |out| out.extend_from_slice(bytes))
+    }
+
+    /// Adds a batch and its leaves.
+    ///
+    /// # Errors
+    /// [`FrameRefused`] where its numbers do not continue those of the frame, or the leaves are not as many as
+    /// its actions.
+    pub fn push_batch(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), FrameRefused> {
+        let header = &batch.header;
+        if leaves.len() != header.count as usize || leaves.is_empty() {
+            return Err(FrameRefused(
+                "a batch has another count of leaves than of actions",
+            ));
+        }
+        let ends = header.first_sequence.checked_add(u64::from(header.count));
+        let (Some(next_sequence), Some(next_batch)) = (ends, header.number.checked_add(1)) else {
+            return Err(FrameRefused("a batch's numbers pass the last one"));
+        };
+        let mut bounds = self.batch_bounds.unwrap_or(Bounds {
+            first_batch: header.number,
+            next_batch: header.number,
+            first_sequence: header.first_sequence,
+            next_sequence: header.first_sequence,
+        });
+        if (bounds.next_batch, bounds.next_sequence) != (header.number, header.first_sequence) {
+            return Err(FrameRefused("a batch does not continue the one before it"));
+        }
+        (bounds.next_batch, bounds.next_sequence) = (next_batch, next_sequence);
+        self.batch_bounds = Some(bounds);
+        write_batch(&mut self.batches, batch);
+        self.leaves.extend(leaves.iter().flat_map(|leaf| leaf.0));
+        Ok(())
+    }
+
+    /// Adds a write that the chain does not cover.
+    pub fn push_side(&mut self, entry: SideEntry) {
+        self.side.push(entry);
+    }
+
+    /// Bytes that the frame will take in the log, at most.
+    pub fn bytes_max(&self) -> usize {
+        header::HEADER_BYTES_MAX
+            + self.requests.bytes()
+            + self.batches.len()
+            + self.leaves.len()
+            + side::sealed_bytes_max(&self.side)
+    }
+
+    /// Writes the frame at its place in the log; gives its header.
+    pub(crate) fn encode(
+        &self,
+        place: &Place,
+        sealer: Option<&mut Sealer>,
+        out: &mut Vec<u8>,
+    ) -> Result<FrameHeader, EncodeError> {
+        let mut header = self.placed(place)?;
+        out.clear();
+        let mut side = Vec::new();
+        if !self.side.is_empty() {
+            let sealer = sealer.ok_or(EncodeError::NoKey)?;
+            sealer.seal(place.number, &self.side, &mut side)?;
+        }
+        let mut requests = Vec::new();
+        self.requests.write_table(&mut requests);
+        let bodies: [&[&[u8]]; SectionKind::ALL.len()] = [
+            &[&self.batches],
+            &[&self.leaves],
+            &[&side],
+            &[&requests, self.requests.packed()],
+        ];
+        for (kind, parts) in SectionKind::ALL.into_iter().zip(bodies) {
+            let length: usize = parts.iter().map(|part| part.len()).sum();
+            // A table without requests is no section.
+            if length == 0 || (kind == SectionKind::Requests && header.actions == 0) {
+                continue;
+            }
+            let length =
+                u32::try_from(length).map_err(|_| FrameRefused("the frame is too long"))?;
+            let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
+            for part in parts {
+                digest.update(part);
+            }
+            let mut hash = [0; 32];
+            hash.copy_from_slice(digest.finish().as_ref());
+            let (length, digest) = (Some(length), Hash(hash));
+            header.set_section(kind, Section { length, digest });
+            for part in parts {
+                header.body_crc = crc32c::crc32c_append(header.body_crc, part);
+            }
+        }
+        if header.frame_bytes() > header::FRAME_BYTES_MAX {
+            return Err(FrameRefused("the frame is too long").into());
+        }
+        out.reserve(header.frame_bytes());
+        header.write(out);
+        for (kind, parts) in SectionKind::ALL.into_iter().zip(bodies) {
+            if header.section(kind).is_some() {
+                for part in parts {
+                    out.extend_from_slice(part);
+                }
+            }
+        }
+        Ok(header)
+    }
+
+    /// The header without its sections, once the parts are found to agree.
+    fn placed(&self, place: &Place) -> Result<FrameHeader, FrameRefused> {
+        let mut header = FrameHeader::new(
+            place.number,
+            self.term,
+            place.first_sequence,
+            place.first_batch,
+        );
+        (header.durable, header.previous) = (place.durable, place.previous);
+        let of_requests = self.requests.bounds();
+        match self.batch_bounds {
+            None if of_requests.is_some() => {
+                return Err(FrameRefused("it has requests without a batch"));
+            }
+            None if self.side.is_empty() => return Err(FrameRefused("it is empty")),
+            None => {}
+            Some(bounds) => {
+                if of_requests != Some((bounds.first_sequence, bounds.next_sequence)) {
+                    return Err(FrameRefused(
+                        "its batches and its requests are not of the same actions",
+                    ));
+                }
+                if (bounds.first_sequence, bounds.first_batch)
+                    != (place.first_sequence, place.first_batch)
+                {
+                    return Err(FrameRefused("it does not continue the log"));
+                }
+                let count = |first: u64, next: u64| {
+                    u32::try_from(next - first).map_err(|_| FrameRefused("the frame is too long"))
+                };
+                header.actions = count(bounds.first_sequence, bounds.next_sequence)?;
+                header.batches = count(bounds.first_batch, bounds.next_batch)?;
+            }
+        }
+        Ok(header)
+    }
+}
+
+/// Where the next frame of a log stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) number: u64,
+    pub(crate) first_sequence: u64,
+    pub(crate) first_batch: u64,
+    pub(crate) previous: Hash,
+    pub(crate) durable: u64,
+}
+
+/// Why a frame did not become bytes.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EncodeError {
+    #[error(transparent)]
+    Refused(#[from] FrameRefused),
+    #[error("the frame has side entries, and there is no key to seal them")]
+    NoKey,
+    #[error(transparent)]
+    Side(#[from] SideError),
+}
+
+/// Appends a batch as its section holds it.
+fn write_batch(out: &mut Vec<u8>, batch: &SignedBatch) {
+    let header = &batch.header;
+    out.extend_from_slice(&header.number.to_be_bytes());
+    out.extend_from_slice(&header.first_sequence.to_be_bytes());
+    out.extend_from_slice(&header.count.to_be_bytes());
+    for hash in [
+        header.previous_head,
+        header.head,
+        header.root,
+        header.history,
+        header.state,
+    ] {
+        out.extend_from_slice(&hash.0);
+    }
+    out.extend_from_slice(&header.sealed_at_ms.to_be_bytes());
+    out.extend_from_slice(&batch.signature.0);
+}
+
+/// Reads a batch as [`write_batch`] wrote it.
+fn read_batch(bytes: &[u8; BATCH_BYTES]) -> Result<SignedBatch, CodecError> {
+    let mut fields = Fields(bytes);
+    let mut read = || {
+        let (number, first_sequence, count) = (fields.u64()?, fields.u64()?, fields.u32()?);
+        let mut hash = || fields.array().map(Hash);
+        let header = BatchHeader {
+            number,
+            first_sequence,
+            count,
+            previous_head: hash()?,
+            head: hash()?,
+            root: hash()?,
+            history: hash()?,
+            state: hash()?,
+            sealed_at_ms: fields.u64()?,
+        };
+        let signature = Signature(fields.array()?);
+        Some(SignedBatch { header, signature })
+    };
+    read().ok_or_else(|| CodecError::bytes("the batch ends too early"))
+}

@@ -1,0 +1,226 @@
+//! A frame as it was read from a segment: checked, and taken apart on demand.
+
+use kedge_protocol::Hash;
+use kedge_protocol::batch::SignedBatch;
+
+use super::header::{BATCH_BYTES, FrameHeader, HeaderError, SectionKind, sha256};
+use super::read_batch;
+use super::requests::RequestTable;
+use super::side::{SideEntry, SideError, SideKeys};
+use crate::codec::CodecError;
+use crate::packed::PackedRequest;
+
+/// Why bytes are no whole frame.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Its header cannot be read.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// The bytes end within the body.
+    #[error("the frame is cut off")]
+    Short,
+    /// The body's checksum does not hold.
+    #[error("the checksum of the frame's body does not hold")]
+    Crc,
+    /// A section is not what the header says.
+    #[error("the section of {0:?} does not have the digest that the header names")]
+    Digest(SectionKind),
+    /// A section cannot be read, though its checksum and digest hold.
+    #[error("the section of {0:?} cannot be read: {1}")]
+    Section(SectionKind, CodecError),
+}
+
+/// A frame that was read: its header's checksum and its body's hold.
+#[derive(Clone, Debug)]
+pub struct StoredFrame {
+    header: FrameHeader,
+    bytes: Vec<u8>,
+}
+
+impl StoredFrame {
+    /// Reads the frame that `bytes` are.
+    ///
+    /// # Errors
+    /// [`FrameError`] where they are no whole frame, or a checksum does not hold.
+    pub fn read(bytes: Vec<u8>) -> Result<Self, FrameError> {
+        let header = FrameHeader::read(&bytes)?;
+        if bytes.len() != header.frame_bytes() {
+            return Err(FrameError::Short);
+        }
+        if crc32c::crc32c(&bytes[header.header_bytes()..]) != header.body_crc {
+            return Err(FrameError::Crc);
+        }
+        Ok(Self { header, bytes })
+    }
+
+    /// The frame's header.
+    pub fn header(&self) -> &FrameHeader {
+        &self.header
+    }
+
+    /// The frame's bytes as they stand: what a follower is sent.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes of a section, unless the frame has none of its kind or they were dropped.
+    pub fn section(&self, kind: SectionKind) -> Option<&[u8]> {
+        Some(&self.bytes[self.header.section_range(kind)?])
+    }
+
+    /// Checks that every section that is there has the digest that the chain of frames rests on.
+    ///
+    /// # Errors
+    /// [`FrameError::Digest`] names the first that has not.
+    pub fn check_digests(&self) -> Result<(), FrameError> {
+        for kind in SectionKind::ALL {
+            if let (Some(bytes), Some(section)) = (self.section(kind), self.header.section(kind))
+                && sha256(bytes) != section.digest
+            {
+                return Err(FrameError::Digest(kind));
+            }
+        }
+        Ok(())
+    }
+
+    /// The batches, in order.
+    ///
+    /// # Errors
+    /// [`FrameError::Section`] where the section is damaged.
+    pub fn batches(&self) -> Result<Vec<SignedBatch>, FrameError> {
+        batches(self.section(SectionKind::Batches).unwrap_or_default())
+            .map_err(|error| FrameError::Section(SectionKind::Batches, error))
+    }
+
+    /// The leaves of all actions, in order; recomputed from the requests where they were dropped.
+    ///
+    /// # Errors
+    /// [`FrameError`] where a section is damaged, or the recomputed leaves are not those that were dropped.
+    pub fn leaves(&self) -> Result<Vec<Hash>, FrameError> {
+        if let Some(bytes) = self.section(SectionKind::Leaves) {
+            return Ok(hashes(bytes));
+        }
+        let Some(section) = self.header.section(SectionKind::Leaves) else {
+            return Ok(Vec::new());
+        };
+        let mut leaves = Vec::with_capacity(self.header.actions as usize);
+        for request in self.requests()? {
+            let record = request.into_record();
+            let record =
+                record.map_err(|error| FrameError::Section(SectionKind::Requests, error))?;
+            leaves.extend(record.leaves(&record.hashes()));
+        }
+        if digest_of(&leaves) == section.digest {
+            Ok(leaves)
+        } else {
+            Err(FrameError::Digest(SectionKind::Leaves))
+        }
+    }
+
+    /// The bytes of each packed request, in order.
+    ///
+    /// # Errors
+    /// [`FrameError::Section`] where the section is damaged.
+    pub fn packed(&self) -> Result<Vec<&[u8]>, FrameError> {
+        let damaged = |error| FrameError::Section(SectionKind::Requests, error);
+        let Some(section) = self.section(SectionKind::Requests) else {
+            return Ok(Vec::new());
+        };
+        let table = RequestTable::read(section, section.len(), self.header.actions);
+        let table = table.map_err(damaged)?;
+        let mut found = Vec::with_capacity(table.count());
+        for index in 0..table.count() {
+            let place = table.place(index);
+            let bytes = &section[place.range.clone()];
+            if !place.is_of(bytes) {
+                return Err(damaged(CodecError::bytes(
+                    "a request's checksum does not hold",
+                )));
+            }
+            found.push(bytes);
+        }
+        Ok(found)
+    }
+
+    /// The requests, in order: their sequences follow each other without a gap.
+    ///
+    /// # Errors
+    /// [`FrameError::Section`] where the section is damaged.
+    pub fn requests(&self) -> Result<Vec<PackedRequest<'_>>, FrameError> {
+        let damaged = |error| FrameError::Section(SectionKind::Requests, error);
+        let mut next = self.header.first_sequence;
+        let mut requests = Vec::new();
+        for bytes in self.packed()? {
+            let request = PackedRequest::read(bytes).map_err(damaged)?;
+            if request.head().first_sequence != next {
+                return Err(damaged(CodecError::bytes(
+                    "the requests' sequences have a gap",
+                )));
+            }
+            next += request.count() as u64;
+            requests.push(request);
+        }
+        if next == self.header.next_sequence() {
+            Ok(requests)
+        } else {
+            Err(damaged(CodecError::bytes(
+                "the requests' sequences have a gap",
+            )))
+        }
+    }
+
+    /// The side entries, opened with the keys given; none where they were dropped.
+    ///
+    /// # Errors
+    /// [`SideError`] where a key is missing, or the entries do not open.
+    pub fn side(&self, identity: &Hash, keys: &SideKeys) -> Result<Vec<SideEntry>, SideError> {
+        match self.section(SectionKind::Side) {
+            None => Ok(Vec::new()),
+            Some(section) => keys.open(identity, self.header.number, section),
+        }
+    }
+
+    /// The same frame without the bytes of a section; its hash stays.
+    pub(crate) fn without(&self, dropped: SectionKind) -> Self {
+        let mut header = self.header.clone();
+        header.drop_section(dropped);
+        let kept = SectionKind::ALL.into_iter().filter(|kind| *kind != dropped);
+        let parts: Vec<&[u8]> = kept.filter_map(|kind| self.section(kind)).collect();
+        header.body_crc = parts
+            .iter()
+            .fold(0, |crc, part| crc32c::crc32c_append(crc, part));
+        let mut bytes = Vec::with_capacity(header.frame_bytes());
+        header.write(&mut bytes);
+        for part in parts {
+            bytes.extend_from_slice(part);
+        }
+        Self { header, bytes }
+    }
+
+    /// Whether its leaves are exactly those that its requests give.
+    pub(crate) fn leaves_can_be_dropped(&self) -> bool {
+        self.section(SectionKind::Leaves).is_some()
+            && self.without(SectionKind::Leaves).leaves().is_ok()
+    }
+}
+
+/// Reads a section of batches.
+pub(crate) fn batches(section: &[u8]) -> Result<Vec<SignedBatch>, CodecError> {
+    let (batches, rest) = section.as_chunks::<BATCH_BYTES>();
+    if rest.is_empty() {
+        batches.iter().map(read_batch).collect()
+    } else {
+        Err(CodecError::bytes("the batches are not whole"))
+    }
+}
+
+/// Reads a section of leaves.
+pub(crate) fn hashes(section: &[u8]) -> Vec<Hash> {
+    let (hashes, _) = section.as_chunks::<32>();
+    hashes.iter().copied().map(Hash).collect()
+}
+
+fn digest_of(hashes: &[Hash]) -> Hash {
+    let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.0).collect();
+    sha256(&bytes)
+}

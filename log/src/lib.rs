@@ -1,0 +1,65 @@
+//! The log, as files of its own. A commit group is a *frame*; frames stand in *segments*; a frame that was synced is
+//! what an answer rests on, and everything else can be made again from it. `docs/STORAGE.md` gives the format to the
+//! byte and the rules of recovery.
+//!
+//! - [`Frame`]: what one group makes durable, on its way in; [`StoredFrame`]: the same, read again.
+//! - [`FileLog`]: appends, as a [`Log`]; [`Durability`] syncs; [`Maintenance`] compresses closed segments.
+//! - [`LogReader`]: reads by sequence, by batch and frame by frame, while one writer appends.
+//! - [`verify`]: checks a directory of segments without anything else.
+//! - [`packed`]: the packed form of a request.
+//! - [`env`]: the door to the system; nothing else here touches files, randomness or time.
+
+mod bytes;
+pub mod codec;
+pub mod env;
+mod error;
+mod file_log;
+pub mod frame;
+mod maintenance;
+pub mod packed;
+mod reader;
+mod recovery;
+mod segment;
+mod shared;
+#[cfg(test)]
+mod tests;
+pub mod verify;
+
+use std::sync::Arc;
+
+pub use codec::CodecError;
+pub use error::{AppendError, Damage, Failed, IoError, MaintenanceError, OpenError, ReadError};
+pub use file_log::{FileLog, Options};
+pub use frame::{Frame, FrameRefused, KeyId, SideEntry, SideError, SideKeys, StoredFrame};
+pub use maintenance::Maintenance;
+pub use reader::{Frames, LogReader, StoredRequest};
+pub use recovery::{Position, Recovery, Released, Torn};
+pub use segment::seal::{Compression, Sealed};
+pub use segment::{Kind as SegmentKind, SegmentHeader, SegmentName};
+
+/// Where commit groups become durable. [`FileLog`] is the one that comes with the server.
+pub trait Log: Send {
+    /// Adds a frame after the last one and gives how far the log reaches with it. The frame is not durable yet: that
+    /// is for [`Durability::sync`]. More frames may be appended meanwhile.
+    ///
+    /// # Errors
+    /// [`AppendError`]. After [`AppendError::NoSpace`] the log is as it was before and the same frame can be appended
+    /// later; after [`AppendError::Failed`] it takes nothing any more.
+    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError>;
+
+    /// What makes frames durable, for another thread.
+    fn durability(&self) -> Arc<dyn Durability>;
+}
+
+/// Makes durable what was appended.
+pub trait Durability: Send + Sync {
+    /// Makes durable every frame that was appended before the call, and shows it to readers; gives how far the log
+    /// is durable.
+    ///
+    /// # Errors
+    /// [`Failed`], now and ever after: what a failed sync left on the disk is not known.
+    fn sync(&self) -> Result<Position, Failed>;
+
+    /// How far the log is durable.
+    fn durable(&self) -> Position;
+}

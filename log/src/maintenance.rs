@@ -1,0 +1,74 @@
+//! What is done next to appending: the next segment's file is made ahead of time, and closed segments are compressed.
+//! Each step is a call; the caller gives it a thread.
+
+use std::sync::Arc;
+
+use crate::env::is_no_space;
+use crate::error::{IoError, MaintenanceError};
+use crate::file_log::Options;
+use crate::segment::Segment;
+use crate::segment::raw::Spare;
+use crate::segment::seal::{Sealed, seal};
+use crate::shared::{Shared, lock};
+
+/// The maintenance of a log.
+pub struct Maintenance {
+    shared: Arc<Shared>,
+    options: Options,
+}
+
+impl Maintenance {
+    pub(crate) fn new(shared: Arc<Shared>, options: Options) -> Self {
+        Self { shared, options }
+    }
+
+    /// Makes the file for the next segment, where none waits. Without it the append that closes a segment makes the
+    /// file itself, and waits for it. Gives whether one was made.
+    ///
+    /// # Errors
+    /// [`IoError`], for instance where there is no space; it can be tried again.
+    pub fn prepare(&self) -> Result<bool, IoError> {
+        if lock(&self.shared.spare).is_some() {
+            return Ok(false);
+        }
+        let path = self.shared.spare_path();
+        let spare = Spare::make(&*self.shared.env, path, self.options.segment_bytes)?;
+        *lock(&self.shared.spare) = Some(spare);
+        Ok(true)
+    }
+
+    /// Compresses the oldest closed segment that is raw; gives what was sealed, or nothing where there is none.
+    ///
+    /// # Errors
+    /// [`MaintenanceError`]: the raw segment is still there and is read on; it can be tried again.
+    pub fn seal_next(&self) -> Result<Option<Sealed>, MaintenanceError> {
+        let segments = self.shared.segments.load();
+        let closed = segments.split_last().map_or(&[][..], |(_, closed)| closed);
+        let raw = closed.iter().find(|segment| segment.raw().is_some());
+        let Some(segment) = raw else {
+            return Ok(None);
+        };
+        let swap = |sealed| {
+            let sealed = Arc::new(Segment::Sealed(sealed));
+            self.shared.segments.rcu(|segments| {
+                let same = |other: &Arc<Segment>| Arc::ptr_eq(other, segment);
+                let of = |other: &Arc<Segment>| if same(other) { &sealed } else { other }.clone();
+                segments.iter().map(of).collect::<Vec<_>>()
+            });
+        };
+        let env = &*self.shared.env;
+        seal(
+            env,
+            &self.shared.dir,
+            segment,
+            self.options.compression,
+            swap,
+        )
+        .map(Some)
+    }
+
+    /// Whether an error means that there is no space, so that the step is worth another try later.
+    pub fn is_no_space(error: &IoError) -> bool {
+        is_no_space(&error.source)
+    }
+}

@@ -1,0 +1,399 @@
+//! Reads a log: by sequence, by batch, and frame by frame. Readers see what is durable, wait for nobody, and nobody
+//! waits for them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kedge_protocol::Hash;
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::merkle::BatchTree;
+
+use crate::codec::CodecError;
+use crate::env::Env;
+use crate::error::{IoError, OpenError, ReadError};
+use crate::frame::header::sha256;
+use crate::frame::requests::{RequestPlace, RequestTable, TABLE_HEAD_BYTES, table_bytes};
+use crate::frame::stored::{batches, hashes};
+use crate::frame::{FrameHeader, SectionKind, StoredFrame};
+use crate::packed::PackedRequest;
+use crate::recovery::{Position, Recovery, find};
+use crate::segment::{Key, Segment};
+use crate::shared::Shared;
+
+/// Bytes of a section of requests that are read at first: most tables fit.
+const TABLE_READ_BYTES: usize = 4096;
+
+/// Reads a log. Clones share the cache of decompressed blocks.
+#[derive(Clone)]
+pub struct LogReader {
+    shared: Arc<Shared>,
+}
+
+/// A packed request that was read; its checksum holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredRequest {
+    /// The sequence of its first action.
+    pub first_sequence: u64,
+    /// The packed request.
+    pub bytes: Vec<u8>,
+}
+
+impl StoredRequest {
+    /// Reads the packed request's head.
+    ///
+    /// # Errors
+    /// [`CodecError`] where the bytes were damaged before they came into the log.
+    pub fn packed(&self) -> Result<PackedRequest<'_>, CodecError> {
+        PackedRequest::read(&self.bytes)
+    }
+}
+
+/// A frame that was found.
+struct Located {
+    segment: Arc<Segment>,
+    offset: u64,
+    header: FrameHeader,
+}
+
+impl LogReader {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Opens a log to read it, without changing anything in its directory. A torn last frame is passed over and
+    /// reported. `identity` is compared where it is given.
+    ///
+    /// # Errors
+    /// [`OpenError`] where the log is damaged or cannot be read.
+    pub fn open(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        identity: Option<Hash>,
+        cache_bytes: u64,
+    ) -> Result<(Self, Recovery), OpenError> {
+        let found = find(&*env, dir, identity)?;
+        let (Some(identity), Some(position)) = (found.identity, found.position) else {
+            let source =
+                std::io::Error::new(std::io::ErrorKind::NotFound, "there is no segment of a log");
+            return Err(IoError::at(dir)(source).into());
+        };
+        let shared = Shared::new(
+            env,
+            dir.to_owned(),
+            identity,
+            found.segments,
+            position,
+            cache_bytes,
+        );
+        Ok((Self::new(Arc::new(shared)), found.recovery))
+    }
+
+    /// How far the log can be read.
+    pub fn position(&self) -> Position {
+        self.shared.durable()
+    }
+
+    /// The separator of the log's domain.
+    pub fn identity(&self) -> Hash {
+        self.shared.identity
+    }
+
+    /// The first frame that is here: 1, unless older segments were taken away.
+    pub fn first_frame(&self) -> u64 {
+        let segments = self.shared.segments.load();
+        segments
+            .first()
+            .map_or(1, |segment| segment.header().first_frame)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn segments(&self) -> Vec<Arc<Segment>> {
+        self.shared.segments.load().as_ref().clone()
+    }
+
+    fn segment_of(&self, key: Key) -> Option<Arc<Segment>> {
+        let segments = self.shared.segments.load();
+        let after = segments.partition_point(|segment| {
+            let header = segment.header();
+            key.is_from(
+                header.first_frame,
+                header.first_sequence,
+                header.first_batch,
+            )
+        });
+        Some(Arc::clone(&segments[after.checked_sub(1)?]))
+    }
+
+    fn locate(&self, key: Key) -> Result<Option<Located>, ReadError> {
+        let Some(segment) = self.segment_of(key) else {
+            return Ok(None);
+        };
+        let found = segment.find(&self.shared.cache, key)?;
+        Ok(found.map(|(offset, header)| Located {
+            segment,
+            offset,
+            header,
+        }))
+    }
+
+    /// The request that holds the action with this sequence.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    pub fn request_at(&self, sequence: u64) -> Result<Option<StoredRequest>, ReadError> {
+        let Some(frame) = self.locate(Key::Sequence(sequence))? else {
+            return Ok(None);
+        };
+        let offset = (sequence - frame.header.first_sequence) as u32;
+        let (places, _) = self.request_places(&frame, offset, 1)?;
+        let requests = self.requests(&frame, &places)?;
+        Ok(requests.into_iter().next())
+    }
+
+    /// The header of a batch.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    pub fn batch(&self, number: u64) -> Result<Option<SignedBatch>, ReadError> {
+        match self.locate(Key::Batch(number))? {
+            None => Ok(None),
+            Some(frame) => self.batch_in(&frame, number),
+        }
+    }
+
+    /// A batch with the hashes of its leaves; these are recomputed where they were dropped.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    pub fn batch_with_leaves(
+        &self,
+        number: u64,
+    ) -> Result<Option<(SignedBatch, Vec<Hash>)>, ReadError> {
+        let Some(frame) = self.locate(Key::Batch(number))? else {
+            return Ok(None);
+        };
+        let Some(batch) = self.batch_in(&frame, number)? else {
+            return Ok(None);
+        };
+        let first = (batch
+            .header
+            .first_sequence
+            .saturating_sub(frame.header.first_sequence)) as usize;
+        let count = batch.header.count as usize;
+        let leaves = match self.section(&frame, SectionKind::Leaves)? {
+            Some(section) => hashes(&section)
+                .into_iter()
+                .skip(first)
+                .take(count)
+                .collect(),
+            None => self.leaves_again(&frame, first as u32, count)?,
+        };
+        // The root is signed; it also catches leaves that no request gives.
+        if leaves.len() != count || BatchTree::new(&leaves).root() != batch.header.root {
+            return Err(Self::damaged(
+                &frame,
+                "the leaves do not have the batch's root",
+            ));
+        }
+        Ok(Some((batch, leaves)))
+    }
+
+    /// A whole frame.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the bytes cannot be read or are damaged, or older segments were taken away.
+    pub fn frame(&self, number: u64) -> Result<Option<StoredFrame>, ReadError> {
+        if number == 0 || number > self.position().frame {
+            return Ok(None);
+        }
+        match self.locate(Key::Frame(number))? {
+            Some(frame) => frame
+                .segment
+                .frame(&self.shared.cache, frame.offset, &frame.header)
+                .map(Some),
+            None => Err(ReadError::Missing {
+                frame: number,
+                first_frame: self.first_frame(),
+            }),
+        }
+    }
+
+    /// The frames from a number on, in order. The iterator ends where the log ends, and continues when it is asked
+    /// again after the log has grown.
+    pub fn frames(&self, from: u64) -> Frames {
+        Frames {
+            reader: self.clone(),
+            next: from.max(1),
+            previous: None,
+            at: None,
+        }
+    }
+
+    fn damaged(frame: &Located, what: impl std::fmt::Display) -> ReadError {
+        frame
+            .segment
+            .damaged(frame.offset, Some(&frame.header), &what)
+    }
+
+    /// The bytes of a section whose digest holds.
+    fn section(&self, frame: &Located, kind: SectionKind) -> Result<Option<Vec<u8>>, ReadError> {
+        let header = &frame.header;
+        let (Some(range), Some(section)) = (header.section_range(kind), header.section(kind))
+        else {
+            return Ok(None);
+        };
+        let at = frame.offset + range.start as u64;
+        let bytes = frame.segment.read(&self.shared.cache, at, range.len())?;
+        if sha256(&bytes) == section.digest {
+            Ok(Some(bytes))
+        } else {
+            Err(Self::damaged(
+                frame,
+                format!("the section of {kind:?} does not have its digest"),
+            ))
+        }
+    }
+
+    fn batch_in(&self, frame: &Located, number: u64) -> Result<Option<SignedBatch>, ReadError> {
+        let section = self
+            .section(frame, SectionKind::Batches)?
+            .unwrap_or_default();
+        let all = batches(&section).map_err(|error| Self::damaged(frame, error))?;
+        let index = (number - frame.header.first_batch) as usize;
+        match all.get(index) {
+            Some(batch) if batch.header.number == number => Ok(Some(*batch)),
+            _ => Err(Self::damaged(
+                frame,
+                format!("batch {number} is not where it belongs"),
+            )),
+        }
+    }
+
+    /// The places of the requests that hold `count` actions from `offset` in the frame on.
+    fn request_places(
+        &self,
+        frame: &Located,
+        offset: u32,
+        count: usize,
+    ) -> Result<(Vec<RequestPlace>, u64), ReadError> {
+        let damaged = |error: &dyn ToString| Self::damaged(frame, error.to_string());
+        let range = frame.header.section_range(SectionKind::Requests);
+        let range = range.ok_or_else(|| damaged(&"it has actions and no requests"))?;
+        let start = frame.offset + range.start as u64;
+        let mut bytes =
+            frame
+                .segment
+                .read(&self.shared.cache, start, range.len().min(TABLE_READ_BYTES))?;
+        let needed =
+            table_bytes(&bytes).filter(|needed| (TABLE_HEAD_BYTES..=range.len()).contains(needed));
+        let needed = needed.ok_or_else(|| damaged(&"the table of requests ends too early"))?;
+        if needed > bytes.len() {
+            bytes = frame.segment.read(&self.shared.cache, start, needed)?;
+        }
+        let table = RequestTable::read(&bytes, range.len(), frame.header.actions);
+        let table = table.map_err(|error| damaged(&error))?;
+        let places = (table.find(offset)..table.count())
+            .map(|index| table.place(index))
+            .take_while(|place| u64::from(place.first) < u64::from(offset) + count as u64);
+        Ok((places.collect(), start))
+    }
+
+    fn requests(
+        &self,
+        frame: &Located,
+        places: &[RequestPlace],
+    ) -> Result<Vec<StoredRequest>, ReadError> {
+        let start = frame
+            .header
+            .section_range(SectionKind::Requests)
+            .map_or(0, |range| range.start);
+        let start = frame.offset + start as u64;
+        let mut requests = Vec::with_capacity(places.len());
+        for place in places {
+            let at = start + place.range.start as u64;
+            let bytes = frame
+                .segment
+                .read(&self.shared.cache, at, place.range.len())?;
+            if !place.is_of(&bytes) {
+                return Err(Self::damaged(frame, "a request's checksum does not hold"));
+            }
+            let first_sequence = frame.header.first_sequence + u64::from(place.first);
+            requests.push(StoredRequest {
+                first_sequence,
+                bytes,
+            });
+        }
+        Ok(requests)
+    }
+
+    /// Recomputes the leaves of a batch.
+    fn leaves_again(
+        &self,
+        frame: &Located,
+        first: u32,
+        count: usize,
+    ) -> Result<Vec<Hash>, ReadError> {
+        let (places, _) = self.request_places(frame, first, count)?;
+        let mut leaves = Vec::with_capacity(count);
+        for request in self.requests(frame, &places)? {
+            let record = request.packed().and_then(PackedRequest::into_record);
+            let record = record.map_err(|error| Self::damaged(frame, error))?;
+            leaves.extend(record.leaves(&record.hashes()));
+        }
+        Ok(leaves)
+    }
+}
+
+/// Frames in order, each found to continue the one before it.
+pub struct Frames {
+    reader: LogReader,
+    next: u64,
+    previous: Option<Hash>,
+    /// In a sealed segment: where the next frame begins.
+    at: Option<(Arc<Segment>, u64)>,
+}
+
+impl Frames {
+    fn locate(&mut self) -> Result<Located, ReadError> {
+        if let Some((segment, offset)) = self.at.take()
+            && let Segment::Sealed(sealed) = &*segment
+            && offset < sealed.raw_bytes()
+        {
+            let header = segment.frame_header(&self.reader.shared.cache, offset)?;
+            return Ok(Located {
+                segment,
+                offset,
+                header,
+            });
+        }
+        let found = self.reader.locate(Key::Frame(self.next))?;
+        found.ok_or_else(|| ReadError::Missing {
+            frame: self.next,
+            first_frame: self.reader.first_frame(),
+        })
+    }
+
+    fn read(&mut self) -> Result<StoredFrame, ReadError> {
+        let found = self.locate()?;
+        let (segment, header) = (&found.segment, &found.header);
+        let expected = self.previous.unwrap_or(header.previous);
+        if header.number != self.next || header.previous != expected {
+            let what = "the frame does not continue the one before it";
+            return Err(segment.damaged(found.offset, Some(header), what));
+        }
+        let frame = segment.frame(&self.reader.shared.cache, found.offset, header)?;
+        self.previous = Some(header.hash());
+        self.next += 1;
+        let after = segment.after(found.offset, header);
+        self.at = Some((Arc::clone(segment), after));
+        Ok(frame)
+    }
+}
+
+impl Iterator for Frames {
+    type Item = Result<StoredFrame, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        (self.next <= self.reader.position().frame).then(|| self.read())
+    }
+}

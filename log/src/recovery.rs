@@ -1,0 +1,349 @@
+//! Opening a log: what its directory holds, whether it is whole, and what a crash left to tidy up. Finding out changes
+//! nothing; the changes come after every check has passed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kedge_protocol::Hash;
+
+use crate::env::{Env, Mode, write_zeros};
+use crate::error::{Damage, IoError, OpenError, ReadError};
+use crate::frame::header::first_previous;
+use crate::segment::path_of;
+use crate::segment::raw::RawSegment;
+use crate::segment::scan::{Scan, read_header};
+use crate::segment::seal::check_whole;
+use crate::segment::sealed::SealedSegment;
+use crate::segment::{
+    Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, SegmentName, UNFINISHED_ENDING,
+};
+
+/// How far a log reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// The number of the last frame; 0 before the first.
+    pub frame: u64,
+    /// The sequence of the next action.
+    pub next_sequence: u64,
+    /// The number of the next batch.
+    pub next_batch: u64,
+    /// The hash of the last frame, or what the first one names.
+    pub hash: Hash,
+}
+
+impl Position {
+    pub(crate) fn start(identity: &Hash) -> Self {
+        Self {
+            frame: 0,
+            next_sequence: 1,
+            next_batch: 0,
+            hash: first_previous(identity),
+        }
+    }
+}
+
+/// How far the log is known to have been released: what a start must find. Zero knows nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Released {
+    /// The last frame.
+    pub frame: u64,
+    /// The last sequence.
+    pub sequence: u64,
+}
+
+/// A last frame that was cut off: it was never durable as a whole, so nobody was told of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Torn {
+    /// The segment's file.
+    pub segment: PathBuf,
+    /// Where the frame began.
+    pub offset: u64,
+    /// Up to its last byte that was on the disk.
+    pub bytes: u64,
+    /// The number of the frame.
+    pub frame: u64,
+    /// What was wrong with it.
+    pub what: String,
+}
+
+/// What a start found and did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Recovery {
+    /// The frame that was cut off.
+    pub torn: Option<Torn>,
+    /// Files that a crash left and that were removed: unfinished ones, and copies.
+    pub removed: Vec<PathBuf>,
+}
+
+/// A log as it was found.
+pub(crate) struct Found {
+    pub(crate) identity: Option<Hash>,
+    pub(crate) segments: Vec<Arc<Segment>>,
+    /// The end of the last segment, where that is a raw one.
+    pub(crate) tail: Option<Scan>,
+    pub(crate) position: Option<Position>,
+    pub(crate) recovery: Recovery,
+}
+
+/// Reads what a directory holds and checks that it is whole, but for a torn end.
+pub(crate) fn find(env: &dyn Env, dir: &Path, identity: Option<Hash>) -> Result<Found, OpenError> {
+    let mut names: BTreeMap<(u64, SegmentName), Vec<Kind>> = BTreeMap::new();
+    let mut found = Found {
+        identity,
+        segments: Vec::new(),
+        tail: None,
+        position: None,
+        recovery: Recovery::default(),
+    };
+    for file in env.list(dir).map_err(IoError::at(dir))? {
+        if let Some((name, kind)) = SegmentName::of_file(&file) {
+            names
+                .entry((name.first_frame, name))
+                .or_default()
+                .push(kind);
+        } else if is_leftover(&file) {
+            found.recovery.removed.push(dir.join(file));
+        }
+    }
+    let count = names.len();
+    for (index, ((_, name), kinds)) in names.into_iter().enumerate() {
+        let sealed = found.sealed(env, dir, name, &kinds)?;
+        match sealed {
+            Some(sealed) => found.join_sealed(sealed)?,
+            None => found.join_raw(env, dir, name, index + 1 == count)?,
+        }
+    }
+    Ok(found)
+}
+
+fn is_leftover(file: &str) -> bool {
+    let ending = Path::new(file)
+        .extension()
+        .and_then(|ending| ending.to_str());
+    matches!(ending, Some(NEW_ENDING | UNFINISHED_ENDING))
+}
+
+impl Found {
+    /// The sealed segment of a name, where there is one to read. Where the raw one is there too, a crash came between
+    /// the two steps: the sealed one counts if it is whole.
+    fn sealed(
+        &mut self,
+        env: &dyn Env,
+        dir: &Path,
+        name: SegmentName,
+        kinds: &[Kind],
+    ) -> Result<Option<SealedSegment>, OpenError> {
+        if !kinds.contains(&Kind::Sealed) {
+            return Ok(None);
+        }
+        let path = path_of(dir, name, Kind::Sealed);
+        let opened = SealedSegment::open(env, &path);
+        if !kinds.contains(&Kind::Raw) {
+            return Ok(Some(opened?));
+        }
+        let whole = opened.and_then(|sealed| {
+            let segment = Segment::Sealed(sealed);
+            check_whole(&segment).map(|()| segment)
+        });
+        match whole {
+            Ok(Segment::Sealed(sealed)) => {
+                self.recovery.removed.push(path_of(dir, name, Kind::Raw));
+                Ok(Some(sealed))
+            }
+            Ok(Segment::Raw(_)) | Err(ReadError::Damaged(_) | ReadError::Missing { .. }) => {
+                self.recovery.removed.push(path);
+                Ok(None)
+            }
+            Err(error @ ReadError::Io(_)) => Err(error.into()),
+        }
+    }
+
+    /// Checks that a segment continues the log before it.
+    fn continues(&mut self, path: &Path, header: &SegmentHeader) -> Result<(), OpenError> {
+        let identity = *self.identity.get_or_insert(header.identity);
+        if identity != header.identity {
+            return Err(OpenError::Identity {
+                segment: path.to_owned(),
+                expected: identity,
+                found: header.identity,
+            });
+        }
+        let here = Position {
+            frame: header.first_frame.saturating_sub(1),
+            next_sequence: header.first_sequence,
+            next_batch: header.first_batch,
+            hash: header.previous,
+        };
+        let expected = match self.position {
+            Some(position) => position,
+            None if header.first_frame == 1 => Position::start(&identity),
+            // Older segments were taken away.
+            None => here,
+        };
+        if header.first_frame > 0 && here == expected {
+            return Ok(());
+        }
+        let before = self.segments.last().filter(|_| here.frame > expected.frame);
+        let segment = before.map_or(path, |before| before.path());
+        let offset = self.tail.as_ref().map_or(0, |tail| tail.end);
+        let stopped = self.tail.as_ref().and_then(|tail| tail.stopped.clone());
+        let what = stopped.unwrap_or_else(|| match before {
+            Some(_) => format!(
+                "frames {} to {} are missing",
+                expected.frame + 1,
+                here.frame
+            ),
+            None => format!("the segment does not continue frame {}", expected.frame),
+        });
+        Err(OpenError::Damaged(Damage {
+            segment: segment.to_owned(),
+            offset: before.map_or(0, |_| offset),
+            frame: Some(expected.frame + 1),
+            first_sequence: expected.next_sequence,
+            last_sequence: before.map(|_| here.next_sequence.saturating_sub(1)),
+            what,
+        }))
+    }
+
+    fn named(path: &Path, name: SegmentName, header: &SegmentHeader) -> Result<(), OpenError> {
+        if header.name() == name {
+            return Ok(());
+        }
+        Err(OpenError::Damaged(Damage {
+            segment: path.to_owned(),
+            offset: 0,
+            frame: Some(header.first_frame),
+            first_sequence: header.first_sequence,
+            last_sequence: None,
+            what: "the segment has another name than its header says".to_owned(),
+        }))
+    }
+
+    fn join_sealed(&mut self, sealed: SealedSegment) -> Result<(), OpenError> {
+        let name = sealed.path().file_name().and_then(|name| name.to_str());
+        if let Some((name, _)) = name.and_then(SegmentName::of_file) {
+            Self::named(sealed.path(), name, sealed.header())?;
+        }
+        self.continues(sealed.path(), sealed.header())?;
+        let footer = sealed.footer();
+        self.position = Some(Position {
+            frame: footer.next_frame - 1,
+            next_sequence: footer.next_sequence,
+            next_batch: footer.next_batch,
+            hash: footer.hash,
+        });
+        self.tail = None;
+        self.segments.push(Arc::new(Segment::Sealed(sealed)));
+        Ok(())
+    }
+
+    fn join_raw(
+        &mut self,
+        env: &dyn Env,
+        dir: &Path,
+        name: SegmentName,
+        is_last: bool,
+    ) -> Result<(), OpenError> {
+        let path = path_of(dir, name, Kind::Raw);
+        let file = env.open(&path, Mode::Read).map_err(IoError::at(&path))?;
+        let bytes = file.len().map_err(IoError::at(&path))?;
+        let header = read_header(&path, &*file)?.map_err(OpenError::Damaged)?;
+        Self::named(&path, name, &header)?;
+        self.continues(&path, &header)?;
+        let scan = Scan::run(&path, &*file, &header, bytes)?;
+        if let Some(what) = &scan.stopped {
+            let what = what.clone();
+            if scan.whole {
+                return Err(OpenError::Damaged(scan.damage(&path, None, what)));
+            }
+            if let Some(later) = scan.evidence(&path, &*file, bytes)? {
+                let (frame, first) = (later.number, later.first_sequence);
+                let what = format!("{what}; it was durable, says frame {frame} behind it");
+                return Err(OpenError::Damaged(scan.damage(&path, Some(first), what)));
+            }
+            // What follows the last frame of a closed segment is of no account, unless frames are missing there:
+            // the next segment's header says so.
+            if is_last {
+                let bytes = scan.torn_bytes(&*file, bytes).map_err(IoError::at(&path))?;
+                self.recovery.torn = Some(Torn {
+                    segment: path.clone(),
+                    offset: scan.end,
+                    bytes,
+                    frame: scan.next_frame,
+                    what,
+                });
+            }
+        }
+        let raw = RawSegment::new(path, header, file, bytes);
+        for (index, place) in scan.places.iter().enumerate() {
+            raw.note(index, *place);
+        }
+        raw.publish(scan.places.len());
+        self.position = Some(Position {
+            frame: scan.next_frame - 1,
+            next_sequence: scan.next_sequence,
+            next_batch: scan.next_batch,
+            hash: scan.hash,
+        });
+        self.tail = Some(scan);
+        self.segments.push(Arc::new(Segment::Raw(raw)));
+        Ok(())
+    }
+
+    /// Refuses a log that ends before what was released.
+    pub(crate) fn reaches(&self, released: Released) -> Result<(), OpenError> {
+        let (last_frame, last_sequence) = self.position.map_or((0, 0), |position| {
+            (position.frame, position.next_sequence - 1)
+        });
+        if last_frame >= released.frame && last_sequence >= released.sequence {
+            return Ok(());
+        }
+        Err(OpenError::Released {
+            last_frame,
+            last_sequence,
+            released_frame: released.frame,
+            released_sequence: released.sequence,
+        })
+    }
+
+    /// Cuts the torn end off and removes what a crash left; gives the raw segment to append to, opened for it, and
+    /// where.
+    pub(crate) fn repair(
+        &mut self,
+        env: &dyn Env,
+        dir: &Path,
+    ) -> Result<Option<(Arc<Segment>, u64)>, OpenError> {
+        let mut open = None;
+        if let Some(scan) = self.tail.take()
+            && let Some(last) = self.segments.pop()
+        {
+            let path = last.path().to_owned();
+            let file = env.open(&path, Mode::Write).map_err(IoError::at(&path))?;
+            let bytes = file.len().map_err(IoError::at(&path))?;
+            if let Some(torn) = &self.recovery.torn {
+                // What is left of the frame must not be met again behind later ones.
+                let end = (scan.end + torn.bytes)
+                    .next_multiple_of(PAGE_BYTES)
+                    .min(bytes);
+                write_zeros(&*file, scan.end, end).map_err(IoError::at(&path))?;
+            }
+            // A frame may stand in the page cache alone, written by a process that ended before its sync. What is
+            // found is acknowledged from now on, so it must be durable.
+            file.sync().map_err(IoError::at(&path))?;
+            let raw = RawSegment::new(path, last.header().clone(), file, bytes);
+            for (index, place) in scan.places.iter().enumerate() {
+                raw.note(index, *place);
+            }
+            raw.publish(scan.places.len());
+            let segment = Arc::new(Segment::Raw(raw));
+            self.segments.push(Arc::clone(&segment));
+            open = Some((segment, scan.end));
+        }
+        for path in &self.recovery.removed {
+            env.remove(path).map_err(IoError::at(path))?;
+        }
+        env.sync_dir(dir).map_err(IoError::at(dir))?;
+        Ok(open)
+    }
+}

@@ -1,0 +1,346 @@
+//! Segments: the files that the log consists of. A raw segment is appended to; once it is closed, it is sealed:
+//! compressed by blocks that can be read one at a time. Both are read the same way, as one run of bytes in which
+//! frames stand at places.
+
+pub(crate) mod blocks;
+pub(crate) mod raw;
+pub(crate) mod scan;
+pub(crate) mod seal;
+pub(crate) mod sealed;
+
+use std::path::{Path, PathBuf};
+
+use kedge_protocol::Hash;
+
+use self::blocks::BlockCache;
+use self::raw::RawSegment;
+use self::sealed::SealedSegment;
+use crate::bytes::{Fields, crc_around};
+use crate::error::{Damage, ReadError};
+use crate::frame::header::{FRAME_BYTES_MAX, HEADER_BYTES_MAX};
+use crate::frame::{FrameHeader, StoredFrame};
+
+/// Frames in a raw segment begin at multiples of this, and the first after the header's page. So no write touches
+/// a page that holds anything durable, and a recovery looks for frames at few places.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+/// Bytes of a segment's header.
+pub(crate) const HEADER_BYTES: usize = 128;
+/// The first bytes of a segment.
+pub(crate) const MAGIC: [u8; 8] = *b"\xffKSEGMT\n";
+/// The format of segments that this program writes.
+pub(crate) const FORMAT: u16 = 1;
+
+const CRC_AT: usize = 12;
+const RAW_ENDING: &str = "log";
+const SEALED_ENDING: &str = "seg";
+/// A raw segment that is being made.
+pub(crate) const NEW_ENDING: &str = "new";
+/// A sealed segment that is being made.
+pub(crate) const UNFINISHED_ENDING: &str = "tmp";
+
+/// Whether a segment is appended to or compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Frames as they were appended.
+    Raw = 1,
+    /// Frames in compressed blocks.
+    Sealed = 2,
+}
+
+/// What a segment's file is named after. Names in the order of text are in the order of the log.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SegmentName {
+    /// The sequence of its first action, or of the next one.
+    pub first_sequence: u64,
+    /// The number of its first frame.
+    pub first_frame: u64,
+}
+
+impl SegmentName {
+    /// The file's name.
+    pub fn file_name(self, kind: Kind) -> String {
+        let ending = match kind {
+            Kind::Raw => RAW_ENDING,
+            Kind::Sealed => SEALED_ENDING,
+        };
+        format!(
+            "{:020}-{:020}.{ending}",
+            self.first_sequence, self.first_frame
+        )
+    }
+
+    /// Reads a file's name; `None` where it is none of a segment.
+    pub fn of_file(name: &str) -> Option<(Self, Kind)> {
+        let (stem, ending) = name.split_once('.')?;
+        let kind = match ending {
+            RAW_ENDING => Kind::Raw,
+            SEALED_ENDING => Kind::Sealed,
+            _ => return None,
+        };
+        let (first_sequence, first_frame) = stem.split_once('-')?;
+        let name_read = Self {
+            first_sequence: first_sequence.parse().ok()?,
+            first_frame: first_frame.parse().ok()?,
+        };
+        (name_read.file_name(kind) == name).then_some((name_read, kind))
+    }
+}
+
+/// What a segment begins with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SegmentHeader {
+    /// Raw or sealed.
+    pub kind: Kind,
+    /// The log's identity: the separator of its domain.
+    pub identity: Hash,
+    /// The hash of the frame before its first.
+    pub previous: Hash,
+    /// The number of its first frame.
+    pub first_frame: u64,
+    /// The sequence of its first action, or of the next one.
+    pub first_sequence: u64,
+    /// The number of its first batch, or of the next one.
+    pub first_batch: u64,
+}
+
+impl SegmentHeader {
+    /// The segment's name.
+    pub fn name(&self) -> SegmentName {
+        SegmentName {
+            first_sequence: self.first_sequence,
+            first_frame: self.first_frame,
+        }
+    }
+
+    pub(crate) fn to_bytes(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&FORMAT.to_be_bytes());
+        bytes.extend_from_slice(&(self.kind as u16).to_be_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.identity.0);
+        bytes.extend_from_slice(&self.previous.0);
+        for number in [self.first_frame, self.first_sequence, self.first_batch] {
+            bytes.extend_from_slice(&number.to_be_bytes());
+        }
+        let mut whole = [0; HEADER_BYTES];
+        whole[..bytes.len()].copy_from_slice(&bytes);
+        let crc = crc_around(&whole, CRC_AT);
+        whole[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
+        whole
+    }
+
+    /// Reads the header that `bytes` begin with.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with it.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        let whole = bytes
+            .get(..HEADER_BYTES)
+            .ok_or("the segment's header is cut off")?;
+        let mut fields = Fields(whole);
+        if fields.array() != Some(MAGIC) {
+            return Err("the file does not begin as a segment".to_owned());
+        }
+        let mut read = || {
+            let (format, kind, crc) = (fields.u16()?, fields.u16()?, fields.u32()?);
+            let header = Self {
+                kind: Kind::Raw,
+                identity: Hash(fields.array()?),
+                previous: Hash(fields.array()?),
+                first_frame: fields.u64()?,
+                first_sequence: fields.u64()?,
+                first_batch: fields.u64()?,
+            };
+            Some((format, kind, crc, header))
+        };
+        let (format, kind, crc, header) = read().ok_or("the segment's header is cut off")?;
+        if crc_around(whole, CRC_AT) != crc {
+            return Err("the checksum of the segment's header does not hold".to_owned());
+        }
+        if format != FORMAT {
+            return Err(format!(
+                "segment format {format} is not known; this program knows {FORMAT}"
+            ));
+        }
+        let kind = match kind {
+            1 => Kind::Raw,
+            2 => Kind::Sealed,
+            other => return Err(format!("segment kind {other} is not known")),
+        };
+        Ok(Self { kind, ..header })
+    }
+}
+
+/// What a frame is looked for by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Key {
+    Frame(u64),
+    Sequence(u64),
+    Batch(u64),
+}
+
+impl Key {
+    /// Whether something that begins at these numbers begins at the key or before it.
+    pub(crate) fn is_from(self, frame: u64, sequence: u64, batch: u64) -> bool {
+        match self {
+            Self::Frame(key) => frame <= key,
+            Self::Sequence(key) => sequence <= key,
+            Self::Batch(key) => batch <= key,
+        }
+    }
+
+    /// Whether the frame holds what is looked for.
+    fn is_in(self, header: &FrameHeader) -> bool {
+        match self {
+            Self::Frame(key) => header.number == key,
+            Self::Sequence(key) => (header.first_sequence..header.next_sequence()).contains(&key),
+            Self::Batch(key) => (header.first_batch..header.next_batch()).contains(&key),
+        }
+    }
+}
+
+/// A segment that can be read.
+pub(crate) enum Segment {
+    Raw(RawSegment),
+    Sealed(SealedSegment),
+}
+
+impl Segment {
+    pub(crate) fn raw(&self) -> Option<&RawSegment> {
+        match self {
+            Self::Raw(raw) => Some(raw),
+            Self::Sealed(_) => None,
+        }
+    }
+
+    pub(crate) fn header(&self) -> &SegmentHeader {
+        match self {
+            Self::Raw(raw) => raw.header(),
+            Self::Sealed(sealed) => sealed.header(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Raw(raw) => raw.path(),
+            Self::Sealed(sealed) => sealed.path(),
+        }
+    }
+
+    /// Reads bytes of the run in which the frames stand.
+    pub(crate) fn read(
+        &self,
+        cache: &BlockCache,
+        offset: u64,
+        length: usize,
+    ) -> Result<Vec<u8>, ReadError> {
+        match self {
+            Self::Raw(raw) => raw.read(offset, length),
+            Self::Sealed(sealed) => sealed.read(cache, offset, length),
+        }
+    }
+
+    /// Bytes of the run.
+    fn end(&self) -> u64 {
+        match self {
+            Self::Raw(raw) => raw.bytes(),
+            Self::Sealed(sealed) => sealed.raw_bytes(),
+        }
+    }
+
+    /// An error that names this segment.
+    pub(crate) fn damaged(
+        &self,
+        offset: u64,
+        frame: Option<&FrameHeader>,
+        what: impl std::fmt::Display,
+    ) -> ReadError {
+        ReadError::Damaged(Damage {
+            segment: self.path().to_owned(),
+            offset,
+            frame: frame.map(|frame| frame.number),
+            first_sequence: frame
+                .map_or(self.header().first_sequence, |frame| frame.first_sequence),
+            last_sequence: frame.map(|frame| frame.next_sequence().saturating_sub(1)),
+            what: what.to_string(),
+        })
+    }
+
+    /// Reads the header of the frame at `offset`.
+    pub(crate) fn frame_header(
+        &self,
+        cache: &BlockCache,
+        offset: u64,
+    ) -> Result<FrameHeader, ReadError> {
+        let length = (self.end().saturating_sub(offset)).min(HEADER_BYTES_MAX as u64);
+        let bytes = self.read(cache, offset, length as usize)?;
+        FrameHeader::read(&bytes).map_err(|error| self.damaged(offset, None, error))
+    }
+
+    /// The frame that holds what is looked for, among those that were published: its place and its header.
+    pub(crate) fn find(
+        &self,
+        cache: &BlockCache,
+        key: Key,
+    ) -> Result<Option<(u64, FrameHeader)>, ReadError> {
+        match self {
+            Self::Raw(raw) => {
+                let Some(offset) = raw.place_from(key) else {
+                    return Ok(None);
+                };
+                let header = self.frame_header(cache, offset)?;
+                Ok(key.is_in(&header).then_some((offset, header)))
+            }
+            Self::Sealed(sealed) => {
+                let Some(mut at) = sealed.start_from(key) else {
+                    return Ok(None);
+                };
+                let mut last = None;
+                while at < sealed.raw_bytes() {
+                    let header = self.frame_header(cache, at)?;
+                    if !key.is_from(header.number, header.first_sequence, header.first_batch) {
+                        break;
+                    }
+                    let next = at + header.frame_bytes() as u64;
+                    last = Some((at, header));
+                    at = next;
+                }
+                Ok(last.filter(|(_, header)| key.is_in(header)))
+            }
+        }
+    }
+
+    /// Reads a whole frame and checks its checksums.
+    pub(crate) fn frame(
+        &self,
+        cache: &BlockCache,
+        offset: u64,
+        header: &FrameHeader,
+    ) -> Result<StoredFrame, ReadError> {
+        let length = header.frame_bytes();
+        if length > FRAME_BYTES_MAX || offset + length as u64 > self.end() {
+            return Err(self.damaged(
+                offset,
+                Some(header),
+                "the frame passes the end of its segment",
+            ));
+        }
+        let bytes = self.read(cache, offset, length)?;
+        StoredFrame::read(bytes).map_err(|error| self.damaged(offset, Some(header), error))
+    }
+
+    /// Where the frame after this one begins.
+    pub(crate) fn after(&self, offset: u64, header: &FrameHeader) -> u64 {
+        let end = offset + header.frame_bytes() as u64;
+        match self {
+            Self::Raw(_) => end.next_multiple_of(PAGE_BYTES),
+            Self::Sealed(_) => end,
+        }
+    }
+}
+
+/// The path of a segment's file.
+pub(crate) fn path_of(dir: &Path, name: SegmentName, kind: Kind) -> PathBuf {
+    dir.join(name.file_name(kind))
+}

@@ -1,0 +1,179 @@
+//! A raw segment: frames at page boundaries, in a file that was filled with zeros beforehand.
+//!
+//! Why zeros: with 400 writes of each kind in turns (ext4, virtual disk, 2 cores), `pwrite` and `fdatasync` took, median
+//! and 10th percentile, for 4 KiB: appended 158 and 111 µs, `fallocate`d 136 and 103 µs, zero-filled 91 and 68 µs;
+//! for 124 KiB: 312 and 209, 302 and 216, 193 and 124 µs. Blocks that were only allocated are marked as written by the
+//! first write, which is metadata, so that every sync commits the file system's journal too. Filling 50 MB took
+//! 45 ms; it is done ahead of time by the maintenance.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::{Key, Kind, PAGE_BYTES, SegmentHeader, path_of};
+use crate::env::{Env, File, Mode, read_exact, write_all, write_zeros};
+use crate::error::{IoError, ReadError};
+use crate::frame::FrameHeader;
+
+/// Where a frame of a raw segment stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FramePlace {
+    pub(crate) offset: u64,
+    pub(crate) first_sequence: u64,
+    pub(crate) first_batch: u64,
+}
+
+impl FramePlace {
+    pub(crate) fn of(offset: u64, header: &FrameHeader) -> Self {
+        Self {
+            offset,
+            first_sequence: header.first_sequence,
+            first_batch: header.first_batch,
+        }
+    }
+}
+
+/// A raw segment. One writer adds places, readers see those that were published, and nobody waits for anybody.
+pub(crate) struct RawSegment {
+    path: PathBuf,
+    header: SegmentHeader,
+    file: Arc<dyn File>,
+    bytes: u64,
+    /// One for each page at which a frame could begin.
+    places: Box<[OnceLock<FramePlace>]>,
+    published: AtomicUsize,
+}
+
+impl RawSegment {
+    pub(crate) fn new(
+        path: PathBuf,
+        header: SegmentHeader,
+        file: Arc<dyn File>,
+        bytes: u64,
+    ) -> Self {
+        let pages = bytes.div_ceil(PAGE_BYTES) as usize;
+        Self {
+            path,
+            header,
+            file,
+            bytes,
+            places: (0..pages).map(|_| OnceLock::new()).collect(),
+            published: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn file(&self) -> &dyn File {
+        &*self.file
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Notes the place of the `index`-th frame; readers do not see it yet.
+    pub(crate) fn note(&self, index: usize, place: FramePlace) {
+        // There is one writer, and it notes each frame once.
+        let noted = self.places[index].set(place);
+        debug_assert!(noted.is_ok(), "frame {index} was noted twice");
+    }
+
+    /// Shows readers the first `count` frames.
+    pub(crate) fn publish(&self, count: usize) {
+        self.published.fetch_max(count, Ordering::Release);
+    }
+
+    /// How many frames readers see.
+    pub(crate) fn published(&self) -> usize {
+        self.published.load(Ordering::Acquire)
+    }
+
+    fn place(&self, index: usize) -> Option<&FramePlace> {
+        self.places.get(index)?.get()
+    }
+
+    /// Where the last frame begins that begins at the key or before it.
+    pub(crate) fn place_from(&self, key: Key) -> Option<u64> {
+        let (mut low, mut high) = (0, self.published());
+        while low < high {
+            let middle = low.midpoint(high);
+            let place = self.place(middle)?;
+            let number = self.header.first_frame + middle as u64;
+            if key.is_from(number, place.first_sequence, place.first_batch) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Some(self.place(low.checked_sub(1)?)?.offset)
+    }
+
+    pub(crate) fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, ReadError> {
+        Ok(read_exact(self.file(), offset, length).map_err(IoError::at(&self.path))?)
+    }
+}
+
+/// A file of zeros that waits to become a raw segment.
+pub(crate) struct Spare {
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+impl Spare {
+    /// Makes one; a file that could not be filled is removed again.
+    pub(crate) fn make(env: &dyn Env, path: PathBuf, bytes: u64) -> Result<Self, IoError> {
+        let made = env.open(&path, Mode::Create).and_then(|file| {
+            write_zeros(&*file, 0, bytes)?;
+            file.sync()?;
+            Ok(file)
+        });
+        match made {
+            Ok(file) => Ok(Self { file, path, bytes }),
+            Err(source) => {
+                // It may not exist; and a start removes what is left here.
+                let _ = env.remove(&path);
+                Err(IoError { path, source })
+            }
+        }
+    }
+
+    /// Makes it the segment that begins with `header`, durable before anything is appended to it.
+    pub(crate) fn begin(
+        self,
+        env: &dyn Env,
+        dir: &Path,
+        header: SegmentHeader,
+    ) -> Result<RawSegment, BeginError> {
+        debug_assert_eq!(header.kind, Kind::Raw);
+        let path = path_of(dir, header.name(), Kind::Raw);
+        let failed = |changed: bool, at: &Path| {
+            let at = at.to_owned();
+            move |source| BeginError {
+                source: IoError { path: at, source },
+                changed,
+            }
+        };
+        write_all(&*self.file, &header.to_bytes(), 0).map_err(failed(false, &self.path))?;
+        self.file.sync().map_err(failed(false, &self.path))?;
+        env.rename(&self.path, &path)
+            .map_err(failed(false, &path))?;
+        env.sync_dir(dir).map_err(failed(true, dir))?;
+        Ok(RawSegment::new(path, header, self.file, self.bytes))
+    }
+}
+
+/// Why a segment was not begun.
+pub(crate) struct BeginError {
+    pub(crate) source: IoError,
+    /// The file may have its new name: nothing may be appended to the segment before it any more.
+    pub(crate) changed: bool,
+}

@@ -1,0 +1,198 @@
+//! Walks the frames of a raw segment at a start, and tells a torn end from damage.
+//!
+//! A frame that does not hold may be cut off only where nothing shows that it was durable once. A later frame shows
+//! that if it was written when the bad one was known to be durable: every header names the last frame that was durable
+//! when it was written. Frames that were appended in one go and not synced yet may reach the disk in any order,
+//! so a later frame that names no such thing proves nothing, and is cut off with the bad one.
+
+use std::path::Path;
+
+use kedge_protocol::Hash;
+
+use super::raw::FramePlace;
+use super::{HEADER_BYTES, PAGE_BYTES, SegmentHeader};
+use crate::env::{File, read_exact, read_up_to};
+use crate::error::{Damage, IoError};
+use crate::frame::header::HEADER_BYTES_MAX;
+use crate::frame::{FrameError, FrameHeader, HeaderError, StoredFrame};
+
+/// The frames of a raw segment, up to the first that does not hold.
+pub(crate) struct Scan {
+    pub(crate) places: Vec<FramePlace>,
+    /// Where the next frame would begin.
+    pub(crate) end: u64,
+    pub(crate) next_frame: u64,
+    pub(crate) next_sequence: u64,
+    pub(crate) next_batch: u64,
+    /// The hash of the last frame.
+    pub(crate) hash: Hash,
+    /// Why the frame at the end does not hold; `None` where there is none, but zeros.
+    pub(crate) stopped: Option<String>,
+    /// The frame at the end is whole, so that it was not torn, and does not continue the log.
+    pub(crate) whole: bool,
+}
+
+impl Scan {
+    /// Walks the segment's frames.
+    pub(crate) fn run(
+        path: &Path,
+        file: &dyn File,
+        header: &SegmentHeader,
+        bytes: u64,
+    ) -> Result<Self, IoError> {
+        let mut scan = Self {
+            places: Vec::new(),
+            end: PAGE_BYTES,
+            next_frame: header.first_frame,
+            next_sequence: header.first_sequence,
+            next_batch: header.first_batch,
+            hash: header.previous,
+            stopped: None,
+            whole: false,
+        };
+        while scan.stopped.is_none() && scan.end < bytes {
+            let found = read_frame(file, scan.end, bytes).map_err(IoError::at(path))?;
+            match found {
+                Ok(frame) => scan.join(frame.header()),
+                Err(FrameError::Header(HeaderError::Magic)) => break,
+                Err(error) => scan.stopped = Some(error.to_string()),
+            }
+        }
+        if scan.stopped.is_none() && !is_zero(file, scan.end, bytes).map_err(IoError::at(path))? {
+            scan.stopped = Some("no frame begins here, and the bytes are not zero".to_owned());
+        }
+        Ok(scan)
+    }
+
+    fn join(&mut self, header: &FrameHeader) {
+        let continues = header.number == self.next_frame
+            && header.first_sequence == self.next_sequence
+            && header.first_batch == self.next_batch
+            && header.previous == self.hash;
+        if !continues {
+            self.stopped = Some(format!(
+                "frame {} does not continue frame {}",
+                header.number,
+                self.next_frame - 1
+            ));
+            self.whole = true;
+            return;
+        }
+        self.places.push(FramePlace::of(self.end, header));
+        self.end = (self.end + header.frame_bytes() as u64).next_multiple_of(PAGE_BYTES);
+        self.next_frame = header.number + 1;
+        self.next_sequence = header.next_sequence();
+        self.next_batch = header.next_batch();
+        self.hash = header.hash();
+    }
+
+    /// What shows that the frame at the end was durable once, so that it is damaged and not torn.
+    pub(crate) fn evidence(
+        &self,
+        path: &Path,
+        file: &dyn File,
+        bytes: u64,
+    ) -> Result<Option<FrameHeader>, IoError> {
+        let mut at = self.end;
+        let mut page = [0; HEADER_BYTES_MAX];
+        while at < bytes {
+            let read = read_up_to(file, &mut page, at).map_err(IoError::at(path))?;
+            if let Ok(header) = FrameHeader::read(&page[..read])
+                && header.number > self.next_frame
+                && header.durable >= self.next_frame
+            {
+                return Ok(Some(header));
+            }
+            at += PAGE_BYTES;
+        }
+        Ok(None)
+    }
+
+    /// An error that names what stands at the end.
+    pub(crate) fn damage(&self, path: &Path, next_sequence: Option<u64>, what: String) -> Damage {
+        Damage {
+            segment: path.to_owned(),
+            offset: self.end,
+            frame: Some(self.next_frame),
+            first_sequence: self.next_sequence,
+            last_sequence: next_sequence.map(|next| next.saturating_sub(1)),
+            what,
+        }
+    }
+
+    /// The last byte that is not zero, counted from the end of the frames: what is cut off.
+    pub(crate) fn torn_bytes(&self, file: &dyn File, bytes: u64) -> std::io::Result<u64> {
+        let mut last = self.end;
+        each_piece(file, self.end, bytes, |at, piece| {
+            if let Some(place) = piece.iter().rposition(|byte| *byte != 0) {
+                last = at + place as u64 + 1;
+            }
+            true
+        })?;
+        Ok(last - self.end)
+    }
+}
+
+/// Reads a segment's header.
+pub(crate) fn read_header(
+    path: &Path,
+    file: &dyn File,
+) -> Result<Result<SegmentHeader, Damage>, IoError> {
+    let mut bytes = [0; HEADER_BYTES];
+    let read = read_up_to(file, &mut bytes, 0).map_err(IoError::at(path))?;
+    Ok(SegmentHeader::read(&bytes[..read]).map_err(|what| Damage {
+        segment: path.to_owned(),
+        offset: 0,
+        frame: None,
+        first_sequence: 0,
+        last_sequence: None,
+        what,
+    }))
+}
+
+fn read_frame(
+    file: &dyn File,
+    at: u64,
+    end: u64,
+) -> std::io::Result<Result<StoredFrame, FrameError>> {
+    let mut head = [0; HEADER_BYTES_MAX];
+    let read = read_up_to(file, &mut head, at)?;
+    let header = match FrameHeader::read(&head[..read]) {
+        Ok(header) => header,
+        Err(error) => return Ok(Err(error.into())),
+    };
+    let length = header.frame_bytes();
+    if at + length as u64 > end {
+        return Ok(Err(FrameError::Short));
+    }
+    Ok(StoredFrame::read(read_exact(file, at, length)?))
+}
+
+fn is_zero(file: &dyn File, from: u64, to: u64) -> std::io::Result<bool> {
+    let mut zero = true;
+    each_piece(file, from, to, |_, piece| {
+        zero = piece.iter().all(|byte| *byte == 0);
+        zero
+    })?;
+    Ok(zero)
+}
+
+/// Calls `each` with the file's bytes piece by piece, until it gives false.
+fn each_piece(
+    file: &dyn File,
+    from: u64,
+    to: u64,
+    mut each: impl FnMut(u64, &[u8]) -> bool,
+) -> std::io::Result<()> {
+    let mut piece = vec![0; 256 * 1024];
+    let mut at = from;
+    while at < to {
+        let length = (to - at).min(piece.len() as u64) as usize;
+        let read = read_up_to(file, &mut piece[..length], at)?;
+        if read == 0 || !each(at, &piece[..read]) {
+            break;
+        }
+        at += read as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,293 @@
+//! Seals a closed segment: writes it compressed under another name, reads that back, gives it its name and only then
+//! removes the raw one. A crash at any step leaves one good copy.
+//!
+//! The leaves are dropped where the requests give exactly the same ones: they are 32 bytes an action that do not
+//! compress.
+
+use std::path::Path;
+
+use kedge_protocol::Hash;
+
+use super::blocks::BlockCache;
+use super::sealed::{BlockEntry, Footer, NO_FRAME, SealedSegment};
+use super::{HEADER_BYTES, Kind, Segment, SegmentHeader, UNFINISHED_ENDING, path_of};
+use crate::env::{Env, File, Mode, write_all};
+use crate::error::{IoError, MaintenanceError, ReadError};
+use crate::frame::{SectionKind, StoredFrame};
+
+/// How segments are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Compression {
+    /// zstd's level.
+    pub level: i32,
+    /// Bytes of frames in a block before it is compressed.
+    pub block_bytes: u32,
+}
+
+/// What was sealed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sealed {
+    /// The number of its first frame.
+    pub first_frame: u64,
+    /// How many frames it holds.
+    pub frames: u64,
+    /// How many actions.
+    pub actions: u64,
+    /// Bytes of the frames before.
+    pub raw_bytes: u64,
+    /// Bytes of the file.
+    pub sealed_bytes: u64,
+    /// Frames that keep their leaves, because their requests do not give the same ones.
+    pub leaves_kept: u64,
+}
+
+/// Writes a segment as a sealed one and removes it; gives the one to read from now on. `swap` is called between the
+/// two, once the sealed one is durable.
+pub(crate) fn seal(
+    env: &dyn Env,
+    dir: &Path,
+    segment: &Segment,
+    compression: Compression,
+    swap: impl FnOnce(SealedSegment),
+) -> Result<Sealed, MaintenanceError> {
+    let name = segment.header().name();
+    let path = path_of(dir, name, Kind::Sealed);
+    let unfinished = path.with_extension(UNFINISHED_ENDING);
+    let written = write(env, &unfinished, segment, compression);
+    let sealed = match written {
+        Ok(sealed) => sealed,
+        Err(error) => {
+            // A start removes what cannot be removed now.
+            let _ = env.remove(&unfinished);
+            return Err(error);
+        }
+    };
+    env.rename(&unfinished, &path).map_err(IoError::at(&path))?;
+    env.sync_dir(dir).map_err(IoError::at(dir))?;
+    swap(SealedSegment::open(env, &path)?);
+    env.remove(segment.path())
+        .map_err(IoError::at(segment.path()))?;
+    env.sync_dir(dir).map_err(IoError::at(dir))?;
+    Ok(sealed)
+}
+
+fn write(
+    env: &dyn Env,
+    path: &Path,
+    segment: &Segment,
+    compression: Compression,
+) -> Result<Sealed, MaintenanceError> {
+    let file = env.open(path, Mode::Create).map_err(IoError::at(path))?;
+    let header = SegmentHeader {
+        kind: Kind::Sealed,
+        ..segment.header().clone()
+    };
+    write_all(&*file, &header.to_bytes(), 0).map_err(IoError::at(path))?;
+    let mut writer = Writer::new(&*file, path, &header, compression)?;
+    let cache = BlockCache::new(0);
+    let mut hashes = Vec::new();
+    let mut leaves_kept = 0;
+    each_frame(segment, &cache, |_, frame| {
+        hashes.push(frame.header().hash());
+        let kept = if frame.leaves_can_be_dropped() {
+            frame.without(SectionKind::Leaves)
+        } else {
+            leaves_kept += u64::from(frame.section(SectionKind::Leaves).is_some());
+            frame
+        };
+        writer.push(&kept)
+    })?;
+    let frames = hashes.len() as u64;
+    let raw_bytes = writer.footer.raw_bytes;
+    let actions = writer.footer.next_sequence - header.first_sequence;
+    let sealed_bytes = writer.finish()?;
+    file.sync().map_err(IoError::at(path))?;
+    check(env, path, &hashes)?;
+    Ok(Sealed {
+        first_frame: header.first_frame,
+        frames,
+        actions,
+        raw_bytes,
+        sealed_bytes,
+        leaves_kept,
+    })
+}
+
+/// Calls `each` with every frame of a segment, in order.
+fn each_frame(
+    segment: &Segment,
+    cache: &BlockCache,
+    mut each: impl FnMut(u64, StoredFrame) -> Result<(), MaintenanceError>,
+) -> Result<(), MaintenanceError> {
+    let (mut at, end) = match segment {
+        Segment::Sealed(sealed) => (0, sealed.raw_bytes()),
+        Segment::Raw(raw) => {
+            let Some(last) = raw.published().checked_sub(1) else {
+                return Ok(());
+            };
+            let last = segment.header().first_frame + last as u64;
+            let last = raw.place_from(super::Key::Frame(last)).unwrap_or(0);
+            (super::PAGE_BYTES, last + 1)
+        }
+    };
+    while at < end {
+        let header = segment.frame_header(cache, at)?;
+        let frame = segment.frame(cache, at, &header)?;
+        frame
+            .check_digests()
+            .map_err(|error| segment.damaged(at, Some(&header), error))?;
+        each(at, frame)?;
+        at = segment.after(at, &header);
+    }
+    Ok(())
+}
+
+/// Reads a sealed segment back: it must hold the frames with these hashes, every section as it was written, leaves that
+/// were dropped included.
+fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceError> {
+    let segment = Segment::Sealed(SealedSegment::open(env, path)?);
+    let cache = BlockCache::new(64 * 1024 * 1024);
+    let mut expected = hashes.iter();
+    each_frame(&segment, &cache, |at, frame| {
+        let header = frame.header();
+        let same = expected.next() == Some(&header.hash());
+        if !same {
+            let error = segment.damaged(
+                at,
+                Some(header),
+                "what was written reads back as something else",
+            );
+            return Err(error.into());
+        }
+        let leaves = frame.leaves();
+        leaves.map_err(|error| segment.damaged(at, Some(header), error))?;
+        Ok(())
+    })?;
+    match expected.next() {
+        None => Ok(()),
+        Some(_) => Err(segment
+            .damaged(0, None, "not every frame was written")
+            .into()),
+    }
+}
+
+/// Checks the whole of a sealed segment by itself: every block, every checksum, every digest, its chain.
+pub(crate) fn check_whole(segment: &Segment) -> Result<(), ReadError> {
+    let cache = BlockCache::new(8 * 1024 * 1024);
+    let mut previous = segment.header().previous;
+    let mut next = segment.header().first_frame;
+    let checked = each_frame(segment, &cache, |at, frame| {
+        let header = frame.header();
+        if header.previous != previous || header.number != next {
+            let what = "the frame does not continue the one before it";
+            return Err(segment.damaged(at, Some(header), what).into());
+        }
+        (previous, next) = (header.hash(), header.number + 1);
+        Ok(())
+    });
+    checked.map_err(|error| match error {
+        MaintenanceError::Io(error) => error.into(),
+        MaintenanceError::Read(error) => error,
+    })
+}
+
+/// Cuts frames into blocks and writes them compressed.
+struct Writer<'a> {
+    file: &'a dyn File,
+    path: &'a Path,
+    compressor: zstd::bulk::Compressor<'static>,
+    block: Vec<u8>,
+    /// What the footer says of the block in hand.
+    entry: Option<BlockEntry>,
+    at: u64,
+    footer: Footer,
+}
+
+impl<'a> Writer<'a> {
+    fn new(
+        file: &'a dyn File,
+        path: &'a Path,
+        header: &SegmentHeader,
+        compression: Compression,
+    ) -> Result<Self, IoError> {
+        let compressor =
+            zstd::bulk::Compressor::new(compression.level).map_err(IoError::at(path))?;
+        Ok(Self {
+            file,
+            path,
+            compressor,
+            block: Vec::new(),
+            entry: None,
+            at: HEADER_BYTES as u64,
+            footer: Footer {
+                next_frame: header.first_frame,
+                next_sequence: header.first_sequence,
+                next_batch: header.first_batch,
+                hash: header.previous,
+                raw_bytes: 0,
+                block_bytes: compression.block_bytes,
+                blocks: Vec::new(),
+            },
+        })
+    }
+
+    fn push(&mut self, frame: &StoredFrame) -> Result<(), MaintenanceError> {
+        let header = frame.header();
+        self.entry.get_or_insert(BlockEntry {
+            compressed: 0,
+            crc: 0,
+            place: self.block.len() as u32,
+            frame: header.number,
+            sequence: header.first_sequence,
+            batch: header.first_batch,
+        });
+        let mut bytes = frame.bytes();
+        self.footer.raw_bytes += bytes.len() as u64;
+        self.footer.next_frame = header.number + 1;
+        self.footer.next_sequence = header.next_sequence();
+        self.footer.next_batch = header.next_batch();
+        self.footer.hash = header.hash();
+        while !bytes.is_empty() {
+            let room = self.footer.block_bytes as usize - self.block.len();
+            let (fits, rest) = bytes.split_at(room.min(bytes.len()));
+            self.block.extend_from_slice(fits);
+            bytes = rest;
+            if self.block.len() == self.footer.block_bytes as usize {
+                self.write_block()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self) -> Result<(), IoError> {
+        let compressed = self.compressor.compress(&self.block);
+        let compressed = compressed.map_err(IoError::at(self.path))?;
+        write_all(self.file, &compressed, self.at).map_err(IoError::at(self.path))?;
+        self.at += compressed.len() as u64;
+        self.block.clear();
+        let entry = self.entry.take().unwrap_or(BlockEntry {
+            compressed: 0,
+            crc: 0,
+            place: NO_FRAME,
+            frame: self.footer.next_frame,
+            sequence: self.footer.next_sequence,
+            batch: self.footer.next_batch,
+        });
+        self.footer.blocks.push(BlockEntry {
+            compressed: compressed.len() as u32,
+            crc: crc32c::crc32c(&compressed),
+            ..entry
+        });
+        Ok(())
+    }
+
+    /// Writes what is left and the footer; gives the file's length.
+    fn finish(mut self) -> Result<u64, IoError> {
+        if !self.block.is_empty() {
+            self.write_block()?;
+        }
+        let footer = self.footer.to_bytes();
+        write_all(self.file, &footer, self.at).map_err(IoError::at(self.path))?;
+        Ok(self.at + footer.len() as u64)
+    }
+}

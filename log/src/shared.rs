@@ -1,0 +1,130 @@
+//! What the writer, the readers and the maintenance of one log share.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use arc_swap::ArcSwap;
+use kedge_protocol::Hash;
+
+use crate::env::Env;
+use crate::error::Failed;
+use crate::recovery::Position;
+use crate::segment::blocks::BlockCache;
+use crate::segment::raw::{RawSegment, Spare};
+use crate::segment::{NEW_ENDING, Segment};
+
+/// The segments, in order.
+pub(crate) type Segments = Vec<Arc<Segment>>;
+
+pub(crate) struct Shared {
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) dir: PathBuf,
+    pub(crate) identity: Hash,
+    pub(crate) segments: ArcSwap<Segments>,
+    pub(crate) cache: BlockCache,
+    /// How far the log is durable; readers see this much.
+    durable: ArcSwap<Position>,
+    /// How far it was written.
+    appended: Mutex<Appended>,
+    /// Held during a sync: the system reports a failed write to one caller only.
+    syncing: Mutex<()>,
+    /// The file for the next segment.
+    pub(crate) spare: Mutex<Option<Spare>>,
+    spares: AtomicU64,
+    failed: OnceLock<Failed>,
+}
+
+/// Up to where the log was written, and where.
+#[derive(Clone)]
+pub(crate) struct Appended {
+    /// The segment of the last frame, or the one that waits for the first.
+    pub(crate) segment: Option<Arc<Segment>>,
+    /// Frames in it.
+    pub(crate) frames: usize,
+    pub(crate) position: Position,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What these hold is replaced as a whole, so a panic elsewhere leaves nothing half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(
+        env: Arc<dyn Env>,
+        dir: PathBuf,
+        identity: Hash,
+        segments: Segments,
+        position: Position,
+        cache_bytes: u64,
+    ) -> Self {
+        let last = segments.last().cloned();
+        let frames = last
+            .as_deref()
+            .and_then(Segment::raw)
+            .map_or(0, RawSegment::published);
+        Self {
+            env,
+            dir,
+            identity,
+            segments: ArcSwap::from_pointee(segments),
+            cache: BlockCache::new(cache_bytes),
+            durable: ArcSwap::from_pointee(position),
+            appended: Mutex::new(Appended {
+                segment: last,
+                frames,
+                position,
+            }),
+            syncing: Mutex::new(()),
+            spare: Mutex::new(None),
+            spares: AtomicU64::new(0),
+            failed: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn durable(&self) -> Position {
+        **self.durable.load()
+    }
+
+    pub(crate) fn set_appended(&self, appended: Appended) {
+        *lock(&self.appended) = appended;
+    }
+
+    /// A name for the next file of zeros. Each has its own: one is made while another is on its way to become
+    /// a segment.
+    pub(crate) fn spare_path(&self) -> PathBuf {
+        let number = self.spares.fetch_add(1, Ordering::Relaxed);
+        self.dir.join(format!("spare-{number}.{NEW_ENDING}"))
+    }
+
+    /// An error once something has failed.
+    pub(crate) fn check(&self) -> Result<(), Failed> {
+        self.failed.get().cloned().map_or(Ok(()), Err)
+    }
+
+    /// Lets the log refuse everything from now on.
+    pub(crate) fn fail(&self, what: impl std::fmt::Display) -> Failed {
+        self.failed.get_or_init(|| Failed(what.to_string())).clone()
+    }
+
+    /// Makes durable what was appended before the call, and shows it to readers.
+    pub(crate) fn sync(&self) -> Result<Position, Failed> {
+        let _one_at_a_time = lock(&self.syncing);
+        self.check()?;
+        let appended = lock(&self.appended).clone();
+        let durable = self.durable();
+        if appended.position.frame == durable.frame {
+            return Ok(durable);
+        }
+        let segment = appended.segment.as_deref();
+        if let Some(raw) = segment.and_then(Segment::raw) {
+            raw.file()
+                .sync()
+                .map_err(|error| self.fail(format!("{}: {error}", raw.path().display())))?;
+            raw.publish(appended.frames);
+        }
+        self.durable.store(Arc::new(appended.position));
+        Ok(appended.position)
+    }
+}

@@ -1,0 +1,312 @@
+//! A stop, an error or a short write at every single operation: what was acknowledged is there after it, nothing is
+//! there twice, and the log goes on.
+
+use super::sample::{Writer, appended_frames, dir, open};
+use crate::env::simulated::{Fault, Loss, SimulatedEnv};
+use crate::env::{Env as _, Mode};
+use crate::{AppendError, Durability, FileLog, Log, Released};
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+fn has_ending(name: &str, ending: &str) -> bool {
+    std::path::Path::new(name)
+        .extension()
+        .is_some_and(|found| found == ending)
+}
+
+/// What a run was told is durable.
+#[derive(Default, Debug)]
+struct Told {
+    frame: u64,
+    sequence: u64,
+}
+
+/// Appends, syncs, closes and seals; stops at the first failure.
+fn run(env: &SimulatedEnv, told: &mut Told, writer: &mut Writer) {
+    let Ok((mut log, _)) = open(env, released(told)) else {
+        return;
+    };
+    let durability = log.durability();
+    let maintenance = log.maintenance();
+    for round in 0..9u64 {
+        let frame = match round % 3 {
+            0 => writer.frame(1, 20, 2),
+            1 => writer.frame(2, 30, 0),
+            _ => writer.frame(0, 0, 3),
+        };
+        if log.append(&frame).is_err() {
+            return;
+        }
+        // Every other sync covers two frames.
+        if round % 2 == 1 {
+            match durability.sync() {
+                Ok(position) => {
+                    told.frame = position.frame;
+                    told.sequence = position.next_sequence - 1;
+                }
+                Err(_) => return,
+            }
+        }
+        if round % 4 == 3 && (maintenance.prepare().is_err() || maintenance.seal_next().is_err()) {
+            return;
+        }
+    }
+    while let Ok(Some(_)) = maintenance.seal_next() {}
+}
+
+fn released(told: &Told) -> Released {
+    Released {
+        frame: told.frame,
+        sequence: told.sequence,
+    }
+}
+
+/// Opens again, checks, and goes on.
+fn check_after(env: &SimulatedEnv, told: &Told, what: &str) {
+    let (log, _) = open(env, released(told)).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let frames = appended_frames(&log);
+    let last = log.position().frame;
+    assert!(
+        last >= told.frame,
+        "{what}: {last} of {} frames",
+        told.frame
+    );
+    let numbers: Vec<u64> = frames.iter().map(|(number, ..)| *number).collect();
+    assert_eq!(numbers, (1..=last).collect::<Vec<_>>(), "{what}");
+    let reader = log.reader();
+    for sequence in 1..log.position().next_sequence {
+        let found = reader.request_at(sequence).unwrap();
+        let found = found.unwrap_or_else(|| panic!("{what}: sequence {sequence} is gone"));
+        let record = found.packed().unwrap().into_record().unwrap();
+        assert!(
+            (record.first_sequence..=record.last_sequence()).contains(&sequence),
+            "{what}"
+        );
+    }
+    for number in 0..log.position().next_batch {
+        assert!(
+            reader.batch_with_leaves(number).unwrap().is_some(),
+            "{what}: batch {number}"
+        );
+    }
+    drop(log);
+    goes_on(env, told, what);
+    for name in env.list(&dir()).unwrap() {
+        let left = has_ending(&name, "tmp");
+        assert!(!left, "{what}: {name} is left over");
+    }
+}
+
+fn goes_on(env: &SimulatedEnv, told: &Told, what: &str) {
+    let (mut log, recovery) = open(env, released(told)).unwrap();
+    assert_eq!(recovery.torn, None, "{what}: what was cut off is met again");
+    let mut side = Writer::new();
+    let before = log.position().frame;
+    log.append(&side.frame(0, 0, 1))
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
+    let position = log.durability().sync().unwrap();
+    assert_eq!(position.frame, before + 1, "{what}");
+}
+
+fn operations_of_a_run() -> u64 {
+    let env = SimulatedEnv::new();
+    let mut told = Told::default();
+    run(&env, &mut told, &mut Writer::new());
+    assert_eq!(told.frame, 8, "a run without a fault ends well");
+    let sealed = env
+        .list(&dir())
+        .unwrap()
+        .iter()
+        .filter(|name| has_ending(name, "seg"))
+        .count();
+    assert!(sealed >= 2, "a run seals segments");
+    env.operations()
+}
+
+#[test]
+fn a_stop_at_every_operation_loses_nothing_that_was_told() {
+    let operations = operations_of_a_run();
+    assert!(operations > 60, "{operations}");
+    for at in 1..=operations {
+        for loss in [
+            Loss::All,
+            Loss::None,
+            Loss::Some(at),
+            Loss::Some(at + 10_000),
+            Loss::Some(at + 20_000),
+        ] {
+            let env = SimulatedEnv::new();
+            env.fail(at, Fault::Stop);
+            let mut told = Told::default();
+            run(&env, &mut told, &mut Writer::new());
+            assert!(env.stopped(), "operation {at} is not reached");
+            env.crash(loss);
+            check_after(&env, &told, &format!("stop at {at}, {loss:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_stop_during_the_start_after_a_stop_loses_nothing() {
+    let operations = operations_of_a_run();
+    for at in (1..=operations).step_by(3) {
+        let env = SimulatedEnv::new();
+        env.fail(at, Fault::Stop);
+        let mut told = Told::default();
+        run(&env, &mut told, &mut Writer::new());
+        env.crash(Loss::Some(at));
+        for second in 1..8 {
+            let env = env.copy();
+            env.fail(second, Fault::Stop);
+            let _ = open(&env, released(&told));
+            env.crash(Loss::Some(second));
+            check_after(
+                &env,
+                &told,
+                &format!("stop at {at}, then at {second} of the start"),
+            );
+        }
+    }
+}
+
+#[test]
+fn an_error_at_every_operation_loses_nothing_that_was_told() {
+    let operations = operations_of_a_run();
+    let faults = [
+        Fault::Error(ErrorKind::Other),
+        Fault::Error(ErrorKind::StorageFull),
+        Fault::Half(ErrorKind::Other),
+        Fault::Half(ErrorKind::StorageFull),
+        Fault::Short,
+        Fault::Error(ErrorKind::Interrupted),
+    ];
+    for at in 1..=operations {
+        for fault in faults {
+            let env = SimulatedEnv::new();
+            env.fail(at, fault);
+            let mut told = Told::default();
+            run(&env, &mut told, &mut Writer::new());
+            if fault == Fault::Short {
+                assert_eq!(told.frame, 8, "a short write at {at} is continued");
+            }
+            env.crash(Loss::Some(at));
+            check_after(&env, &told, &format!("{fault:?} at {at}"));
+        }
+    }
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_taken_or_told() {
+    let env = SimulatedEnv::new();
+    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let mut writer = Writer::new();
+    log.append(&writer.frame(1, 3, 0)).unwrap();
+    let durability = log.durability();
+    env.fail(1, Fault::Error(ErrorKind::Other));
+    assert!(durability.sync().is_err());
+    // The next sync of the system would succeed, and prove nothing.
+    assert!(durability.sync().is_err());
+    assert!(matches!(
+        log.append(&writer.frame(1, 3, 0)),
+        Err(AppendError::Failed(_))
+    ));
+    assert_eq!(durability.durable().frame, 0);
+    assert!(log.reader().frame(1).unwrap().is_none());
+}
+
+#[test]
+fn without_room_nothing_changes_and_the_frame_is_taken_later() {
+    let env = SimulatedEnv::new();
+    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let durability = log.durability();
+    let mut writer = Writer::new();
+    env.set_room(Some(env.used() + 1000));
+    let (refused, before) = loop {
+        let frame = writer.frame(1, 20, 1);
+        let before = log.position();
+        match log.append(&frame) {
+            Ok(_) => {}
+            Err(AppendError::NoSpace(_)) => break (frame, before),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(before.frame > 2);
+    assert_eq!(log.position(), before);
+    assert!(matches!(log.append(&refused), Err(AppendError::NoSpace(_))));
+    assert!(log.maintenance().prepare().is_err());
+    env.set_room(None);
+    let position = log.append(&refused).unwrap();
+    assert_eq!(position.frame, before.frame + 1);
+    assert_eq!(durability.sync().unwrap(), position);
+    drop(log);
+    env.crash(Loss::All);
+    let (log, _) = open(&env, Released::default()).unwrap();
+    assert_eq!(log.position(), position);
+}
+
+#[test]
+fn what_a_process_left_unsynced_is_synced_before_it_counts() {
+    let env = SimulatedEnv::new();
+    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let position = log.append(&Writer::new().frame(1, 3, 0)).unwrap();
+    drop(log);
+    // The process ended, the machine did not: the frame is in the page cache.
+    let (log, _) = open(&env, Released::default()).unwrap();
+    assert_eq!(log.position(), position);
+    drop(log);
+    env.crash(Loss::All);
+    let (log, _) = open(&env, Released::default()).unwrap();
+    assert_eq!(log.position(), position);
+}
+
+#[test]
+fn a_start_takes_the_copy_that_is_whole() {
+    let env = SimulatedEnv::new();
+    let mut told = Told::default();
+    run(&env, &mut told, &mut Writer::new());
+    let names = env.list(&dir()).unwrap();
+    let name = names.iter().find(|name| has_ending(name, "seg")).unwrap();
+    let sealed = dir().join(name);
+    let raw = sealed.with_extension("log");
+    // A raw copy that a crash left goes away.
+    env.put(&raw, vec![1; 5000]);
+    let copy = env.copy();
+    let (log, recovery) = open(&copy, Released::default()).unwrap();
+    assert!(recovery.removed.contains(&raw));
+    assert!(log.position().frame >= told.frame);
+    assert!(copy.open(&raw, Mode::Read).is_err());
+    // A damaged sealed one beside a raw one that is none: refused, not guessed.
+    env.damage(&sealed, 300, 1);
+    assert!(open(&env, Released::default()).is_err());
+}
+
+#[test]
+fn two_who_sync_at_once_both_learn_of_a_failure() {
+    let env = SimulatedEnv::new();
+    let (mut log, _) = open(&env, Released::default()).unwrap();
+    log.append(&Writer::new().frame(1, 3, 0)).unwrap();
+    env.fail(1, Fault::Error(ErrorKind::Other));
+    let durability: Arc<dyn Durability> = log.durability();
+    let results: Vec<bool> = std::thread::scope(|scope| {
+        let syncs: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| durability.sync().is_ok()))
+            .collect();
+        syncs.into_iter().map(|sync| sync.join().unwrap()).collect()
+    });
+    assert_eq!(results, [false; 4]);
+}
+
+#[test]
+fn the_log_is_its_own_name() {
+    let env = SimulatedEnv::new();
+    drop(open(&env, Released::default()).unwrap());
+    let other = FileLog::open(
+        Arc::new(env.clone()),
+        &dir(),
+        kedge_protocol::Hash([5; 32]),
+        &super::sample::keys(),
+        Released::default(),
+        super::sample::options(),
+    );
+    assert!(matches!(other, Err(crate::OpenError::Identity { .. })));
+}

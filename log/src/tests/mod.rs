@@ -1,0 +1,10 @@
+//! Tests of the whole crate: frames that could be a log's, written and read on real files and on a disk that forgets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod crash;
+mod damage;
+mod format;
+mod reading;
+mod sample;
+mod verify;
