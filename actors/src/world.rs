@@ -139,17 +139,14 @@ pub(crate) fn held(snapshot: &Snapshot, organization: Id, of: Prefix) -> Result<
             limit: PAGE_ITEMS_MAX,
         };
         // For each, when it was made, and whether it was ended.
-        let rows: Vec<(u64, bool)> = match of {
-            Prefix::Key => {
-                let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
-                let keys = snapshot.api_keys(organization, page)?;
-                keys.iter().map(row).collect()
-            }
-            _ => {
-                let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
-                let webhooks = snapshot.webhooks(organization, page)?;
-                webhooks.iter().map(row).collect()
-            }
+        let rows: Vec<(u64, bool)> = if of == Prefix::Key {
+            let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
+            let keys = snapshot.api_keys(organization, page)?;
+            keys.iter().map(row).collect()
+        } else {
+            let row = |webhook: &Webhook| (webhook.trace.created_sequence, webhook.deleted);
+            let webhooks = snapshot.webhooks(organization, page)?;
+            webhooks.iter().map(row).collect()
         };
         held.made += rows.len() as u64;
         held.live += rows.iter().filter(|(_, ended)| !ended).count();

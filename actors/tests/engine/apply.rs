@@ -36,12 +36,14 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
         ("mint", ticket.as_str(), of_red.as_str()),
         ("mint", &ticket, r#"{"properties":{"seat":9,"row":"x"}}"#),
         ("mint", &ticket, "{}"),
+        ("mint", &ticket, "{}"),
     ];
     let objects = minted(&alice.send(engine, &mints).await.unwrap());
-    let [one, two, three] = objects.as_slice() else {
+    let [one, two, three, four] = objects.as_slice() else {
         panic!("{objects:?}")
     };
     let (one, two, three) = (one.to_string(), two.to_string(), three.to_string());
+    let four = four.to_string();
     let to = |client: &Client| format!(r#"{{"to":"{}"}}"#, ids(client).0);
     let (to_alice, to_bob) = (to(alice), to(bob));
     // It changes places in its index and its owner several times in one request, and comes back.
@@ -50,6 +52,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
         ("set_attributes", &one, r#"{"attributes":{"row":"q"}}"#),
         ("update", &one, r#"{"properties":{"seat":3}}"#),
         ("transfer", &one, &to_bob),
+        ("transfer", &four, &to_bob),
         ("mint", &ticket, r#"{"properties":{"seat":1}}"#),
     ];
     alice.send(engine, &there).await.unwrap();
