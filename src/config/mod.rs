@@ -177,7 +177,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
         .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
-    let ranges: [(&'static str, u64, u64, u64); 50] = [
+    let ranges: [(&'static str, u64, u64, u64); 51] = [
         ("connections_max", config.connections_max as u64, 1, 1 << 20),
         (
             "connections_per_address",

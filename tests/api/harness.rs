@@ -37,7 +37,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ended_already = self.child.kill();
         let _reaped = self.child.wait();
-        crate::program::look_through(&String::from_utf8_lossy(&self.log()));
+        crate::documented::look_through(&String::from_utf8_lossy(&self.log()));
     }
 }
 

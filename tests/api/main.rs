@@ -11,6 +11,8 @@ mod client;
 #[path = "../support/cuts.rs"]
 mod cuts;
 mod disputes;
+#[path = "../support/documented.rs"]
+mod documented;
 mod edge;
 mod event_stream;
 mod events;

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::program::{UNDOCUMENTED, chosen, kedge, look_through};
+use crate::support::documented::{UNDOCUMENTED, look_through};
+use crate::support::program::{chosen, kedge};
 use crate::support::server::Setup;
 use crate::{done, ran, refused};
 

@@ -11,6 +11,7 @@
 pub(crate) mod anvil;
 pub(crate) mod bonded;
 pub(crate) mod cuts;
+pub(crate) mod documented;
 pub(crate) mod faults;
 pub(crate) mod honest;
 pub(crate) mod http;

@@ -275,6 +275,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _already_dead = self.child.kill();
         let _reaped = self.child.wait();
-        super::program::look_through(&self.setup.log());
+        super::documented::look_through(&self.setup.log());
     }
 }

@@ -25,6 +25,8 @@ mod authority;
 mod bodies;
 mod check;
 mod coverage;
+#[path = "../support/documented.rs"]
+mod documented;
 mod foreign;
 mod happy;
 mod limited;
