@@ -9,12 +9,12 @@ use crate::env::{Env, is_no_space, write_all};
 use crate::error::{AppendError, Failed, IoError, OpenError};
 use crate::frame::{EncodeError, Frame, Place, Sealer, SideKeys};
 use crate::maintenance::Maintenance;
+use crate::open_log::{Appended, Shared, lock};
 use crate::reader::LogReader;
 use crate::recovery::{Position, Recovery, Released, find};
 use crate::segment::raw::{FramePlace, RawSegment, Spare};
 use crate::segment::seal::Compression;
 use crate::segment::{Kind, PAGE_BYTES, Segment, SegmentHeader};
-use crate::shared::{Appended, Shared, lock};
 use crate::{Durability, Log};
 
 /// The first raw segment while it is made.

@@ -16,11 +16,11 @@ mod error;
 mod file_log;
 pub mod frame;
 mod maintenance;
+mod open_log;
 pub mod packed;
 mod reader;
 mod recovery;
 mod segment;
-mod shared;
 #[cfg(test)]
 mod tests;
 pub mod verify;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::env::is_no_space;
 use crate::error::{IoError, MaintenanceError};
 use crate::file_log::Options;
+use crate::open_log::{Shared, lock};
 use crate::segment::Segment;
 use crate::segment::raw::Spare;
 use crate::segment::seal::{Sealed, seal};
-use crate::shared::{Shared, lock};
 
 /// The maintenance of a log.
 pub struct Maintenance {

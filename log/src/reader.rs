@@ -15,10 +15,10 @@ use crate::frame::header::sha256;
 use crate::frame::requests::{RequestPlace, RequestTable, TABLE_HEAD_BYTES, table_bytes};
 use crate::frame::stored::{batches, hashes};
 use crate::frame::{FrameHeader, SectionKind, StoredFrame};
+use crate::open_log::Shared;
 use crate::packed::PackedRequest;
 use crate::recovery::{Position, Recovery, find};
 use crate::segment::{Key, Segment};
-use crate::shared::Shared;
 
 /// Bytes of a section of requests that are read at first: most tables fit.
 const TABLE_READ_BYTES: usize = 4096;

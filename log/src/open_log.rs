@@ -1,4 +1,4 @@
-//! What the writer, the readers and the maintenance of one log share.
+//! An open log: what its writer, its readers and its maintenance have in common.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
