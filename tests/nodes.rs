@@ -254,6 +254,16 @@ async fn a_false_answer_stops_nobody_for_long() {
     filler.mint().await;
     server.stop();
 
+    // In a start as well, when the claim comes before anything can ask about it.
+    doubted.liar.tell(lie(u32::MAX));
+    let server = doubted.setup.start();
+    let (status, ready) = server.readiness().await;
+    assert_eq!(status, 503, "{ready}");
+    doubted.liar.tell(Lie::None);
+    doubted.is_ready(&server, 200).await;
+    filler.mint().await;
+    server.stop();
+
     // A second node settles it at once.
     let setup = doubted
         .setup

@@ -112,7 +112,7 @@ pub(crate) async fn start(
         last_begun_ms: last_begun_ms(engine)?,
         chain_compared: false,
         foreign: None,
-        doubt: None,
+        doubt: Doubt::of_start(engine),
         second,
         node: NodeProbe::default(),
         finality_fallback_depth,

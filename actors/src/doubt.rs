@@ -12,6 +12,7 @@ use kedge_protocol::Hash;
 
 use crate::anchor::{AnchorState, store_error};
 use crate::anchoring::contradiction;
+use crate::engine::Engine;
 use crate::metric_definitions as metric;
 
 /// How often a node is asked again at once, and the pause before each time.
@@ -22,9 +23,20 @@ const AGREEING_MIN: u32 = 3;
 
 /// A checkpoint that a node claims and that this store does not lead to.
 pub(crate) struct Doubt {
-    batches: u64,
+    /// Which; unknown where the claim was met before the start, when nothing ran that could ask about it.
+    batches: Option<u64>,
     /// Answers in a row that led to the log.
     agreeing: u32,
+}
+
+impl Doubt {
+    /// What the start of a server leaves, if the chain contradicted the store then.
+    pub(crate) fn of_start(engine: &Engine) -> Option<Self> {
+        engine.inner.store.is_suspended().then_some(Self {
+            batches: None,
+            agreeing: 0,
+        })
+    }
 }
 
 /// What came of asking again.
@@ -68,7 +80,7 @@ impl AnchorState {
                 );
                 self.engine.set_read_only(&why);
                 self.doubt = Some(Doubt {
-                    batches: latest.batches,
+                    batches: Some(latest.batches),
                     agreeing: 0,
                 });
                 Ok(why)
@@ -144,13 +156,15 @@ impl AnchorState {
             .is_some()
         {
             false
-        } else {
+        } else if let Some(claimed) = claimed {
             match contract.checkpoint(claimed, At::Latest).await {
                 Ok(record) => self.contradiction(claimed, record.history)?.is_none(),
                 // There is no such checkpoint.
                 Err(ReadError::Rpc(RpcError::Node(error))) => error.revert_data().is_some(),
                 Err(_) => return Ok(()),
             }
+        } else {
+            true
         };
         if !is_gone && self.is_proven(contract, latest.batches).await? {
             tracing::error!(
@@ -169,7 +183,7 @@ impl AnchorState {
             self.doubt = None;
             metrics::counter!(metric::CHAIN_CLAIMS_REFUSED, "claim" => "checkpoint").increment(1);
             tracing::warn!(
-                batches = claimed,
+                batches = latest.batches,
                 "the node no longer names the checkpoint that the log does not lead to; writes are \
                  taken again"
             );

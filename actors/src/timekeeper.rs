@@ -258,6 +258,11 @@ impl Timekeeper {
             bounds.gap_max_ms
         };
         let first = state.believed.is_none();
+        // Before the log's end it is ahead of nothing, and no measure for later either: once it is right, it is looked
+        // at as if for the first time. Whether anything is written meanwhile is for `is_behind`.
+        if first && state.log.is_some_and(|log| clock_ms < log.time_ms) {
+            return Ok(());
+        }
         let silent = first && is_empty && state.block.is_none();
         let now = Sighting {
             time_ms: clock_ms,

@@ -70,6 +70,11 @@ impl Arriving {
         !self.waits && !self.broken && left.is_none_or(|left| left <= most)
     }
 
+    /// True where the caller may still be sending, and nothing was wrong with how it came.
+    pub(crate) fn may_come(&self) -> bool {
+        !self.is_over() && !self.waits && !self.broken
+    }
+
     /// Reads no more of it.
     pub(crate) fn give_up(&mut self) {
         self.broken = true;

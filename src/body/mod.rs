@@ -30,6 +30,9 @@ const SMALL_BYTES: usize = 16 * 1024;
 /// address may hold.
 const PUBLIC_PART: usize = 16;
 const ADDRESS_PART: usize = 8;
+/// How long a body is read after its answer has left, over HTTP/2, and how much of it.
+const LINGER: Duration = Duration::from_secs(10);
+const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// What a body's first bytes get room for, if it has as many.
 const ROOM_BYTES_MIN: usize = 4 * 1024;
 /// Bytes of a multipart body around its file.
@@ -139,10 +142,22 @@ impl Reader {
         }
         let passing = body.discard(self.passed_bytes_max);
         let passed = tokio::time::timeout(self.timeout, passing).await;
-        if passed != Ok(true) {
+        if passed.is_err() {
             body.give_up();
         }
         passed == Ok(true)
+    }
+
+    /// For HTTP/2, where an answer leaves before its request has ended: reads and drops what still comes, for a
+    /// while and up to a bound. A stream that is no longer read is reset, and some clients (curl 7.88) then drop
+    /// the answer that came before.
+    pub(crate) fn linger(mut body: Arriving) {
+        if body.may_come() {
+            tokio::spawn(async move {
+                // Whatever ends it, the answer has gone.
+                let _ended = tokio::time::timeout(LINGER, body.discard(LINGER_BYTES_MAX)).await;
+            });
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use super::shedding::Shedding;
 use crate::app::App;
 use crate::auth::Session;
 use crate::auth::api_key::API_KEY;
-use crate::body::{Arriving, Text};
+use crate::body::{self, Arriving, Text};
 use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::conditional;
@@ -186,6 +186,9 @@ impl Dispatch {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
             using.line().linger();
+        }
+        if is_http2 && !is_read {
+            body::Reader::linger(asked.body);
         }
         response.map(|(body, held)| SentBody::new(body, is_http2, held, using))
     }

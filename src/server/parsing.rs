@@ -2,8 +2,9 @@
 //! leaves; the one that leaves instead has the form and the headers of every other.
 
 use bytes::Bytes;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, HOST};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, HOST, HeaderValue};
 use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
 use hyper::{HeaderMap, StatusCode, Version};
 
 use super::HEADERS_MAX;
@@ -40,6 +41,12 @@ fn too_large(header_bytes_max: usize) -> ApiError {
     ApiError::new(Code::HeadersTooLarge, message)
 }
 
+/// Whether this is a host, perhaps with a port, or nothing (RFC 9110, 7.2).
+fn is_host(value: &HeaderValue) -> bool {
+    let bytes = value.as_bytes();
+    bytes.is_empty() || !bytes.contains(&b'@') && Authority::try_from(bytes).is_ok()
+}
+
 /// What is wrong with a request that hyper let through: no host that it is for, or, over HTTP/2, where
 /// hyper's own bound has no answer, headers that are too large.
 pub(super) fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> {
@@ -54,8 +61,10 @@ pub(super) fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> 
     let mut hosts = parts.headers.get_all(HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
     let is_missing = first.is_none() && parts.version == Version::HTTP_11;
-    (is_missing || second.is_some()).then(|| {
-        let message = "a request has exactly one Host header (RFC 9112, 3.2)";
+    let is_wrong = first.is_some_and(|host| !is_host(host));
+    (is_missing || is_wrong || second.is_some()).then(|| {
+        let message =
+            "a request has exactly one Host header, with a host and perhaps a port (RFC 9112, 3.2)";
         ApiError::new(Code::ValidationError, message)
     })
 }

@@ -84,7 +84,10 @@ pub(super) async fn open(
             return Ok(Opened::new(store, true));
         }
         Compared::Agrees => return Ok(Opened::new(store, true)),
-        Compared::Contradicts(why) => store.set_read_only(why),
+        // The anchor actor asks again, and looks for a signature of the sequencer's.
+        Compared::Contradicts(why) => store.set_read_only(format!(
+            "{why}. Unless a signature of this log's sequencer proves that, writes are taken again once the node no longer says so"
+        )),
         // With a mark the server serves: it says how far headers were let out.
         Compared::Unknown(why) => tracing::warn!(
             why,

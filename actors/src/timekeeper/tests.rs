@@ -104,6 +104,35 @@ fn a_clock_that_steps_ahead_is_not_believed_until_it_is_right() {
 }
 
 #[test]
+fn a_clock_that_was_behind_at_the_start_is_believed_once_it_is_right() {
+    for behind in [61 * SECOND, 600 * SECOND, 2 * HOUR, 3_650 * DAY] {
+        let bench = started(Some(NOW), NOW - behind);
+        let Err(ClockError::Behind { by_ms }) = bench.time.check(NOW) else {
+            panic!("{behind} ms behind")
+        };
+        assert_eq!(by_ms, behind);
+        assert_eq!(bench.time.now_ms(), NOW);
+        bench.pass(2 * SECOND);
+        bench.set_clock(NOW + 5 * SECOND);
+        assert_eq!(bench.time.check(NOW), Ok(NOW + 5 * SECOND));
+        // From then on it is the measure.
+        bench.set_clock(NOW + HOUR);
+        assert!(matches!(
+            bench.time.check(NOW),
+            Err(ClockError::Ahead { .. })
+        ));
+    }
+    // What comes after a clock that was behind is held to the same bounds as any first clock.
+    let bench = started(Some(NOW), NOW - HOUR);
+    assert!(bench.time.check(NOW).is_err());
+    bench.set_clock(NOW + DAY);
+    assert!(matches!(
+        bench.time.check(NOW),
+        Err(ClockError::Ahead { .. })
+    ));
+}
+
+#[test]
 fn a_start_needs_something_that_happened_near_the_clock() {
     assert!(started(Some(NOW), NOW + HOUR).is_believed());
     let bench = started(Some(NOW), NOW + DAY);

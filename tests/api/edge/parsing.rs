@@ -36,6 +36,8 @@ async fn what_cannot_be_parsed_is_refused_like_everything_else() {
             400,
             bad,
         ),
+        ("GET /healthz HTTP/1.1\r\nHost: a b/c\r\n\r\n", 400, bad),
+        ("GET /healthz HTTP/1.1\r\nHost: a@b\r\n\r\n", 400, bad),
         (&long, 431, large),
         (&many, 431, large),
     ];
