@@ -6,5 +6,5 @@ mod crash;
 mod damage;
 mod format;
 mod reading;
-mod sample;
+pub(crate) mod sample;
 mod verify;
