@@ -7,4 +7,5 @@ mod damage;
 mod format;
 mod reading;
 pub(crate) mod sample;
+mod sealing;
 mod verify;
