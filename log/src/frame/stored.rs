@@ -230,8 +230,8 @@ pub(crate) fn hashes(section: &[u8]) -> Vec<Hash> {
 
 fn digest_of(hashes: &[Hash]) -> Hash {
     let mut bytes = Vec::with_capacity(hashes.len() * 32);
-    hashes
-        .iter()
-        .for_each(|hash| bytes.extend_from_slice(&hash.0));
+    for hash in hashes {
+        bytes.extend_from_slice(&hash.0);
+    }
     sha256(&bytes)
 }
