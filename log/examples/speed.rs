@@ -25,6 +25,11 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Hash, Id, Prefix};
+use mimalloc::MiMalloc;
+
+/// The server's.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const ACTIONS: usize = 500;
 const NOTE_BYTES: usize = 150;

@@ -48,7 +48,7 @@ pub(crate) struct BlockEntry {
     pub(crate) batch: u64,
 }
 
-/// What stands behind the blocks.
+/// What stands after the blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Footer {
     pub(crate) next_frame: u64,

@@ -237,13 +237,15 @@ fn a_flip_of_any_byte_of_a_raw_segment_is_named_or_harmless() {
         sequence: 0,
     };
     let (log, _) = open(&env, released).unwrap();
-    let mut written = vec![0..HEADER_BYTES];
     let mut at = PAGE_BYTES as usize;
-    for frame in log.reader().frames(1) {
-        let end = at + frame.unwrap().bytes().len();
-        written.push(at..end);
+    let frames = log.reader().frames(1).map(|frame| {
+        let start = at;
+        let end = start + frame.unwrap().bytes().len();
         at = end.next_multiple_of(PAGE_BYTES as usize);
-    }
+        start..end
+    });
+    let header = std::iter::once(0..HEADER_BYTES);
+    let written: Vec<_> = header.chain(frames).collect();
     drop(log);
     // Every byte of the header and of frames; of the zeros between them the next to each, and some of all pages.
     let is_near = |at: &usize| {
