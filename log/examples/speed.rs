@@ -1,7 +1,7 @@
 //! Measures the log by itself: appending frames of 500 updates with a sync each, sealing, and checking.
 //!
-//! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES]`; DIR lies on the disk that is meant;
-//! where it exists, it is only checked. Half of the frames have the texts of the benches, half payloads that do not compress.
+//! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES [SEGMENT_BYTES]]`; DIR lies on the disk that is
+//! meant; where it exists, it is only checked. Half of the frames have the texts of the benches, half payloads that do not compress.
 
 #![allow(
     clippy::print_stdout,
@@ -25,6 +25,11 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Hash, Id, Prefix};
+use mimalloc::MiMalloc;
+
+/// The server's.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const ACTIONS: usize = 500;
 const NOTE_BYTES: usize = 150;
@@ -84,7 +89,7 @@ fn record(number: u64, batch: u64, noise: bool, key: &SigningKey) -> RequestReco
     }
 }
 
-fn write(dir: &Path, frames: u64, noise: bool) {
+fn write(dir: &Path, frames: u64, options: Options, noise: bool) {
     let key = SigningKey::from_bytes(&[1; 32]).expect("a measure ends where it cannot go on");
     let separator = Hash([7; 32]);
     let keys = SideKeys::none();
@@ -94,7 +99,7 @@ fn write(dir: &Path, frames: u64, noise: bool) {
         separator,
         &keys,
         Released::default(),
-        Options::default(),
+        options,
     );
     let (mut log, _) = opened.expect("a measure ends where it cannot go on");
     let (durability, maintenance) = (log.durability(), log.maintenance());
@@ -168,18 +173,32 @@ fn write(dir: &Path, frames: u64, noise: bool) {
     println!("sealing took {:.2} s", started.elapsed().as_secs_f64());
 }
 
+/// What all threads took of the processor so far, where the system says so: on a machine that does other work as well
+/// it tells more than the clock.
+fn processor_seconds() -> f64 {
+    const TICKS_A_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let fields = after_name.split_whitespace().skip(11).take(2);
+    fields
+        .filter_map(|ticks| ticks.parse::<f64>().ok())
+        .sum::<f64>()
+        / TICKS_A_SECOND
+}
+
 fn check(dir: &Path) {
     let started = Instant::now();
     let (reader, _) = LogReader::open(Arc::new(RealEnv), dir, None, 64 << 20)
         .expect("a measure ends where it cannot go on");
-    println!("opened in {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
-    let started = Instant::now();
+    println!("opened in {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
+    let (started, before) = (Instant::now(), processor_seconds());
     let summary =
         verify(&reader, &Plan::default(), |_| {}).expect("a measure ends where it cannot go on");
     let seconds = started.elapsed().as_secs_f64();
     println!(
-        "verified {:.0} actions a second",
-        summary.actions as f64 / seconds
+        "verified {:.0} actions a second, {:.2} us of a core each",
+        summary.actions as f64 / seconds,
+        (processor_seconds() - before) * 1e6 / summary.actions as f64
     );
     let started = Instant::now();
     let count = 2000;
@@ -201,14 +220,22 @@ fn check(dir: &Path) {
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let dir = arguments.next().expect("give a directory");
-    let frames = arguments.next().map_or(1500, |text| {
-        text.parse().expect("a measure ends where it cannot go on")
-    });
+    let mut number = |otherwise: u64| {
+        arguments.next().map_or(otherwise, |text| {
+            text.parse().expect("a measure ends where it cannot go on")
+        })
+    };
+    let frames = number(1500);
+    let default = Options::default();
+    let options = Options {
+        segment_bytes: number(default.segment_bytes),
+        ..default
+    };
     for (name, noise) in [("texts", false), ("noise", true)] {
         println!("{name}:");
         let dir = Path::new(&dir).join(name);
         if !dir.exists() {
-            write(&dir, frames, noise);
+            write(&dir, frames, options, noise);
         }
         check(&dir);
     }

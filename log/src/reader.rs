@@ -336,9 +336,8 @@ impl LogReader {
         let (places, _) = self.request_places(frame, first, count)?;
         let mut leaves = Vec::with_capacity(count);
         for request in self.requests(frame, &places)? {
-            let record = request.packed().and_then(PackedRequest::into_record);
-            let record = record.map_err(|error| Self::damaged(frame, error))?;
-            leaves.extend(record.leaves(&record.hashes()));
+            let found = request.packed().and_then(|packed| packed.leaves());
+            leaves.extend(found.map_err(|error| Self::damaged(frame, error))?);
         }
         Ok(leaves)
     }

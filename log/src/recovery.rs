@@ -52,7 +52,7 @@ pub struct Released {
     pub sequence: u64,
 }
 
-/// A last frame that was cut off: it was never durable as a whole, so nobody was told of it.
+/// A last frame that was cut off: it was never durable as a whole, so nobody has heard of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Torn {
     /// The segment's file.
@@ -259,7 +259,7 @@ impl Found {
             }
             if let Some(later) = scan.evidence(&path, &*file, bytes)? {
                 let (frame, first) = (later.number, later.first_sequence);
-                let what = format!("{what}; it was durable, says frame {frame} behind it");
+                let what = format!("{what}; it was durable, says frame {frame} after it");
                 return Err(OpenError::Damaged(scan.damage(&path, Some(first), what)));
             }
             // What follows the last frame of a closed segment is of no account, unless frames are missing there:
@@ -322,7 +322,7 @@ impl Found {
             let file = env.open(&path, Mode::Write).map_err(IoError::at(&path))?;
             let bytes = file.len().map_err(IoError::at(&path))?;
             if let Some(torn) = &self.recovery.torn {
-                // What is left of the frame must not be met again behind later ones.
+                // What is left of the frame must not be met again after later ones.
                 let end = (scan.end + torn.bytes)
                     .next_multiple_of(PAGE_BYTES)
                     .min(bytes);

@@ -196,9 +196,7 @@ pub fn salts(seed: &Hash, indexes: impl IntoIterator<Item = u16>) -> Vec<Hash> {
         .into_iter()
         .map(|index| salt_preimage(seed, index))
         .collect();
-    let mut salts = Vec::with_capacity(preimages.len());
-    keccak_each(&preimages, &mut salts);
-    salts
+    hash_each(&preimages)
 }
 
 /// hashStruct(Action) of each action, all of them side by side.
@@ -208,9 +206,7 @@ pub fn action_hashes(words: &[ActionWords], salts: &[Hash]) -> Vec<Hash> {
         .zip(salts)
         .map(|(words, salt)| words.preimage(salt))
         .collect();
-    let mut hashes = Vec::with_capacity(preimages.len());
-    keccak_each(&preimages, &mut hashes);
-    hashes
+    hash_each(&preimages)
 }
 
 /// The texts of one action of a request.
@@ -235,6 +231,17 @@ pub struct ActionHashes {
     pub content: Hash,
 }
 
+/// What the actions of one request share in their contents.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestWords<'a> {
+    /// The seed of their salts.
+    pub seed: &'a Hash,
+    /// Who signed.
+    pub signer: &'a Address,
+    /// keccak of the request's signature.
+    pub signature_hash: &'a Hash,
+}
+
 /// Hashes the actions of a request, in order, all of them side by side. `signature_hash` is keccak
 /// of the request's signature.
 pub fn hash_actions(
@@ -243,37 +250,66 @@ pub fn hash_actions(
     signer: &Address,
     signature_hash: &Hash,
 ) -> Vec<ActionHashes> {
-    let count = actions.len();
     let salts = salts(seed, actions.iter().map(|action| action.index));
+    let words = words_of(actions.iter());
+    let authorities = salts.iter().map(|salt| chain::joined(signature_hash, salt));
+    let authorities = hash_each(&authorities.collect::<Vec<_>>());
+    let hashed = words
+        .iter()
+        .zip(authorities)
+        .zip(action_hashes(&words, &salts));
+    hashed
+        .map(|((words, authority), action)| ActionHashes {
+            action,
+            content: chain::content(words, signer, &authority),
+        })
+        .collect()
+}
+
+/// The contents alone of actions, of one request or of many, all of them side by side. Leaves are made of
+/// these; action hashes are for the signatures of requests.
+pub fn hash_contents(actions: &[(RequestWords<'_>, ActionTexts<'_>)]) -> Vec<Hash> {
+    let salts = actions
+        .iter()
+        .map(|(request, action)| salt_preimage(request.seed, action.index));
+    let salts = hash_each(&salts.collect::<Vec<_>>());
+    let words = words_of(actions.iter().map(|(_, action)| action));
+    let requests = actions.iter().map(|(request, _)| request);
+    let authorities = requests
+        .clone()
+        .zip(&salts)
+        .map(|(request, salt)| chain::joined(request.signature_hash, salt));
+    let authorities = hash_each(&authorities.collect::<Vec<_>>());
+    requests
+        .zip(words.iter().zip(authorities))
+        .map(|(request, (words, authority))| chain::content(words, request.signer, &authority))
+        .collect()
+}
+
+fn hash_each<M: AsRef<[u8]>>(messages: &[M]) -> Vec<Hash> {
+    let mut hashes = Vec::with_capacity(messages.len());
+    keccak_each(messages, &mut hashes);
+    hashes
+}
+
+fn words_of<'t>(
+    actions: impl ExactSizeIterator<Item = &'t ActionTexts<'t>> + Clone,
+) -> Vec<ActionWords> {
+    let count = actions.len();
     let mut hashes = Vec::with_capacity(count * 2);
-    let mut texts: Vec<&str> = actions.iter().map(|action| action.target).collect();
+    let mut texts: Vec<&str> = Vec::with_capacity(count);
+    texts.extend(actions.clone().map(|action| action.target));
     keccak_each(&texts, &mut hashes);
     texts.clear();
-    texts.extend(actions.iter().map(|action| action.payload));
+    texts.extend(actions.clone().map(|action| action.payload));
     keccak_each(&texts, &mut hashes);
     let (targets, payloads) = hashes.split_at(count);
-    let words: Vec<ActionWords> = actions
-        .iter()
+    actions
         .zip(targets.iter().zip(payloads))
         .map(|(action, (&target, &payload))| ActionWords {
             kind: action.kind.hash(),
             target,
             payload,
-        })
-        .collect();
-
-    let action_hashes = action_hashes(&words, &salts);
-    let mut authorities = Vec::with_capacity(count);
-    let preimages: Vec<_> = salts
-        .iter()
-        .map(|salt| chain::joined(signature_hash, salt))
-        .collect();
-    keccak_each(&preimages, &mut authorities);
-    let hashed = words.iter().zip(&authorities).zip(action_hashes);
-    hashed
-        .map(|((words, authority), action)| ActionHashes {
-            action,
-            content: chain::content(words, signer, authority),
         })
         .collect()
 }
@@ -372,6 +408,14 @@ mod tests {
         for count in [0, 1, 2, 8, 21] {
             let hashes = hash_actions(&texts[..count], &seed, &signer, &signature);
             assert_eq!(hashes.len(), count);
+            let contents: Vec<Hash> = hashes.iter().map(|hashes| hashes.content).collect();
+            let request = RequestWords {
+                seed: &seed,
+                signer: &signer,
+                signature_hash: &signature,
+            };
+            let alone: Vec<_> = texts[..count].iter().map(|text| (request, *text)).collect();
+            assert_eq!(hash_contents(&alone), contents);
             for (text, hashes) in texts.iter().zip(hashes) {
                 let words = ActionWords::of(text.kind, text.target, text.payload.as_bytes());
                 let salt = salt(&seed, text.index);

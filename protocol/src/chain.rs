@@ -50,6 +50,32 @@ pub fn next_head(previous: &Hash, leaf: &Hash) -> Hash {
     join(previous, leaf)
 }
 
+/// The heads after several batches; each is given as the head before it and its leaves. One chain is hashed
+/// step by step, but several of them side by side.
+pub fn heads_after(batches: &[(Hash, &[Hash])]) -> Vec<Hash> {
+    let mut heads: Vec<Hash> = batches.iter().map(|(before, _)| *before).collect();
+    let mut open: Vec<usize> = (0..batches.len()).collect();
+    let mut preimages = Vec::with_capacity(batches.len());
+    let mut hashes = Vec::with_capacity(batches.len());
+    for step in 0.. {
+        open.retain(|batch| step < batches[*batch].1.len());
+        if open.is_empty() {
+            break;
+        }
+        preimages.clear();
+        preimages.extend(
+            open.iter()
+                .map(|batch| joined(&heads[*batch], &batches[*batch].1[step])),
+        );
+        hashes.clear();
+        keccak_each(&preimages, &mut hashes);
+        for (batch, hash) in open.iter().zip(&hashes) {
+            heads[*batch] = *hash;
+        }
+    }
+    heads
+}
+
 fn join(left: &Hash, right: &Hash) -> Hash {
     keccak(&joined(left, right))
 }
@@ -107,5 +133,28 @@ impl Leaf {
         preimage[17..49].copy_from_slice(&self.content.0);
         preimage[49..].copy_from_slice(&self.integrity.0);
         preimage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_side_by_side_are_those_of_each_batch_alone() {
+        let leaf = |number: u8| keccak(&[number]);
+        let leaves: Vec<Hash> = (0..40).map(leaf).collect();
+        for counts in [&[][..], &[0], &[3], &[9, 1, 4, 9, 0, 2, 40, 7, 7, 11, 1]] {
+            let batches: Vec<(Hash, &[Hash])> = (100..)
+                .zip(counts)
+                .map(|(number, count)| (leaf(number), &leaves[40 - count..]))
+                .collect();
+            let alone = batches.iter().map(|(before, leaves)| {
+                leaves
+                    .iter()
+                    .fold(*before, |head, leaf| next_head(&head, leaf))
+            });
+            assert_eq!(heads_after(&batches), alone.collect::<Vec<_>>());
+        }
     }
 }

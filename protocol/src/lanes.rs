@@ -85,20 +85,17 @@ fn hash_chunk<M: AsRef<[u8]>, const N: usize>(
 
 fn absorb<const N: usize>(state: &mut State<N>, lane: usize, message: &[u8], block: usize) {
     let rest = &message[block * RATE_BYTES..];
-    let mut padded = [0; RATE_BYTES];
-    let bytes: &[u8] = if rest.len() >= RATE_BYTES {
-        &rest[..RATE_BYTES]
-    } else {
-        padded[..rest.len()].copy_from_slice(rest);
-        padded[rest.len()] = 0x01;
-        padded[RATE_BYTES - 1] |= 0x80;
-        &padded
-    };
-    let words = bytes.chunks_exact(8).take(RATE_WORDS);
+    let is_last = rest.len() < RATE_BYTES;
+    let (words, tail) = rest[..rest.len().min(RATE_BYTES)].as_chunks::<8>();
     for (word, bytes) in state.iter_mut().zip(words) {
-        let mut value = [0; 8];
-        value.copy_from_slice(bytes);
-        word[lane] ^= u64::from_le_bytes(value);
+        word[lane] ^= u64::from_le_bytes(*bytes);
+    }
+    if is_last {
+        // The padding: a bit after the message, and one at the block's end.
+        let after = tail.iter().rev();
+        let after = after.fold(1, |word, byte| word << 8 | u64::from(*byte));
+        state[words.len()][lane] ^= after;
+        state[RATE_WORDS - 1][lane] ^= 0x80 << 56;
     }
 }
 

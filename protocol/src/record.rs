@@ -142,9 +142,9 @@ impl RequestRecord<'_> {
         let links = self.actions.iter().zip(hashes);
         let links = links.map(|(action, hashes)| (&action.previous_integrity, &hashes.content));
         let placed = hashes.iter().zip(chain::next_integrities(links));
-        (self.first_sequence..)
-            .zip(placed)
-            .map(|(sequence, (hashes, integrity))| Leaf {
+        placed
+            .zip(self.first_sequence..)
+            .map(|((hashes, integrity), sequence)| Leaf {
                 sequence,
                 timestamp_ms: self.timestamp_ms,
                 content: hashes.content,

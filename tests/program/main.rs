@@ -9,6 +9,7 @@ mod limits;
 mod log;
 mod ranges;
 mod running;
+mod segments;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;

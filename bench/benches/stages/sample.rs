@@ -74,7 +74,7 @@ fn id(prefix: Prefix, number: u64) -> Id {
     Id::of_hash(prefix, &keccak(&number.to_be_bytes()))
 }
 
-fn key() -> SigningKey {
+pub(crate) fn key() -> SigningKey {
     SigningKey::from_bytes(&[0x42; 32]).expect("a key")
 }
 

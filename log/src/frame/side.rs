@@ -28,7 +28,7 @@ pub type KeyId = u64;
 
 const SALT_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
-/// Bytes of a part besides its entries.
+/// Bytes of a part without its entries.
 const PART_BYTES: usize = 8 + SALT_BYTES + 8 + 4 + TAG_BYTES;
 const INFO: &[u8] = b"kedge side entries 1";
 /// In place of a value's length: the row is deleted.

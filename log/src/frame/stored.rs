@@ -8,7 +8,7 @@ use super::read_batch;
 use super::requests::RequestTable;
 use super::side::{SideEntry, SideError, SideKeys};
 use crate::codec::CodecError;
-use crate::packed::PackedRequest;
+use crate::packed::{PackedRequest, groups, leaves_of};
 
 /// Why bytes are no whole frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -104,16 +104,24 @@ impl StoredFrame {
             return Ok(Vec::new());
         };
         let mut leaves = Vec::with_capacity(self.header.actions as usize);
-        for request in self.requests()? {
-            let record = request.into_record();
-            let record =
-                record.map_err(|error| FrameError::Section(SectionKind::Requests, error))?;
-            leaves.extend(record.leaves(&record.hashes()));
+        for group in groups(&self.requests()?) {
+            let found = leaves_of(group);
+            let found =
+                found.map_err(|(_, error)| FrameError::Section(SectionKind::Requests, error));
+            leaves.extend(found?);
         }
         if digest_of(&leaves) == section.digest {
             Ok(leaves)
         } else {
             Err(FrameError::Digest(SectionKind::Leaves))
+        }
+    }
+
+    /// Whether the chain of frames names these leaves, be they there or dropped.
+    pub(crate) fn names_leaves(&self, leaves: &[Hash]) -> bool {
+        match self.header.section(SectionKind::Leaves) {
+            Some(section) => digest_of(leaves) == section.digest,
+            None => leaves.is_empty(),
         }
     }
 
@@ -221,6 +229,9 @@ pub(crate) fn hashes(section: &[u8]) -> Vec<Hash> {
 }
 
 fn digest_of(hashes: &[Hash]) -> Hash {
-    let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.0).collect();
+    let mut bytes = Vec::with_capacity(hashes.len() * 32);
+    for hash in hashes {
+        bytes.extend_from_slice(&hash.0);
+    }
     sha256(&bytes)
 }

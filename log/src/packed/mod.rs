@@ -2,6 +2,7 @@
 //! are ids take no text, salts come from the seed. A table of offsets stands before the actions,
 //! so that one of 500 is read without the others. Every record has exactly one form.
 
+mod leaves;
 mod packing;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
+pub(crate) use self::leaves::{groups, leaves_of};
 use self::packing::{Reader, push_varint};
 use crate::codec::{self, CodecError};
 
@@ -267,6 +269,10 @@ impl<'a> PackedRequest<'a> {
     /// # Panics
     /// Where `position` is not below [`PackedRequest::count`].
     pub fn action(&self, position: usize) -> Result<ActionRecord<'a>, CodecError> {
+        self.packed_action(position).map(ActionRecord::from)
+    }
+
+    fn packed_action(&self, position: usize) -> Result<PackedAction<'a>, CodecError> {
         let start = match position {
             0 => 0,
             _ => self.end(position - 1),
@@ -283,17 +289,67 @@ impl<'a> PackedRequest<'a> {
     /// # Errors
     /// [`CodecError`] where an action's bytes are damaged.
     pub fn into_record(self) -> Result<RequestRecord<'a>, CodecError> {
-        let actions = (0..self.count())
-            .map(|position| self.action(position))
-            .collect::<Result<Vec<_>, _>>()?;
         Ok(RequestRecord {
-            actions,
+            actions: self.actions()?,
             ..self.head
         })
     }
+
+    /// As [`Self::into_record`], for one that is needed again.
+    pub(crate) fn record(&self) -> Result<RequestRecord<'a>, CodecError> {
+        Ok(RequestRecord {
+            actions: self.actions()?,
+            ..self.head.clone()
+        })
+    }
+
+    fn actions(&self) -> Result<Vec<ActionRecord<'a>>, CodecError> {
+        (0..self.count())
+            .map(|position| self.action(position))
+            .collect()
+    }
 }
 
-fn read_action(mut reader: Reader<'_>) -> Result<ActionRecord<'_>, CodecError> {
+/// How an action's target is written.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    Text(&'a str),
+    Id(Id),
+}
+
+/// An action as it is written: nothing in it is copied but what has no bytes of its own.
+struct PackedAction<'a> {
+    index: u16,
+    kind: Kind,
+    target: Target<'a>,
+    payload: &'a str,
+    disclosed: Option<&'a str>,
+    resource: Id,
+    version: u64,
+    previous_integrity: Hash,
+    previous_sequence: u64,
+}
+
+impl<'a> From<PackedAction<'a>> for ActionRecord<'a> {
+    fn from(action: PackedAction<'a>) -> Self {
+        Self {
+            index: action.index,
+            kind: action.kind,
+            target: match action.target {
+                Target::Text(text) => Cow::Borrowed(text),
+                Target::Id(id) => Cow::Owned(id.to_string()),
+            },
+            payload: Cow::Borrowed(action.payload),
+            disclosed: action.disclosed.map(Cow::Borrowed),
+            resource: action.resource,
+            version: action.version,
+            previous_integrity: action.previous_integrity,
+            previous_sequence: action.previous_sequence,
+        }
+    }
+}
+
+fn read_action(mut reader: Reader<'_>) -> Result<PackedAction<'_>, CodecError> {
     let index = reader.u16()?;
     let kind = read_kind(&mut reader)?;
     let flags = reader.u8()?;
@@ -315,14 +371,14 @@ fn read_action(mut reader: Reader<'_>) -> Result<ActionRecord<'_>, CodecError> {
     let disclosed = if flags & flag::DISCLOSED == 0 {
         None
     } else {
-        Some(Cow::Borrowed(read_text(&mut reader)?))
+        Some(read_text(&mut reader)?)
     };
     let payload = reader.text(reader.0.len())?;
-    Ok(ActionRecord {
+    Ok(PackedAction {
         index,
         kind,
         target,
-        payload: Cow::Borrowed(payload),
+        payload,
         disclosed,
         resource,
         version,
@@ -346,18 +402,18 @@ fn read_target<'a>(
     reader: &mut Reader<'a>,
     form: u8,
     resource: &Id,
-) -> Result<Cow<'a, str>, CodecError> {
+) -> Result<Target<'a>, CodecError> {
     let longer = || Err(CodecError::bytes("a target is not in its shortest form"));
     match form {
-        flag::TARGET_EMPTY => Ok(Cow::Borrowed("")),
-        flag::TARGET_RESOURCE => Ok(Cow::Owned(resource.to_string())),
+        flag::TARGET_EMPTY => Ok(Target::Text("")),
+        flag::TARGET_RESOURCE => Ok(Target::Id(*resource)),
         flag::TARGET_ID => match read_id(reader)? {
             target if target == *resource => longer(),
-            target => Ok(Cow::Owned(target.to_string())),
+            target => Ok(Target::Id(target)),
         },
         _ => match read_text(reader)? {
             text if text.is_empty() || text.parse::<Id>().is_ok() => longer(),
-            text => Ok(Cow::Borrowed(text)),
+            text => Ok(Target::Text(text)),
         },
     }
 }

@@ -13,7 +13,7 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use proptest::prelude::*;
 
 use super::packing::{Reader, push_varint};
-use super::{PackedRequest, pack};
+use super::{PackedRequest, groups, leaves_of, pack};
 use crate::codec::CodecError;
 
 fn id() -> impl Strategy<Value = Id> {
@@ -149,6 +149,20 @@ proptest! {
         for (position, action) in record.actions.iter().enumerate() {
             prop_assert_eq!(request.action(position), Ok(action.clone()));
         }
+    }
+
+    #[test]
+    fn leaves_are_those_of_the_records(records in prop::collection::vec(record(30), 1..30)) {
+        let bytes: Vec<Vec<u8>> = records.iter().map(packed).collect();
+        let expected: Vec<Vec<Hash>> = records.iter().map(|r| r.leaves(&r.hashes())).collect();
+        let requests: Vec<_> = bytes.iter().map(|bytes| PackedRequest::read(bytes).unwrap()).collect();
+        for (request, expected) in requests.iter().zip(&expected) {
+            prop_assert_eq!(&request.leaves().unwrap(), expected);
+        }
+        let groups = groups(&requests);
+        prop_assert_eq!(groups.iter().map(|group| group.len()).sum::<usize>(), requests.len());
+        let found = groups.into_iter().map(|group| leaves_of(group).unwrap());
+        prop_assert_eq!(found.collect::<Vec<_>>().concat(), expected.concat());
     }
 
     #[test]

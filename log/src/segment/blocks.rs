@@ -7,20 +7,23 @@ use quick_cache::sync::Cache;
 
 use crate::error::ReadError;
 
+/// A decompressed block.
+pub(crate) type Block = Arc<Vec<u8>>;
+
 /// The first frame of the segment, and the block's number in it.
 type BlockKey = (u64, u32);
 
 #[derive(Clone)]
 struct Bytes;
 
-impl Weighter<BlockKey, Arc<[u8]>> for Bytes {
-    fn weight(&self, _: &BlockKey, block: &Arc<[u8]>) -> u64 {
+impl Weighter<BlockKey, Block> for Bytes {
+    fn weight(&self, _: &BlockKey, block: &Block) -> u64 {
         block.len() as u64
     }
 }
 
 /// Decompressed blocks, up to so many bytes.
-pub(crate) struct BlockCache(Cache<BlockKey, Arc<[u8]>, Bytes>);
+pub(crate) struct BlockCache(Cache<BlockKey, Block, Bytes>);
 
 impl BlockCache {
     pub(crate) fn new(bytes: u64) -> Self {
@@ -33,8 +36,8 @@ impl BlockCache {
         &self,
         segment: u64,
         block: u32,
-        read: impl FnOnce() -> Result<Arc<[u8]>, ReadError>,
-    ) -> Result<Arc<[u8]>, ReadError> {
+        read: impl FnOnce() -> Result<Block, ReadError>,
+    ) -> Result<Block, ReadError> {
         self.0.get_or_insert_with(&(segment, block), read)
     }
 }

@@ -10,12 +10,15 @@
 //! trailer: u32 bytes of the footer ‖ u32 CRC32C of the footer ‖ 8 bytes magic
 //! ```
 
+use std::cell::RefCell;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kedge_protocol::Hash;
+use zstd::bulk::Decompressor;
 
-use super::blocks::BlockCache;
+use super::blocks::{Block, BlockCache};
 use super::scan::read_header;
 use super::{HEADER_BYTES, Key, Kind, SegmentHeader};
 use crate::bytes::Fields;
@@ -45,7 +48,7 @@ pub(crate) struct BlockEntry {
     pub(crate) batch: u64,
 }
 
-/// What stands behind the blocks.
+/// What stands after the blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Footer {
     pub(crate) next_frame: u64,
@@ -129,6 +132,20 @@ impl Footer {
                 .iter()
                 .all(|block| block.place == NO_FRAME || block.place < self.block_bytes)
     }
+}
+
+/// Decompresses a block of at most `length` bytes. A thread keeps what zstd needs for it.
+fn decompress(compressed: &[u8], length: usize) -> io::Result<Vec<u8>> {
+    thread_local! {
+        static KEPT: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    KEPT.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(kept) => kept,
+            None => kept.insert(Decompressor::new()?),
+        };
+        decompressor.decompress(compressed, length)
+    })
 }
 
 /// A sealed segment.
@@ -250,7 +267,7 @@ impl SealedSegment {
     }
 
     /// Reads and decompresses a block.
-    pub(crate) fn block(&self, number: u32) -> Result<Arc<[u8]>, ReadError> {
+    pub(crate) fn block(&self, number: u32) -> Result<Block, ReadError> {
         let index = number as usize;
         let Some(entry) = self.footer.blocks.get(index) else {
             return Err(self.damaged(number, "the frames end too early"));
@@ -263,8 +280,8 @@ impl SealedSegment {
         let start = u64::from(number) * u64::from(self.footer.block_bytes);
         let length =
             (self.footer.raw_bytes - start).min(u64::from(self.footer.block_bytes)) as usize;
-        match zstd::bulk::decompress(&compressed, length) {
-            Ok(block) if block.len() == length => Ok(block.into()),
+        match decompress(&compressed, length) {
+            Ok(block) if block.len() == length => Ok(Arc::new(block)),
             _ => Err(self.damaged(number, "the block does not decompress")),
         }
     }

@@ -6,5 +6,6 @@ mod crash;
 mod damage;
 mod format;
 mod reading;
-mod sample;
+pub(crate) mod sample;
+mod sealing;
 mod verify;

@@ -1,0 +1,305 @@
+//! Raw and sealed copies of one segment: whichever is whole is taken, whenever a stop left both. And a start reads of
+//! sealed segments what it needs to find its way, not what they hold.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use super::sample::{Writer, appended_frames, dir, open, open_at};
+use crate::env::simulated::{Fault, Loss, SimulatedEnv};
+use crate::env::{Env, File, Mode};
+use crate::{Log, LogReader, OpenError, Released, SegmentName};
+
+/// A disk with closed segments, all raw; and how far the log was released.
+fn closed(frames: usize) -> (SimulatedEnv, Released) {
+    let env = SimulatedEnv::new();
+    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let mut writer = Writer::new();
+    for round in 0..frames {
+        log.append(&writer.frame(1 + round % 2, 12, round % 2))
+            .unwrap();
+    }
+    let position = log.durability().sync().unwrap();
+    let released = Released {
+        frame: position.frame,
+        sequence: position.next_sequence - 1,
+    };
+    (env, released)
+}
+
+/// The frames of the log as a start finds them, with the bytes of every request.
+fn everything(env: &SimulatedEnv, released: Released) -> Vec<(u64, u64, Vec<Vec<u8>>)> {
+    let (log, _) = open(env, released).unwrap();
+    let frames = log.reader().frames(1).map(|frame| {
+        let frame = frame.unwrap();
+        let packed = frame.packed().unwrap();
+        let packed = packed.into_iter().map(<[u8]>::to_vec).collect();
+        (frame.header().number, frame.header().first_sequence, packed)
+    });
+    frames.collect()
+}
+
+/// The first segment's raw file, and its sealed one.
+fn first_segment() -> (PathBuf, PathBuf) {
+    let raw = dir().join(format!("{:020}-{:020}.log", 1, 1));
+    let sealed = raw.with_extension("seg");
+    (raw, sealed)
+}
+
+fn has(env: &SimulatedEnv, path: &Path) -> bool {
+    env.contents(path).is_some()
+}
+
+/// A disk on which the first segment stands raw and sealed, as after a stop just before the raw one was removed.
+fn both() -> (SimulatedEnv, Released) {
+    let (env, released) = closed(10);
+    let (raw, sealed) = first_segment();
+    let bytes = env.contents(&raw).unwrap();
+    let (log, _) = open(&env, released).unwrap();
+    assert!(log.maintenance().seal_next().unwrap().is_some());
+    drop(log);
+    assert!(has(&env, &sealed) && !has(&env, &raw));
+    env.put(&raw, bytes);
+    (env, released)
+}
+
+#[test]
+fn the_raw_segment_is_taken_where_the_sealed_one_is_damaged() {
+    let (env, released) = both();
+    let (raw, sealed) = first_segment();
+    let whole = env.contents(&sealed).unwrap();
+    let expected = {
+        let env = env.copy();
+        env.remove(&sealed).unwrap();
+        everything(&env, released)
+    };
+    let flips = (0..whole.len()).step_by(37).map(|at| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        (format!("byte {at}"), bytes)
+    });
+    let cuts = (0..whole.len()).step_by(211).map(|at| {
+        let cut = whole[..at].to_vec();
+        (format!("cut at {at}"), cut)
+    });
+    for (what, bytes) in flips.chain(cuts) {
+        let env = env.copy();
+        env.put(&sealed, bytes.clone());
+        // Who only reads changes nothing, and reads the good one.
+        let reader = LogReader::open(Arc::new(env.clone()), &dir(), None, 1 << 20);
+        let (reader, _) = reader.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let read: Vec<_> = reader.frames(1).map(Result::unwrap).collect();
+        assert_eq!(read.len(), expected.len(), "{what}");
+        assert_eq!(env.contents(&sealed), Some(bytes), "{what}");
+
+        let (log, recovery) = open(&env, released).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert_eq!(recovery.removed, std::slice::from_ref(&sealed), "{what}");
+        assert!(!has(&env, &sealed) && has(&env, &raw), "{what}");
+        // The next sealing makes a good one of it.
+        assert!(log.maintenance().seal_next().unwrap().is_some());
+        drop(log);
+        assert_eq!(env.contents(&sealed).as_ref(), Some(&whole), "{what}");
+        assert_eq!(everything(&env, released), expected, "{what}");
+    }
+}
+
+#[test]
+fn the_sealed_segment_is_taken_where_it_is_whole() {
+    let (env, released) = both();
+    let (raw, sealed) = first_segment();
+    let expected = everything(&env.copy(), released);
+    for at in [0, 20, 4096, 4100, 4300, 9000] {
+        let env = env.copy();
+        env.damage(&raw, at, 1);
+        let (_, recovery) = open(&env, released).unwrap();
+        assert_eq!(recovery.removed, std::slice::from_ref(&raw), "byte {at}");
+        assert!(has(&env, &sealed) && !has(&env, &raw), "byte {at}");
+        assert_eq!(everything(&env, released), expected, "byte {at}");
+    }
+}
+
+#[test]
+fn where_both_are_damaged_nothing_is_removed_and_the_place_is_named() {
+    let (env, released) = both();
+    let (raw, sealed) = first_segment();
+    env.damage(&sealed, 400, 1);
+    env.damage(&raw, 4096 + 30, 1);
+    let error = open(&env, released).err().unwrap();
+    assert!(matches!(error, OpenError::Damaged(_)), "{error}");
+    let name = raw.file_name().unwrap().to_str().unwrap();
+    assert!(error.to_string().contains(name), "{error}");
+    assert!(has(&env, &sealed) && has(&env, &raw));
+}
+
+/// Whether a segment stands there both raw and sealed.
+fn is_with_both(env: &SimulatedEnv) -> bool {
+    let names = env.list(&dir()).unwrap();
+    let sealed = names.iter().filter_map(|name| name.strip_suffix(".seg"));
+    let mut raw = sealed.map(|stem| format!("{stem}.log"));
+    raw.any(|raw| names.contains(&raw))
+}
+
+#[test]
+fn a_stop_at_every_operation_of_a_sealing_leaves_one_good_copy() {
+    let (start, released) = closed(10);
+    let expected = everything(&start.copy(), released);
+    let (mut stops, mut both) = (0, 0);
+    for at in 1.. {
+        let losses = [Loss::All, Loss::None, Loss::Some(at), Loss::Some(at + 1000)];
+        let mut is_over = false;
+        for loss in losses {
+            let env = start.copy();
+            let (log, _) = open(&env, released).unwrap();
+            env.fail(at, Fault::Stop);
+            let sealing = log.maintenance().seal_next();
+            drop(log);
+            if !env.stopped() {
+                assert!(sealing.unwrap().is_some());
+                is_over = true;
+                break;
+            }
+            stops += 1;
+            env.crash(loss);
+            let left_both = is_with_both(&env);
+            both += usize::from(left_both);
+            // Where both are left, the start itself is stopped at each of its operations too.
+            for second in (1..12).take_while(|_| left_both) {
+                let env = env.copy();
+                env.fail(second, Fault::Stop);
+                drop(open(&env, released));
+                env.crash(Loss::Some(second));
+                assert_eq!(
+                    everything(&env, released),
+                    expected,
+                    "{at}, {second}, {loss:?}"
+                );
+                assert!(!is_with_both(&env), "{at}, {second}, {loss:?}");
+            }
+            assert_eq!(everything(&env, released), expected, "{at}, {loss:?}");
+            assert!(!is_with_both(&env), "{at}, {loss:?}");
+            let left = env.list(&dir()).unwrap();
+            let is_ours = |name: &String| SegmentName::of_file(name).is_some();
+            assert!(left.iter().all(is_ours), "{left:?}");
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(
+        stops > 30 && both > 4,
+        "{stops} stops, {both} with both copies"
+    );
+}
+
+/// Passes on to a disk and counts the bytes that are read of each file.
+struct Counted {
+    env: SimulatedEnv,
+    read: Arc<Mutex<BTreeMap<PathBuf, u64>>>,
+}
+
+struct CountedFile {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    read: Arc<Mutex<BTreeMap<PathBuf, u64>>>,
+}
+
+impl Env for Counted {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.env.create_dir(dir)
+    }
+
+    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>> {
+        Ok(Arc::new(CountedFile {
+            file: self.env.open(path, mode)?,
+            path: path.to_owned(),
+            read: Arc::clone(&self.read),
+        }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.env.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.env.remove(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.env.list(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.env.sync_dir(dir)
+    }
+
+    fn random(&self, out: &mut [u8]) -> io::Result<()> {
+        self.env.random(out)
+    }
+}
+
+impl File for CountedFile {
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        let read = self.file.read_at(out, offset)?;
+        let mut counts = self.read.lock().unwrap();
+        *counts.entry(self.path.clone()).or_default() += read as u64;
+        Ok(read)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.file.write_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+}
+
+/// The bytes that a start reads: of sealed segments together, and of the others.
+fn read_by_a_start(env: &SimulatedEnv, released: Released) -> (BTreeMap<PathBuf, u64>, u64) {
+    let read = Arc::default();
+    let counted = Counted {
+        env: env.clone(),
+        read: Arc::clone(&read),
+    };
+    let (log, _) = open_at(Arc::new(counted), &dir(), released).unwrap();
+    assert!(log.position().frame >= released.frame);
+    let (sealed, raw): (BTreeMap<_, _>, BTreeMap<_, _>) = read
+        .lock()
+        .unwrap()
+        .clone()
+        .into_iter()
+        .partition(|(path, _): &(PathBuf, u64)| path.extension().is_some_and(|e| e == "seg"));
+    (sealed, raw.into_values().sum())
+}
+
+#[test]
+fn a_start_reads_headers_and_footers_of_sealed_segments_and_the_open_one() {
+    let mut open_ones = Vec::new();
+    for frames in [12, 120] {
+        let (env, released) = closed(frames);
+        let (log, _) = open(&env, released).unwrap();
+        while log.maintenance().seal_next().unwrap().is_some() {}
+        assert!(appended_frames(&log).len() == frames);
+        drop(log);
+        let (sealed, raw) = read_by_a_start(&env, released);
+        assert!(sealed.len() >= frames / 12, "{} segments", sealed.len());
+        for (path, read) in sealed {
+            let bytes = env.contents(&path).unwrap();
+            let trailer = bytes.len() - 16;
+            let footer: [u8; 4] = bytes[trailer..trailer + 4].try_into().unwrap();
+            let needed = 128 + 16 + u64::from(u32::from_be_bytes(footer));
+            assert_eq!(read, needed, "{} of {} bytes", path.display(), bytes.len());
+            assert!(read < bytes.len() as u64 / 2);
+        }
+        open_ones.push(raw);
+    }
+    // Segments of tests have 32 KiB. A start walks the open one and looks through the rest of it for zeros.
+    for read in open_ones {
+        assert!(read < 3 * 32 * 1024, "{read} bytes of the open segment");
+    }
+}

@@ -1,0 +1,317 @@
+//! Checks frames by themselves, all threads at once. Within a frame the actions of all requests are hashed side by side,
+//! and the heads of batches side by side over several frames, since each header names the head before its own.
+
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::chain::heads_after;
+use kedge_protocol::limits::BATCH_ACTIONS_MAX;
+use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::{Address, Hash, KeyOfBatch};
+use rayon::prelude::*;
+
+use super::{Fault, Plan, fault};
+use crate::frame::{SectionKind, StoredFrame};
+use crate::packed::{PackedRequest, groups, leaves_of};
+
+/// Frames that one thread checks together: with a batch each, as many chains of heads as there are lanes.
+const FRAMES: usize = 8;
+
+/// A frame that was checked by itself.
+pub(super) struct Own {
+    pub(super) batches: Vec<(SignedBatch, Address)>,
+    /// The first and the last time of its requests.
+    pub(super) times: Option<(u64, u64)>,
+    pub(super) requests: u64,
+    pub(super) side_entries: u64,
+}
+
+/// Checks frames; gives what was found of each, in order.
+pub(super) fn check(
+    frames: &[StoredFrame],
+    identity: &Hash,
+    plan: &Plan,
+) -> Vec<Result<Own, Fault>> {
+    frames
+        .par_chunks(FRAMES)
+        .flat_map_iter(|frames| check_together(frames, identity, plan))
+        .collect()
+}
+
+fn check_together(frames: &[StoredFrame], identity: &Hash, plan: &Plan) -> Vec<Result<Own, Fault>> {
+    let opened: Vec<Result<Opened, Fault>> = frames
+        .iter()
+        .map(|frame| Opened::read(frame, identity, plan))
+        .collect();
+    let chains: Vec<(Hash, &[Hash])> = opened.iter().flatten().flat_map(Opened::chains).collect();
+    let mut heads = heads_after(&chains).into_iter();
+    let checked = frames.iter().zip(opened).map(|(frame, opened)| {
+        let opened = opened?;
+        let heads = heads.by_ref().take(opened.batches.len()).collect();
+        opened.check(frame, heads, identity, plan)
+    });
+    checked.collect()
+}
+
+/// A frame whose sections were read and whose leaves were computed.
+struct Opened {
+    /// Each batch with where its leaves begin.
+    batches: Vec<(SignedBatch, usize)>,
+    leaves: Vec<Hash>,
+    times: Option<(u64, u64)>,
+    requests: u64,
+}
+
+impl Opened {
+    fn read(frame: &StoredFrame, identity: &Hash, plan: &Plan) -> Result<Self, Fault> {
+        let first = frame.header().first_sequence;
+        let wrong = |error: &dyn ToString| fault(frame, first, error.to_string());
+        frame.check_digests().map_err(|error| wrong(&error))?;
+        let batches = frame.batches().map_err(|error| wrong(&error))?;
+        let requests = frame.requests().map_err(|error| wrong(&error))?;
+        let leaves: Vec<Vec<Hash>> = groups(&requests)
+            .into_par_iter()
+            .map(|group| leaves_of_group(frame, group, identity, plan))
+            .collect::<Result<_, _>>()?;
+        let leaves = leaves.concat();
+        check_leaves(frame, &leaves)?;
+        let batches = placed(frame, batches, &requests, leaves.len())?;
+        Ok(Self {
+            batches,
+            leaves,
+            times: times(&requests).map_err(|what| wrong(&what))?,
+            requests: requests.len() as u64,
+        })
+    }
+
+    fn leaves_of(&self, batch: &SignedBatch, from: usize) -> &[Hash] {
+        &self.leaves[from..from + batch.header.count as usize]
+    }
+
+    /// The head before each batch, and its leaves.
+    fn chains(&self) -> impl Iterator<Item = (Hash, &[Hash])> {
+        let batches = self.batches.iter();
+        batches.map(|(batch, from)| (batch.header.previous_head, self.leaves_of(batch, *from)))
+    }
+
+    /// Checks the batches; `heads` are those that their leaves lead to.
+    fn check(
+        self,
+        frame: &StoredFrame,
+        heads: Vec<Hash>,
+        identity: &Hash,
+        plan: &Plan,
+    ) -> Result<Own, Fault> {
+        let mut batches = Vec::with_capacity(self.batches.len());
+        for ((batch, from), head) in self.batches.iter().zip(heads) {
+            let signer = check_batch(batch, self.leaves_of(batch, *from), head, identity, plan);
+            let signer = signer.map_err(|what| fault(frame, batch.header.first_sequence, what))?;
+            batches.push((*batch, signer));
+        }
+        let mut side_entries = 0;
+        if let Some(keys) = &plan.side_keys {
+            let entries = frame.side(identity, keys);
+            let first = frame.header().first_sequence;
+            side_entries = entries.map_err(|error| fault(frame, first, error))?.len() as u64;
+        }
+        Ok(Own {
+            batches,
+            times: self.times,
+            requests: self.requests,
+            side_entries,
+        })
+    }
+}
+
+/// The leaves of some requests; their signatures are checked where the plan says so. Action hashes are for these
+/// signatures alone: a leaf is made of the content, which does not take them in.
+fn leaves_of_group(
+    frame: &StoredFrame,
+    requests: &[PackedRequest<'_>],
+    identity: &Hash,
+    plan: &Plan,
+) -> Result<Vec<Hash>, Fault> {
+    if !plan.request_signatures {
+        return leaves_of(requests).map_err(|(sequence, error)| fault(frame, sequence, error));
+    }
+    let signed = |request: &PackedRequest<'_>| {
+        let wrong = |error: &dyn ToString| {
+            let sequence = request.head().first_sequence;
+            fault(frame, sequence, error.to_string())
+        };
+        let record = request.record().map_err(|error| wrong(&error))?;
+        let hashes = record.hashes();
+        let checked = record.verify_signature_over(identity, &hashes);
+        checked.map_err(|error| wrong(&error))?;
+        Ok(record.leaves(&hashes))
+    };
+    let leaves: Result<Vec<Vec<Hash>>, Fault> = requests.into_par_iter().map(signed).collect();
+    Ok(leaves?.concat())
+}
+
+/// The leaves that were computed are those that were stored or dropped.
+fn check_leaves(frame: &StoredFrame, leaves: &[Hash]) -> Result<(), Fault> {
+    let first = frame.header().first_sequence;
+    if let Some(stored) = frame.section(SectionKind::Leaves) {
+        let (stored, _) = stored.as_chunks::<32>();
+        let mut pairs = stored.iter().zip(leaves);
+        if let Some(at) = pairs.position(|(stored, leaf)| *stored != leaf.0) {
+            let what = "the stored action does not hash to its leaf";
+            return Err(fault(frame, first + at as u64, what));
+        }
+    }
+    if frame.names_leaves(leaves) {
+        Ok(())
+    } else {
+        let what = "the actions do not hash to the leaves that were dropped";
+        Err(fault(frame, first, what))
+    }
+}
+
+/// Batches follow each other, and every request lies in one, where it says and within the batch's bounds and times;
+/// gives the batches with the places of their first leaves.
+fn placed(
+    frame: &StoredFrame,
+    batches: Vec<SignedBatch>,
+    requests: &[PackedRequest<'_>],
+    leaves: usize,
+) -> Result<Vec<(SignedBatch, usize)>, Fault> {
+    let first = frame.header().first_sequence;
+    let other_actions = || {
+        let what = "the batches and the requests are not of the same actions";
+        fault(frame, first, what)
+    };
+    let mut next = requests.iter();
+    let mut done = 0;
+    let mut placed = Vec::with_capacity(batches.len());
+    for (batch, number) in batches.into_iter().zip(frame.header().first_batch..) {
+        if batch.header.number != number {
+            return Err(fault(frame, first, "the batches' numbers have a gap"));
+        }
+        let end = done + batch.header.count as usize;
+        if batch.header.first_sequence != first + done as u64 || end > leaves {
+            return Err(other_actions());
+        }
+        let mut inside = done;
+        while inside < end {
+            let Some(request) = next.next() else { break };
+            placed_right(request, &batch, inside - done)
+                .map_err(|what| fault(frame, first + inside as u64, what))?;
+            inside += request.count();
+        }
+        if inside != end {
+            let what = "a request lies over the edge of its batch";
+            return Err(fault(frame, first, what));
+        }
+        placed.push((batch, done));
+        done = end;
+    }
+    if done == leaves {
+        Ok(placed)
+    } else {
+        Err(other_actions())
+    }
+}
+
+/// The request is where it says, within its batch's bounds and times.
+fn placed_right(
+    request: &PackedRequest<'_>,
+    batch: &SignedBatch,
+    place: usize,
+) -> Result<(), &'static str> {
+    let (header, request) = (&batch.header, request.head());
+    if request.batch_number != header.number || request.first_leaf_index as usize != place {
+        return Err("the request names another place than its own");
+    }
+    if request.timestamp_ms > header.sealed_at_ms
+        || request.timestamp_ms > request.head.deadline_s.saturating_mul(1000)
+    {
+        return Err("the request's time passes its batch or its deadline");
+    }
+    Ok(())
+}
+
+/// The first and the last time of requests, which must not fall.
+fn times(requests: &[PackedRequest<'_>]) -> Result<Option<(u64, u64)>, &'static str> {
+    let mut times = None;
+    for request in requests {
+        let time = request.head().timestamp_ms;
+        let (begin, last) = times.unwrap_or((time, time));
+        if time < last {
+            return Err("a request's time falls");
+        }
+        times = Some((begin, time));
+    }
+    Ok(times)
+}
+
+/// Checks a batch by itself, but for the head that its leaves lead to, which is given; gives who signed it.
+fn check_batch(
+    batch: &SignedBatch,
+    leaves: &[Hash],
+    head: Hash,
+    separator: &Hash,
+    plan: &Plan,
+) -> Result<Address, String> {
+    let header = &batch.header;
+    let holds = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
+    holds(
+        (1..=BATCH_ACTIONS_MAX).contains(&leaves.len()),
+        "the batch's count is not 1 to 500",
+    )?;
+    holds(header.state == Hash::ZERO, "the header's state is not zero")?;
+    holds(
+        head == header.head,
+        "the leaves do not lead to the header's head",
+    )?;
+    let root = BatchTree::new(leaves).root();
+    holds(
+        root == header.root,
+        "the leaves do not have the header's root",
+    )?;
+    let signer = batch.signature.recover(&header.digest(separator));
+    let signer = signer.map_err(|error| format!("the header's signature: {error}"))?;
+    match &plan.keys {
+        Some(keys) if keys.key_of(header.number) != signer => Err(format!(
+            "the header is signed by {signer}, not with the key of batch {}",
+            header.number
+        )),
+        _ => Ok(signer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::simulated::SimulatedEnv;
+    use crate::tests::sample::{Writer, open};
+    use crate::{Log, Released};
+
+    /// Whoever can compute checksums could add requests to a frame that no batch holds.
+    #[test]
+    fn every_action_is_in_a_batch_and_no_batch_is_left_out() {
+        let env = SimulatedEnv::new();
+        let (mut log, _) = open(&env, Released::default()).unwrap();
+        log.append(&Writer::new().frame(3, 4, 0)).unwrap();
+        log.durability().sync().unwrap();
+        let frame = log.reader().frame(1).unwrap().unwrap();
+        let (batches, requests) = (frame.batches().unwrap(), frame.requests().unwrap());
+        let check = |batches: Vec<SignedBatch>, actions: usize| {
+            let placed = placed(&frame, batches, &requests, actions);
+            let places = placed.map(|placed| placed.into_iter().map(|(_, at)| at).collect());
+            places.map_err(|fault| fault.to_string())
+        };
+        assert_eq!(check(batches.clone(), 15), Ok(vec![0, 5, 10]));
+        let refused = |batches: Vec<SignedBatch>, actions: usize, why: &str| {
+            let error = check(batches, actions).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        };
+        refused(batches[..2].to_vec(), 15, "not of the same actions");
+        refused(batches.clone(), 14, "not of the same actions");
+        refused(vec![batches[0], batches[2]], 15, "have a gap");
+        let mut longer = batches.clone();
+        longer[0].header.count += 1;
+        refused(longer, 15, "another place");
+        let mut shorter = batches;
+        shorter[0].header.count = 3;
+        refused(shorter, 15, "the edge of its batch");
+    }
+}

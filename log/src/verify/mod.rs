@@ -1,0 +1,230 @@
+//! Checks a directory of segments with nothing but the protocol: every checksum and digest, the chain of frames, every
+//! request against its leaf, every batch against its root, heads, signature and the batch before it. Frames are checked by
+//! all threads; what joins them is checked in order.
+
+mod frames;
+
+use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::{Address, Hash, SequencerKeys};
+
+use self::frames::Own;
+use crate::error::ReadError;
+use crate::frame::{SideKeys, StoredFrame};
+use crate::reader::{Frames, LogReader};
+
+/// Bytes of frames that are checked at one go, while the next ones are read.
+const WINDOW_BYTES: usize = 16 * 1024 * 1024;
+
+/// How a log is checked.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The keys that are trusted to sign headers. Without them signatures are recovered and the signers reported.
+    pub keys: Option<SequencerKeys>,
+    /// Whether the signatures of requests are checked too.
+    pub request_signatures: bool,
+    /// Keys to open side entries with; without any these are checked by their digests alone.
+    pub side_keys: Option<SideKeys>,
+}
+
+/// What was checked.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Frames.
+    pub frames: u64,
+    /// Batches.
+    pub batches: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Actions.
+    pub actions: u64,
+    /// Side entries that were opened.
+    pub side_entries: u64,
+    /// Who signed headers, each with the first batch.
+    pub signers: Vec<(u64, Address)>,
+    /// Whether the headers' histories were checked: only where the log begins with its first batch.
+    pub histories: bool,
+}
+
+/// What does not hold, and where.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The log cannot be read there.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A frame does not hold what it must.
+    #[error("frame {frame}, sequence {sequence}: {what}")]
+    Wrong {
+        /// The frame.
+        frame: u64,
+        /// The first sequence that is wrong.
+        sequence: u64,
+        /// What is wrong there.
+        what: String,
+    },
+}
+
+/// Checks every frame that the reader sees. `progress` is called with the last sequence that was checked.
+///
+/// # Errors
+/// [`Fault`] names the first frame, in the order of the log, that does not hold.
+pub fn verify(
+    reader: &LogReader,
+    plan: &Plan,
+    mut progress: impl FnMut(u64),
+) -> Result<Summary, Fault> {
+    let identity = reader.identity();
+    let mut walk = Walk::new(identity);
+    let mut frames = reader.frames(reader.first_frame());
+    let mut window = Window::read(&mut frames);
+    loop {
+        let check = || frames::check(&window.frames, &identity, plan);
+        let read = || match window.unreadable {
+            None => Window::read(&mut frames),
+            Some(_) => Window::default(),
+        };
+        let (own, next) = rayon::join(check, read);
+        for (frame, own) in window.frames.iter().zip(own) {
+            walk.join(frame, own?)?;
+        }
+        if let Some(error) = window.unreadable {
+            return Err(error.into());
+        }
+        if window.frames.is_empty() {
+            return Ok(walk.summary);
+        }
+        progress(walk.sequence);
+        window = next;
+    }
+}
+
+/// Frames that are checked at one go.
+#[derive(Default)]
+struct Window {
+    frames: Vec<StoredFrame>,
+    /// Why nothing comes after them, unless it is the log's end.
+    unreadable: Option<ReadError>,
+}
+
+impl Window {
+    fn read(frames: &mut Frames) -> Self {
+        let mut window = Self::default();
+        let mut bytes = 0;
+        while bytes < WINDOW_BYTES {
+            match frames.next() {
+                None => break,
+                Some(Ok(frame)) => {
+                    bytes += frame.bytes().len();
+                    window.frames.push(frame);
+                }
+                Some(Err(error)) => {
+                    window.unreadable = Some(error);
+                    break;
+                }
+            }
+        }
+        window
+    }
+}
+
+fn fault(frame: &StoredFrame, sequence: u64, what: impl std::fmt::Display) -> Fault {
+    Fault::Wrong {
+        frame: frame.header().number,
+        sequence,
+        what: what.to_string(),
+    }
+}
+
+/// Joins what was checked by itself to what comes before it.
+struct Walk {
+    separator: Hash,
+    last: Option<SignedBatch>,
+    tree: Option<Frontier>,
+    last_timestamp_ms: u64,
+    sequence: u64,
+    summary: Summary,
+}
+
+impl Walk {
+    fn new(separator: Hash) -> Self {
+        Self {
+            separator,
+            last: None,
+            tree: Frontier::of_peaks(0, Vec::new()),
+            last_timestamp_ms: 0,
+            sequence: 0,
+            summary: Summary {
+                histories: true,
+                ..Summary::default()
+            },
+        }
+    }
+
+    fn join(&mut self, frame: &StoredFrame, own: Own) -> Result<(), Fault> {
+        let header = frame.header();
+        let first = header.first_sequence;
+        if let Some((begin, last)) = own.times {
+            if begin < self.last_timestamp_ms {
+                return Err(fault(frame, first, "the request's time falls"));
+            }
+            self.last_timestamp_ms = last;
+        }
+        for (batch, signer) in own.batches {
+            self.batch(&batch)
+                .map_err(|what| fault(frame, batch.header.first_sequence, what))?;
+            if self
+                .summary
+                .signers
+                .last()
+                .is_none_or(|(_, last)| *last != signer)
+            {
+                self.summary.signers.push((batch.header.number, signer));
+            }
+            self.summary.batches += 1;
+            self.last = Some(batch);
+        }
+        self.summary.frames += 1;
+        self.summary.requests += own.requests;
+        self.summary.actions += u64::from(header.actions);
+        self.summary.side_entries += own.side_entries;
+        self.sequence = header.next_sequence() - 1;
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &SignedBatch) -> Result<(), &'static str> {
+        let header = &batch.header;
+        let holds = |holds, what| if holds { Ok(()) } else { Err(what) };
+        match &self.last {
+            Some(before) => {
+                let before = &before.header;
+                holds(
+                    header.previous_head == before.head,
+                    "the batch does not extend the head before it",
+                )?;
+                holds(
+                    header.sealed_at_ms >= before.sealed_at_ms,
+                    "the batch was sealed before the one before it",
+                )?;
+            }
+            None if header.number == 0 => {
+                holds(
+                    header.previous_head == self.separator,
+                    "the first batch does not extend the domain",
+                )?;
+            }
+            None => {
+                // The tree over older batches went with their segments.
+                self.tree = None;
+                self.summary.histories = false;
+            }
+        }
+        if let Some(tree) = &mut self.tree {
+            holds(
+                header.history == tree.root(),
+                "the header's history is not the root over the batches before it",
+            )?;
+            tree.append(log_tree::leaf(&header.hash()));
+        }
+        Ok(())
+    }
+}
