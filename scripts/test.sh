@@ -20,8 +20,7 @@ rust_tests() {
   cargo test --workspace --release --locked
 }
 
-# What is not Rust runs against the server that the Rust tests were built with: built by itself it would be
-# compiled anew, with other features of what it shares with them.
+# What is not Rust runs against the server that the Rust tests were built with.
 javascript_tests() {
   (cd tests/js && KEDGE_BIN="$target_dir/release/kedge" npm test)
 }
