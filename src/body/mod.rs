@@ -30,9 +30,9 @@ const SMALL_BYTES: usize = 16 * 1024;
 /// address may hold.
 const PUBLIC_PART: usize = 16;
 const ADDRESS_PART: usize = 8;
-/// How long a body is read after its answer has left, over HTTP/2, and how much of it.
-const LINGER: Duration = Duration::from_secs(10);
-const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// How long the rest of a body is read after its answer has left, and how much of it.
+pub(crate) const LINGER: Duration = Duration::from_secs(10);
+pub(crate) const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// What a body's first bytes get room for, if it has as many.
 const ROOM_BYTES_MIN: usize = 4 * 1024;
 /// Bytes of a multipart body around its file.

@@ -1,10 +1,11 @@
 //! Which errors an endpoint can answer with: nearly all of it follows from its row.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use kedge_protocol::action::Kind;
 
-use super::{Auth, Endpoint, LimitClass, MIN_SEQUENCE, Signs};
+use super::{Auth, Endpoint, LimitClass, MIN_SEQUENCE, Signs, TABLE};
 use crate::error::Code;
 
 /// What every signed request can meet.
@@ -40,6 +41,16 @@ fn refusals(kind: &Kind) -> &'static [Code] {
         kind if kind.is_bus() => ON_OBJECTS,
         _ => &[],
     }
+}
+
+/// The codes of each row of [`TABLE`], by its place.
+static CODES: LazyLock<Vec<BTreeSet<Code>>> =
+    LazyLock::new(|| TABLE.iter().map(Endpoint::codes).collect());
+
+/// [`Endpoint::codes`] of the row at a place in [`TABLE`], derived once: every refusal is compared with them, and a
+/// refusal must cost next to nothing.
+pub fn documented(index: usize) -> &'static BTreeSet<Code> {
+    &CODES[index]
 }
 
 impl Endpoint {

@@ -16,7 +16,7 @@ mod templates;
 mod transfers;
 mod webhooks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 
@@ -30,6 +30,7 @@ use crate::auth::rights::{Access, Right};
 use crate::call::{Call, Reply};
 use crate::error::{ApiError, Code};
 
+pub use codes::documented;
 pub use docs::{Doc, Link};
 pub use table::{ANY, EVENT_STREAM, MIN_SEQUENCE, TABLE};
 
@@ -267,12 +268,17 @@ impl Endpoint {
     }
 
     /// Why an answer is not one that the row documents; `None` if it is.
-    pub fn contradiction(&self, answer: &Result<Reply, ApiError>) -> Option<String> {
+    /// `codes` are the row's own, as [`documented`] keeps them.
+    pub fn contradiction(
+        &self,
+        answer: &Result<Reply, ApiError>,
+        codes: &BTreeSet<Code>,
+    ) -> Option<String> {
         let what = match answer {
             Ok(reply) => self.contradiction_of(reply)?,
             Err(error) => {
                 let is_documented = match error.status {
-                    None => self.codes().contains(&error.code),
+                    None => codes.contains(&error.code),
                     Some(status) => {
                         let otherwise = (status.as_u16(), error.code);
                         self.doc.errors_otherwise.contains(&otherwise)

@@ -31,7 +31,7 @@ use crate::clock::now_s;
 use crate::conditional;
 use crate::config::{Config, secrets};
 use crate::cors::Readers;
-use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE};
+use crate::endpoint::{Answer, Auth, Endpoint, LimitClass, Router, Signs, TABLE, documented};
 use crate::envelope::Form;
 use crate::error::{ApiError, Code};
 use crate::idempotency;
@@ -155,8 +155,10 @@ impl Dispatch {
         let handled = self.route(&mut parts, &readers, &mut asked);
         let result = CatchPanic(Box::pin(handled)).instrument(span.clone()).await;
         let (result, held) = self.hold(result, &parts, &asked, is_http2);
-        let row = asked.index.map(|index| &TABLE[index]);
-        if let Some(why) = row.and_then(|row| row.contradiction(&result)) {
+        let why = asked
+            .index
+            .and_then(|index| TABLE[index].contradiction(&result, documented(index)));
+        if let Some(why) = why {
             undocumented(&why);
         }
         let (reply, code) = match result {

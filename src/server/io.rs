@@ -15,15 +15,13 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::line::Line;
 use super::parsing::bare_status;
+use crate::body::{LINGER, LINGER_BYTES_MAX};
 
 /// How many first bytes must come in time: as many as tell HTTP/1 from HTTP/2. From then on
 /// hyper's own timers hold.
 const FIRST_BYTES: usize = 24;
-/// How long a connection that is closed is read from, so that the system sends no reset, which would
-/// destroy the answer; and how much.
-const LINGER: Duration = Duration::from_secs(10);
-const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Bytes that are read at one time then.
+/// Bytes that are read at one time from a connection that is closed: it is read on, so that the system sends no
+/// reset, which would destroy the answer.
 const LINGER_PIECE_BYTES: usize = 8 * 1024;
 
 /// Writes the answer to a request that hyper refuses with this status.
@@ -47,7 +45,7 @@ pub(super) struct Timed<S> {
 /// A connection whose own side is closed, while the caller may still send.
 struct Closing {
     until: Pin<Box<Sleep>>,
-    bytes: usize,
+    bytes: u64,
 }
 
 impl<S> Timed<S> {
@@ -142,7 +140,7 @@ impl<S: AsyncRead + Unpin> Timed<S> {
                 Ok(()) => buffer.filled().len(),
                 Err(_) => 0,
             };
-            closing.bytes += count;
+            closing.bytes += count as u64;
             if count == 0 || closing.bytes > LINGER_BYTES_MAX {
                 return Poll::Ready(());
             }
