@@ -43,9 +43,8 @@ pub(crate) struct Fleet {
     accounts: Vec<Account>,
 }
 
-/// A client that waits for limits as long as it takes.
-/// A client that trusts the keys that the server states, or, where the first one is given, that one and those that the log
-/// names after it.
+/// A client that waits for limits as long as it takes. It trusts the keys that the server states, or, where the first one
+/// is given, that one and those that the log names after it.
 pub(crate) async fn client(url: &str, first_key: Option<Address>) -> Result<Client> {
     let patient = RetryPolicy {
         attempts_max: ATTEMPTS_MAX,

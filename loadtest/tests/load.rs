@@ -45,6 +45,21 @@ fn command(program: &Path) -> Command {
     command
 }
 
+/// A development server with its data in this directory, to be started.
+fn serve(directory: &Path) -> Command {
+    let mut command = command(&server_program());
+    command
+        .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
+        .arg(directory.join("data"))
+        .args(["--set", "rate_limits=off", "--set", "log_filter=warn"])
+        .args(["--set", "organization_share_percent=100"])
+        .args(["--set", "embedded_chain_listen=127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
 /// A server of the test's own; it is killed with this value.
 struct Server {
     child: Child,
@@ -55,17 +70,7 @@ struct Server {
 impl Server {
     fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut child = command(&server_program())
-            .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
-            .arg(directory.path().join("data"))
-            .args(["--set", "rate_limits=off", "--set", "log_filter=warn"])
-            .args(["--set", "organization_share_percent=100"])
-            .args(["--set", "embedded_chain_listen=127.0.0.1:0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = serve(directory.path()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let authority = lines
             .find_map(|line| {

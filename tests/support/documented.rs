@@ -7,11 +7,15 @@ pub(crate) const UNDOCUMENTED: &str = "an answer is not as the document describe
 /// end, and no test passes whose server gave answers that its document does not describe.
 pub(crate) fn look_through(log: &str) {
     if std::thread::panicking() {
-        let lines: Vec<&str> = log.lines().collect();
-        let last = &lines[lines.len().saturating_sub(30)..];
-        eprintln!("the server's log ends with:\n{}", last.join("\n"));
+        eprintln!("the server's log ends with:\n{}", tail(log));
         return;
     }
     let found = log.lines().find(|line| line.contains(UNDOCUMENTED));
     assert_eq!(found, None, "the document does not tell the truth");
+}
+
+/// The last lines of a log.
+pub(crate) fn tail(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(30)..].join("\n")
 }

@@ -176,9 +176,7 @@ impl Setup {
     }
 
     fn log_tail(&self) -> String {
-        let log = self.log();
-        let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(30)..].join("\n")
+        super::documented::tail(&self.log())
     }
 }
 

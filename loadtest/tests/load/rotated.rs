@@ -1,13 +1,13 @@
 //! A log whose sequencer key is rotated: each receipt is checked with the key of its batch.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::Child;
 
 use kedge_protocol::signature::SigningKey;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{command, load, read_json, server_program, text};
+use crate::{command, load, read_json, serve, server_program, text};
 
 /// Owns the embedded chain's contract; the first of the keys that everybody knows.
 const OWNER: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -31,19 +31,9 @@ impl Drop for Rotated {
 impl Rotated {
     fn start(next: &SigningKey) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut child = command(&server_program())
-            .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
-            .arg(directory.path().join("data"))
-            .args(["--set", "rate_limits=off", "--set", "log_filter=warn"])
-            .args(["--set", "organization_share_percent=100"])
-            .args(["--set", "embedded_chain_listen=127.0.0.1:0"])
-            .env(
-                "KEDGE_NEXT_SEQUENCER_KEY",
-                kedge_protocol::hash::to_hex(&next.to_bytes()),
-            )
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+        let next = kedge_protocol::hash::to_hex(&next.to_bytes());
+        let mut child = serve(directory.path())
+            .env("KEDGE_NEXT_SEQUENCER_KEY", next)
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap())
