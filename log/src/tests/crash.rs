@@ -1,5 +1,5 @@
 //! A stop, an error or a short write at every single operation: what was acknowledged is there after it, nothing is
-//! there twice, and the log goes on.
+//! there twice, and the log continues.
 
 use super::sample::{Writer, appended_frames, dir, open};
 use crate::env::simulated::{Fault, Loss, SimulatedEnv};
@@ -14,16 +14,16 @@ fn has_ending(name: &str, ending: &str) -> bool {
         .is_some_and(|found| found == ending)
 }
 
-/// What a run was told is durable.
+/// What a run was acknowledged.
 #[derive(Default, Debug)]
-struct Told {
+struct Acknowledged {
     frame: u64,
     sequence: u64,
 }
 
 /// Appends, syncs, closes and seals; stops at the first failure.
-fn run(env: &SimulatedEnv, told: &mut Told, writer: &mut Writer) {
-    let Ok((mut log, _)) = open(env, released(told)) else {
+fn run(env: &SimulatedEnv, acknowledged: &mut Acknowledged, writer: &mut Writer) {
+    let Ok((mut log, _)) = open(env, released(acknowledged)) else {
         return;
     };
     let durability = log.durability();
@@ -41,8 +41,8 @@ fn run(env: &SimulatedEnv, told: &mut Told, writer: &mut Writer) {
         if round % 2 == 1 {
             match durability.sync() {
                 Ok(position) => {
-                    told.frame = position.frame;
-                    told.sequence = position.next_sequence - 1;
+                    acknowledged.frame = position.frame;
+                    acknowledged.sequence = position.next_sequence - 1;
                 }
                 Err(_) => return,
             }
@@ -54,22 +54,23 @@ fn run(env: &SimulatedEnv, told: &mut Told, writer: &mut Writer) {
     while let Ok(Some(_)) = maintenance.seal_next() {}
 }
 
-fn released(told: &Told) -> Released {
+fn released(acknowledged: &Acknowledged) -> Released {
     Released {
-        frame: told.frame,
-        sequence: told.sequence,
+        frame: acknowledged.frame,
+        sequence: acknowledged.sequence,
     }
 }
 
-/// Opens again, checks, and goes on.
-fn check_after(env: &SimulatedEnv, told: &Told, what: &str) {
-    let (log, _) = open(env, released(told)).unwrap_or_else(|error| panic!("{what}: {error}"));
+/// Opens again, checks, and continues.
+fn check_after(env: &SimulatedEnv, acknowledged: &Acknowledged, what: &str) {
+    let (log, _) =
+        open(env, released(acknowledged)).unwrap_or_else(|error| panic!("{what}: {error}"));
     let frames = appended_frames(&log);
     let last = log.position().frame;
     assert!(
-        last >= told.frame,
+        last >= acknowledged.frame,
         "{what}: {last} of {} frames",
-        told.frame
+        acknowledged.frame
     );
     let numbers: Vec<u64> = frames.iter().map(|(number, ..)| *number).collect();
     assert_eq!(numbers, (1..=last).collect::<Vec<_>>(), "{what}");
@@ -90,15 +91,15 @@ fn check_after(env: &SimulatedEnv, told: &Told, what: &str) {
         );
     }
     drop(log);
-    goes_on(env, told, what);
+    continues(env, acknowledged, what);
     for name in env.list(&dir()).unwrap() {
         let left = has_ending(&name, "tmp");
         assert!(!left, "{what}: {name} is left over");
     }
 }
 
-fn goes_on(env: &SimulatedEnv, told: &Told, what: &str) {
-    let (mut log, recovery) = open(env, released(told)).unwrap();
+fn continues(env: &SimulatedEnv, acknowledged: &Acknowledged, what: &str) {
+    let (mut log, recovery) = open(env, released(acknowledged)).unwrap();
     assert_eq!(recovery.torn, None, "{what}: what was cut off is met again");
     let mut side = Writer::new();
     let before = log.position().frame;
@@ -110,9 +111,9 @@ fn goes_on(env: &SimulatedEnv, told: &Told, what: &str) {
 
 fn operations_of_a_run() -> u64 {
     let env = SimulatedEnv::new();
-    let mut told = Told::default();
-    run(&env, &mut told, &mut Writer::new());
-    assert_eq!(told.frame, 8, "a run without a fault ends well");
+    let mut acknowledged = Acknowledged::default();
+    run(&env, &mut acknowledged, &mut Writer::new());
+    assert_eq!(acknowledged.frame, 8, "a run without a fault ends well");
     let sealed = env
         .list(&dir())
         .unwrap()
@@ -124,7 +125,7 @@ fn operations_of_a_run() -> u64 {
 }
 
 #[test]
-fn a_stop_at_every_operation_loses_nothing_that_was_told() {
+fn a_stop_at_every_operation_loses_nothing_that_was_acknowledged() {
     let operations = operations_of_a_run();
     assert!(operations > 60, "{operations}");
     for at in 1..=operations {
@@ -137,11 +138,11 @@ fn a_stop_at_every_operation_loses_nothing_that_was_told() {
         ] {
             let env = SimulatedEnv::new();
             env.fail(at, Fault::Stop);
-            let mut told = Told::default();
-            run(&env, &mut told, &mut Writer::new());
+            let mut acknowledged = Acknowledged::default();
+            run(&env, &mut acknowledged, &mut Writer::new());
             assert!(env.stopped(), "operation {at} is not reached");
             env.crash(loss);
-            check_after(&env, &told, &format!("stop at {at}, {loss:?}"));
+            check_after(&env, &acknowledged, &format!("stop at {at}, {loss:?}"));
         }
     }
 }
@@ -152,17 +153,17 @@ fn a_stop_during_the_start_after_a_stop_loses_nothing() {
     for at in (1..=operations).step_by(3) {
         let env = SimulatedEnv::new();
         env.fail(at, Fault::Stop);
-        let mut told = Told::default();
-        run(&env, &mut told, &mut Writer::new());
+        let mut acknowledged = Acknowledged::default();
+        run(&env, &mut acknowledged, &mut Writer::new());
         env.crash(Loss::Some(at));
         for second in 1..8 {
             let env = env.copy();
             env.fail(second, Fault::Stop);
-            let _ = open(&env, released(&told));
+            let _ = open(&env, released(&acknowledged));
             env.crash(Loss::Some(second));
             check_after(
                 &env,
-                &told,
+                &acknowledged,
                 &format!("stop at {at}, then at {second} of the start"),
             );
         }
@@ -170,7 +171,7 @@ fn a_stop_during_the_start_after_a_stop_loses_nothing() {
 }
 
 #[test]
-fn an_error_at_every_operation_loses_nothing_that_was_told() {
+fn an_error_at_every_operation_loses_nothing_that_was_acknowledged() {
     let operations = operations_of_a_run();
     let faults = [
         Fault::Error(ErrorKind::Other),
@@ -184,19 +185,19 @@ fn an_error_at_every_operation_loses_nothing_that_was_told() {
         for fault in faults {
             let env = SimulatedEnv::new();
             env.fail(at, fault);
-            let mut told = Told::default();
-            run(&env, &mut told, &mut Writer::new());
+            let mut acknowledged = Acknowledged::default();
+            run(&env, &mut acknowledged, &mut Writer::new());
             if fault == Fault::Short {
-                assert_eq!(told.frame, 8, "a short write at {at} is continued");
+                assert_eq!(acknowledged.frame, 8, "a short write at {at} is continued");
             }
             env.crash(Loss::Some(at));
-            check_after(&env, &told, &format!("{fault:?} at {at}"));
+            check_after(&env, &acknowledged, &format!("{fault:?} at {at}"));
         }
     }
 }
 
 #[test]
-fn after_a_failed_sync_nothing_is_taken_or_told() {
+fn after_a_failed_sync_nothing_is_taken_or_acknowledged() {
     let env = SimulatedEnv::new();
     let (mut log, _) = open(&env, Released::default()).unwrap();
     let mut writer = Writer::new();
@@ -262,8 +263,8 @@ fn what_a_process_left_unsynced_is_synced_before_it_counts() {
 #[test]
 fn a_start_takes_the_copy_that_is_whole() {
     let env = SimulatedEnv::new();
-    let mut told = Told::default();
-    run(&env, &mut told, &mut Writer::new());
+    let mut acknowledged = Acknowledged::default();
+    run(&env, &mut acknowledged, &mut Writer::new());
     let names = env.list(&dir()).unwrap();
     let name = names.iter().find(|name| has_ending(name, "seg")).unwrap();
     let sealed = dir().join(name);
@@ -273,7 +274,7 @@ fn a_start_takes_the_copy_that_is_whole() {
     let copy = env.copy();
     let (log, recovery) = open(&copy, Released::default()).unwrap();
     assert!(recovery.removed.contains(&raw));
-    assert!(log.position().frame >= told.frame);
+    assert!(log.position().frame >= acknowledged.frame);
     assert!(copy.open(&raw, Mode::Read).is_err());
     // A damaged sealed one beside a raw one that is none: refused, not guessed.
     env.damage(&sealed, 300, 1);

@@ -151,7 +151,7 @@ proptest! {
         let (log, recovery) = open(&env, Released::default()).unwrap();
         prop_assert_eq!(recovery, crate::Recovery::default());
         check(&log.reader(), &made);
-        // And it goes on.
+        // And it continues.
         made.extend(append(&mut { log }, &mut writer, &[vec![(2, "#".to_owned())]], 1));
         let (log, _) = open(&env, Released::default()).unwrap();
         check(&log.reader(), &made);
