@@ -23,7 +23,10 @@ const FIRST: &str = "first.new";
 /// How a log in files is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Bytes at which a segment is closed. One that must hold a larger frame is as large as that.
+    /// Bytes of a log's first segment, so that a small log is a small file. Each following one is twice as large as
+    /// the one before it, up to [`Options::segment_bytes`].
+    pub first_segment_bytes: u64,
+    /// Bytes of the largest segments. One that must hold a larger frame is as large as that.
     pub segment_bytes: u64,
     /// Bytes of decompressed blocks that are kept for readers.
     pub cache_bytes: u64,
@@ -34,6 +37,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            first_segment_bytes: 256 * 1024,
             segment_bytes: 64 * 1024 * 1024,
             cache_bytes: 32 * 1024 * 1024,
             compression: Compression {
@@ -41,6 +45,19 @@ impl Default for Options {
                 block_bytes: 256 * 1024,
             },
         }
+    }
+}
+
+impl Options {
+    /// Bytes of the first segment.
+    fn first_bytes(&self) -> u64 {
+        let bytes = self.first_segment_bytes.min(self.segment_bytes);
+        bytes.max(2 * PAGE_BYTES)
+    }
+
+    /// Bytes of the segment after one of so many.
+    pub(crate) fn bytes_after(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(2).min(self.segment_bytes)
     }
 }
 
@@ -53,8 +70,6 @@ pub struct FileLog {
     open: Arc<Segment>,
     /// Frames in the open segment.
     frames: usize,
-    /// Where the next frame goes in it.
-    end: u64,
     position: Position,
     buffer: Vec<u8>,
 }
@@ -79,18 +94,14 @@ impl FileLog {
         found.reaches(released)?;
         let open = found.repair(&*env, dir)?;
         let position = found.position.unwrap_or_else(|| Position::start(&identity));
-        let (open, end) = if let Some(open) = open {
+        let open = if let Some(open) = open {
             open
         } else {
-            let spare = Spare::make(
-                &*env,
-                dir.join(FIRST),
-                options.segment_bytes.max(2 * PAGE_BYTES),
-            )?;
+            let spare = Spare::make(&*env, dir.join(FIRST), options.first_bytes())?;
             let begun = spare.begin(&*env, dir, header_at(identity, &position));
             let segment = Arc::new(Segment::Raw(begun.map_err(|error| error.source)?));
             found.segments.push(Arc::clone(&segment));
-            (segment, PAGE_BYTES)
+            segment
         };
         let sealer = Sealer::new(&*env, identity, keys).map_err(IoError::at(dir))?;
         let frames = open.raw().map_or(0, RawSegment::published);
@@ -108,7 +119,6 @@ impl FileLog {
             sealer,
             open,
             frames,
-            end,
             position,
             buffer: Vec::new(),
         };
@@ -132,16 +142,16 @@ impl FileLog {
 
     /// Makes sure that the open segment has room for so many bytes; begins the next one where it has not.
     fn make_room(&mut self, bytes: u64) -> Result<(), AppendError> {
-        let raw_bytes = self.open.raw().map_or(0, RawSegment::bytes);
-        if self.end + bytes <= raw_bytes {
+        let open = self.open.raw();
+        let (end, raw_bytes) = open.map_or((0, 0), |raw| (raw.end(), raw.bytes()));
+        if end + bytes <= raw_bytes {
             return Ok(());
         }
         // A closed segment is durable as a whole, so that a later one proves it.
         self.shared.sync()?;
-        let needed = self.options.segment_bytes.max(PAGE_BYTES + bytes);
-        let waiting = lock(&self.shared.spare)
-            .take()
-            .filter(|spare| spare.bytes >= needed);
+        let needed = self.options.bytes_after(raw_bytes).max(PAGE_BYTES + bytes);
+        // One that is too small for a large frame waits on, for a later segment.
+        let waiting = lock(&self.shared.spare).take_if(|spare| spare.bytes >= needed);
         let (env, dir) = (&*self.shared.env, &self.shared.dir);
         let spare = match waiting {
             Some(spare) => spare,
@@ -166,7 +176,7 @@ impl FileLog {
             segments
         });
         self.open = segment;
-        (self.frames, self.end) = (0, PAGE_BYTES);
+        self.frames = 0;
         Ok(())
     }
 
@@ -217,12 +227,13 @@ impl Log for FileLog {
                 self.shared.fail("the open segment is sealed"),
             ));
         };
-        write_all(raw.file(), &self.buffer, self.end)
+        let at = raw.end();
+        write_all(raw.file(), &self.buffer, at)
             .map_err(IoError::at(raw.path()))
             .map_err(|error| self.no_room(error))?;
-        raw.note(self.frames, FramePlace::of(self.end, &header));
+        raw.note(self.frames, FramePlace::of(at, &header));
+        raw.set_end(at + padded as u64);
         self.frames += 1;
-        self.end += padded as u64;
         self.position = Position {
             frame: header.number,
             next_sequence: header.next_sequence(),

@@ -22,18 +22,28 @@ impl Maintenance {
         Self { shared, options }
     }
 
-    /// Makes the file for the next segment, where none waits. Without it the append that closes a segment makes the
-    /// file itself, and waits for it. Gives whether one was made.
+    /// Makes the file for the next segment, once the open one is half full and where none of its size waits. Without it
+    /// the append that closes a segment makes the file itself, and waits for it. Gives whether one was made.
     ///
     /// # Errors
     /// [`IoError`], for instance where there is no space; it can be tried again.
     pub fn prepare(&self) -> Result<bool, IoError> {
-        if lock(&self.shared.spare).is_some() {
+        let segments = self.shared.segments.load();
+        let open = segments.last().and_then(|segment| segment.raw());
+        let Some(open) = open.filter(|open| open.end() >= open.bytes() / 2) else {
+            return Ok(false);
+        };
+        let bytes = self.options.bytes_after(open.bytes());
+        let waits = |spare: &Spare| spare.bytes >= bytes;
+        if lock(&self.shared.spare).as_ref().is_some_and(waits) {
             return Ok(false);
         }
-        let path = self.shared.spare_path();
-        let spare = Spare::make(&*self.shared.env, path, self.options.segment_bytes)?;
-        *lock(&self.shared.spare) = Some(spare);
+        let env = &*self.shared.env;
+        let spare = Spare::make(env, self.shared.spare_path(), bytes)?;
+        // A small one stayed behind where the writer had to make a segment by itself.
+        if let Some(small) = lock(&self.shared.spare).replace(spare) {
+            env.remove(&small.path).map_err(IoError::at(&small.path))?;
+        }
         Ok(true)
     }
 

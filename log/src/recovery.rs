@@ -124,6 +124,16 @@ fn is_leftover(file: &str) -> bool {
     matches!(ending, Some(NEW_ENDING | UNFINISHED_ENDING))
 }
 
+/// A raw segment with the frames that a scan found in it.
+fn scanned(raw: RawSegment, scan: &Scan) -> RawSegment {
+    for (index, place) in scan.places.iter().enumerate() {
+        raw.note(index, *place);
+    }
+    raw.publish(scan.places.len());
+    raw.set_end(scan.end);
+    raw
+}
+
 impl Found {
     /// The sealed segment of a name, where there is one to read. Where the raw one is there too, a crash came between
     /// the two steps: the sealed one counts if it is whole.
@@ -275,11 +285,7 @@ impl Found {
                 });
             }
         }
-        let raw = RawSegment::new(path, header, file, bytes);
-        for (index, place) in scan.places.iter().enumerate() {
-            raw.note(index, *place);
-        }
-        raw.publish(scan.places.len());
+        let raw = scanned(RawSegment::new(path, header, file, bytes), &scan);
         self.position = Some(Position {
             frame: scan.next_frame - 1,
             next_sequence: scan.next_sequence,
@@ -307,13 +313,12 @@ impl Found {
         })
     }
 
-    /// Cuts the torn end off and removes what a crash left; gives the raw segment to append to, opened for it, and
-    /// where.
+    /// Cuts the torn end off and removes what a crash left; gives the raw segment to append to, opened for it.
     pub(crate) fn repair(
         &mut self,
         env: &dyn Env,
         dir: &Path,
-    ) -> Result<Option<(Arc<Segment>, u64)>, OpenError> {
+    ) -> Result<Option<Arc<Segment>>, OpenError> {
         let mut open = None;
         if let Some(scan) = self.tail.take()
             && let Some(last) = self.segments.pop()
@@ -332,13 +337,10 @@ impl Found {
             // found is acknowledged from now on, so it must be durable.
             file.sync().map_err(IoError::at(&path))?;
             let raw = RawSegment::new(path, last.header().clone(), file, bytes);
-            for (index, place) in scan.places.iter().enumerate() {
-                raw.note(index, *place);
-            }
-            raw.publish(scan.places.len());
+            let raw = scanned(raw, &scan);
             let segment = Arc::new(Segment::Raw(raw));
             self.segments.push(Arc::clone(&segment));
-            open = Some((segment, scan.end));
+            open = Some(segment);
         }
         for path in &self.recovery.removed {
             env.remove(path).map_err(IoError::at(path))?;

@@ -7,7 +7,7 @@
 //! 45 ms; it is done ahead of time by the maintenance.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::{Key, Kind, PAGE_BYTES, SegmentHeader, path_of};
@@ -39,6 +39,8 @@ pub(crate) struct RawSegment {
     header: SegmentHeader,
     file: Arc<dyn File>,
     bytes: u64,
+    /// Where the next frame goes.
+    end: AtomicU64,
     /// One for each page at which a frame could begin.
     places: Box<[OnceLock<FramePlace>]>,
     published: AtomicUsize,
@@ -57,6 +59,7 @@ impl RawSegment {
             header,
             file,
             bytes,
+            end: AtomicU64::new(PAGE_BYTES),
             places: (0..pages).map(|_| OnceLock::new()).collect(),
             published: AtomicUsize::new(0),
         }
@@ -77,6 +80,16 @@ impl RawSegment {
     /// Bytes of the file.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Where the next frame goes: after the last one that was written.
+    pub(crate) fn end(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// Notes where the next frame goes; only the writer does.
+    pub(crate) fn set_end(&self, end: u64) {
+        self.end.store(end, Ordering::Relaxed);
     }
 
     /// Notes the place of the `index`-th frame; readers do not see it yet.

@@ -1,10 +1,10 @@
 //! A stop, an error or a short write at every single operation: what was acknowledged is there after it, nothing is
 //! there twice, and the log continues.
 
-use super::sample::{Writer, appended_frames, dir, open};
+use super::sample::{Writer, appended_frames, dir, domain, growing, keys};
 use crate::env::simulated::{Fault, Loss, SimulatedEnv};
 use crate::env::{Env as _, Mode};
-use crate::{AppendError, Durability, FileLog, Log, Released};
+use crate::{AppendError, Durability, FileLog, Log, OpenError, Recovery, Released};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -14,11 +14,26 @@ fn has_ending(name: &str, ending: &str) -> bool {
         .is_some_and(|found| found == ending)
 }
 
+/// Opens a log whose segments grow.
+pub(super) fn open(
+    env: &SimulatedEnv,
+    released: Released,
+) -> Result<(FileLog, Recovery), OpenError> {
+    FileLog::open(
+        Arc::new(env.clone()),
+        &dir(),
+        domain().separator(),
+        &keys(),
+        released,
+        growing(),
+    )
+}
+
 /// What a run was acknowledged.
 #[derive(Default, Debug)]
-struct Acknowledged {
-    frame: u64,
-    sequence: u64,
+pub(super) struct Acknowledged {
+    pub(super) frame: u64,
+    pub(super) sequence: u64,
 }
 
 /// Appends, syncs, closes and seals; stops at the first failure.
@@ -54,7 +69,7 @@ fn run(env: &SimulatedEnv, acknowledged: &mut Acknowledged, writer: &mut Writer)
     while let Ok(Some(_)) = maintenance.seal_next() {}
 }
 
-fn released(acknowledged: &Acknowledged) -> Released {
+pub(super) fn released(acknowledged: &Acknowledged) -> Released {
     Released {
         frame: acknowledged.frame,
         sequence: acknowledged.sequence,
@@ -62,7 +77,7 @@ fn released(acknowledged: &Acknowledged) -> Released {
 }
 
 /// Opens again, checks, and continues.
-fn check_after(env: &SimulatedEnv, acknowledged: &Acknowledged, what: &str) {
+pub(super) fn check_after(env: &SimulatedEnv, acknowledged: &Acknowledged, what: &str) {
     let (log, _) =
         open(env, released(acknowledged)).unwrap_or_else(|error| panic!("{what}: {error}"));
     let frames = appended_frames(&log);
@@ -221,7 +236,7 @@ fn without_room_nothing_changes_and_the_frame_is_taken_later() {
     let (mut log, _) = open(&env, Released::default()).unwrap();
     let durability = log.durability();
     let mut writer = Writer::new();
-    env.set_room(Some(env.used() + 1000));
+    env.set_room(Some(env.used() + 40 * 1024));
     let (refused, before) = loop {
         let frame = writer.frame(1, 20, 1);
         let before = log.position();
@@ -305,9 +320,9 @@ fn the_log_is_its_own_name() {
         Arc::new(env.clone()),
         &dir(),
         kedge_protocol::Hash([5; 32]),
-        &super::sample::keys(),
+        &keys(),
         Released::default(),
-        super::sample::options(),
+        growing(),
     );
-    assert!(matches!(other, Err(crate::OpenError::Identity { .. })));
+    assert!(matches!(other, Err(OpenError::Identity { .. })));
 }

@@ -5,6 +5,7 @@
 mod crash;
 mod damage;
 mod format;
+mod growing;
 mod reading;
 pub(crate) mod sample;
 mod sealing;

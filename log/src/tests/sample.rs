@@ -44,12 +44,21 @@ pub(crate) fn dir() -> PathBuf {
 /// Small segments, so that tests roll often.
 pub(crate) fn options() -> Options {
     Options {
+        first_segment_bytes: 32 * 1024,
         segment_bytes: 32 * 1024,
         cache_bytes: 64 * 1024,
         compression: Compression {
             level: 1,
             block_bytes: 1024,
         },
+    }
+}
+
+/// Segments that grow from two pages on.
+pub(crate) fn growing() -> Options {
+    Options {
+        first_segment_bytes: 8 * 1024,
+        ..options()
     }
 }
 
