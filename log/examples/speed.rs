@@ -1,7 +1,7 @@
 //! Measures the log by itself: appending frames of 500 updates with a sync each, sealing, and checking.
 //!
-//! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES [SEGMENT_BYTES]]`; DIR lies on the disk that is
-//! meant; where it exists, it is only checked. Half of the frames have the texts of the benches, half payloads that do not compress.
+//! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES [SEGMENT_BYTES [CHECKS [READS]]]]`; DIR lies on the
+//! disk that is meant; where it exists, it is only checked, CHECKS times, and READS single requests are read. Half of the frames have the texts of the benches, half payloads that do not compress.
 
 #![allow(
     clippy::print_stdout,
@@ -186,24 +186,27 @@ fn processor_seconds() -> f64 {
         / TICKS_A_SECOND
 }
 
-fn check(dir: &Path) {
+fn check(dir: &Path, checks: u64, reads: u64) {
     let started = Instant::now();
     let (reader, _) = LogReader::open(Arc::new(RealEnv), dir, None, 64 << 20)
         .expect("a measure ends where it cannot go on");
     println!("opened in {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
-    let (started, before) = (Instant::now(), processor_seconds());
-    let summary =
-        verify(&reader, &Plan::default(), |_| {}).expect("a measure ends where it cannot go on");
-    let seconds = started.elapsed().as_secs_f64();
-    println!(
-        "verified {:.0} actions a second, {:.2} us of a core each",
-        summary.actions as f64 / seconds,
-        (processor_seconds() - before) * 1e6 / summary.actions as f64
-    );
+    let actions = reader.position().next_sequence - 1;
+    for _ in 0..checks {
+        let (started, before) = (Instant::now(), processor_seconds());
+        let summary = verify(&reader, &Plan::default(), |_| {})
+            .expect("a measure ends where it cannot go on");
+        let seconds = started.elapsed().as_secs_f64();
+        assert_eq!(summary.actions, actions);
+        println!(
+            "verified {:.0} actions a second, {:.2} us of a core each",
+            actions as f64 / seconds,
+            (processor_seconds() - before) * 1e6 / actions as f64
+        );
+    }
     let started = Instant::now();
-    let count = 2000;
-    for number in 0..count {
-        let sequence = 1 + (number * 7919 * 500 + number) % summary.actions;
+    for number in 0..reads {
+        let sequence = 1 + (number * 7919 * 500 + number) % actions;
         assert!(
             reader
                 .request_at(sequence)
@@ -213,7 +216,7 @@ fn check(dir: &Path) {
     }
     println!(
         "one request by its sequence: {:.0} us",
-        started.elapsed().as_secs_f64() * 1e6 / count as f64
+        started.elapsed().as_secs_f64() * 1e6 / reads.max(1) as f64
     );
 }
 
@@ -231,12 +234,13 @@ fn main() {
         segment_bytes: number(default.segment_bytes),
         ..default
     };
+    let (checks, reads) = (number(1), number(2000));
     for (name, noise) in [("texts", false), ("noise", true)] {
         println!("{name}:");
         let dir = Path::new(&dir).join(name);
         if !dir.exists() {
             write(&dir, frames, options, noise);
         }
-        check(&dir);
+        check(&dir, checks, reads);
     }
 }
