@@ -186,6 +186,20 @@ mod x86 {
         _mm256_xor_si256(a, _mm256_andnot_si256(b, c))
     }
 
+    /// Five words of the next state: each is a word of this one, taken through theta and turned to the left, and then
+    /// mixed with its two neighbours.
+    macro_rules! keccak_row {
+        (
+            $next:ident[$first:literal], $a:ident, $d:ident, $xor:ident, $chi:ident, $rotate:ident,
+            $($word:literal << $left:literal),+
+        ) => {
+            let b = [$($rotate!($xor($a[$word], $d[$word % 5]), $left)),+];
+            for x in 0..5 {
+                $next[$first + x] = $chi(b[x], b[(x + 1) % 5], b[(x + 2) % 5]);
+            }
+        };
+    }
+
     /// Keccak-f[1600] (FIPS 202, 3.3) over words of any width. `rotate!(word, left)` turns a word.
     macro_rules! keccak_f {
         ($a:ident, $xor:ident, $xor3:ident, $chi:ident, $splat:expr, $rotate:ident) => {
@@ -196,40 +210,16 @@ mod x86 {
                 });
                 let d: [_; 5] =
                     core::array::from_fn(|x| $xor(c[(x + 4) % 5], $rotate!(c[(x + 1) % 5], 1)));
-                // Rho and pi: every word turns by its own number of bits and moves.
-                let b = [
-                    $xor($a[0], d[0]),
-                    $rotate!($xor($a[6], d[1]), 44),
-                    $rotate!($xor($a[12], d[2]), 43),
-                    $rotate!($xor($a[18], d[3]), 21),
-                    $rotate!($xor($a[24], d[4]), 14),
-                    $rotate!($xor($a[3], d[3]), 28),
-                    $rotate!($xor($a[9], d[4]), 20),
-                    $rotate!($xor($a[10], d[0]), 3),
-                    $rotate!($xor($a[16], d[1]), 45),
-                    $rotate!($xor($a[22], d[2]), 61),
-                    $rotate!($xor($a[1], d[1]), 1),
-                    $rotate!($xor($a[7], d[2]), 6),
-                    $rotate!($xor($a[13], d[3]), 25),
-                    $rotate!($xor($a[19], d[4]), 8),
-                    $rotate!($xor($a[20], d[0]), 18),
-                    $rotate!($xor($a[4], d[4]), 27),
-                    $rotate!($xor($a[5], d[0]), 36),
-                    $rotate!($xor($a[11], d[1]), 10),
-                    $rotate!($xor($a[17], d[2]), 15),
-                    $rotate!($xor($a[23], d[3]), 56),
-                    $rotate!($xor($a[2], d[2]), 62),
-                    $rotate!($xor($a[8], d[3]), 55),
-                    $rotate!($xor($a[14], d[4]), 39),
-                    $rotate!($xor($a[15], d[0]), 41),
-                    $rotate!($xor($a[21], d[1]), 2),
-                ];
-                // Chi, row by row; iota breaks the symmetry.
-                for row in [0, 5, 10, 15, 20] {
-                    for x in 0..5 {
-                        $a[row + x] = $chi(b[row + x], b[row + (x + 1) % 5], b[row + (x + 2) % 5]);
-                    }
-                }
+                // Rho and pi turn every word by its own number of bits and move it; chi makes a row of five. Row by
+                // row, because all words, the five of theta and one row are as many as there are registers.
+                let mut next = $a;
+                keccak_row!(next[0], $a, d, $xor, $chi, $rotate, 0 << 0, 6 << 44, 12 << 43, 18 << 21, 24 << 14);
+                keccak_row!(next[5], $a, d, $xor, $chi, $rotate, 3 << 28, 9 << 20, 10 << 3, 16 << 45, 22 << 61);
+                keccak_row!(next[10], $a, d, $xor, $chi, $rotate, 1 << 1, 7 << 6, 13 << 25, 19 << 8, 20 << 18);
+                keccak_row!(next[15], $a, d, $xor, $chi, $rotate, 4 << 27, 5 << 36, 11 << 10, 17 << 15, 23 << 56);
+                keccak_row!(next[20], $a, d, $xor, $chi, $rotate, 2 << 62, 8 << 55, 14 << 39, 15 << 41, 21 << 2);
+                $a = next;
+                // Iota breaks the symmetry.
                 $a[0] = $xor($a[0], $splat(constant.cast_signed()));
             }
         };
