@@ -8,6 +8,7 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Address, Hash, KeyOfBatch};
 use rayon::prelude::*;
 
+use super::signers::Signers;
 use super::{Fault, Plan, fault};
 use crate::frame::{SectionKind, StoredFrame};
 use crate::packed::{PackedRequest, groups, leaves_of};
@@ -29,14 +30,20 @@ pub(super) fn check(
     frames: &[StoredFrame],
     identity: &Hash,
     plan: &Plan,
+    signers: &Signers,
 ) -> Vec<Result<Own, Fault>> {
     frames
         .par_chunks(FRAMES)
-        .flat_map_iter(|frames| check_together(frames, identity, plan))
+        .flat_map_iter(|frames| check_together(frames, identity, plan, signers))
         .collect()
 }
 
-fn check_together(frames: &[StoredFrame], identity: &Hash, plan: &Plan) -> Vec<Result<Own, Fault>> {
+fn check_together(
+    frames: &[StoredFrame],
+    identity: &Hash,
+    plan: &Plan,
+    signers: &Signers,
+) -> Vec<Result<Own, Fault>> {
     let opened: Vec<Result<Opened, Fault>> = frames
         .iter()
         .map(|frame| Opened::read(frame, identity, plan))
@@ -46,7 +53,7 @@ fn check_together(frames: &[StoredFrame], identity: &Hash, plan: &Plan) -> Vec<R
     let checked = frames.iter().zip(opened).map(|(frame, opened)| {
         let opened = opened?;
         let heads = heads.by_ref().take(opened.batches.len()).collect();
-        opened.check(frame, heads, identity, plan)
+        opened.check(frame, heads, identity, plan, signers)
     });
     checked.collect()
 }
@@ -99,11 +106,13 @@ impl Opened {
         heads: Vec<Hash>,
         identity: &Hash,
         plan: &Plan,
+        signers: &Signers,
     ) -> Result<Own, Fault> {
         let mut batches = Vec::with_capacity(self.batches.len());
         for ((batch, from), head) in self.batches.iter().zip(heads) {
-            let signer = check_batch(batch, self.leaves_of(batch, *from), head, identity, plan);
-            let signer = signer.map_err(|what| fault(frame, batch.header.first_sequence, what))?;
+            let wrong = |what: String| fault(frame, batch.header.first_sequence, what);
+            check_batch(batch, self.leaves_of(batch, *from), head).map_err(wrong)?;
+            let signer = signer_of(batch, identity, plan, signers).map_err(wrong)?;
             batches.push((*batch, signer));
         }
         let mut side_entries = 0;
@@ -243,14 +252,8 @@ fn times(requests: &[PackedRequest<'_>]) -> Result<Option<(u64, u64)>, &'static 
     Ok(times)
 }
 
-/// Checks a batch by itself, but for the head that its leaves lead to, which is given; gives who signed it.
-fn check_batch(
-    batch: &SignedBatch,
-    leaves: &[Hash],
-    head: Hash,
-    separator: &Hash,
-    plan: &Plan,
-) -> Result<Address, String> {
+/// Checks a batch by itself, but for the head that its leaves lead to, which is given, and its signature.
+fn check_batch(batch: &SignedBatch, leaves: &[Hash], head: Hash) -> Result<(), String> {
     let header = &batch.header;
     let holds = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
     holds(
@@ -266,8 +269,18 @@ fn check_batch(
     holds(
         root == header.root,
         "the leaves do not have the header's root",
-    )?;
-    let signer = batch.signature.recover(&header.digest(separator));
+    )
+}
+
+/// Who signed a batch, which must be whom the plan trusts.
+fn signer_of(
+    batch: &SignedBatch,
+    separator: &Hash,
+    plan: &Plan,
+    signers: &Signers,
+) -> Result<Address, String> {
+    let header = &batch.header;
+    let signer = signers.of(&header.digest(separator), &batch.signature);
     let signer = signer.map_err(|error| format!("the header's signature: {error}"))?;
     match &plan.keys {
         Some(keys) if keys.key_of(header.number) != signer => Err(format!(

@@ -3,12 +3,14 @@
 //! all threads; what joins them is checked in order.
 
 mod frames;
+mod signers;
 
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::{Address, Hash, SequencerKeys};
 
 use self::frames::Own;
+use self::signers::Signers;
 use crate::error::ReadError;
 use crate::frame::{SideKeys, StoredFrame};
 use crate::reader::{Frames, LogReader};
@@ -74,11 +76,12 @@ pub fn verify(
     mut progress: impl FnMut(u64),
 ) -> Result<Summary, Fault> {
     let identity = reader.identity();
+    let signers = Signers::default();
     let mut walk = Walk::new(identity);
     let mut frames = reader.frames(reader.first_frame());
     let mut window = Window::read(&mut frames);
     loop {
-        let check = || frames::check(&window.frames, &identity, plan);
+        let check = || frames::check(&window.frames, &identity, plan, &signers);
         let read = || match window.unreadable {
             None => Window::read(&mut frames),
             Some(_) => Window::default(),

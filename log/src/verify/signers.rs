@@ -1,0 +1,77 @@
+//! Who signed the headers. A log has few keys that sign and many signatures: once a key was recovered, its multiples
+//! check the next signature in half of the time.
+
+use std::sync::{Arc, RwLock};
+
+use kedge_protocol::known_signer::KnownSigner;
+use kedge_protocol::signature::{Signature, SignatureError};
+use kedge_protocol::{Address, Hash};
+
+/// Keys whose multiples are made. A log that changes keys more often is only checked more slowly.
+const KNOWN_MAX: usize = 8;
+
+/// The keys that were met.
+#[derive(Default)]
+pub(super) struct Signers(RwLock<Vec<Arc<KnownSigner>>>);
+
+impl Signers {
+    /// The address whose key signed `digest`: what [`Signature::recover`] gives.
+    pub(super) fn of(
+        &self,
+        digest: &Hash,
+        signature: &Signature,
+    ) -> Result<Address, SignatureError> {
+        if let Some(last) = self.last()
+            && last.signed(digest, signature)
+        {
+            return Ok(last.address());
+        }
+        let key = signature.recover_key(digest)?;
+        let address = key.address();
+        if self.is_new(&address) {
+            let signer = Arc::new(KnownSigner::new(&key));
+            if let Ok(mut known) = self.0.write() {
+                known.push(signer);
+            }
+        }
+        Ok(address)
+    }
+
+    fn last(&self) -> Option<Arc<KnownSigner>> {
+        self.0.read().ok()?.last().cloned()
+    }
+
+    fn is_new(&self, address: &Address) -> bool {
+        self.0.read().is_ok_and(|known| {
+            known.len() < KNOWN_MAX && known.iter().all(|signer| signer.address() != *address)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kedge_protocol::signature::SigningKey;
+
+    #[test]
+    fn it_says_what_recovering_says() {
+        let signers = Signers::default();
+        let digest = Hash([7; 32]);
+        let keys: Vec<SigningKey> = (1..=KNOWN_MAX as u8 + 2)
+            .map(|number| SigningKey::from_bytes(&[number; 32]).unwrap())
+            .collect();
+        // Forth and back: the key before is known and is not the last one any more.
+        for key in keys.iter().chain(keys.iter().rev()) {
+            for _ in 0..2 {
+                let signature = key.sign(&digest);
+                assert_eq!(signers.of(&digest, &signature), Ok(key.address()));
+                let other = Hash([8; 32]);
+                assert_eq!(signers.of(&other, &signature), signature.recover(&other));
+            }
+        }
+        assert_eq!(signers.0.read().unwrap().len(), KNOWN_MAX);
+        let none = Signature([0; 65]);
+        assert_eq!(signers.of(&digest, &none), none.recover(&digest));
+        assert!(none.recover(&digest).is_err());
+    }
+}
