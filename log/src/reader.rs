@@ -18,6 +18,7 @@ use crate::frame::{FrameHeader, SectionKind, StoredFrame};
 use crate::open_log::Shared;
 use crate::packed::PackedRequest;
 use crate::recovery::{Position, Recovery, find};
+use crate::segment::blocks::LastBlocks;
 use crate::segment::{Key, Segment};
 
 /// Bytes of a section of requests that are read at first: most tables fit.
@@ -209,7 +210,7 @@ impl LogReader {
         match self.locate(Key::Frame(number))? {
             Some(frame) => frame
                 .segment
-                .frame(&self.shared.cache, frame.offset, &frame.header)
+                .frame(&self.shared.cache, frame.offset, &frame.header, Vec::new())
                 .map(Some),
             None => Err(ReadError::Missing {
                 frame: number,
@@ -226,6 +227,8 @@ impl LogReader {
             next: from.max(1),
             previous: None,
             at: None,
+            blocks: LastBlocks::default(),
+            buffers: Vec::new(),
         }
     }
 
@@ -350,15 +353,24 @@ pub struct Frames {
     previous: Option<Hash>,
     /// In a sealed segment: where the next frame begins.
     at: Option<(Arc<Segment>, u64)>,
+    /// The cache that readers share is for those who come back to a block.
+    blocks: LastBlocks,
+    /// For frames to come.
+    buffers: Vec<Vec<u8>>,
 }
 
 impl Frames {
+    /// Takes a frame that is done with, for its buffer.
+    pub(crate) fn take_back(&mut self, frame: StoredFrame) {
+        self.buffers.push(frame.into_bytes());
+    }
+
     fn locate(&mut self) -> Result<Located, ReadError> {
         if let Some((segment, offset)) = self.at.take()
             && let Segment::Sealed(sealed) = &*segment
             && offset < sealed.raw_bytes()
         {
-            let header = segment.frame_header(&self.reader.shared.cache, offset)?;
+            let header = segment.frame_header(&mut self.blocks, offset)?;
             return Ok(Located {
                 segment,
                 offset,
@@ -380,7 +392,8 @@ impl Frames {
             let what = "the frame does not continue the one before it";
             return Err(segment.damaged(found.offset, Some(header), what));
         }
-        let frame = segment.frame(&self.reader.shared.cache, found.offset, header)?;
+        let buffer = self.buffers.pop().unwrap_or_default();
+        let frame = segment.frame(&mut self.blocks, found.offset, header, buffer)?;
         self.previous = Some(header.hash());
         self.next += 1;
         let after = segment.after(found.offset, header);

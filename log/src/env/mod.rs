@@ -87,9 +87,22 @@ pub(crate) fn read_up_to(file: &dyn File, out: &mut [u8], offset: u64) -> io::Re
 
 /// Reads exactly `length` bytes.
 pub(crate) fn read_exact(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; length];
-    if read_up_to(file, &mut bytes, offset)? == length {
-        Ok(bytes)
+    let mut bytes = Vec::new();
+    read_exact_into(file, offset, length, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads exactly `length` bytes into a buffer, in place of what it held.
+pub(crate) fn read_exact_into(
+    file: &dyn File,
+    offset: u64,
+    length: usize,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
+    // What it held is overwritten and need not be cleared.
+    out.resize(length, 0);
+    if read_up_to(file, out, offset)? == length {
+        Ok(())
     } else {
         Err(io::ErrorKind::UnexpectedEof.into())
     }

@@ -63,6 +63,11 @@ impl StoredFrame {
         &self.bytes
     }
 
+    /// The buffer that holds the bytes, to be used again.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The bytes of a section, unless the frame has none of its kind or they were dropped.
     pub fn section(&self, kind: SectionKind) -> Option<&[u8]> {
         Some(&self.bytes[self.header.section_range(kind)?])

@@ -1,4 +1,5 @@
-//! A small cache of decompressed blocks, shared by all readers of a log.
+//! Decompressed blocks: a small cache that all readers of a log share, and the last ones of somebody who reads a log
+//! from one end to the other.
 
 use std::sync::Arc;
 
@@ -7,8 +8,7 @@ use quick_cache::sync::Cache;
 
 use crate::error::ReadError;
 
-/// A decompressed block.
-pub(crate) type Block = Arc<Vec<u8>>;
+type Block = Arc<Vec<u8>>;
 
 /// The first frame of the segment, and the block's number in it.
 type BlockKey = (u64, u32);
@@ -22,6 +22,18 @@ impl Weighter<BlockKey, Block> for Bytes {
     }
 }
 
+/// Where blocks that were decompressed are kept.
+pub(crate) trait Blocks {
+    /// Shows `each` the bytes of a block, which `read` puts into a buffer where they are not kept.
+    fn show<T>(
+        &mut self,
+        segment: u64,
+        block: u32,
+        read: impl FnOnce(&mut Vec<u8>) -> Result<(), ReadError>,
+        each: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, ReadError>;
+}
+
 /// Decompressed blocks, up to so many bytes.
 pub(crate) struct BlockCache(Cache<BlockKey, Block, Bytes>);
 
@@ -31,13 +43,54 @@ impl BlockCache {
         let items = (bytes / (256 * 1024)).max(8) as usize;
         Self(Cache::with_weighter(items, bytes, Bytes))
     }
+}
 
-    pub(crate) fn get_or_read(
-        &self,
+impl Blocks for &BlockCache {
+    fn show<T>(
+        &mut self,
         segment: u64,
         block: u32,
-        read: impl FnOnce() -> Result<Block, ReadError>,
-    ) -> Result<Block, ReadError> {
-        self.0.get_or_insert_with(&(segment, block), read)
+        read: impl FnOnce(&mut Vec<u8>) -> Result<(), ReadError>,
+        each: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, ReadError> {
+        let found = self.0.get_or_insert_with(&(segment, block), || {
+            let mut bytes = Vec::new();
+            read(&mut bytes).map(|()| Arc::new(bytes))
+        });
+        found.map(|block| each(&block))
+    }
+}
+
+/// The last two blocks that were read: a frame's header may lie over the edge between them. Their buffers are used
+/// again for the next ones.
+#[derive(Default)]
+pub(crate) struct LastBlocks([Kept; 2]);
+
+#[derive(Default)]
+struct Kept {
+    key: Option<BlockKey>,
+    bytes: Vec<u8>,
+}
+
+impl Blocks for &mut LastBlocks {
+    fn show<T>(
+        &mut self,
+        segment: u64,
+        block: u32,
+        read: impl FnOnce(&mut Vec<u8>) -> Result<(), ReadError>,
+        each: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, ReadError> {
+        let key = Some((segment, block));
+        let [last, before] = &mut self.0;
+        if before.key == key {
+            return Ok(each(&before.bytes));
+        }
+        if last.key != key {
+            std::mem::swap(last, before);
+            last.key = None;
+            read(&mut last.bytes)?;
+            last.key = key;
+        }
+        Ok(each(&last.bytes))
     }
 }

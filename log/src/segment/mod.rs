@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use kedge_protocol::Hash;
 
-use self::blocks::BlockCache;
+use self::blocks::{BlockCache, Blocks};
 use self::raw::RawSegment;
 use self::sealed::SealedSegment;
 use crate::bytes::{Fields, crc_around};
@@ -231,13 +231,26 @@ impl Segment {
     /// Reads bytes of the run in which the frames stand.
     pub(crate) fn read(
         &self,
-        cache: &BlockCache,
+        blocks: impl Blocks,
         offset: u64,
         length: usize,
     ) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::new();
+        self.read_into(blocks, offset, length, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`Self::read`], into a buffer, in place of what it held.
+    fn read_into(
+        &self,
+        blocks: impl Blocks,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
         match self {
-            Self::Raw(raw) => raw.read(offset, length),
-            Self::Sealed(sealed) => sealed.read(cache, offset, length),
+            Self::Raw(raw) => raw.read_into(offset, length, out),
+            Self::Sealed(sealed) => sealed.read_into(blocks, offset, length, out),
         }
     }
 
@@ -270,11 +283,11 @@ impl Segment {
     /// Reads the header of the frame at `offset`.
     pub(crate) fn frame_header(
         &self,
-        cache: &BlockCache,
+        blocks: impl Blocks,
         offset: u64,
     ) -> Result<FrameHeader, ReadError> {
         let length = (self.end().saturating_sub(offset)).min(HEADER_BYTES_MAX as u64);
-        let bytes = self.read(cache, offset, length as usize)?;
+        let bytes = self.read(blocks, offset, length as usize)?;
         FrameHeader::read(&bytes).map_err(|error| self.damaged(offset, None, error))
     }
 
@@ -311,12 +324,13 @@ impl Segment {
         }
     }
 
-    /// Reads a whole frame and checks its checksums.
+    /// Reads a whole frame into a buffer and checks its checksums.
     pub(crate) fn frame(
         &self,
-        cache: &BlockCache,
+        blocks: impl Blocks,
         offset: u64,
         header: &FrameHeader,
+        mut buffer: Vec<u8>,
     ) -> Result<StoredFrame, ReadError> {
         let length = header.frame_bytes();
         if length > FRAME_BYTES_MAX || offset + length as u64 > self.end() {
@@ -326,8 +340,8 @@ impl Segment {
                 "the frame passes the end of its segment",
             ));
         }
-        let bytes = self.read(cache, offset, length)?;
-        StoredFrame::read(bytes).map_err(|error| self.damaged(offset, Some(header), error))
+        self.read_into(blocks, offset, length, &mut buffer)?;
+        StoredFrame::read(buffer).map_err(|error| self.damaged(offset, Some(header), error))
     }
 
     /// Where the frame after this one begins.

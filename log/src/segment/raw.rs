@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::{Key, Kind, PAGE_BYTES, SegmentHeader, path_of};
-use crate::env::{Env, File, Mode, read_exact, write_all, write_zeros};
+use crate::env::{Env, File, Mode, read_exact_into, write_all, write_zeros};
 use crate::error::{IoError, ReadError};
 use crate::frame::FrameHeader;
 
@@ -129,8 +129,15 @@ impl RawSegment {
         Some(self.place(low.checked_sub(1)?)?.offset)
     }
 
-    pub(crate) fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, ReadError> {
-        Ok(read_exact(self.file(), offset, length).map_err(IoError::at(&self.path))?)
+    /// Reads bytes of the file into a buffer, in place of what it held.
+    pub(crate) fn read_into(
+        &self,
+        offset: u64,
+        length: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
+        let read = read_exact_into(self.file(), offset, length, out);
+        Ok(read.map_err(IoError::at(&self.path))?)
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use kedge_protocol::Hash;
 
-use super::blocks::BlockCache;
+use super::blocks::LastBlocks;
 use super::sealed::{BlockEntry, Footer, NO_FRAME, SealedSegment};
 use super::{HEADER_BYTES, Kind, Segment, SegmentHeader, UNFINISHED_ENDING, path_of};
 use crate::env::{Env, File, Mode, write_all};
@@ -84,10 +84,9 @@ fn write(
     };
     write_all(&*file, &header.to_bytes(), 0).map_err(IoError::at(path))?;
     let mut writer = Writer::new(&*file, path, &header, compression)?;
-    let cache = BlockCache::new(0);
     let mut hashes = Vec::new();
     let mut leaves_kept = 0;
-    each_frame(segment, &cache, |_, frame| {
+    each_frame(segment, |_, frame| {
         hashes.push(frame.header().hash());
         let kept = if frame.leaves_can_be_dropped() {
             frame.without(SectionKind::Leaves)
@@ -116,7 +115,6 @@ fn write(
 /// Calls `each` with every frame of a segment, in order.
 fn each_frame(
     segment: &Segment,
-    cache: &BlockCache,
     mut each: impl FnMut(u64, StoredFrame) -> Result<(), MaintenanceError>,
 ) -> Result<(), MaintenanceError> {
     let (mut at, end) = match segment {
@@ -130,9 +128,10 @@ fn each_frame(
             (super::PAGE_BYTES, last + 1)
         }
     };
+    let mut blocks = LastBlocks::default();
     while at < end {
-        let header = segment.frame_header(cache, at)?;
-        let frame = segment.frame(cache, at, &header)?;
+        let header = segment.frame_header(&mut blocks, at)?;
+        let frame = segment.frame(&mut blocks, at, &header, Vec::new())?;
         frame
             .check_digests()
             .map_err(|error| segment.damaged(at, Some(&header), error))?;
@@ -146,9 +145,8 @@ fn each_frame(
 /// were dropped included.
 fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceError> {
     let segment = Segment::Sealed(SealedSegment::open(env, path)?);
-    let cache = BlockCache::new(64 * 1024 * 1024);
     let mut expected = hashes.iter();
-    each_frame(&segment, &cache, |at, frame| {
+    each_frame(&segment, |at, frame| {
         let header = frame.header();
         let same = expected.next() == Some(&header.hash());
         if !same {
@@ -173,10 +171,9 @@ fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceE
 
 /// Checks the whole of a sealed segment by itself: every block, every checksum, every digest, its chain.
 pub(crate) fn check_whole(segment: &Segment) -> Result<(), ReadError> {
-    let cache = BlockCache::new(8 * 1024 * 1024);
     let mut previous = segment.header().previous;
     let mut next = segment.header().first_frame;
-    let checked = each_frame(segment, &cache, |at, frame| {
+    let checked = each_frame(segment, |at, frame| {
         let header = frame.header();
         if header.previous != previous || header.number != next {
             let what = "the frame does not continue the one before it";

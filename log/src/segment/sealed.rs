@@ -18,11 +18,11 @@ use std::sync::Arc;
 use kedge_protocol::Hash;
 use zstd::bulk::Decompressor;
 
-use super::blocks::{Block, BlockCache};
+use super::blocks::Blocks;
 use super::scan::read_header;
 use super::{HEADER_BYTES, Key, Kind, SegmentHeader};
 use crate::bytes::Fields;
-use crate::env::{Env, File, Mode, read_exact};
+use crate::env::{Env, File, Mode, read_exact, read_exact_into};
 use crate::error::{Damage, IoError, ReadError};
 
 /// The last bytes of a sealed segment.
@@ -134,18 +134,28 @@ impl Footer {
     }
 }
 
-/// Decompresses a block of at most `length` bytes. A thread keeps what zstd needs for it.
-fn decompress(compressed: &[u8], length: usize) -> io::Result<Vec<u8>> {
-    thread_local! {
-        static KEPT: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
-    }
-    KEPT.with_borrow_mut(|kept| {
-        let decompressor = match kept {
-            Some(kept) => kept,
-            None => kept.insert(Decompressor::new()?),
-        };
-        decompressor.decompress(compressed, length)
-    })
+thread_local! {
+    /// What a thread keeps to read blocks: a buffer for the compressed bytes, and what zstd needs.
+    static KEPT: RefCell<(Vec<u8>, Option<Decompressor<'static>>)> = const {
+        RefCell::new((Vec::new(), None))
+    };
+}
+
+/// Decompresses a block of at most `length` bytes into a buffer, which may have room for more.
+fn decompress(
+    kept: &mut Option<Decompressor<'static>>,
+    compressed: &[u8],
+    length: usize,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
+    let decompressor = match kept {
+        Some(kept) => kept,
+        None => kept.insert(Decompressor::new()?),
+    };
+    out.clear();
+    out.reserve(length);
+    decompressor.decompress_to_buffer(compressed, out)?;
+    Ok(())
 }
 
 /// A sealed segment.
@@ -242,48 +252,57 @@ impl SealedSegment {
         Some(index as u64 * u64::from(self.footer.block_bytes) + u64::from(block.place))
     }
 
-    pub(crate) fn read(
+    /// Reads bytes of the frames into a buffer, in place of what it held.
+    pub(crate) fn read_into(
         &self,
-        cache: &BlockCache,
+        mut blocks: impl Blocks,
         offset: u64,
         length: usize,
-    ) -> Result<Vec<u8>, ReadError> {
+        out: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
         let block_bytes = u64::from(self.footer.block_bytes);
-        let mut bytes = Vec::with_capacity(length);
+        out.clear();
+        out.reserve(length);
         let mut at = offset;
-        while bytes.len() < length {
+        while out.len() < length {
             let number = (at / block_bytes) as u32;
-            let block =
-                cache.get_or_read(self.header.first_frame, number, || self.block(number))?;
             let from = (at % block_bytes) as usize;
-            let to = block.len().min(from + length - bytes.len());
-            if from >= to {
+            let read = |bytes: &mut Vec<u8>| self.block(number, bytes);
+            let copied = blocks.show(self.header.first_frame, number, read, |block| {
+                let to = block.len().min(from + length - out.len());
+                let bytes = block.get(from..to).unwrap_or_default();
+                out.extend_from_slice(bytes);
+                bytes.len()
+            })?;
+            if copied == 0 {
                 return Err(self.damaged(number, "the frames end too early"));
             }
-            bytes.extend_from_slice(&block[from..to]);
-            at += (to - from) as u64;
+            at += copied as u64;
         }
-        Ok(bytes)
+        Ok(())
     }
 
-    /// Reads and decompresses a block.
-    pub(crate) fn block(&self, number: u32) -> Result<Block, ReadError> {
+    /// Reads and decompresses a block into a buffer.
+    pub(crate) fn block(&self, number: u32, out: &mut Vec<u8>) -> Result<(), ReadError> {
         let index = number as usize;
         let Some(entry) = self.footer.blocks.get(index) else {
             return Err(self.damaged(number, "the frames end too early"));
         };
-        let compressed = read_exact(&*self.file, self.starts[index], entry.compressed as usize);
-        let compressed = compressed.map_err(IoError::at(&self.path))?;
-        if crc32c::crc32c(&compressed) != entry.crc {
-            return Err(self.damaged(number, "the checksum of the block does not hold"));
-        }
-        let start = u64::from(number) * u64::from(self.footer.block_bytes);
-        let length =
-            (self.footer.raw_bytes - start).min(u64::from(self.footer.block_bytes)) as usize;
-        match decompress(&compressed, length) {
-            Ok(block) if block.len() == length => Ok(Arc::new(block)),
-            _ => Err(self.damaged(number, "the block does not decompress")),
-        }
+        KEPT.with_borrow_mut(|(compressed, decompressor)| {
+            let bytes = entry.compressed as usize;
+            read_exact_into(&*self.file, self.starts[index], bytes, compressed)
+                .map_err(IoError::at(&self.path))?;
+            if crc32c::crc32c(compressed) != entry.crc {
+                return Err(self.damaged(number, "the checksum of the block does not hold"));
+            }
+            let start = u64::from(number) * u64::from(self.footer.block_bytes);
+            let length =
+                (self.footer.raw_bytes - start).min(u64::from(self.footer.block_bytes)) as usize;
+            match decompress(decompressor, compressed, length, out) {
+                Ok(()) if out.len() == length => Ok(()),
+                _ => Err(self.damaged(number, "the block does not decompress")),
+            }
+        })
     }
 
     fn damaged(&self, block: u32, what: &str) -> ReadError {

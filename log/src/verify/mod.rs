@@ -97,7 +97,10 @@ pub fn verify(
             return Ok(walk.summary);
         }
         progress(walk.sequence);
-        window = next;
+        let done = std::mem::replace(&mut window, next);
+        for frame in done.frames {
+            frames.take_back(frame);
+        }
     }
 }
 
