@@ -1,14 +1,20 @@
-//! Keccak over several messages at once. Each message has a state of its own, and the 64-bit words
+//! Hashes of several messages at once. Keccak: each message has a state of its own, and the 64-bit words
 //! of eight (AVX-512) or four (AVX2) states travel in one vector register, so that a permutation
-//! of all of them takes about as many instructions as that of one. On other processors, and for a
-//! message by itself, the plain implementation does the work; tests hold all of them together.
+//! of all of them takes about as many instructions as that of one. SHA-256: each step waits for the
+//! one before, so that the processor's own instructions work on two messages in the time of one.
+//! On other processors, and for a message by itself, the plain implementation does the work; tests
+//! hold all of them together.
 //!
-//! This is the one place in Kedge with `unsafe`: to call a function that needs a processor feature
+//! This and `lanes/` are the one place in Kedge with `unsafe`: to call a function that needs a processor feature
 //! which was looked for before, and to see a vector as the words that it is made of.
+
+mod sha256;
 
 use sha3::{Digest, Keccak256};
 
 use crate::hash::Hash;
+
+pub use self::sha256::sha256_each;
 
 /// Bytes that a block takes in.
 const RATE_BYTES: usize = 136;

@@ -2,6 +2,7 @@
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
+use kedge_protocol::lanes::sha256_each;
 
 use super::header::{BATCH_BYTES, FrameHeader, HeaderError, SectionKind, sha256};
 use super::read_batch;
@@ -78,14 +79,28 @@ impl StoredFrame {
     /// # Errors
     /// [`FrameError::Digest`] names the first that has not.
     pub fn check_digests(&self) -> Result<(), FrameError> {
+        let mut checked = Self::check_digests_of(std::slice::from_ref(self));
+        checked.pop().unwrap_or(Ok(()))
+    }
+
+    /// As [`Self::check_digests`], of several frames side by side; gives what was found of each.
+    pub(crate) fn check_digests_of(frames: &[Self]) -> Vec<Result<(), FrameError>> {
+        let mut checked = vec![Ok(()); frames.len()];
         for kind in SectionKind::ALL {
-            if let (Some(bytes), Some(section)) = (self.section(kind), self.header.section(kind))
-                && sha256(bytes) != section.digest
-            {
-                return Err(FrameError::Digest(kind));
+            let present = frames.iter().enumerate();
+            let present: Vec<_> = present
+                .filter_map(|(index, frame)| Some((index, frame.section(kind)?)))
+                .collect();
+            let sections: Vec<&[u8]> = present.iter().map(|(_, bytes)| *bytes).collect();
+            for ((index, _), digest) in present.iter().zip(sha256_each(&sections)) {
+                let named = frames[*index].header.section(kind);
+                let holds = named.is_some_and(|section| section.digest == digest);
+                if !holds && checked[*index].is_ok() {
+                    checked[*index] = Err(FrameError::Digest(kind));
+                }
             }
         }
-        Ok(())
+        checked
     }
 
     /// The batches, in order.
@@ -239,4 +254,35 @@ fn digest_of(hashes: &[Hash]) -> Hash {
         bytes.extend_from_slice(&hash.0);
     }
     sha256(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::simulated::SimulatedEnv;
+    use crate::tests::sample::{Writer, open};
+    use crate::{Log, Released};
+
+    #[test]
+    fn each_frame_learns_of_its_own_first_section_that_does_not_hold() {
+        let env = SimulatedEnv::new();
+        let (mut log, _) = open(&env, Released::default()).unwrap();
+        let mut writer = Writer::new();
+        for actions in [3, 40, 1, 9] {
+            log.append(&writer.frame(1, actions, 1)).unwrap();
+        }
+        log.durability().sync().unwrap();
+        let frames = log.reader().frames(1).collect::<Result<Vec<_>, _>>();
+        let mut frames = frames.unwrap();
+        let kinds = [SectionKind::Requests, SectionKind::Side];
+        for (index, kind) in [(1, kinds[0]), (3, kinds[0]), (3, kinds[1])] {
+            let range = frames[index].header.section_range(kind).unwrap();
+            frames[index].bytes[range.end - 1] ^= 1;
+        }
+        let [of_two, of_four] = kinds.map(|kind| Err(FrameError::Digest(kind)));
+        let expected = [Ok(()), of_two, Ok(()), of_four];
+        assert_eq!(StoredFrame::check_digests_of(&frames), expected);
+        let alone: Vec<_> = frames.iter().map(StoredFrame::check_digests).collect();
+        assert_eq!(alone, expected);
+    }
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::signers::Signers;
 use super::{Fault, Plan, fault};
-use crate::frame::{SectionKind, StoredFrame};
+use crate::frame::{FrameError, SectionKind, StoredFrame};
 use crate::packed::{PackedRequest, groups, leaves_of};
 
 /// Frames that one thread checks together: with a batch each, as many chains of heads as there are lanes.
@@ -46,7 +46,8 @@ fn check_together(
 ) -> Vec<Result<Own, Fault>> {
     let opened: Vec<Result<Opened, Fault>> = frames
         .iter()
-        .map(|frame| Opened::read(frame, identity, plan))
+        .zip(StoredFrame::check_digests_of(frames))
+        .map(|(frame, digests)| Opened::read(frame, digests, identity, plan))
         .collect();
     let chains: Vec<(Hash, &[Hash])> = opened.iter().flatten().flat_map(Opened::chains).collect();
     let mut heads = heads_after(&chains).into_iter();
@@ -68,10 +69,16 @@ struct Opened {
 }
 
 impl Opened {
-    fn read(frame: &StoredFrame, identity: &Hash, plan: &Plan) -> Result<Self, Fault> {
+    /// Reads a frame whose digests were checked, with what was found.
+    fn read(
+        frame: &StoredFrame,
+        digests: Result<(), FrameError>,
+        identity: &Hash,
+        plan: &Plan,
+    ) -> Result<Self, Fault> {
         let first = frame.header().first_sequence;
         let wrong = |error: &dyn ToString| fault(frame, first, error.to_string());
-        frame.check_digests().map_err(|error| wrong(&error))?;
+        digests.map_err(|error| wrong(&error))?;
         let batches = frame.batches().map_err(|error| wrong(&error))?;
         let requests = frame.requests().map_err(|error| wrong(&error))?;
         let leaves: Vec<Vec<Hash>> = groups(&requests)
