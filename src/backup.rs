@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::config::secrets::{SecretError, make_private_dir};
-use crate::verify::options;
 use crate::{durable, files};
 
 /// The list of a backup.
@@ -161,12 +160,9 @@ pub fn make(source: Source<'_>, to: &Path, now_ms: u64) -> Result<List, BackupEr
         copy_file(&data.join(name), &copy.join(name))?;
     }
     copy_folder(&data.join("keys"), &copy.join("keys"))?;
-    store.copy_to(&copy.join("store"))?;
+    let head = store.copy_log_to(&copy.join("log"))?;
     // A content is in its place before the store names it, and stays: whatever the copy names is there.
     copy_contents(&data.join(files::FOLDER), &copy.join(files::FOLDER))?;
-    let copied = Store::open_to_verify(options(&copy.join("store"), domain, sequencer))?;
-    let head = copied.snapshot().head()?;
-    drop(copied);
     let list = List {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -35,6 +35,7 @@ pub mod rebuild;
 pub mod routes;
 pub mod search;
 pub mod server;
+pub mod side_keys;
 pub mod signing;
 pub mod start;
 pub mod stream;

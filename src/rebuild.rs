@@ -1,20 +1,19 @@
-//! Making a store again from its log: every table that the log explains, in a new place, verified
-//! there, and then put where the damaged one was. What the log does not hold is kept as it is.
+//! Making a store again from its log: every row, in a new place, verified there, and then put where the damaged store
+//! was. The log is not changed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kedge_actors::apply::{Apply, ApplyError};
+use kedge_actors::catch_up::catch_up;
 use kedge_protocol::Address;
-use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::record::RequestRecord;
 use kedge_storage::verify::Progress;
-use kedge_storage::{CommitError, CopyError, Group, OpenError, ReadError, Snapshot, Store, Table};
+use kedge_storage::{Access, CommitError, MissingMark, OpenError, Options, Store};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 
-use crate::durable;
-use crate::verify::{Checks, GROUP_BYTES_MAX, Summary, Verifier, VerifyError, options};
+use crate::config::secrets::SecretError;
+use crate::verify::{Checks, Summary, Verifier, VerifyError};
+use crate::{durable, side_keys};
 
 /// The folder of the store, inside the data directory.
 const STORE: &str = "store";
@@ -28,38 +27,15 @@ const DAMAGED: &str = "store.damaged";
 /// Why a store was not made again. The old one is where it was, as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
-    /// The old store does not even open, or the new one does not.
+    /// The log does not open or cannot be applied, or the new store does not open.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// A server has it open.
     #[error("a process uses the store {0}: stop the server first")]
     InUse(PathBuf),
-    /// The log itself is damaged.
-    #[error(
-        "the log itself cannot be read ({0}): only a backup brings it back, with `kedge restore`"
-    )]
-    Log(ReadError),
-    /// The log lacks a request.
-    #[error(
-        "the log has no request at sequence {0}: only a backup brings it back, with `kedge restore`"
-    )]
-    Gap(u64),
-    /// A table that the log does not explain is damaged.
-    #[error(
-        "{error}. The log does not explain the table {table}: restore a backup, or let it go with --discard {table}", table = .table.name()
-    )]
-    Kept {
-        /// Which.
-        table: Table,
-        /// Why.
-        error: CopyError,
-    },
-    /// Only tables that the log does not explain can be let go.
-    #[error("{0} is no table that can be discarded; these are: {list}", list = discardable())]
-    Discard(String),
-    /// The rules refuse what stands in the log.
-    #[error("{0}")]
-    Replay(String),
+    /// The keys of the log's side entries.
+    #[error(transparent)]
+    Keys(#[from] SecretError),
     /// The new store could not be written.
     #[error("the new store could not be written: {0}")]
     Write(String),
@@ -82,12 +58,6 @@ impl From<CommitError> for RebuildError {
     }
 }
 
-impl From<ApplyError> for RebuildError {
-    fn from(error: ApplyError) -> Self {
-        Self::Replay(error.to_string())
-    }
-}
-
 fn at(path: &Path) -> impl Fn(io::Error) -> RebuildError {
     move |source| RebuildError::Io {
         path: path.to_owned(),
@@ -95,20 +65,11 @@ fn at(path: &Path) -> impl Fn(io::Error) -> RebuildError {
     }
 }
 
-fn discardable() -> String {
-    let names: Vec<_> = Table::KEPT.iter().map(|table| table.name()).collect();
-    names.join(", ")
-}
-
 /// What was done.
 #[derive(Debug)]
 pub struct Rebuilt {
     /// What the new store holds, as its verification counted it.
     pub summary: Summary,
-    /// The tables that were kept, and how many rows each had.
-    pub kept: Vec<(Table, u64)>,
-    /// The tables that were let go.
-    pub discarded: Vec<Table>,
     /// Where the damaged store is now.
     pub damaged: PathBuf,
 }
@@ -119,22 +80,17 @@ pub fn rebuild(
     data: &Path,
     domain: Domain,
     sequencer: Address,
-    discard: &[String],
     mut progress: impl FnMut(&'static str, Progress),
 ) -> Result<Rebuilt, RebuildError> {
-    let discarded = discard
-        .iter()
-        .map(|name| {
-            let table = Table::named(name).filter(|table| Table::KEPT.contains(table));
-            table.ok_or_else(|| RebuildError::Discard(name.clone()))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
     let (store, making) = (data.join(STORE), data.join(MAKING));
     let lock = locked(&store)?;
     put_away(data, &making)?;
-    let kept = make(&store, &making, (domain, sequencer), &discarded, |at| {
-        progress("making", at);
-    })?;
+    let options = Options {
+        side_keys: side_keys::read(&data.join("keys"))?,
+        access: Access::Derive,
+        ..Options::of_store(&making, domain, sequencer)
+    };
+    make(options, |at| progress("making", at))?;
     let verifier = Verifier::open(&making, domain, sequencer)?;
     let summary = verifier.check(Checks::State, |at| progress("verifying", at))?;
     drop(verifier);
@@ -146,16 +102,12 @@ pub fn rebuild(
     durable::sync_directory(data).map_err(at(data))?;
     drop(lock);
     let damaged = set_aside(data, &making)?;
-    Ok(Rebuilt {
-        summary,
-        kept,
-        discarded,
-        damaged,
-    })
+    Ok(Rebuilt { summary, damaged })
 }
 
 /// Takes the store's lock, as RocksDB does: no server may have it or take it meanwhile.
 fn locked(store: &Path) -> Result<std::fs::File, RebuildError> {
+    std::fs::create_dir_all(store).map_err(at(store))?;
     let path = store.join("LOCK");
     let file = std::fs::OpenOptions::new()
         .write(true)
@@ -193,79 +145,17 @@ fn set_aside(data: &Path, store: &Path) -> Result<PathBuf, RebuildError> {
     Ok(aside)
 }
 
-/// Fills a new store; gives the tables that it took from the old one.
-fn make(
-    old: &Path,
-    new: &Path,
-    (domain, sequencer): (Domain, Address),
-    discarded: &[Table],
-    progress: impl FnMut(Progress),
-) -> Result<Vec<(Table, u64)>, RebuildError> {
-    let old = Store::open_to_salvage(options(old, domain, sequencer))?;
-    let new = Store::open(options(new, domain, sequencer))?;
-    let snapshot = old.snapshot();
-    log(&snapshot, &new, progress)?;
-    let mut kept = Vec::new();
-    for &table in Table::KEPT {
-        if !discarded.contains(&table) {
-            let count = new.take_table(&snapshot, table);
-            let count = count.map_err(|error| RebuildError::Kept { table, error })?;
-            kept.push((table, count));
-        }
-    }
-    // The head with it, so that it is the last thing that the new store says.
-    new.take_table(&snapshot, Table::Meta)
-        .map_err(|error| RebuildError::Write(error.to_string()))?;
-    new.close()?;
-    Ok(kept)
-}
-
-/// Writes the log into a new store, with everything that follows from it.
-fn log(
-    old: &Snapshot,
-    new: &Store,
-    mut progress: impl FnMut(Progress),
-) -> Result<(), RebuildError> {
-    let head = old.head().map_err(RebuildError::Log)?;
-    let operators = old.operators().map_err(RebuildError::Log)?;
-    let mut apply = Apply::from_nothing(operators);
-    let mut requests = old.requests_from(1);
-    let mut sequence = 0;
-    for number in 0..head.batches {
-        let batch = old.batch(number).map_err(RebuildError::Log)?;
-        let batch = batch.ok_or(RebuildError::Gap(sequence + 1))?;
-        let mut leaves = Vec::new();
-        while sequence < batch.header.last_sequence() {
-            let record: RequestRecord<'_> = match requests.next() {
-                Some(record) => record.map_err(RebuildError::Log)?,
-                None => return Err(RebuildError::Gap(sequence + 1)),
-            };
-            if record.first_sequence != sequence + 1 || record.actions.is_empty() {
-                return Err(RebuildError::Gap(sequence + 1));
-            }
-            let placed = record.placed(&record.hashes());
-            leaves.extend(placed.iter().map(Leaf::hash));
-            apply.request(&record, &placed)?;
-            sequence = record.last_sequence();
-        }
-        if leaves.len() != batch.header.count as usize {
-            return Err(RebuildError::Gap(batch.header.first_sequence));
-        }
-        apply.batch(&batch, &leaves)?;
-        if apply.len_bytes() >= GROUP_BYTES_MAX {
-            write(new, apply.take_formed())?;
-        }
+/// Fills a new store from the log.
+fn make(options: Options, mut progress: impl FnMut(Progress)) -> Result<(), RebuildError> {
+    let opening = Store::begin(options, MissingMark::ReadOnly)?;
+    let batches_total = opening.log_batches();
+    catch_up(&opening, |done| {
         progress(Progress {
-            batches: number + 1,
-            batches_total: head.batches,
-            sequence,
+            batches: done.batches,
+            batches_total,
+            sequence: done.sequence,
         });
-    }
-    apply.finish(GROUP_BYTES_MAX, |group| write(new, group))
-}
-
-fn write(new: &Store, mut group: Group) -> Result<(), RebuildError> {
-    new.write(&group)?;
-    new.index(&group.take_action_ids());
+    })?;
+    opening.finish()?.close()?;
     Ok(())
 }

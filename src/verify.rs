@@ -5,26 +5,24 @@ use std::io;
 use std::path::Path;
 
 use kedge_actors::apply::{Apply, ApplyError};
+use kedge_actors::catch_up::open_store;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::resource::File;
-use kedge_protocol::{Address, Hash, SequencerKeys};
+use kedge_protocol::{Hash, SequencerKeys};
 use kedge_storage::verify::{self as log, Plan, Progress};
-use kedge_storage::{CommitError, Group, OpenError, Options, Store};
+use kedge_storage::{Access, CommitError, Group, OpenError, Options, Store};
 use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
 
+use crate::config::secrets::SecretError;
 use crate::files::place;
+use crate::side_keys;
 
 /// What was checked.
 pub use kedge_storage::verify::Summary;
 
-/// Memory for rows that are looked up by themselves: headers, leaves, the tree's nodes.
-const CACHE_BYTES: usize = 64 * 1024 * 1024;
-/// Memory for rows of the store that the replay fills.
-const MEMTABLE_BYTES: usize = 64 * 1024 * 1024;
-/// Write-ahead log of the replay's store.
-const WAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Bytes that the replay gathers before it writes them.
-pub(crate) const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Why a store does not hold.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +36,9 @@ pub enum VerifyError {
     /// The state is not what the log makes.
     #[error("the stored state is not what a replay of the log makes: {0}")]
     State(#[from] log::Difference),
+    /// The keys of the log's side entries cannot be read.
+    #[error(transparent)]
+    Keys(#[from] SecretError),
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] kedge_storage::ReadError),
@@ -67,6 +68,8 @@ pub enum Checks {
 pub struct Verifier {
     store: Store,
     plan: Plan,
+    /// Where the store is, if that is a view of one that lags its log.
+    _scratch: Option<TempDir>,
 }
 
 /// Verifies everything in the store in `path` but the content of files.
@@ -88,8 +91,66 @@ impl Verifier {
         keys: impl Into<SequencerKeys>,
     ) -> Result<Self, VerifyError> {
         let plan = Plan::new(domain, keys);
-        let store = Store::open_to_verify(options(path, plan.domain, plan.keys.first()))?;
-        Ok(Self { store, plan })
+        let options = Options::of_store(path, plan.domain, plan.keys.first());
+        match Store::open_to_verify(options) {
+            Ok(store) => Ok(Self {
+                store,
+                plan,
+                _scratch: None,
+            }),
+            Err(OpenError::Behind { .. }) => Self::brought_up(path, plan),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Verifies a store that lags its log, as a killed server leaves it: a view of it elsewhere is brought up first,
+    /// as a start would bring up the store itself.
+    fn brought_up(path: &Path, plan: Plan) -> Result<Self, VerifyError> {
+        let scratch = tempfile::tempdir()?;
+        let view = scratch.path().join("store");
+        std::fs::create_dir(&view)?;
+        for entry in std::fs::read_dir(path.canonicalize()?)? {
+            let entry = entry?;
+            let (name, from) = (entry.file_name(), entry.path());
+            // Table files never change. What is removed from the view is a link.
+            if from.extension().is_some_and(|end| end == "sst") {
+                std::os::unix::fs::symlink(&from, view.join(name))?;
+            } else if entry.file_type()?.is_file() && name != "LOCK" {
+                std::fs::copy(&from, view.join(name))?;
+            }
+        }
+        let data = path.with_file_name("");
+        let verifier = Self::derive(&data, &view, plan.domain, plan.keys.clone())?;
+        Ok(Self {
+            plan,
+            _scratch: Some(scratch),
+            ..verifier
+        })
+    }
+
+    /// Makes a store in `path` from the log of the data directory `data`, which is not changed, to verify both.
+    ///
+    /// # Errors
+    /// [`VerifyError`] where the log cannot be read or applied.
+    pub fn derive(
+        data: &Path,
+        path: &Path,
+        domain: Domain,
+        keys: impl Into<SequencerKeys>,
+    ) -> Result<Self, VerifyError> {
+        let plan = Plan::new(domain, keys);
+        let options = Options {
+            log_path: data.join("log"),
+            side_keys: side_keys::read(&data.join("keys"))?,
+            access: Access::Derive,
+            ..Options::of_store(path, plan.domain, plan.keys.first())
+        };
+        let store = open_store(options)?;
+        Ok(Self {
+            store,
+            plan,
+            _scratch: None,
+        })
     }
 
     /// The sequencer's keys, as the store names them.
@@ -113,9 +174,9 @@ impl Verifier {
         }
         let scratch = tempfile::tempdir()?;
         let replay_path = scratch.path().join("replay");
-        let made = Store::open(options(&replay_path, plan.domain, plan.keys.first()))?;
-        // Nothing waits for the disk: what is lost with the machine is made again.
-        let write = |group: Group| made.write(group).map(|_| ());
+        let made = Options::of_store(&replay_path, plan.domain, plan.keys.first());
+        let made = Store::scratch(made)?;
+        let write = |group: Group| made.put_rows(&group).map(|_| ());
         let mut replay = Apply::from_nothing(snapshot.operators()?).state_alone();
         let summary = log::verify(&snapshot, &plan, progress, |record, leaves| {
             let applied = replay.request(record, leaves);
@@ -163,18 +224,5 @@ fn digest_of(path: &Path) -> io::Result<Hash> {
             0 => return Ok(Hash(hasher.finalize().into())),
             count => hasher.update(&piece[..count]),
         }
-    }
-}
-
-pub(crate) fn options(path: &Path, domain: Domain, sequencer: Address) -> Options {
-    Options {
-        path: path.to_owned(),
-        domain,
-        sequencer,
-        high_water_path: None,
-        block_cache_bytes: CACHE_BYTES,
-        memtable_bytes: MEMTABLE_BYTES,
-        wal_bytes_max: WAL_BYTES_MAX,
-        read_only: false,
     }
 }

@@ -64,14 +64,9 @@ async fn tiers_are_set_in_the_log() {
     // The replay of the log, the operator's actions with it, makes the state to the byte.
     kedge::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
     let options = Options {
-        path: setup.store(),
-        domain,
-        sequencer,
         high_water_path: Some(setup.high_water()),
-        block_cache_bytes: 16 << 20,
-        memtable_bytes: 16 << 20,
-        wal_bytes_max: 32 << 20,
-        read_only: true,
+        access: kedge_storage::Access::Read,
+        ..Options::of_store(&setup.store(), domain, sequencer)
     };
     let store = Store::open(options).unwrap();
     let stored = store

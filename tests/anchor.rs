@@ -141,8 +141,11 @@ impl Anchored {
 
     /// Puts the store of an earlier day back, with its own mark, beside a chain that knows more.
     async fn becomes_read_only(&self, old: &std::path::Path, rpc: &RpcClient) -> Server {
-        std::fs::remove_dir_all(self.setup.store()).unwrap();
-        copy_directory(&old.join("store"), &self.setup.store());
+        for part in ["store", "log"] {
+            let place = self.setup.data().join(part);
+            std::fs::remove_dir_all(&place).unwrap();
+            copy_directory(&old.join(part), &place);
+        }
         std::fs::copy(old.join("mark"), self.setup.high_water()).unwrap();
         let server = self.setup.start();
         let contract = AnchorContract::new(rpc.clone(), self.contract);
@@ -174,7 +177,9 @@ impl Anchored {
 }
 
 fn keep(setup: &Setup, old: &std::path::Path) {
-    copy_directory(&setup.store(), &old.join("store"));
+    for part in ["store", "log"] {
+        copy_directory(&setup.data().join(part), &old.join(part));
+    }
     std::fs::copy(setup.high_water(), old.join("mark")).unwrap();
 }
 

@@ -167,19 +167,12 @@ impl Operated {
         assert_eq!(owed.unwrap(), 0, "the deposit is the operator's");
     }
 
-    /// How many answers the stopped server's store holds.
+    /// How many answers the ended server has stored.
     fn stored_answers(&self) -> usize {
-        let options = kedge_storage::Options {
-            path: self.setup.store(),
-            domain: self.account.client().domain(),
-            sequencer: self.sequencer.address(),
-            high_water_path: None,
-            block_cache_bytes: 8 << 20,
-            memtable_bytes: 8 << 20,
-            wal_bytes_max: 32 << 20,
-            read_only: true,
-        };
-        let store = kedge_storage::Store::open(options).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let domain = self.account.client().domain();
+        let made = scratch.path().join("store");
+        let store = support::remade::store(self.setup.data(), &made, domain);
         store.snapshot().bond_answers().unwrap().len()
     }
 

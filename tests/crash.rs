@@ -7,7 +7,7 @@
 mod moments;
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -284,21 +284,28 @@ async fn a_loaded_server_that_is_told_to_stop_ends_in_order() {
     server.stop();
 }
 
-/// The write-ahead log that was written last.
-fn newest_log(store: &Path) -> PathBuf {
-    let logs = std::fs::read_dir(store)
+/// Takes everything away from some byte of the frame that holds this action on.
+fn tear(log: &Path, sequence: u64, rng: &mut Rng) {
+    let env = Arc::new(kedge_log::env::RealEnv);
+    let (reader, _) = kedge_log::LogReader::open(env, log, None, 0).unwrap();
+    let frames: Vec<_> = reader.frames(1).map(Result::unwrap).collect();
+    let holds = |frame: &kedge_log::StoredFrame| frame.header().next_sequence() > sequence;
+    let torn = frames.iter().position(holds).unwrap();
+    // One segment holds them all: its header, and each frame, begins at a page.
+    let files: Vec<_> = std::fs::read_dir(log)
         .unwrap()
-        .map(|entry| entry.unwrap().path());
-    logs.filter(|path| path.extension().is_some_and(|end| end == "log"))
-        .max()
-        .expect("a store has a write-ahead log")
-}
-
-fn truncate(path: &Path, bytes: u64) {
-    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
-    let length = file.metadata().unwrap().len();
-    assert!(length > bytes);
-    file.set_len(length - bytes).unwrap();
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "log"))
+        .collect();
+    let [segment] = files.as_slice() else {
+        panic!("{files:?}");
+    };
+    let pages = |frame: &kedge_log::StoredFrame| frame.bytes().len().next_multiple_of(4096);
+    let begin = 4096 + frames[..torn].iter().map(pages).sum::<usize>();
+    let kept = begin + 1 + rng.below(frames[torn].bytes().len() as u64 - 1) as usize;
+    let mut bytes = std::fs::read(segment).unwrap();
+    bytes[kept..].fill(0);
+    std::fs::write(segment, bytes).unwrap();
 }
 
 /// A disk that lied: the last write was acknowledged, its header let out, and it is torn all the
@@ -319,7 +326,7 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     ledger.changed(&lost);
     let batches = lost.receipt.as_ref().unwrap().batch.header.number + 1;
     server.kill();
-    truncate(&newest_log(&setup.store()), 1 + rng.below(16));
+    tear(&setup.data().join("log"), lost.resource.sequence, &mut rng);
 
     let server = setup.start();
     let (status, ready) = server.readiness().await;

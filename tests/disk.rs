@@ -388,7 +388,7 @@ async fn logged_in_on_a_full_disk() {
     let of = template(&account, "read").await;
     let email = format!("{}@example.com", account.address()).to_lowercase();
 
-    faults.stall(OnCall::Write, "/store/");
+    faults.stall(OnCall::Pwrite, "/log/");
     let held_up = tokio::spawn({
         let (account, email) = (account.clone(), email.clone());
         async move { account.login(&email, PASSWORD).await }

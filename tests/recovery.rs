@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject};
+use kedge_log::env::RealEnv;
+use kedge_log::{FileLog, Frame, Log as _, LogReader};
 use kedge_protocol::Id;
 use kedge_storage::{Group, Options, Store};
 use serde_json::{Value, json};
@@ -65,16 +67,15 @@ impl Made {
 
     fn open_store(&self) -> Store {
         let options = Options {
-            path: self.setup.store(),
-            domain: self.client.domain(),
-            sequencer: self.client.sequencer(),
             high_water_path: Some(self.setup.high_water()),
-            block_cache_bytes: 16 << 20,
-            memtable_bytes: 16 << 20,
-            wal_bytes_max: 32 << 20,
-            read_only: false,
+            side_keys: kedge::side_keys::read(&self.setup.data().join("keys")).unwrap(),
+            ..Options::of_store(
+                &self.setup.store(),
+                self.client.domain(),
+                self.client.sequencer(),
+            )
         };
-        Store::open(options).unwrap()
+        kedge_actors::catch_up::open_store(options).unwrap()
     }
 
     fn verify(&self) -> Result<kedge::verify::Summary, kedge::verify::VerifyError> {
@@ -215,33 +216,69 @@ async fn verify_names_the_sequence_of_a_changed_record() {
     let made = made(&directory, &mut rng).await;
     made.verify().unwrap();
 
-    // Far from the log's end: opening alone does not see it.
+    // Far from the log's end: its last batches are as they were. Whoever forges it puts every checksum right.
     let all = made.ledger.after(0);
     let sequence = all[usize::try_from(rng.below(8)).unwrap()].sequence;
-    let store = made.open_store();
-    let snapshot = store.snapshot();
-    let mut record = snapshot.request_at(sequence).unwrap().unwrap();
-    let contents: Vec<_> = record.actions.iter().map(|a| record.content(a)).collect();
-    record.actions[0].payload = Cow::Borrowed(r#"{"properties":{"forged":true}}"#);
-    let mut group = Group::new();
-    group.put_request(&record, &contents);
-    drop(store.commit(&group).unwrap());
-    drop(snapshot);
-    store.close().unwrap();
+    let log = made.setup.data().join("log");
+    forge(&made, &log, sequence);
 
-    let named = made.verify().unwrap_err().to_string();
-    assert!(
-        named.starts_with(&format!("sequence {sequence}:")),
-        "{named}"
-    );
-    let told = kedge()
-        .args(["verify", "data", "--dev"])
-        .arg(made.setup.data())
-        .output()
-        .unwrap();
+    let told = kedge().args(["verify", "log"]).arg(&log).output().unwrap();
     assert!(!told.status.success());
     let text = String::from_utf8(told.stderr).unwrap();
-    assert!(text.contains(&format!("sequence {sequence}:")), "{text}");
+    assert!(text.contains(&format!("sequence {sequence}")), "{text}");
+    // The store knows the log that it was made of, and a new one is not made of what nobody signed.
+    let (_, told) = made.setup.start_refused();
+    assert!(told.contains("was made from another log"), "{told}");
+    std::fs::remove_dir_all(made.setup.store()).unwrap();
+    let (_, told) = made.setup.start_refused();
+    let refused = format!("of the log cannot be applied: sequence {sequence}:");
+    assert!(told.contains(&refused), "{told}");
+}
+
+/// Writes the log again with another payload of one action.
+fn forge(made: &Made, log: &Path, sequence: u64) {
+    let (keys, identity) = (
+        kedge::side_keys::read(&made.setup.data().join("keys")).unwrap(),
+        made.client.domain().separator(),
+    );
+    let env = std::sync::Arc::new(RealEnv);
+    let (reader, _) = LogReader::open(env.clone(), log, None, 0).unwrap();
+    let forged = log.with_file_name("forged");
+    let opened = FileLog::open(
+        env,
+        &forged,
+        identity,
+        &keys,
+        kedge_log::Released::default(),
+        kedge_log::Options::default(),
+    );
+    let (mut writing, _) = opened.unwrap();
+    for stored in reader.frames(1) {
+        let stored = stored.unwrap();
+        let mut frame = Frame::new();
+        for request in stored.requests().unwrap() {
+            let mut record = request.into_record().unwrap();
+            if record.first_sequence == sequence {
+                record.actions[0].payload = Cow::Borrowed(r#"{"properties":{"forged":true}}"#);
+            }
+            frame.push_request(&record).unwrap();
+        }
+        let leaves = stored.leaves().unwrap();
+        let mut rest = leaves.as_slice();
+        for batch in stored.batches().unwrap() {
+            let (own, others) = rest.split_at(batch.header.count as usize);
+            frame.push_batch(&batch, own).unwrap();
+            rest = others;
+        }
+        for entry in stored.side(&identity, &keys).unwrap() {
+            frame.push_side(entry);
+        }
+        writing.append(&frame).unwrap();
+    }
+    writing.durability().sync().unwrap();
+    drop(writing);
+    std::fs::remove_dir_all(log).unwrap();
+    std::fs::rename(&forged, log).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -44,21 +44,22 @@ impl Sampler {
         }
     }
 
-    /// Checks the group that is written next, if it is in the sample. Only who writes to the store calls
-    /// this, so that the store stands where the group before has left it.
+    /// Whether the group that is written next is in the sample.
+    pub(crate) fn takes(&mut self, answers: &[Answer]) -> bool {
+        if self.every == 0 || answers.is_empty() {
+            return false;
+        }
+        self.seen += 1;
+        answers.len() <= SMALL_REQUESTS || self.seen.is_multiple_of(self.every)
+    }
+
+    /// Checks a group of the sample. The store must stand where the group before has left it.
     pub(crate) fn check(
-        &mut self,
+        &self,
         store: &Store,
         group: &Group,
         answers: &[Answer],
     ) -> Result<(), Disagreement> {
-        if self.every == 0 || answers.is_empty() {
-            return Ok(());
-        }
-        self.seen += 1;
-        if answers.len() > SMALL_REQUESTS && !self.seen.is_multiple_of(self.every) {
-            return Ok(());
-        }
         compare(store, group, answers)?;
         self.compared.fetch_add(1, Ordering::Relaxed);
         Ok(())

@@ -14,7 +14,7 @@ use kedge_protocol::chain::Leaf;
 use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Address, Hash, Id};
-use kedge_storage::{Group, LogHead, ReadError, Snapshot};
+use kedge_storage::{CodecError, Group, LogHead, ReadError, SideEntry, Snapshot};
 
 use self::before::Before;
 use self::rows::Rows;
@@ -37,9 +37,24 @@ pub enum ApplyError {
         /// The first sequence of what came.
         found: u64,
     },
+    /// A frame of the log cannot be read.
+    #[error("{0}")]
+    Frame(String),
     /// Something was refused before.
     #[error("an earlier record was not applied, so nothing after it can be")]
     Broken,
+}
+
+impl From<CodecError> for ApplyError {
+    fn from(error: CodecError) -> Self {
+        Self::Frame(error.to_string())
+    }
+}
+
+impl From<kedge_storage::FrameError> for ApplyError {
+    fn from(error: kedge_storage::FrameError) -> Self {
+        Self::Frame(error.to_string())
+    }
 }
 
 /// Which rows are made.
@@ -204,6 +219,16 @@ impl Apply {
         Ok(())
     }
 
+    /// From here on these addresses sign for the operator.
+    pub fn set_operators(&mut self, operators: Vec<Address>) {
+        self.state.operators = operators;
+    }
+
+    /// The rows of side entries of the log.
+    pub fn side_entries(&mut self, entries: &[SideEntry]) -> Result<(), CodecError> {
+        self.rows.group.put_side_entries(entries)
+    }
+
     /// Bytes of the rows that are formed so far.
     pub fn len_bytes(&self) -> usize {
         self.rows.group.len_bytes()
@@ -217,13 +242,13 @@ impl Apply {
     /// Takes the rows that are formed. Objects that change often are not among them: only with
     /// [`Self::take_rows`] do they come to one state of the log.
     pub fn take_formed(&mut self) -> Group {
-        std::mem::take(&mut self.rows.group)
+        std::mem::replace(&mut self.rows.group, Group::of_rows())
     }
 
     /// Takes every row that differs from what was before. Who writes them has the state after the last
     /// request.
     pub fn take_rows(&mut self) -> Result<Group, ApplyError> {
-        let mut all = Group::new();
+        let mut all = Group::of_rows();
         self.finish(usize::MAX, |group| {
             all = group;
             Ok::<(), ApplyError>(())

@@ -123,7 +123,7 @@ impl Committer {
         while let Some(first) = self.work.blocking_recv() {
             self.trim_caches()?;
             let mut forming = Forming {
-                group: Group::with_capacity_bytes(self.group_bytes),
+                group: self.writing.empty_group(self.group_bytes),
                 ..Forming::default()
             };
             self.add(&mut forming, first)?;

@@ -1,12 +1,67 @@
 //! Watches the free space of the store's disk, so that writes are refused while the store itself
 //! still has room to finish what it has begun.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use kedge_storage::CommitError;
 
 use crate::engine::Options;
 use crate::metric_definitions as metric;
+
+/// How long the store may say that the disk is full while it is not: RocksDB recovers from a full disk by itself within
+/// seconds, and now and then not at all.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
+
+/// The disk of the store.
+#[derive(Clone)]
+pub(crate) struct Disk {
+    path: PathBuf,
+    reserve_bytes: u64,
+}
+
+impl Disk {
+    pub(crate) fn of(options: &Options) -> Self {
+        Self {
+            path: options.data_path.clone(),
+            reserve_bytes: options.disk_reserve_bytes,
+        }
+    }
+
+    /// Whether there is as much room as writes need to be taken.
+    fn has_room(&self) -> bool {
+        fs4::available_space(&self.path).is_ok_and(|free_bytes| free_bytes >= self.reserve_bytes)
+    }
+}
+
+/// Since when the store has been saying that a disk is full which is not.
+#[derive(Default)]
+pub(crate) struct Stuck(Option<Instant>);
+
+impl Stuck {
+    /// Notes that a step found no room. An error once that has been wrong for long: a new start of the process applies
+    /// from the log what the store could not take.
+    pub(crate) fn note(&mut self, disk: &Disk, why: &str, now: Instant) -> Result<(), CommitError> {
+        if !disk.has_room() {
+            self.0 = None;
+            return Ok(());
+        }
+        let since = *self.0.get_or_insert(now);
+        if now.saturating_duration_since(since) < STUCK_AFTER {
+            return Ok(());
+        }
+        Err(CommitError::Failed(format!(
+            "there is room on the disk again, and the store does not go on ({why}); start the server again"
+        )))
+    }
+
+    /// The step was done.
+    pub(crate) fn over(&mut self) {
+        self.0 = None;
+    }
+}
 
 /// How often the disk is looked at: the reserve must outlast what can be written in between.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -33,4 +88,33 @@ pub(crate) fn watch(options: &Options, full: &Arc<AtomicBool>) {
             tokio::time::sleep(INTERVAL).await;
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_finds_no_room_where_there_is_some_is_stuck_in_the_end() {
+        let disk = |reserve_bytes| Disk {
+            path: std::env::temp_dir(),
+            reserve_bytes,
+        };
+        let (roomy, full) = (disk(0), disk(u64::MAX));
+        let begin = Instant::now();
+        let at = |s: u64| begin + Duration::from_secs(s);
+        let mut stuck = Stuck::default();
+        stuck.note(&roomy, "full", at(0)).unwrap();
+        stuck.note(&roomy, "full", at(29)).unwrap();
+        // The disk is really full: that may last.
+        stuck.note(&full, "full", at(31)).unwrap();
+        stuck.note(&roomy, "full", at(100)).unwrap();
+        stuck.over();
+        stuck.note(&roomy, "full", at(140)).unwrap();
+        let error = stuck.note(&roomy, "full", at(170)).unwrap_err();
+        assert!(
+            error.to_string().contains("start the server again"),
+            "{error}"
+        );
+    }
 }

@@ -1,6 +1,8 @@
 //! The engine: everything between a verified request and its durable outcome. [`Engine::start`]
 //! spawns the actors and the committer; the handle is cheap to clone.
 
+mod shutdown;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,6 +27,7 @@ use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
 use crate::committer::{Caches, Committer};
 use crate::directory::DirectoryMessage;
+use crate::disk::Disk;
 use crate::events::{Beside, Listener, Listeners};
 use crate::failure::{self, Failure};
 use crate::metric_definitions as metric;
@@ -110,6 +113,7 @@ pub(crate) struct Inner {
     threads: ActorThreads,
     pub(crate) work: Mutex<Option<mpsc::Sender<Work>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
+    keeper: Mutex<Option<JoinHandle<()>>>,
     admission: Admission,
     room: Arc<Room>,
     closing: AtomicBool,
@@ -168,6 +172,7 @@ impl Engine {
         let sampler = Sampler::new(options.compare_groups_every, Arc::clone(&compared));
         let outlet = Outlet {
             disk_full: Arc::clone(&disk_full),
+            disk: Disk::of(&options),
             store: Arc::clone(&store),
             published: Arc::clone(&published),
             visible,
@@ -197,7 +202,7 @@ impl Engine {
             pace: Pace::new(room.requests(), options.requests_max),
             group_bytes: 0,
         };
-        let committer_failed = failure_sink.clone();
+        let (committer_failed, keeper_failed) = (failure_sink.clone(), failure_sink.clone());
         let committer = std::thread::Builder::new()
             .name("committer".into())
             .spawn(move || committer_failed.watch("committer", || committer.run(threads)))?;
@@ -228,6 +233,10 @@ impl Engine {
 
         crate::disk::watch(&options, &disk_full);
         crate::store_health::watch(&store, &work);
+        let keeper = {
+            let disk = Disk::of(&options);
+            crate::keeper::start(&store, disk, Arc::clone(&ending), keeper_failed)?
+        };
         let bounds = Bounds {
             requests_min: options.requests_min.min(options.requests_max),
             requests_max: options.requests_max,
@@ -248,6 +257,7 @@ impl Engine {
                 threads,
                 work: Mutex::new(Some(work)),
                 committer: Mutex::new(Some(committer)),
+                keeper: Mutex::new(Some(keeper)),
                 admission: Admission::new(bounds, Instant::now()),
                 room,
                 closing: AtomicBool::new(false),
@@ -473,35 +483,6 @@ impl Engine {
     /// Where it shows that the engine cannot continue.
     pub fn failure(&self) -> Failure {
         self.inner.failed.clone()
-    }
-
-    /// Takes no more requests, waits for those in flight (at the most `timeout`), and stops. False where
-    /// what was placed is not all on the disk at the end of it.
-    pub async fn shutdown(&self, timeout: Duration) -> bool {
-        let inner = &self.inner;
-        inner.closing.store(true, Ordering::Relaxed);
-        let deadline = Instant::now() + timeout;
-        while inner.room.in_flight() > 0
-            && inner.signing.stopped().is_none()
-            && Instant::now() < deadline
-        {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        inner.ending.store(true, Ordering::Relaxed);
-        inner.supervisor.stop_children(None);
-        inner.supervisor.stop(None);
-        inner.threads.stop(timeout).await;
-        drop(locked(&inner.work).take());
-        let committer = locked(&inner.committer).take();
-        if let Some(committer) = committer {
-            let joined = tokio::task::spawn_blocking(move || committer.join());
-            // However short the patience with requests is: what is placed is written.
-            let patience = timeout.max(Duration::from_secs(5));
-            if tokio::time::timeout(patience, joined).await.is_err() {
-                return false;
-            }
-        }
-        inner.failed.reason().is_none()
     }
 }
 

@@ -302,17 +302,15 @@ mod tests {
 
     fn store(path: &Path) -> Store {
         Store::open(kedge_storage::Options {
-            path: path.join("store"),
-            domain: Domain {
-                chain_id: 31_337,
-                verifying_contract: Address([7; 20]),
-            },
-            sequencer: Address::ZERO,
-            high_water_path: None,
-            block_cache_bytes: 8 << 20,
-            memtable_bytes: 8 << 20,
-            wal_bytes_max: 32 << 20,
-            read_only: false,
+            side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
+            ..kedge_storage::Options::of_store(
+                &path.join("store"),
+                Domain {
+                    chain_id: 31_337,
+                    verifying_contract: Address([7; 20]),
+                },
+                Address::ZERO,
+            )
         })
         .unwrap()
     }

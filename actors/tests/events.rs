@@ -67,14 +67,8 @@ struct Log {
 
 fn open(path: &Path) -> Store {
     let options = kedge_storage::Options {
-        path: path.join("store"),
-        domain: DOMAIN,
-        sequencer: Address::ZERO,
-        high_water_path: None,
-        block_cache_bytes: 8 << 20,
-        memtable_bytes: 8 << 20,
-        wal_bytes_max: 32 << 20,
-        read_only: false,
+        side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
+        ..kedge_storage::Options::of_store(&path.join("store"), DOMAIN, Address::ZERO)
     };
     Store::open(options).unwrap()
 }

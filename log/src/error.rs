@@ -154,6 +154,9 @@ pub enum MaintenanceError {
     /// A file operation failed; the step can be tried again.
     #[error(transparent)]
     Io(#[from] IoError),
+    /// The log is being closed.
+    #[error("the log is being closed")]
+    Ended,
     /// The segment cannot be read, or what was written of it does not read back.
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -135,11 +135,6 @@ impl FileLog {
         LogReader::new(Arc::clone(&self.shared))
     }
 
-    /// How far frames were appended.
-    pub fn position(&self) -> Position {
-        self.position
-    }
-
     /// Makes sure that the open segment has room for so many bytes; begins the next one where it has not.
     fn make_room(&mut self, bytes: u64) -> Result<(), AppendError> {
         let open = self.open.raw();
@@ -246,6 +241,10 @@ impl Log for FileLog {
             position: self.position,
         });
         Ok(self.position)
+    }
+
+    fn position(&self) -> Position {
+        self.position
     }
 
     fn durability(&self) -> Arc<dyn Durability> {

@@ -11,6 +11,7 @@
 
 mod bytes;
 pub mod codec;
+mod copy;
 pub mod env;
 mod error;
 mod file_log;
@@ -28,6 +29,7 @@ pub mod verify;
 use std::sync::Arc;
 
 pub use codec::CodecError;
+pub use copy::CopyError;
 pub use error::{AppendError, Damage, Failed, IoError, MaintenanceError, OpenError, ReadError};
 pub use file_log::{FileLog, Options};
 pub use frame::{Frame, FrameRefused, KeyId, SideEntry, SideError, SideKeys, StoredFrame};
@@ -46,6 +48,9 @@ pub trait Log: Send {
     /// [`AppendError`]. After [`AppendError::NoSpace`] the log is as it was before and the same frame can be appended
     /// later; after [`AppendError::Failed`] it takes nothing any more.
     fn append(&mut self, frame: &Frame) -> Result<Position, AppendError>;
+
+    /// How far frames were appended.
+    fn position(&self) -> Position;
 
     /// What makes frames durable, for another thread.
     fn durability(&self) -> Arc<dyn Durability>;

@@ -2,6 +2,7 @@
 //! Each step is a call; the caller gives it a thread.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::env::is_no_space;
 use crate::error::{IoError, MaintenanceError};
@@ -67,14 +68,23 @@ impl Maintenance {
             });
         };
         let env = &*self.shared.env;
-        seal(
+        let sealed = seal(
             env,
             &self.shared.dir,
             segment,
             self.options.compression,
+            &self.shared.is_ending,
             swap,
-        )
-        .map(Some)
+        );
+        match sealed {
+            Err(MaintenanceError::Ended) => Ok(None),
+            sealed => sealed.map(Some),
+        }
+    }
+
+    /// Lets a step that is under way on another thread end soon; no segment is compressed any more.
+    pub fn end(&self) {
+        self.shared.is_ending.store(true, Ordering::Relaxed);
     }
 
     /// Whether an error means that there is no space, so that the step is worth another try later.

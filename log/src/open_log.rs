@@ -1,7 +1,7 @@
 //! An open log: what its writer, its readers and its maintenance have in common.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     /// The file for the next segment.
     pub(crate) spare: Mutex<Option<Spare>>,
     spares: AtomicU64,
+    /// Maintenance ends.
+    pub(crate) is_ending: AtomicBool,
     failed: OnceLock<Failed>,
 }
 
@@ -79,6 +81,7 @@ impl Shared {
             syncing: Mutex::new(()),
             spare: Mutex::new(None),
             spares: AtomicU64::new(0),
+            is_ending: AtomicBool::new(false),
             failed: OnceLock::new(),
         }
     }
@@ -119,9 +122,9 @@ impl Shared {
         }
         let segment = appended.segment.as_deref();
         if let Some(raw) = segment.and_then(Segment::raw) {
-            raw.file()
-                .sync()
-                .map_err(|error| self.fail(format!("{}: {error}", raw.path().display())))?;
+            raw.file().sync().map_err(|error| {
+                self.fail(format!("fdatasync {}: {error}", raw.path().display()))
+            })?;
             raw.publish(appended.frames);
         }
         self.durable.store(Arc::new(appended.position));

@@ -18,7 +18,7 @@ use crate::frame::{FrameHeader, SectionKind, StoredFrame};
 use crate::open_log::Shared;
 use crate::packed::PackedRequest;
 use crate::recovery::{Position, Recovery, find};
-use crate::segment::blocks::LastBlocks;
+use crate::segment::blocks::{BlockCache, LastBlocks};
 use crate::segment::{Key, Segment};
 
 /// Bytes of a section of requests that are read at first: most tables fit.
@@ -107,7 +107,30 @@ impl LogReader {
             .map_or(1, |segment| segment.header().first_frame)
     }
 
-    #[cfg(test)]
+    /// The first sequence that is here: 1, unless older segments were taken away.
+    pub fn first_sequence(&self) -> u64 {
+        let segments = self.shared.segments.load();
+        segments
+            .first()
+            .map_or(1, |segment| segment.header().first_sequence)
+    }
+
+    /// The first batch that is here: 0, unless older segments were taken away.
+    pub fn first_batch(&self) -> u64 {
+        let segments = self.shared.segments.load();
+        segments
+            .first()
+            .map_or(0, |segment| segment.header().first_batch)
+    }
+
+    pub(crate) fn env(&self) -> &dyn Env {
+        &*self.shared.env
+    }
+
+    pub(crate) fn cache(&self) -> &BlockCache {
+        &self.shared.cache
+    }
+
     pub(crate) fn segments(&self) -> Vec<Arc<Segment>> {
         self.shared.segments.load().as_ref().clone()
     }
@@ -149,6 +172,38 @@ impl LogReader {
         let (places, _) = self.request_places(&frame, offset, 1)?;
         let requests = self.requests(&frame, &places)?;
         Ok(requests.into_iter().next())
+    }
+
+    /// The requests that hold the actions from one sequence to another, both included, as far as they stand in the
+    /// frame of the first; none where the log ends before. The next one begins where the last of them ends.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    pub fn requests_from(&self, first: u64, last: u64) -> Result<Vec<StoredRequest>, ReadError> {
+        let Some(frame) = self.locate(Key::Sequence(first))? else {
+            return Ok(Vec::new());
+        };
+        let offset = (first - frame.header.first_sequence) as u32;
+        let count = (last.saturating_sub(first) as usize).saturating_add(1);
+        let (places, section) = self.request_places(&frame, offset, count)?;
+        let (Some(start), Some(end)) = (places.first(), places.last()) else {
+            return Ok(Vec::new());
+        };
+        let (start, end) = (start.range.start, end.range.end);
+        let at = section + start as u64;
+        let bytes = frame.segment.read(&self.shared.cache, at, end - start)?;
+        let mut requests = Vec::with_capacity(places.len());
+        for place in places {
+            let packed = &bytes[place.range.start - start..place.range.end - start];
+            if !place.is_of(packed) {
+                return Err(Self::damaged(&frame, "a request's checksum does not hold"));
+            }
+            requests.push(StoredRequest {
+                first_sequence: frame.header.first_sequence + u64::from(place.first),
+                bytes: packed.to_vec(),
+            });
+        }
+        Ok(requests)
     }
 
     /// The header of a batch.
@@ -197,6 +252,24 @@ impl LogReader {
             ));
         }
         Ok(Some((batch, leaves)))
+    }
+
+    /// The whole frame that holds a batch.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    pub fn frame_of_batch(&self, number: u64) -> Result<Option<StoredFrame>, ReadError> {
+        let Some(frame) = self.locate(Key::Batch(number))? else {
+            return Ok(None);
+        };
+        let Located {
+            segment,
+            offset,
+            header,
+        } = &frame;
+        segment
+            .frame(&self.shared.cache, *offset, header, Vec::new())
+            .map(Some)
     }
 
     /// A whole frame.

@@ -33,7 +33,8 @@ pub struct Position {
 }
 
 impl Position {
-    pub(crate) fn start(identity: &Hash) -> Self {
+    /// Before the first frame of the log with this identity.
+    pub fn start(identity: &Hash) -> Self {
         Self {
             frame: 0,
             next_sequence: 1,

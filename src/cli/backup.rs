@@ -43,7 +43,9 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
         .map_err(Failure::refused)
         .and_then(|list| {
             backup::check(&dir, &list).map_err(Failure::refused)?;
-            let summary = verify(&backup::data(&dir), &list, Checks::Signatures)?;
+            let scratch = tempfile::tempdir().map_err(Failure::refused)?;
+            let store = scratch.path().join("store");
+            let summary = verify(&backup::data(&dir), &store, &list)?;
             Ok((list, summary))
         });
     let (list, summary) = checked.map_err(|failure| {
@@ -60,7 +62,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     let list = backup::list(&args.backup).map_err(Failure::refused)?;
     let mut summary = None;
     backup::restore(&args.backup, &list, &args.data, |made| {
-        summary = Some(verify(made, &list, Checks::Signatures)?);
+        summary = Some(verify(made, &made.join("store"), &list)?);
         Ok::<_, Failure>(())
     })?;
     let mark = args.high_water_path.clone().unwrap_or_else(|| {
@@ -79,11 +81,13 @@ impl From<BackupError> for Failure {
     }
 }
 
-/// Checks the store and the contents of files in a data directory.
-fn verify(data: &Path, list: &List, checks: Checks) -> Result<Summary, Failure> {
-    let store = Verifier::open(&data.join("store"), list.domain, list.sequencer);
-    let verifier = store.map_err(Failure::refused)?;
-    let summary = verifier.check(checks, |_| ()).map_err(Failure::refused)?;
+/// Makes the rows of a data directory from its log, in `store`, and checks the log, the rules and the contents of files.
+fn verify(data: &Path, store: &Path, list: &List) -> Result<Summary, Failure> {
+    let verifier = Verifier::derive(data, store, list.domain, list.sequencer);
+    let verifier = verifier.map_err(Failure::refused)?;
+    let summary = verifier
+        .check(Checks::Signatures, |_| ())
+        .map_err(Failure::refused)?;
     let mut wrong = Vec::new();
     let folder = data.join(files::FOLDER);
     let found = verifier.contents(&folder, |file, what| {

@@ -320,7 +320,12 @@ pub fn ranges(config: &Config) -> Vec<Range> {
             1,
             1 << 16,
         ),
-        ("wal_bytes_max", config.wal_bytes_max, 1 << 20, 1 << 40),
+        (
+            "replay_bytes_max",
+            config.replay_bytes_max,
+            1 << 20,
+            1 << 40,
+        ),
         ("bond_poll_s", config.bond_poll_s, 1, 60 * 60),
         ("bond_max_fee_gwei", config.bond_max_fee_gwei, 1, 1_000_000),
         (

@@ -284,8 +284,8 @@ options! {
         block_cache_bytes: usize = 256 * 1024 * 1024;
         /// Bytes of memory for writes not yet in table files.
         memtable_bytes: usize = 256 * 1024 * 1024;
-        /// Bytes of write-ahead log that a start may have to read.
-        wal_bytes_max: u64 = 512 * 1024 * 1024;
+        /// Bytes of log whose rows are in memory alone, at the most: after a crash a start applies as much again.
+        replay_bytes_max: u64 = 128 * 1024 * 1024;
     }
     "Chain" {
         /// `embedded` (development only) or `rpc`.

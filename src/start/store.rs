@@ -1,17 +1,19 @@
 //! Opening the store, and holding it against the chain before anything is written to it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_actors::catch_up::open_store_where;
 use kedge_actors::contradiction;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::At;
 use kedge_protocol::Address;
-use kedge_storage::{HighWater, Mark, MissingMark, ReadError, Store, Table};
+use kedge_storage::{Access, HighWater, Mark, MissingMark, ReadError, SideKeys, Store, Table};
 
 use super::{Chain, RunError};
 use crate::config::Config;
+use crate::side_keys;
 
 /// How long a start waits for the chain's answer.
 const CHAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -62,15 +64,20 @@ pub(super) async fn open(
     first_key: Address,
     allowances: Allowances,
 ) -> Result<Opened, RunError> {
+    let log_path = config.data_dir.join("log");
+    let side_keys = side_keys(config, &log_path, allowances)?;
     let options = kedge_storage::Options {
         path: config.data_dir.join("store"),
+        log_path,
         domain: chain.domain(),
         sequencer: first_key,
+        side_keys,
         high_water_path: Some(config.high_water_path()),
         block_cache_bytes: config.block_cache_bytes,
         memtable_bytes: config.memtable_bytes,
-        wal_bytes_max: config.wal_bytes_max,
-        read_only: false,
+        replay_bytes_max: config.replay_bytes_max,
+        segments: kedge_storage::LogOptions::default(),
+        access: Access::Write,
     };
     let mark = HighWater::read(&config.high_water_path());
     let store = open_where(options.clone(), MissingMark::ReadOnly).await?;
@@ -106,8 +113,33 @@ async fn open_where(
     options: kedge_storage::Options,
     missing: MissingMark,
 ) -> Result<Store, RunError> {
-    let opened = move || Store::open_where(options, missing);
+    let opened = move || open_store_where(options, missing);
     Ok(tokio::task::spawn_blocking(opened).await??)
+}
+
+/// The keys that seal what the log holds beside its actions; the first one is made with the log.
+fn side_keys(config: &Config, log: &Path, allowances: Allowances) -> Result<SideKeys, RunError> {
+    let folder = config.keys_dir();
+    let keys = side_keys::read(&folder)?;
+    if !keys.is_empty() {
+        return Ok(keys);
+    }
+    let is_new = std::fs::read_dir(log).map_or(true, |mut files| files.next().is_none());
+    if is_new {
+        return Ok(side_keys::make(&folder, side_keys::FIRST)?);
+    }
+    let path = folder.join(side_keys::name(side_keys::FIRST));
+    let what = "side entries (password hashes, sessions, webhooks' secrets and deliveries)";
+    if !allowances.replace_lost_keys {
+        return Err(LostKey { path, what }.into());
+    }
+    let (path, number) = (path.display(), side_keys::unused());
+    tracing::warn!(
+        %path,
+        number,
+        "the key that seals the log's side entries was lost; a new one is made, and those of the old one stay closed"
+    );
+    Ok(side_keys::make(&folder, number)?)
 }
 
 fn lost_keys(config: &Config, store: &Store, allowances: Allowances) -> Result<(), RunError> {

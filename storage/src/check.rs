@@ -7,7 +7,7 @@ pub(crate) mod own;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
+use kedge_protocol::log_tree::{self, Frontier, Nodes as _};
 use kedge_protocol::record::RequestRecord;
 
 use self::own::OwnBatch;
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
             Some(before) => {
                 let header = snapshot
                     .batch(before)?
-                    .ok_or_else(|| missing(Table::Batches, before))?
+                    .ok_or_else(|| missing_batch(before))?
                     .header;
                 LogHead {
                     batches: number,
@@ -192,9 +192,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-pub(crate) fn missing(table: Table, number: u64) -> ReadError {
-    ReadError::Missing {
-        table,
-        what: format!("the row of {number}"),
-    }
+pub(crate) fn missing_batch(number: u64) -> ReadError {
+    ReadError::Log(format!("batch {number} is missing"))
 }

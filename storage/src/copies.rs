@@ -1,66 +1,48 @@
-//! Copies of a store: a whole one of a store that is open, and single tables for one that is made
-//! again.
+//! Copies of the log of a store that is open.
 
 use std::path::Path;
 
-use rocksdb::WriteBatch;
-use rocksdb::checkpoint::Checkpoint;
-
-use crate::snapshot::{ReadError, Snapshot};
-use crate::store::{CommitError, Store};
-use crate::tables::Table;
-use crate::tables::meta::INDEXED_KEY;
-
-/// Bytes that are gathered before they are written.
-const BATCH_BYTES: usize = 4 * 1024 * 1024;
+use crate::snapshot::ReadError;
+use crate::store::Store;
+use crate::tables::meta::LogHead;
 
 /// Why a copy was not made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// The source cannot be read.
+    /// The log's files could not be copied.
+    #[error("the log could not be copied: {0}")]
+    Log(#[from] kedge_log::CopyError),
+    /// The store cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The copy cannot be written.
-    #[error(transparent)]
-    Write(#[from] CommitError),
-    /// The store gives no copy of itself.
-    #[error("the store could not be copied: {0}")]
-    Store(String),
+    /// There is no log.
+    #[error("the store has no log")]
+    NoLog,
 }
 
 impl Store {
-    /// Makes a consistent copy at `path`, which must not be there, while commits continue. Table files
-    /// are linked where `path` is on the same file system: they never change.
-    pub fn copy_to(&self, path: &Path) -> Result<(), CopyError> {
-        let failed = |error: rocksdb::Error| CopyError::Store(error.into_string());
-        Checkpoint::new(self.database.raw())
-            .and_then(|checkpoint| checkpoint.create_checkpoint(path))
-            .map_err(failed)
-    }
-
-    /// Takes all rows of a table as another store has them; gives how many. Nothing is synced before
-    /// [`Store::close`].
-    pub fn take_table(&self, from: &Snapshot, table: Table) -> Result<u64, CopyError> {
-        let family = self.database.table(table);
-        let mut batch = WriteBatch::default();
-        let mut count = 0;
-        let write = |batch| {
-            let written = self.database.raw().write(batch);
-            written.map_err(|error| CopyError::Store(error.into_string()))
+    /// Copies the log to the directory `to` while commits continue, up to some frame that was durable at the call;
+    /// gives where the copy ends. The rows follow from it.
+    pub fn copy_log_to(&self, to: &Path) -> Result<LogHead, CopyError> {
+        let log = self.database.log().ok_or(CopyError::NoLog)?;
+        let position = log.copy_to(to)?;
+        let Some(last) = position.next_batch.checked_sub(1) else {
+            return Ok(LogHead {
+                sequence: 0,
+                batches: 0,
+                last_sealed_at_ms: 0,
+                ..self.snapshot().head()?
+            });
         };
-        for row in from.raw_rows(table) {
-            let (key, value) = row?;
-            // How far this store's own index of actions reaches is for it to say.
-            if table == Table::Meta && *key == *INDEXED_KEY {
-                continue;
-            }
-            batch.put_cf(family, key, value);
-            count += 1;
-            if batch.size_in_bytes() >= BATCH_BYTES {
-                write(std::mem::take(&mut batch))?;
-            }
-        }
-        write(batch)?;
-        Ok(count)
+        let batch = log
+            .batch(last)
+            .map_err(|error| ReadError::Log(error.to_string()))?;
+        let batch = batch.ok_or_else(|| ReadError::Log(format!("batch {last} is missing")))?;
+        Ok(LogHead {
+            batches: position.next_batch,
+            sequence: batch.header.last_sequence(),
+            head: batch.header.head,
+            last_sealed_at_ms: batch.header.sealed_at_ms,
+        })
     }
 }

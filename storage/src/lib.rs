@@ -1,11 +1,12 @@
-//! The store: RocksDB behind typed tables, one write a commit group, snapshots for readers, and an
-//! opening that trusts nothing it has not recomputed.
+//! The store: a log in files of its own, the rows that follow from it in RocksDB behind typed tables, snapshots for
+//! readers, and an opening that trusts nothing it has not recomputed.
 //!
-//! - [`Store::open`] recomputes the last batches, holds them against the head and against the
+//! - [`Store::begin`] finds the log whole and says what it has more than the rows; whoever knows the rules applies
+//!   that; [`Opening::finish`] then recomputes the last batches, holds them against the head and against the
 //!   high-water mark of released headers, and says what is wrong and what to do.
-//! - A [`Group`] gathers what one commit writes; [`Store::commit`] makes it durable with one write
-//!   and one sync and gives a [`Snapshot`] of the store with it. It takes the group by value or by
-//!   reference, so that one refused by a full disk can be tried again.
+//! - A [`Group`] gathers what one commit writes. [`Store::append`] puts it into the log, [`Store::sync`] makes that
+//!   durable, and [`Store::apply`] then writes the rows and gives a [`Snapshot`] with them. A step that a full disk
+//!   refuses can be tried again.
 //! - [`Store::release`] moves the mark on, after the commit and before headers leave. Without a
 //!   path for it the mark lies in the data directory: there it shows writes that were lost, but
 //!   not that the whole directory is an old copy.
@@ -36,13 +37,17 @@ pub use codec::CodecError;
 pub use copies::CopyError;
 pub use group::{Group, SideWrite};
 pub use high_water::{HighWater, HighWaterError, Mark, Released};
-pub use open::OpenError;
+pub use kedge_log::frame::FrameError;
+pub use kedge_log::{
+    Options as LogOptions, Position as LogPosition, SideEntry, SideKeys, StoredFrame,
+};
+pub use open::{OpenError, Opening};
 pub use read::{
     Indexed, Listed, LogReader, LoggedRequest, Page, PlacedAction, PropertyRange, Window,
 };
 pub use released::MissingMark;
 pub use snapshot::{RawRow, ReadError, Snapshot};
-pub use store::{CommitError, Mode, Options, Store};
+pub use store::{Access, CommitError, Mode, Options, Store};
 pub use tables::Table;
 pub use tables::accounts::{SessionRow, Usage};
 pub use tables::anchors::{AnchorRow, AnchorStatus};

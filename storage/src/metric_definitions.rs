@@ -2,11 +2,17 @@
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 
-/// Writing a group: to the write-ahead log's file and to the tables in memory.
+/// Appending a group to the log.
+pub const APPEND_SECONDS: &str = "kedge_storage_append_seconds";
+/// A sync of the log; it may make several groups durable.
+pub const SYNC_SECONDS: &str = "kedge_storage_log_sync_seconds";
+/// Writing a group's rows to the tables in memory.
 pub const WRITE_SECONDS: &str = "kedge_storage_write_seconds";
-/// A sync of the write-ahead log; it may make several groups durable.
-pub const WAL_SECONDS: &str = "kedge_storage_wal_sync_seconds";
-/// Bytes of a group.
+/// Bytes of segments before they were compressed, and after.
+pub const SEALED_RAW_BYTES: &str = "kedge_storage_sealed_raw_bytes_total";
+/// Bytes of compressed segments.
+pub const SEALED_BYTES: &str = "kedge_storage_sealed_bytes_total";
+/// Bytes of a group in the log.
 pub const GROUP_BYTES: &str = "kedge_storage_group_bytes";
 /// Writes of a group.
 pub const GROUP_WRITES: &str = "kedge_storage_group_writes";
@@ -25,16 +31,31 @@ pub const READ_ONLY: &str = "kedge_storage_read_only";
 /// Tells the recorder what the metrics mean.
 pub fn describe() {
     describe_histogram!(
+        APPEND_SECONDS,
+        Unit::Seconds,
+        "Time of appending one commit group to the log"
+    );
+    describe_histogram!(SYNC_SECONDS, Unit::Seconds, "Time of one sync of the log");
+    describe_histogram!(
         WRITE_SECONDS,
         Unit::Seconds,
-        "Time of writing one commit group to the log's file and to memory"
+        "Time of writing the rows of one commit group to memory"
+    );
+    describe_counter!(
+        SEALED_RAW_BYTES,
+        Unit::Bytes,
+        "Bytes of log segments before they were compressed"
+    );
+    describe_counter!(
+        SEALED_BYTES,
+        Unit::Bytes,
+        "Bytes of log segments after they were compressed"
     );
     describe_histogram!(
-        WAL_SECONDS,
-        Unit::Seconds,
-        "Time of one sync of the write-ahead log"
+        GROUP_BYTES,
+        Unit::Bytes,
+        "Size of a commit group in the log"
     );
-    describe_histogram!(GROUP_BYTES, Unit::Bytes, "Size of a commit group");
     describe_histogram!(GROUP_WRITES, Unit::Count, "Writes in a commit group");
     describe_histogram!(GROUP_ACTIONS, Unit::Count, "Actions in a commit group");
     describe_counter!(COMMITTED_BYTES, Unit::Bytes, "Bytes committed");
@@ -45,7 +66,12 @@ pub fn describe() {
     );
     describe_gauge!(READ_ONLY, "1 while the store takes no commits");
     // A counter that appears with its first event has no rate for that event.
-    for name in [COMMITTED_BYTES, COMMIT_FAILURES] {
+    for name in [
+        COMMITTED_BYTES,
+        COMMIT_FAILURES,
+        SEALED_RAW_BYTES,
+        SEALED_BYTES,
+    ] {
         counter!(name).increment(0);
     }
 }

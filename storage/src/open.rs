@@ -1,30 +1,30 @@
-//! Opening: nothing is served before the log's tail was recomputed and found to be the head's.
+//! Opening: the log is found whole, the rows are brought up to its end, and nothing is served before the log's tail was
+//! recomputed and found to be the head's.
 
+mod opening;
 mod tail;
 
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
 
 use kedge_protocol::eip712::Domain;
-use rocksdb::{ErrorKind, WriteBatch, WriteOptions};
+use rocksdb::ErrorKind;
 
 use crate::check::Fault;
-use crate::codec::{self, encode_into};
-use crate::high_water::{HighWater, HighWaterError, Mark};
-use crate::metric_definitions::READ_ONLY;
-use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
-use crate::rocks::{Access, Database};
+use crate::codec;
+use crate::codec::encode_into;
+use crate::high_water::HighWaterError;
+use crate::live_files;
+use crate::making;
+use crate::rocks::{Access as Files, Database};
 use crate::snapshot::{ReadError, Snapshot};
-use crate::store::{Options, Store};
+use crate::store::{CommitError, Options, row_writes};
 use crate::tables::Table;
 use crate::tables::meta::{
-    DOMAIN_KEY, DomainRow, FIRST_KEY_KEY, FORMAT_KEY, FORMAT_SHARED_INTEGRITY, FORMAT_VERSION,
+    APPLIED_KEY, Applied, DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_LOG_IN_STORE, FORMAT_VERSION,
     HEAD_KEY, HeadRow, INDEXED_KEY, LogHead,
 };
-use crate::{live_files, making};
-use tail::check_tail;
+
+pub use opening::Opening;
 
 /// Why a store does not open. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -42,19 +42,77 @@ pub enum OpenError {
     },
     /// Written by another version of the program.
     #[error(
-        "the data directory has format {found}; this program reads format {FORMAT_VERSION}: use the program that wrote it"
+        "the store has format {found}; this program reads format {FORMAT_VERSION}: let `kedge rebuild` make it again from the log"
     )]
     OtherFormat {
         /// What the store says, or RocksDB says of its tables.
         found: String,
     },
-    /// Its log was made under a rule that the protocol has replaced.
+    /// Its log stands in its own tables.
     #[error(
-        "the data directory has format {found}; this program reads format {FORMAT_VERSION}. The log in it was made under an older registration rule: a new organization and its first wallet began with the same integrity, which the contract's judge takes for a fork. Such a log can't be continued: start with an empty data directory and a new contract"
+        "the data directory has format {found}: its log stands in the store's own tables. This program keeps the log in files of its own (format {FORMAT_VERSION}) and can't continue such a store: start with an empty data directory and a new contract, or use the program that wrote it"
     )]
-    OlderRules {
+    LogInStore {
         /// The version that the store says.
         found: u64,
+    },
+    /// The log's files.
+    #[error("the log in {path} does not open: {error}. Nothing was changed", path = .path.display())]
+    Log {
+        /// The log's directory.
+        path: PathBuf,
+        /// Why.
+        error: Box<kedge_log::OpenError>,
+    },
+    /// The rows follow from a log that is not there.
+    #[error(
+        "there is no log in {path}, and the store beside it was made from one that reached frame {applied}: bring back the log's directory, from the newest backup if need be. Nothing was changed", path = .path.display()
+    )]
+    LogMissing {
+        /// The log's directory.
+        path: PathBuf,
+        /// The last frame that was applied.
+        applied: u64,
+    },
+    /// The log lacks frames that the rows follow from.
+    #[error(
+        "the log in {path} ends at frame {last}, and the store beside it was made from one that reached frame {applied}: frames are missing at its end. Bring back the newest copy of the log. Nothing was changed", path = .path.display()
+    )]
+    LogEndsEarly {
+        /// The log's directory.
+        path: PathBuf,
+        /// Its last frame.
+        last: u64,
+        /// The last frame that was applied.
+        applied: u64,
+    },
+    /// The rows follow from another log.
+    #[error(
+        "the store was made from another log than the one in {path}: frame {applied} has another hash there. Bring the two together again, or let `kedge rebuild` make the store from this log. Nothing was changed", path = .path.display()
+    )]
+    OtherLog {
+        /// The log's directory.
+        path: PathBuf,
+        /// The frame.
+        applied: u64,
+    },
+    /// The rows lag the log, and nobody applied what is missing.
+    #[error(
+        "the store lags its log: it holds frame {applied} of {last}; a start of the server applies the others"
+    )]
+    Behind {
+        /// The last frame that was applied.
+        applied: u64,
+        /// The log's last frame.
+        last: u64,
+    },
+    /// A frame of the log cannot be applied.
+    #[error("frame {frame} of the log cannot be applied: {what}")]
+    Apply {
+        /// Its number.
+        frame: u64,
+        /// Why.
+        what: String,
     },
     /// The log's end is not what its head and signatures say.
     #[error(
@@ -63,7 +121,7 @@ pub enum OpenError {
     Tampered(Fault),
     /// RocksDB finds its files damaged.
     #[error(
-        "the data directory {path} is damaged: {text}. Nothing was changed. Restore it from a backup, or let `kedge rebuild` make again what the log explains"
+        "the store {path} is damaged: {text}. Nothing was changed. The log explains every row of it: let `kedge rebuild` make it again"
     )]
     Corruption {
         /// The data directory.
@@ -102,6 +160,9 @@ pub enum OpenError {
         /// What the system says.
         text: String,
     },
+    /// Rows could not be written.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
     /// The mark of released headers.
     #[error(transparent)]
     HighWater(#[from] HighWaterError),
@@ -143,116 +204,6 @@ fn unreadable(path: &Path) -> impl Fn(ReadError) -> OpenError {
     }
 }
 
-impl Store {
-    /// Opens the store, or makes one in an empty directory.
-    ///
-    /// A store that lies behind the high-water mark, or has batches and no mark, is opened without
-    /// changing a byte of it.
-    pub fn open(options: Options) -> Result<Self, OpenError> {
-        Self::open_where(options, MissingMark::ReadOnly)
-    }
-
-    /// Opens the store, and says what is done where nothing says how far its headers were released.
-    pub fn open_where(options: Options, missing: MissingMark) -> Result<Self, OpenError> {
-        let (store, snapshot, head) = Self::open_without_index(options, missing)?;
-        let indexed = index_actions(&store.database, &snapshot, &head);
-        let indexed = indexed.map_err(unreadable(&store.path))?;
-        store.indexed.store(indexed, Ordering::Relaxed);
-        Ok(store)
-    }
-
-    /// Opens the store for whoever walks the log and asks for no action by its id: only those whose
-    /// ids are in their table are found. It is never changed.
-    pub fn open_to_verify(options: Options) -> Result<Self, OpenError> {
-        let options = Options {
-            read_only: true,
-            ..options
-        };
-        Self::open_without_index(options, MissingMark::ReadOnly).map(|(store, ..)| store)
-    }
-
-    /// Opens a store to save what can be read of it: files may be missing, and nothing but what it
-    /// says of itself is checked. It is never changed.
-    pub fn open_to_salvage(options: Options) -> Result<Self, OpenError> {
-        if is_empty(&options.path)? {
-            return Err(OpenError::Absent(options.path));
-        }
-        let database = Arc::new(open_database(&options, Access::Salvage)?);
-        check_meta(&Snapshot::take(Arc::clone(&database)), &options)?;
-        Ok(Self {
-            database,
-            indexed: AtomicU64::new(0),
-            path: options.path,
-            high_water: None,
-            read_only: Some("it was opened to be saved".to_owned()),
-            suspended: RwLock::new(None),
-        })
-    }
-
-    fn open_without_index(
-        options: Options,
-        missing: MissingMark,
-    ) -> Result<(Self, Snapshot, LogHead), OpenError> {
-        let path = options.path.as_path();
-        if !options.read_only {
-            making::clear(path).map_err(of_system(path))?;
-        }
-        let fresh = is_empty(path)?;
-        if fresh && options.read_only {
-            return Err(OpenError::Absent(options.path));
-        }
-        let mark_path = options
-            .high_water_path
-            .clone()
-            .unwrap_or_else(|| path.join(MARK_FILE));
-        let mark = HighWater::read(&mark_path);
-        let database = if fresh {
-            let making = making::begin(path).map_err(of_system(path))?;
-            let database = open_database(&options, Access::Create)?;
-            initialize(&database, &options.domain).map_err(of_rocks(path))?;
-            making.end().map_err(of_system(path))?;
-            database
-        } else {
-            open_existing(&options, &mark, missing)?
-        };
-        let database = Arc::new(database);
-        let mut snapshot = Snapshot::take(Arc::clone(&database));
-        let head = check_meta(&snapshot, &options)?;
-        let is_signed = matches!(&mark, Mark::Released(released) if released.batches > 0);
-        if fresh || head.batches == 0 && !is_signed {
-            // Nothing was signed yet: the first key is the one that it is opened for.
-            begin_with(&database, &options).map_err(of_rocks(path))?;
-            snapshot = Snapshot::take(Arc::clone(&database));
-        }
-        check_tail(&snapshot, &options, &head)?;
-        database.time().reached(head.last_sealed_at_ms);
-        let why = if options.read_only {
-            Some("it was opened for reading".to_owned())
-        } else {
-            match &mark {
-                Mark::Released(released) => equivocation(&snapshot, &head, *released, &mark_path),
-                unknown => missing.refuses(unknown, &head, &mark_path),
-            }
-        };
-        let high_water = if let Some(why) = &why {
-            tracing::warn!(why, "the store is read-only");
-            None
-        } else {
-            Some(open_mark(&mark_path, &head, &mark)?)
-        };
-        metrics::gauge!(READ_ONLY).set(f64::from(u8::from(why.is_some())));
-        let store = Self {
-            database,
-            indexed: AtomicU64::new(0),
-            path: options.path,
-            high_water,
-            read_only: why,
-            suspended: RwLock::new(None),
-        };
-        Ok((store, snapshot, head))
-    }
-}
-
 /// Whether nothing is there that RocksDB could have written.
 fn is_empty(path: &Path) -> Result<bool, OpenError> {
     if making::is_unfinished(path) {
@@ -279,30 +230,55 @@ fn is_empty(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
-fn open_database(options: &Options, access: Access) -> Result<Database, OpenError> {
+fn open_database(options: &Options, access: Files) -> Result<Database, OpenError> {
     let path = options.path.as_path();
-    if access == Access::Create {
-        let made = std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path);
-        made.map_err(|error| OpenError::Io {
-            path: path.to_owned(),
-            text: error.to_string(),
-        })?;
-    }
     let open = |access| Database::open(path, options.budget(), access);
     open(access).map_err(|error| {
         let error = of_rocks(path)(error);
         // What RocksDB stumbled over first is often a file that is not there: name all of them.
         match error {
-            OpenError::Corruption { .. } => open(Access::Salvage)
+            OpenError::Corruption { .. } => open(Files::Lenient)
                 .ok()
                 .and_then(|looked| whole(&looked, path).err())
                 .unwrap_or(error),
+            OpenError::OtherFormat { .. } => other_format(path).unwrap_or(error),
             error => error,
         }
     })
+}
+
+/// What a store that has other tables than this program's says of its format, if it says another one.
+fn other_format(path: &Path) -> Option<OpenError> {
+    let meta = Table::Meta.name();
+    let options = rocksdb::Options::default();
+    let database = rocksdb::DB::open_cf_for_read_only(&options, path, [meta], false).ok()?;
+    let family = database.cf_handle(meta)?;
+    let row = database.get_pinned_cf(family, FORMAT_KEY).ok()??;
+    match codec::number(&row).ok()? {
+        FORMAT_VERSION => None,
+        found => Some(of_format(found)),
+    }
+}
+
+/// Why a store of this format is not opened.
+fn of_format(found: u64) -> OpenError {
+    if found <= FORMAT_LOG_IN_STORE {
+        OpenError::LogInStore { found }
+    } else {
+        OpenError::OtherFormat {
+            found: found.to_string(),
+        }
+    }
+}
+
+/// Makes a store without rows. A crash on the way leaves nothing that is taken for one.
+fn make(options: &Options) -> Result<Database, OpenError> {
+    let path = options.path.as_path();
+    let making = making::begin(path).map_err(of_system(path))?;
+    let database = open_database(options, Files::Create)?;
+    initialize(&database, &options.domain).map_err(of_rocks(path))?;
+    making.end().map_err(of_system(path))?;
+    Ok(database)
 }
 
 /// Checks that a store has all its table files. Those of one that another process writes to come and
@@ -318,40 +294,6 @@ fn whole(database: &Database, path: &Path) -> Result<(), OpenError> {
         }
     }
     checked
-}
-
-/// Opens a store that is there. It is looked at first without changing anything: a recovery drops
-/// what it takes for a cut-off write, and where released batches are gone that may be evidence, so
-/// a store that misses some, or of which nobody knows, stays as it is.
-fn open_existing(
-    options: &Options,
-    mark: &Mark,
-    missing: MissingMark,
-) -> Result<Database, OpenError> {
-    if options.read_only {
-        let database = open_database(options, Access::Read)?;
-        return whole(&database, &options.path).map(|()| database);
-    }
-    let stays = |head: &LogHead| match mark {
-        Mark::Released(released) => head.batches < released.batches,
-        unknown => missing.refuses(unknown, head, &options.path).is_some(),
-    };
-    match open_database(options, Access::Read) {
-        Ok(looked) => {
-            whole(&looked, &options.path)?;
-            let looked = Arc::new(looked);
-            let head = Snapshot::take(Arc::clone(&looked)).head();
-            if head.is_ok_and(|head| stays(&head))
-                && let Some(looked) = Arc::into_inner(looked)
-            {
-                return Ok(looked);
-            }
-        }
-        Err(error @ OpenError::Incomplete { .. }) => return Err(error),
-        // What stops a reader may be nothing to a recovery, which says so itself otherwise.
-        Err(_) => {}
-    }
-    open_database(options, Access::Write)
 }
 
 /// Brings the index of actions up to the log's end; gives how far its table reaches.
@@ -384,7 +326,7 @@ fn index_actions(
 /// Writes what a new store says of itself.
 fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error> {
     let meta = database.table(Table::Meta);
-    let mut batch = WriteBatch::default();
+    let mut batch = rocksdb::WriteBatch::default();
     let mut row = |key: &[u8], fill: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = Vec::new();
         fill(&mut bytes);
@@ -399,41 +341,23 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
     row(HEAD_KEY, &|out| {
         encode_into(out, &HeadRow::from(&LogHead::empty(domain)));
     });
-    let mut durable = WriteOptions::default();
-    durable.set_sync(true);
-    database.raw().write_opt(batch, &durable)?;
-    // In a table file from the start: a store always says what it is, whatever becomes of its log.
+    row(APPLIED_KEY, &|out| {
+        let start = kedge_log::Position::start(&domain.separator());
+        out.extend_from_slice(&Applied::from(&start).to_row());
+    });
+    database.raw().write_opt(batch, &row_writes())?;
     database.raw().flush_cf(meta)
 }
 
-/// Notes the first key of a log that is still empty.
-fn begin_with(database: &Database, options: &Options) -> Result<(), rocksdb::Error> {
-    if options.read_only {
-        return Ok(());
-    }
-    let mut durable = WriteOptions::default();
-    durable.set_sync(true);
-    let meta = database.table(Table::Meta);
-    let raw = database.raw();
-    raw.put_cf_opt(meta, FIRST_KEY_KEY, options.sequencer.0, &durable)
-}
-
-/// Checks what the store says of itself; gives the head.
-fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<LogHead, OpenError> {
+/// Checks what the store says of itself; gives the head, and up to which frame its rows follow the log.
+fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<(LogHead, Applied), OpenError> {
     let path = options.path.as_path();
     let format = snapshot
         .get_number(Table::Meta, FORMAT_KEY)
         .map_err(unreadable(path))?;
     match format {
         Some(FORMAT_VERSION) => {}
-        Some(found) if found <= FORMAT_SHARED_INTEGRITY => {
-            return Err(OpenError::OlderRules { found });
-        }
-        Some(other) => {
-            return Err(OpenError::OtherFormat {
-                found: other.to_string(),
-            });
-        }
+        Some(found) => return Err(of_format(found)),
         None => {
             return Err(OpenError::Corruption {
                 path: path.to_owned(),
@@ -456,5 +380,7 @@ fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<LogHead, OpenErr
             asked: options.domain,
         });
     }
-    snapshot.head().map_err(unreadable(path))
+    let head = snapshot.head().map_err(unreadable(path))?;
+    let applied = snapshot.applied().map_err(unreadable(path))?;
+    Ok((head, applied))
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use kedge_protocol::Hash;
+
 use crate::high_water::{HighWater, HighWaterError, Mark, Released};
-use crate::snapshot::Snapshot;
 use crate::tables::meta::LogHead;
 
 /// The mark's name inside the data directory, where no other place is set.
@@ -21,42 +22,40 @@ pub enum MissingMark {
 
 impl MissingMark {
     /// Why a store with such a mark takes no commits, if it takes none.
-    pub(crate) fn refuses(self, mark: &Mark, head: &LogHead, path: &Path) -> Option<String> {
+    pub(crate) fn refuses(self, mark: &Mark, batches: u64, path: &Path) -> Option<String> {
         let what = match mark {
             // A new log: there is nothing that could have been released.
-            Mark::Missing if head.batches == 0 => return None,
+            Mark::Missing if batches == 0 => return None,
             Mark::Released(_) => return None,
             Mark::Missing => "is missing".to_owned(),
             Mark::Unreadable(what) => format!("says nothing ({what})"),
         };
         (self == Self::ReadOnly).then(|| {
             format!(
-                "it holds {} batches, and the high-water mark {} {what}: nothing shows that no header beyond them was let out, and signing those numbers again with other actions would be equivocation. Bring back the mark that belongs to this data directory. Only who is sure that this is the newest copy may start once with --accept-missing-high-water-mark",
-                head.batches,
+                "it holds {batches} batches, and the high-water mark {} {what}: nothing shows that no header beyond them was let out, and signing those numbers again with other actions would be equivocation. Bring back the mark that belongs to this data directory. Only who is sure that this is the newest copy may start once with --accept-missing-high-water-mark",
                 path.display(),
             )
         })
     }
 }
 
-/// Why a store that misses released batches, or holds others in their place, takes no commits.
+/// Why a log of so many batches that misses released ones, or holds others in their place, takes no commits. `stored`
+/// gives the hash chain's head after a batch.
 pub(crate) fn equivocation(
-    snapshot: &Snapshot,
-    head: &LogHead,
+    batches: u64,
+    stored: impl FnOnce(u64) -> Option<Hash>,
     released: Released,
     mark_path: &Path,
 ) -> Option<String> {
     let mark = mark_path.display();
-    if head.batches < released.batches {
+    if batches < released.batches {
         return Some(format!(
-            "it holds {} batches, but the headers of {} were signed and let out ({mark}): signing those numbers again with other actions would be equivocation, which the contract punishes. Bring back the newest copy of the data directory; reading goes on meanwhile. Only who is sure that no header beyond the first {} ever left may remove the mark and start once with --accept-missing-high-water-mark",
-            head.batches, released.batches, head.batches,
+            "it holds {batches} batches, but the headers of {} were signed and let out ({mark}): signing those numbers again with other actions would be equivocation, which the contract punishes. Bring back the newest copy of the data directory; reading goes on meanwhile. Only who is sure that no header beyond the first {batches} ever left may remove the mark and start once with --accept-missing-high-water-mark",
+            released.batches,
         ));
     }
     let number = released.batches.checked_sub(1)?;
-    // A batch that cannot be read is for `verify` to name; it is not another one.
-    let stored = snapshot.batch(number).ok()??;
-    (stored.header.head != released.head).then(|| {
+    (stored(number)? != released.head).then(|| {
         format!(
             "its batch {number} is another one than the batch {number} whose header was let out ({mark}): going on would be equivocation. Bring back the data directory that belongs to the mark"
         )

@@ -6,8 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactionDecision, DB,
-    DBCompressionType, DBRecoveryMode, ErrorKind, LogLevel, Options as RocksOptions,
+    DBCompressionType, ErrorKind, LogLevel, Options as RocksOptions,
 };
+
+use kedge_log::LogReader;
 
 use crate::action_index::ActionIndex;
 use crate::metric_definitions::READ_ONLY;
@@ -18,7 +20,6 @@ use crate::tables::{Table, expiry};
 pub(crate) struct Budget {
     pub(crate) block_cache_bytes: usize,
     pub(crate) memtable_bytes: usize,
-    pub(crate) wal_bytes_max: u64,
 }
 
 /// What time it is at the least: that of the log's last batch, Unix seconds. Expiring rows go by it and not by the
@@ -43,6 +44,8 @@ pub(crate) struct Database {
     db: DB,
     actions: ActionIndex,
     time: LogTime,
+    /// The log that the rows follow from; a scratch database has none.
+    log: OnceLock<LogReader>,
     /// What was found damaged first.
     damage: OnceLock<String>,
 }
@@ -57,7 +60,7 @@ pub(crate) enum Access {
     /// To be read; nothing is changed.
     Read,
     /// To be read although some of its files are missing or damaged.
-    Salvage,
+    Lenient,
 }
 
 impl Database {
@@ -68,7 +71,7 @@ impl Database {
     ) -> Result<Self, rocksdb::Error> {
         let cache = Cache::new_lru_cache(budget.block_cache_bytes);
         let mut options = database_options(budget, access == Access::Create);
-        options.set_paranoid_checks(access != Access::Salvage);
+        options.set_paranoid_checks(access != Access::Lenient);
         let time = LogTime::default();
         let tables = Table::ALL
             .iter()
@@ -82,7 +85,7 @@ impl Database {
                 memory_options(budget),
             )]);
         match access {
-            Access::Read | Access::Salvage => {
+            Access::Read | Access::Lenient => {
                 DB::open_cf_descriptors_read_only(&options, path, tables, false)
             }
             Access::Write | Access::Create => DB::open_cf_descriptors(&options, path, tables),
@@ -91,8 +94,37 @@ impl Database {
             db,
             actions: ActionIndex::default(),
             time: time.clone(),
+            log: OnceLock::new(),
             damage: OnceLock::new(),
         })
+    }
+
+    /// Says which log the rows follow from; only the first one counts.
+    pub(crate) fn set_log(&self, log: LogReader) {
+        // It is set once, by whoever opens the database.
+        let _ = self.log.set(log);
+    }
+
+    /// The log that the rows follow from.
+    pub(crate) fn log(&self) -> Option<&LogReader> {
+        self.log.get()
+    }
+
+    /// Notes that the log could not be read.
+    pub(crate) fn note_log_damage(&self, error: &kedge_log::ReadError) {
+        if !matches!(error, kedge_log::ReadError::Missing { .. }) {
+            self.set_damage(format!(
+                "the log cannot be read: {error}. Restore the newest backup; `kedge verify log` tells more"
+            ));
+        }
+    }
+
+    fn set_damage(&self, text: String) {
+        if self.damage.set(text).is_ok() {
+            let text = self.damage();
+            tracing::error!(text, "the store is damaged; it is read-only from now on");
+            metrics::gauge!(READ_ONLY).set(1.0);
+        }
     }
 
     /// The time that expiring rows go by.
@@ -103,15 +135,11 @@ impl Database {
     /// Notes that a table could not be read: what was acknowledged may be in it.
     pub(crate) fn note_damage(&self, table: Table, error: &rocksdb::Error) {
         if matches!(error.kind(), ErrorKind::Corruption | ErrorKind::IOError) {
-            let text = format!(
+            self.set_damage(format!(
                 "the table {} cannot be read: {error}. {}",
                 table.name(),
-                crate::live_files::what_to_do([table])
-            );
-            if self.damage.set(text.clone()).is_ok() {
-                tracing::error!(text, "the store is damaged; it is read-only from now on");
-                metrics::gauge!(READ_ONLY).set(1.0);
-            }
+                crate::live_files::WHAT_TO_DO
+            ));
         }
     }
 
@@ -140,19 +168,12 @@ fn database_options(budget: Budget, create: bool) -> RocksOptions {
     let mut options = RocksOptions::default();
     options.create_if_missing(create);
     options.create_missing_column_families(true);
-    // A last record that a crash cut off was never acknowledged and goes; anything else that does
-    // not check refuses to open. PointInTime would drop all that follows a damaged record, and
-    // AbsoluteConsistency would refuse after every crash. What this mode cannot tell from a cut-off
-    // record (a damaged length near the end) shows in the head and the high-water mark.
-    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
-    options.set_track_and_verify_wals_in_manifest(true);
-    // All tables reach the disk together: none is ever ahead of the log that explains it.
+    // There is no write-ahead log (`Store::apply`): what is not flushed is applied again from the log. All tables
+    // reach the disk together, with the row that says up to which frame.
     options.set_atomic_flush(true);
     // With one writer nothing is out of order. It is this way of writing that takes hints for where the
     // next row goes.
     options.set_unordered_write(true);
-    options.set_max_total_wal_size(budget.wal_bytes_max);
-    options.set_recycle_log_file_num(0);
     options.set_db_write_buffer_size(budget.memtable_bytes);
     options.set_max_open_files(1024);
     options.set_max_background_jobs(2);
@@ -176,7 +197,6 @@ struct Shape {
 
 fn shape(table: Table) -> Shape {
     let (points, text, kilobytes) = match table {
-        Table::Log => (false, true, 16),
         Table::Objects | Table::Milestones | Table::Templates | Table::Variations => {
             (true, true, 8)
         }
@@ -211,7 +231,6 @@ fn shape(table: Table) -> Shape {
         | Table::ForeignActions
         | Table::Events => (false, true, 8),
         Table::SequencerKeys => (false, false, 4),
-        Table::Leaves | Table::Batches => (false, false, 16),
     };
     Shape {
         points,
@@ -261,11 +280,6 @@ fn table_options(table: Table, budget: Budget, cache: &Cache, time: &LogTime) ->
         options.set_periodic_compaction_seconds(EXPIRED_LOOK_S);
     }
     options.set_compression_type(compression(&shape));
-    // The log is compacted once and then lies still. Rows that change are compacted over and over,
-    // where the stronger compression costs more time than it saves room.
-    if matches!(table, Table::Log) {
-        options.set_bottommost_compression_type(DBCompressionType::Zstd);
-    }
     options
 }
 

@@ -1,7 +1,7 @@
 //! Snapshots: the store as it stood after a commit, readable from any thread for as long as it is
 //! held.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rocksdb::{Direction, IteratorMode, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
@@ -9,6 +9,7 @@ use self_cell::self_cell;
 use crate::codec::{self, CodecError};
 use crate::rocks::Database;
 use crate::tables::Table;
+use crate::tables::meta::{APPLIED_KEY, Applied, HEAD_KEY, HeadRow, LogHead};
 
 type Pinned<'a> = SnapshotWithThreadMode<'a, rocksdb::DB>;
 
@@ -20,9 +21,26 @@ self_cell!(
     }
 );
 
-/// The store at one moment. Cheap to clone; the database stays open while one is held.
+/// The store at one moment: its rows, and the log up to where they say that it ends. Cheap to clone; the database
+/// stays open while one is held.
 #[derive(Clone)]
-pub struct Snapshot(Arc<Held>);
+pub struct Snapshot(Arc<Moment>);
+
+struct Moment {
+    held: Held,
+    /// Where the log ends, once somebody has asked.
+    head: OnceLock<LogHead>,
+}
+
+impl Moment {
+    fn borrow_owner(&self) -> &Arc<Database> {
+        self.held.borrow_owner()
+    }
+
+    fn borrow_dependent(&self) -> &Pinned<'_> {
+        self.held.borrow_dependent()
+    }
+}
 
 impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -51,6 +69,9 @@ pub enum ReadError {
         /// What is wrong.
         source: CodecError,
     },
+    /// The log cannot be read, or lacks something; the text says what and where.
+    #[error("the log: {0}")]
+    Log(String),
     /// Something that must be there is not.
     #[error("table {}: {what} is missing", .table.name())]
     Missing {
@@ -90,9 +111,49 @@ pub(crate) type RowRef<'a> = (&'a [u8], &'a [u8]);
 
 impl Snapshot {
     pub(crate) fn take(database: Arc<Database>) -> Self {
-        Self(Arc::new(Held::new(database, |database| {
-            database.raw().snapshot()
-        })))
+        Self(Arc::new(Moment {
+            held: Held::new(database, |database| database.raw().snapshot()),
+            head: OnceLock::new(),
+        }))
+    }
+
+    /// Where the log ends.
+    pub fn head(&self) -> Result<LogHead, ReadError> {
+        if let Some(head) = self.0.head.get() {
+            return Ok(*head);
+        }
+        let head = self.get(Table::Meta, HEAD_KEY, |bytes| {
+            codec::decode::<HeadRow>(bytes).map(LogHead::from)
+        })?;
+        let head = head.ok_or_else(|| ReadError::Missing {
+            table: Table::Meta,
+            what: "the log's head".to_owned(),
+        })?;
+        Ok(*self.0.head.get_or_init(|| head))
+    }
+
+    /// Up to which frame of the log everything is applied.
+    pub(crate) fn applied(&self) -> Result<Applied, ReadError> {
+        let applied = self.get(Table::Meta, APPLIED_KEY, Applied::of_row)?;
+        applied.ok_or_else(|| ReadError::Missing {
+            table: Table::Meta,
+            what: "the last applied frame".to_owned(),
+        })
+    }
+
+    /// Reads the log.
+    pub(crate) fn in_log<T>(
+        &self,
+        read: impl FnOnce(&kedge_log::LogReader) -> Result<T, kedge_log::ReadError>,
+    ) -> Result<T, ReadError> {
+        let database = self.0.borrow_owner();
+        let log = database
+            .log()
+            .ok_or_else(|| ReadError::Log("there is no log beside it".to_owned()))?;
+        read(log).map_err(|error| {
+            database.note_log_damage(&error);
+            ReadError::Log(error.to_string())
+        })
     }
 
     /// Reads a value where it lies and gives it to `read`.
@@ -158,28 +219,6 @@ impl Snapshot {
         direction: Direction,
     ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
         self.rows(table, IteratorMode::From(from, direction))
-    }
-
-    /// Reads the row at `key`, or the nearest below, where it lies.
-    pub(crate) fn row_at_or_below<T>(
-        &self,
-        table: Table,
-        key: &[u8],
-        read: impl FnOnce(RowRef<'_>) -> Result<T, ReadError>,
-    ) -> Result<Option<T>, ReadError> {
-        let mut options = ReadOptions::default();
-        options.set_total_order_seek(true);
-        let database = self.0.borrow_owner();
-        let snapshot = self.0.borrow_dependent();
-        let mut rows = snapshot.raw_iterator_cf_opt(database.table(table), options);
-        rows.seek_for_prev(key);
-        match rows.item() {
-            Some(row) => read(row).map(Some),
-            None => rows
-                .status()
-                .map(|()| None)
-                .map_err(ReadError::rocks(database, table)),
-        }
     }
 
     fn rows<'a>(
@@ -249,11 +288,6 @@ impl Snapshot {
     pub fn is_empty(&self, table: Table) -> Result<bool, ReadError> {
         let first = self.rows(table, IteratorMode::Start).next().transpose()?;
         Ok(first.is_none())
-    }
-
-    /// The last row of a table.
-    pub(crate) fn last_row(&self, table: Table) -> Result<Option<RawRow>, ReadError> {
-        self.rows(table, IteratorMode::End).next().transpose()
     }
 }
 

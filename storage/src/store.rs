@@ -1,15 +1,17 @@
-//! The store: the only write handle, and where snapshots come from.
+//! The store: the only write handle, and where snapshots come from. What is committed goes to the log first; the rows
+//! follow once it is durable there.
 
 use std::borrow::Borrow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
+use kedge_log::{AppendError, Durability, Log, Maintenance, Position, SideKeys};
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use metrics::{counter, gauge, histogram};
-use rocksdb::{WriteBatch, WriteOptions};
+use rocksdb::{FlushOptions, WriteBatch, WriteOptions};
 
 use crate::action_index;
 use crate::group::Group;
@@ -18,43 +20,79 @@ use crate::metric_definitions as names;
 use crate::rocks::{Budget, Database};
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
-use crate::tables::meta::{INDEXED_KEY, LogHead};
+use crate::tables::meta::{APPLIED_KEY, Applied, INDEXED_KEY, LogHead};
 
 /// Bytes that RocksDB writes in front of a key and a value, at the most: the kind, the family, two lengths.
 const WRITE_HEADER_BYTES_MAX: usize = 16;
+/// Bytes that a frame takes in the log's file at the least.
+const FRAME_BYTES_MIN: u64 = 4096;
 
 /// What a store is opened with.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The data directory; made if it is not there.
+    /// The directory of the rows; made if it is not there.
     pub path: PathBuf,
+    /// The directory of the log; made if it is not there.
+    pub log_path: PathBuf,
     /// The chain and contract that the log is bound to.
     pub domain: Domain,
-    /// The key that signs from batch 0 on, where the store has to be made. One that is there says it itself.
+    /// The key that signs from batch 0 on, where the log has to be begun. One that is there says it itself.
     pub sequencer: Address,
+    /// The keys that seal the log's side entries and open them.
+    pub side_keys: SideKeys,
     /// The high-water mark of released headers; outside the data directory, so that a restored
-    /// directory does not bring an old mark along. `None`: inside it, where the mark shows writes
+    /// directory does not bring an old mark along. `None`: beside the rows, where the mark shows writes
     /// that were lost but not that the whole directory is an old copy.
     pub high_water_path: Option<PathBuf>,
     /// Memory for blocks read from files.
     pub block_cache_bytes: usize,
     /// Memory for rows not yet written to table files.
     pub memtable_bytes: usize,
-    /// Bytes of write-ahead log that a start may have to read.
-    pub wal_bytes_max: u64,
-    /// Change nothing, not even what a recovery would: for looking at a store that is not running.
-    pub read_only: bool,
+    /// Bytes of log whose rows are in memory alone, at the most: a start applies as much again.
+    pub replay_bytes_max: u64,
+    /// How the log's segments are kept.
+    pub segments: kedge_log::Options,
+    /// Who may change what.
+    pub access: Access,
 }
 
 impl Options {
+    /// What a store is opened with whose rows are in `path` and whose log is in the directory `log` beside it, with
+    /// little memory and without keys for side entries.
+    pub fn of_store(path: &Path, domain: Domain, sequencer: Address) -> Self {
+        Self {
+            path: path.to_owned(),
+            log_path: path.with_file_name("log"),
+            domain,
+            sequencer,
+            side_keys: SideKeys::none(),
+            high_water_path: None,
+            block_cache_bytes: 64 << 20,
+            memtable_bytes: 64 << 20,
+            replay_bytes_max: 128 << 20,
+            segments: kedge_log::Options::default(),
+            access: Access::Write,
+        }
+    }
+
     /// What an open store may use.
     pub(crate) fn budget(&self) -> Budget {
         Budget {
             block_cache_bytes: self.block_cache_bytes,
             memtable_bytes: self.memtable_bytes,
-            wal_bytes_max: self.wal_bytes_max,
         }
     }
+}
+
+/// What an open store may change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Both the log and the rows that follow from it.
+    Write,
+    /// The rows alone: what the log says is applied to them.
+    Derive,
+    /// Nothing, not even what a recovery would: for looking at a store that is not running.
+    Read,
 }
 
 /// Whether the store takes commits.
@@ -69,8 +107,7 @@ pub enum Mode {
 /// Why a group was not committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
-    /// The disk is full. Nothing of the group is stored, and nothing is until there is room again,
-    /// for `memtable_bytes` at least; some seconds later committing works without a restart.
+    /// The disk is full. The same step can be tried again: it works once there is room, for `memtable_bytes` at least.
     #[error("the disk is full: {0}")]
     NoSpace(String),
     /// The store was opened, or made, read-only.
@@ -82,7 +119,7 @@ pub enum CommitError {
 }
 
 impl CommitError {
-    fn of_rocks(error: rocksdb::Error) -> Self {
+    pub(crate) fn of_rocks(error: rocksdb::Error) -> Self {
         let text = error.into_string();
         if text.contains("No space left on device") || text.contains("Disk quota exceeded") {
             Self::NoSpace(text)
@@ -92,10 +129,33 @@ impl CommitError {
     }
 }
 
+impl From<AppendError> for CommitError {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::NoSpace(error) => Self::NoSpace(error.to_string()),
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// The end of the log that is written to.
+pub(crate) struct Writing {
+    pub(crate) log: Mutex<Box<dyn Log>>,
+    pub(crate) durability: Arc<dyn Durability>,
+    pub(crate) maintenance: Maintenance,
+}
+
 /// An open store.
 pub struct Store {
     pub(crate) database: Arc<Database>,
     pub(crate) path: PathBuf,
+    /// `None` where the log takes nothing.
+    pub(crate) writing: Option<Writing>,
+    /// Whether rows may be written at all.
+    pub(crate) rows_writable: bool,
+    /// Bytes of log that were applied since the last flush that was asked for.
+    pub(crate) unflushed_bytes: AtomicU64,
+    pub(crate) replay_bytes_max: u64,
     /// How far the index of actions is known to reach, as the store says it.
     pub(crate) indexed: AtomicU64,
     pub(crate) high_water: Option<HighWater>,
@@ -113,9 +173,11 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// A write finds the place of a row from the place of the row before, see [`Group::writes`].
-fn neighbours_first() -> WriteOptions {
+/// How rows are written: the log has them already, so there is no write-ahead log. A write finds the place of a row
+/// from the place of the row before, see [`Group::writes`].
+pub(crate) fn row_writes() -> WriteOptions {
     let mut options = WriteOptions::default();
+    options.disable_wal(true);
     options.set_memtable_insert_hint_per_batch(true);
     options
 }
@@ -178,12 +240,13 @@ impl Store {
         Snapshot::take(Arc::clone(&self.database))
     }
 
-    /// Makes a group durable: one write, one sync, all or nothing. Gives the store with it.
-    /// Only one thread commits.
+    /// Makes a group durable and applies it. Gives the store with it. Only one thread commits. Who wants to go on after
+    /// [`CommitError::NoSpace`] takes the steps one by one: the log may have the group already.
     pub fn commit(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
         let group = group.borrow();
-        let snapshot = self.write(group)?;
+        let position = self.append(group)?;
         self.sync()?;
+        let snapshot = self.apply(group, &position)?;
         self.index(&group.action_ids);
         Ok(snapshot)
     }
@@ -194,47 +257,93 @@ impl Store {
         action_index::write_when_full(&self.database, &self.path);
     }
 
-    /// Writes a group, all or nothing, and gives the store with it. It is durable, and may be told
-    /// of, after the next [`Store::sync`]; a crash before that loses it and everything behind it,
-    /// or nothing. Only one thread writes.
-    pub fn write(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
-        let group = group.borrow();
+    /// Appends a group to the log and gives how far that reaches then. It is durable, and may be told of, after the
+    /// next [`Store::sync`]; a crash before that loses it and everything behind it, or nothing. Only one thread
+    /// appends.
+    pub fn append(&self, group: &Group) -> Result<Position, CommitError> {
         if let Some(why) = self.why_no_commit() {
             return Err(CommitError::ReadOnly(why));
         }
+        let writing = self.writing.as_ref().ok_or_else(no_log)?;
+        let frame = group.frame();
+        let frame = frame.map_err(|error| CommitError::Failed(error.to_string()))?;
+        let mut log = writing.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if frame.is_empty() {
+            return Ok(log.position());
+        }
+        let started = Instant::now();
+        let frame_bytes = (frame.bytes_max() as u64).next_multiple_of(FRAME_BYTES_MIN);
+        let appended = log.append(frame).map_err(CommitError::from);
+        let position = appended.inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
+        self.unflushed_bytes
+            .fetch_add(frame_bytes, Ordering::Relaxed);
+        histogram!(names::APPEND_SECONDS).record(started.elapsed());
+        histogram!(names::GROUP_BYTES).record(frame_bytes as f64);
+        counter!(names::COMMITTED_BYTES).increment(frame_bytes);
+        Ok(position)
+    }
+
+    /// Makes everything that was appended before the call durable. After a failure nobody knows what
+    /// is on the disk: the process must end.
+    pub fn sync(&self) -> Result<(), CommitError> {
+        let writing = self.writing.as_ref().ok_or_else(no_log)?;
+        let started = Instant::now();
+        writing
+            .durability
+            .sync()
+            .map_err(|error| CommitError::Failed(error.to_string()))
+            .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
+        histogram!(names::SYNC_SECONDS).record(started.elapsed());
+        Ok(())
+    }
+
+    /// Writes the rows of a group that is durable in the log, which reached up to `position` with it; all of them or
+    /// none. Gives the store with it. Groups are applied in the order in which they were appended.
+    pub fn apply(&self, group: &Group, position: &Position) -> Result<Snapshot, CommitError> {
         let started = Instant::now();
         let mut batch = self.write_batch(group);
         self.note_indexed(&mut batch);
-        let batch_bytes = batch.size_in_bytes();
-        self.database
-            .raw()
-            .write_opt(batch, &neighbours_first())
-            .map_err(CommitError::of_rocks)
-            .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
+        let meta = self.database.table(Table::Meta);
+        batch.put_cf(meta, APPLIED_KEY, Applied::from(position).to_row());
+        self.put(batch)?;
         if let Some(sealed_at_ms) = group.sealed_at_ms {
             self.database.time().reached(sealed_at_ms);
         }
         histogram!(names::WRITE_SECONDS).record(started.elapsed());
-        histogram!(names::GROUP_BYTES).record(batch_bytes as f64);
         histogram!(names::GROUP_WRITES).record(group.len() as f64);
         histogram!(names::GROUP_ACTIONS).record(group.action_ids.len() as f64);
-        counter!(names::COMMITTED_BYTES).increment(batch_bytes as u64);
+        Ok(self.snapshot())
+    }
+
+    fn put(&self, batch: WriteBatch) -> Result<(), CommitError> {
+        self.database
+            .raw()
+            .write_opt(batch, &row_writes())
+            .map_err(CommitError::of_rocks)
+            .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))
+    }
+
+    /// Writes rows to a store that has no log of its own ([`Store::scratch`]).
+    pub fn put_rows(&self, group: &Group) -> Result<Snapshot, CommitError> {
+        if self.database.log().is_some() {
+            return Err(CommitError::ReadOnly(
+                "its rows follow from its log alone".to_owned(),
+            ));
+        }
+        self.put(self.write_batch(group))?;
         Ok(self.snapshot())
     }
 
     /// Brings the ids of actions that are in memory into their table, before an orderly end: the next
     /// start has nothing to read for them.
     pub fn write_index(&self) -> Result<(), CommitError> {
-        if self.read_only.is_some() {
+        if !self.rows_writable {
             return Ok(());
         }
         action_index::write_all(&self.database, &self.path);
         let mut last = WriteBatch::default();
         self.note_indexed(&mut last);
-        let mut durable = WriteOptions::default();
-        durable.set_sync(true);
-        let written = self.database.raw().write_opt(last, &durable);
-        written.map_err(CommitError::of_rocks)
+        self.put(last)
     }
 
     /// Says in the store how far its index of actions reaches, where that has changed.
@@ -246,34 +355,59 @@ impl Store {
         }
     }
 
-    /// Makes everything that was written before the call durable. After a failure nobody knows what
-    /// is on the disk: the process must end.
-    pub fn sync(&self) -> Result<(), CommitError> {
-        let started = Instant::now();
-        self.database
-            .raw()
-            .flush_wal(true)
-            .map_err(|error| CommitError::Failed(error.into_string()))
-            .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
-        histogram!(names::WAL_SECONDS).record(started.elapsed());
-        Ok(())
+    /// What is to be done now and then beside the commits: brings rows to the disk where a start would have too much
+    /// to apply, makes the file for the log's next segment, and compresses one that is closed. Gives whether there may
+    /// be more to do at once.
+    pub fn maintain(&self) -> Result<bool, CommitError> {
+        let Some(writing) = &self.writing else {
+            return Ok(false);
+        };
+        let unflushed = self.unflushed_bytes.load(Ordering::Relaxed);
+        if unflushed >= self.replay_bytes_max {
+            self.flush()?;
+            self.unflushed_bytes.fetch_sub(unflushed, Ordering::Relaxed);
+        }
+        let failed = |error: kedge_log::MaintenanceError| match error {
+            kedge_log::MaintenanceError::Io(error) if Maintenance::is_no_space(&error) => {
+                CommitError::NoSpace(error.to_string())
+            }
+            error => CommitError::Failed(error.to_string()),
+        };
+        let prepared = writing.maintenance.prepare();
+        prepared.map_err(|error| failed(error.into()))?;
+        let sealed = writing.maintenance.seal_next().map_err(failed)?;
+        if let Some(sealed) = sealed {
+            counter!(names::SEALED_RAW_BYTES).increment(sealed.raw_bytes);
+            counter!(names::SEALED_BYTES).increment(sealed.sealed_bytes);
+            return Ok(true);
+        }
+        Ok(false)
     }
 
-    fn write_batch(&self, group: &Group) -> WriteBatch {
+    /// Lets a [`Self::maintain`] that is under way end soon: what it does is a matter of the next start then.
+    pub fn end_maintenance(&self) {
+        if let Some(writing) = &self.writing {
+            writing.maintenance.end();
+        }
+    }
+
+    /// Brings every row to the disk, so that the next start has nothing to apply.
+    pub fn flush(&self) -> Result<(), CommitError> {
+        if !self.rows_writable {
+            return Ok(());
+        }
         let families: Vec<_> = Table::ALL
             .iter()
             .map(|&table| self.database.table(table))
             .collect();
-        let capacity_bytes = group.len_bytes() + group.len() * WRITE_HEADER_BYTES_MAX;
-        let mut batch = WriteBatch::with_capacity_bytes(capacity_bytes);
-        for (table, key, value) in group.writes() {
-            let family = families[table as usize];
-            match value {
-                Some(value) => batch.put_cf(family, key, value),
-                None => batch.delete_cf(family, key),
-            }
-        }
-        batch
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        let flushed = self.database.raw().flush_cfs_opt(&families, &options);
+        flushed.map_err(CommitError::of_rocks)
+    }
+
+    fn write_batch(&self, group: &Group) -> WriteBatch {
+        write_batch(&self.database, group)
     }
 
     /// Notes that headers up to this head leave: after their commit, before they go.
@@ -333,7 +467,7 @@ impl Store {
     }
 
     /// How often writing in the background has failed since the store was opened. Where it cannot be
-    /// made good, the next [`Store::write`] fails.
+    /// made good, the next [`Store::apply`] fails.
     pub fn background_failures(&self) -> u64 {
         let failures = self
             .database
@@ -349,20 +483,33 @@ impl Store {
         if let Some(mark) = &self.high_water {
             mark.sync().map_err(failed)?;
         }
-        if self.why_no_commit().is_none() {
+        if self.rows_writable {
             self.write_index()?;
-            let families: Vec<_> = Table::ALL
-                .iter()
-                .map(|&table| self.database.table(table))
-                .collect();
-            let mut options = rocksdb::FlushOptions::default();
-            options.set_wait(true);
-            self.database
-                .raw()
-                .flush_cfs_opt(&families, &options)
-                .map_err(CommitError::of_rocks)?;
-            self.database.raw().cancel_all_background_work(true);
+            self.flush()?;
         }
+        self.database.raw().cancel_all_background_work(true);
         Ok(())
     }
+}
+
+fn no_log() -> CommitError {
+    CommitError::ReadOnly("its log takes nothing".to_owned())
+}
+
+/// The rows of a group, in the order of tables and keys.
+pub(crate) fn write_batch(database: &Database, group: &Group) -> WriteBatch {
+    let families: Vec<_> = Table::ALL
+        .iter()
+        .map(|&table| database.table(table))
+        .collect();
+    let capacity_bytes = group.len_bytes() + group.len() * WRITE_HEADER_BYTES_MAX;
+    let mut batch = WriteBatch::with_capacity_bytes(capacity_bytes);
+    for (table, key, value) in group.writes() {
+        let family = families[table as usize];
+        match value {
+            Some(value) => batch.put_cf(family, key, value),
+            None => batch.delete_cf(family, key),
+        }
+    }
+    batch
 }

@@ -30,6 +30,8 @@ pub(crate) struct Server {
     pub(crate) domain: Domain,
     pub(crate) sequencer: Address,
     pub(crate) dir: tempfile::TempDir,
+    /// The test has changed the store behind the server's back.
+    pub(crate) is_spoilt: bool,
     pub(crate) http: Client<HttpConnector, Full<Bytes>>,
 }
 
@@ -38,6 +40,11 @@ impl Drop for Server {
         let _ended_already = self.child.kill();
         let _reaped = self.child.wait();
         crate::documented::look_through(&String::from_utf8_lossy(&self.log()));
+        // A server that was started again has taken the directory along.
+        let data = self.dir.path().join("data");
+        if !self.is_spoilt && !std::thread::panicking() && data.exists() {
+            crate::remade::check(&data);
+        }
     }
 }
 
@@ -153,6 +160,7 @@ impl Server {
                 .map(str::to_owned)
         });
         let mut server = Self {
+            is_spoilt: false,
             child,
             stdout,
             url: url.expect("the server says where it listens"),

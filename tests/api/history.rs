@@ -109,23 +109,14 @@ async fn a_history_lists_the_last_thousand_actions() {
     assert_eq!(server.terminate(), Some(0));
     let path = server.dir.path().join("data/store");
     kedge::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();
-    let store = Store::open(Options {
-        path,
-        domain: server.domain,
-        sequencer: server.sequencer,
-        high_water_path: None,
-        block_cache_bytes: 8 << 20,
-        memtable_bytes: 8 << 20,
-        wal_bytes_max: 32 << 20,
-        read_only: true,
-    });
-    let snapshot = store.unwrap().snapshot();
+    let options = Options::of_store(&path, server.domain, server.sequencer);
+    let snapshot = Store::open_to_verify(options).unwrap().snapshot();
     for (table, rows) in [
         (Table::Objects, 1),
         (Table::Milestones, 2),
         (Table::ObjectIndex, 3),
         (Table::PropertyIndex, 0),
-        (Table::Log, requests),
+        (Table::RequestsByOrganization, requests),
         (Table::Actions, actions as usize),
     ] {
         assert_eq!(snapshot.raw_rows(table).count(), rows, "{table:?}");

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use kedge_machine::index::ordered_value;
-use kedge_storage::{Group, Options, Store, Table};
+use kedge_storage::{Group, Options, Table};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -112,16 +112,11 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
     verify().unwrap();
     let open = || {
         let options = Options {
-            path: path.clone(),
-            domain: server.domain,
-            sequencer: server.sequencer,
             high_water_path: Some(server.dir.path().join("data.high-water")),
-            block_cache_bytes: 8 << 20,
-            memtable_bytes: 8 << 20,
-            wal_bytes_max: 32 << 20,
-            read_only: false,
+            side_keys: kedge::side_keys::read(&server.dir.path().join("data/keys")).unwrap(),
+            ..Options::of_store(&path, server.domain, server.sequencer)
         };
-        Store::open(options).unwrap()
+        kedge_actors::catch_up::open_store(options).unwrap()
     };
     let store = open();
     let snapshot = store.snapshot();
@@ -139,6 +134,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
         verify().map_err(|error| error.to_string())
     };
     // An entry that is somewhere else, the same back again, and one too many.
+    server.is_spoilt = true;
     let moved = changes(Some(value(None)), value(Some("7"))).unwrap_err();
     assert!(moved.contains("property_index"), "{moved}");
     changes(Some(value(Some("7"))), value(None)).unwrap();

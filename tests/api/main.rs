@@ -39,6 +39,8 @@ mod privileges;
 #[path = "../support/program.rs"]
 mod program;
 mod public_log;
+#[path = "../support/remade.rs"]
+mod remade;
 mod search;
 mod shares;
 mod streams;

@@ -32,7 +32,7 @@ async fn a_request_waits_as_long_as_the_option_says() {
         let client = connect(&setup.url()).await;
         let account = register(&client, rng.key()).await;
         let of = template(&account, "held up").await;
-        faults.stall(OnCall::Fdatasync, "/store/");
+        faults.stall(OnCall::Fdatasync, "/log/");
         let begun = Instant::now();
         let error = account.mint(of, &NewObject::default()).await.unwrap_err();
         let waited = begun.elapsed();
@@ -85,7 +85,7 @@ async fn as_many_actions_are_in_flight_as_the_option_says() {
         assert_eq!(code_and_outcome(&refused), nothing, "{count}");
     };
 
-    faults.stall(OnCall::Fdatasync, "/store/");
+    faults.stall(OnCall::Fdatasync, "/log/");
     let most = begin(&ann, of_ann, 300);
     in_flight(&setup, 1.0).await;
     refused(201).await;

@@ -101,7 +101,7 @@ async fn a_failed_write_or_sync_ends_the_process() {
             ".log",
             &["fdatasync", ".log", "Input/output error"][..],
         ),
-        (OnCall::Write, "/store/0", &[".log", "Input/output error"]),
+        (OnCall::Pwrite, "/log/0", &[".log", "Input/output error"]),
         (
             OnCall::Pwrite,
             ".high-water",

@@ -7,6 +7,7 @@ mod bounds;
 mod clock;
 mod failed;
 mod lookups;
+mod lost;
 mod outcomes;
 mod stalled;
 #[path = "../support/mod.rs"]

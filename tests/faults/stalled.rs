@@ -47,7 +47,7 @@ async fn what_waits_for_new_rules_is_decided_by_them() {
     let made = issuer.create_template(&open).await.unwrap().resource.id;
     let own = template(&bystander, "a bystander's").await;
 
-    faults.stall(OnCall::Fdatasync, "/store/");
+    faults.stall(OnCall::Fdatasync, "/log/");
     let begun = std::time::Instant::now();
     let closing = tokio::spawn({
         let issuer = issuer.clone();
@@ -109,7 +109,7 @@ async fn what_was_given_up_is_never_done() {
     let account = register(&client, rng.key()).await;
     let of = template(&account, "given up").await;
 
-    faults.stall(OnCall::Fdatasync, "/store/");
+    faults.stall(OnCall::Fdatasync, "/log/");
     let change = TemplateChange {
         description: Some("changed".to_owned()),
         ..TemplateChange::default()

@@ -164,14 +164,9 @@ async fn narrow_bounds_hold() {
     let (domain, sequencer) = (ann.client().domain(), ann.client().sequencer());
     server.stop();
     let store = Store::open(Options {
-        path: setup.store(),
-        domain,
-        sequencer,
         high_water_path: Some(setup.high_water()),
-        block_cache_bytes: 16 << 20,
-        memtable_bytes: 16 << 20,
-        wal_bytes_max: 32 << 20,
-        read_only: true,
+        access: kedge_storage::Access::Read,
+        ..Options::of_store(&setup.store(), domain, sequencer)
     });
     let token = login["refresh_token"].as_str().unwrap();
     let session = store

@@ -34,7 +34,7 @@ pub(crate) struct Made {
 impl Made {
     /// Writes a group; its actions are found by their ids.
     fn write(&self, mut group: Group) -> Result<(), CommitError> {
-        self.store.write(&group)?;
+        self.store.put_rows(&group)?;
         self.store.index(&group.take_action_ids());
         Ok(())
     }
@@ -62,26 +62,10 @@ fn same(one: &Snapshot, other: &Snapshot, tables: &[Table], what: &str) {
 
 /// A stopped server's store, and its log.
 pub(crate) fn open(store: &Path, domain: Domain, sequencer: Address) -> (Snapshot, Log) {
-    let options = Options {
-        read_only: true,
-        ..options(store, domain, sequencer)
-    };
+    let options = Options::of_store(store, domain, sequencer);
     let snapshot = Store::open_to_verify(options).unwrap().snapshot();
     let log = Log::read(&snapshot, domain);
     (snapshot, log)
-}
-
-fn options(path: &Path, domain: Domain, sequencer: Address) -> Options {
-    Options {
-        path: path.to_owned(),
-        domain,
-        sequencer,
-        high_water_path: None,
-        block_cache_bytes: 16 << 20,
-        memtable_bytes: 16 << 20,
-        wal_bytes_max: 64 << 20,
-        read_only: false,
-    }
 }
 
 impl Log {
@@ -130,11 +114,11 @@ impl Log {
     fn store(&self) -> Made {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
-        let store = Store::open(options(&path, self.domain, self.sequencer));
-        let store = store.unwrap();
-        let mut operators = Group::new();
+        let options = Options::of_store(&path, self.domain, self.sequencer);
+        let store = Store::scratch(options).unwrap();
+        let mut operators = Group::of_rows();
         operators.put_side(SideWrite::Operators(self.operators.clone()));
-        store.write(operators).unwrap();
+        store.put_rows(&operators).unwrap();
         Made {
             store,
             _folder: folder,

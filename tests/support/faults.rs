@@ -17,8 +17,29 @@ const MET_AT: u64 = 128;
 const SKIP_AT: u64 = 136;
 const BYTES: u64 = 144;
 
+/// How a call fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum With {
+    /// EIO.
+    Error,
+    /// ENOSPC.
+    NoSpace,
+    /// Half of the bytes are written, and the call says so.
+    Half,
+}
+
+impl With {
+    fn letter(self) -> u8 {
+        match self {
+            Self::Error => b'e',
+            Self::NoSpace => b'n',
+            Self::Half => b'h',
+        }
+    }
+}
+
 /// A call that a fault can meet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnCall {
     Fdatasync,
     Fsync,
@@ -111,6 +132,11 @@ impl Faults {
     /// As [`Self::fail`], after so many calls.
     pub(crate) fn fail_after(&self, spared: u64, call: OnCall, path: &str) {
         self.begin(call, b'e', path, spared);
+    }
+
+    /// Such calls fail like this, after so many that do not.
+    pub(crate) fn fail_with(&self, with: With, spared: u64, call: OnCall, path: &str) {
+        self.begin(call, with.letter(), path, spared);
     }
 
     /// From now on such calls do not return until the fault is lifted.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use kedge_actors::catch_up::open_store;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::Leaf;
 use kedge_protocol::checkpoint::SignedCheckpoint;
@@ -12,7 +13,7 @@ use kedge_protocol::evidence::{
 };
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Address, Hash, log_tree};
-use kedge_storage::{AnchorStatus, Options, Page, Snapshot, Store};
+use kedge_storage::{Access, AnchorStatus, Options, Page, Snapshot};
 
 /// Up to so many leaves, and so many headers, every pair is tried; of larger logs the pairs that could matter.
 const PAIRS_OF_LEAVES_MAX: usize = 120;
@@ -33,6 +34,8 @@ struct Log {
     trees: Vec<Vec<Hash>>,
     checkpoints: Vec<SignedCheckpoint>,
     kinds: BTreeMap<String, usize>,
+    /// Where the rows are that the snapshot shows.
+    _scratch: tempfile::TempDir,
 }
 
 /// Holds the log of a stopped server's store against every fault; gives how many actions of each kind it has.
@@ -50,17 +53,15 @@ pub(crate) fn is_never_convicted(
 
 impl Log {
     fn read(path: &Path, domain: Domain, sequencer: Address) -> Self {
+        // The rows of a killed server lag its log, so they are made from it.
+        let scratch = tempfile::tempdir().unwrap();
         let options = Options {
-            path: path.to_owned(),
-            domain,
-            sequencer,
-            high_water_path: None,
-            block_cache_bytes: 8 << 20,
-            memtable_bytes: 8 << 20,
-            wal_bytes_max: 32 << 20,
-            read_only: true,
+            path: scratch.path().join("store"),
+            side_keys: kedge::side_keys::read(&path.with_file_name("keys")).unwrap(),
+            access: Access::Derive,
+            ..Options::of_store(path, domain, sequencer)
         };
-        let snapshot = Store::open_to_verify(options).unwrap().snapshot();
+        let snapshot = open_store(options).unwrap().snapshot();
         let mut log = Self {
             trust: Trust::new(domain, sequencer),
             batches: Vec::new(),
@@ -69,6 +70,7 @@ impl Log {
             checkpoints: Vec::new(),
             kinds: BTreeMap::new(),
             snapshot,
+            _scratch: scratch,
         };
         let head = log.snapshot.head().unwrap();
         for number in 0..head.batches {

@@ -17,8 +17,10 @@ pub(crate) mod honest;
 pub(crate) mod http;
 pub(crate) mod ledger;
 pub(crate) mod liar;
+pub(crate) mod losses;
 mod ports;
 pub(crate) mod program;
+pub(crate) mod remade;
 mod rng;
 pub(crate) mod server;
 

@@ -43,7 +43,7 @@ impl Setup {
             .set("compare_groups_every", 16)
             .set("memtable_bytes", 8 << 20)
             .set("block_cache_bytes", 16 << 20)
-            .set("wal_bytes_max", 32 << 20)
+            .set("replay_bytes_max", 32 << 20)
     }
 
     /// A server on the embedded chain.
@@ -230,6 +230,7 @@ impl Server {
             "the server did not end cleanly ({status:?}):\n{}",
             self.setup.log_tail()
         );
+        super::remade::check(&self.setup.data);
     }
 
     /// Asks the server to stop and does not wait: kill -9 after `grace`, as a supervisor does. True if

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use kedge_actors::catch_up::open_store;
 use kedge_client::{Account, BatchMode, Client, NewAction, NewObject};
 use kedge_protocol::Id;
 use kedge_storage::{Options, Store, Table};
@@ -64,26 +65,25 @@ impl Made {
 
     pub(crate) fn options(&self) -> Options {
         Options {
-            path: self.setup.store(),
-            domain: self.client.domain(),
-            sequencer: self.client.sequencer(),
             high_water_path: Some(self.setup.high_water()),
-            block_cache_bytes: 16 << 20,
-            memtable_bytes: 16 << 20,
-            wal_bytes_max: 32 << 20,
-            read_only: false,
+            side_keys: kedge::side_keys::read(&self.setup.data().join("keys")).unwrap(),
+            ..Options::of_store(
+                &self.setup.store(),
+                self.client.domain(),
+                self.client.sequencer(),
+            )
         }
     }
 
     /// Brings everything into table files, as a clean close does.
     pub(crate) fn settle(&self) {
-        Store::open(self.options()).unwrap().close().unwrap();
+        open_store(self.options()).unwrap().close().unwrap();
     }
 
     /// The rows of some tables.
     pub(crate) fn rows(&self, tables: &[Table]) -> BTreeMap<&'static str, Vec<Row>> {
         let options = Options {
-            read_only: true,
+            access: kedge_storage::Access::Read,
             ..self.options()
         };
         let snapshot = Store::open(options).unwrap().snapshot();

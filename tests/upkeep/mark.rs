@@ -79,7 +79,9 @@ async fn a_store_that_the_chain_contradicts_never_writes() {
     let data = directory.path().join("data");
     let made = Made::stopped(&data, &mut rng).await;
     let old = directory.path().join("old");
-    copy_directory(&made.setup.store(), &old);
+    for part in ["store", "log"] {
+        copy_directory(&data.join(part), &old.join(part));
+    }
     let old_mark = std::fs::read(made.setup.high_water()).unwrap();
 
     let server = made.setup.start();
@@ -98,8 +100,11 @@ async fn a_store_that_the_chain_contradicts_never_writes() {
     // The whole machine of yesterday: the store with its own mark. The chain knows more.
     let newest = directory.path().join("newest");
     let newest_mark = std::fs::read(made.setup.high_water()).unwrap();
-    std::fs::rename(made.setup.store(), &newest).unwrap();
-    copy_directory(&old, &made.setup.store());
+    std::fs::create_dir(&newest).unwrap();
+    for part in ["store", "log"] {
+        std::fs::rename(data.join(part), newest.join(part)).unwrap();
+        copy_directory(&old.join(part), &data.join(part));
+    }
     std::fs::write(made.setup.high_water(), &old_mark).unwrap();
     let server = made.setup.start();
     let why = why_read_only(&server).await;
@@ -109,8 +114,10 @@ async fn a_store_that_the_chain_contradicts_never_writes() {
     let content = data.join("files").join(&digest[..2]).join(&digest[2..]);
     assert_eq!(std::fs::read(&content).unwrap(), b"kept");
 
-    std::fs::remove_dir_all(made.setup.store()).unwrap();
-    std::fs::rename(&newest, made.setup.store()).unwrap();
+    for part in ["store", "log"] {
+        std::fs::remove_dir_all(data.join(part)).unwrap();
+        std::fs::rename(newest.join(part), data.join(part)).unwrap();
+    }
     std::fs::write(made.setup.high_water(), &newest_mark).unwrap();
     let server = made.setup.start();
     let file = made.account.file(uploaded.resource.id).await.unwrap();

@@ -35,6 +35,8 @@ mod origins;
 mod program;
 mod races;
 mod reads;
+#[path = "../support/remade.rs"]
+mod remade;
 mod row;
 mod rows;
 mod signatures;

@@ -18,7 +18,6 @@ use crate::counted;
 use crate::record::put_image;
 
 /// Rows to write.
-#[derive(Default)]
 pub(super) struct Rows {
     pub(super) group: Group,
     /// Objects whose rows lag their state, as they were when their rows were right. Their last state
@@ -40,6 +39,15 @@ impl Written {
         Self {
             owner_id: object.owner_id,
             properties: is_indexed.then(|| object.properties.clone()),
+        }
+    }
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self {
+            group: Group::of_rows(),
+            lagging: IdMap::default(),
         }
     }
 }

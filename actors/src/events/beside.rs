@@ -243,14 +243,12 @@ mod tests {
             verifying_contract: Address::ZERO,
         };
         let store = Store::open(kedge_storage::Options {
-            path: directory.path().join("store"),
-            domain,
-            sequencer: Address::ZERO,
-            high_water_path: None,
-            block_cache_bytes: 8 << 20,
-            memtable_bytes: 8 << 20,
-            wal_bytes_max: 32 << 20,
-            read_only: false,
+            side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
+            ..kedge_storage::Options::of_store(
+                &directory.path().join("store"),
+                domain,
+                Address::ZERO,
+            )
         })
         .unwrap();
         let one = Some(Id {

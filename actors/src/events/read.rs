@@ -226,7 +226,7 @@ impl Reading<'_> {
 
     fn batch(&self, number: u64) -> Result<SignedBatch, ReadError> {
         let batch = self.snapshot.batch(number)?;
-        batch.ok_or_else(|| missing(format!("batch {number}")))
+        batch.ok_or_else(|| missing(&format!("batch {number}")))
     }
 
     /// The request that holds `sequence`.
@@ -237,7 +237,7 @@ impl Reading<'_> {
             None => self
                 .snapshot
                 .logged_request(sequence)?
-                .ok_or_else(|| missing(format!("the request at sequence {sequence}")))?,
+                .ok_or_else(|| missing(&format!("the request at sequence {sequence}")))?,
         };
         Ok(self.request.insert(request))
     }
@@ -378,11 +378,8 @@ impl Reading<'_> {
     }
 }
 
-fn missing(what: String) -> ReadError {
-    ReadError::Missing {
-        table: kedge_storage::Table::Log,
-        what,
-    }
+fn missing(what: &str) -> ReadError {
+    ReadError::Log(format!("{what} is missing"))
 }
 
 fn sealed_at(sequence: u64) -> Position {

@@ -292,7 +292,7 @@ async fn a_group_that_is_not_what_its_records_make_is_never_written() {
 
     let mut out_of_turn = Group::new();
     out_of_turn.put_minted(ticket.parse().unwrap(), 77);
-    store.write(out_of_turn).unwrap();
+    store.commit(out_of_turn).unwrap();
     let refused = alice.send(&engine, &[("mint", &ticket, "{}")]).await;
     assert!(refused.is_err());
     let why = engine.failure().wait().await.unwrap();

@@ -32,16 +32,11 @@ pub(crate) fn sequencer_key() -> Arc<SigningKey> {
 
 pub(crate) fn open(path: &Path) -> Arc<Store> {
     let options = kedge_storage::Options {
-        path: path.join("store"),
-        domain: DOMAIN,
-        sequencer: sequencer_key().address(),
         high_water_path: Some(path.join("high-water")),
-        block_cache_bytes: 16 << 20,
-        memtable_bytes: 16 << 20,
-        wal_bytes_max: 64 << 20,
-        read_only: false,
+        side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
+        ..kedge_storage::Options::of_store(&path.join("store"), DOMAIN, sequencer_key().address())
     };
-    Arc::new(Store::open(options).unwrap())
+    Arc::new(kedge_actors::catch_up::open_store(options).unwrap())
 }
 
 pub(crate) async fn start(path: &Path) -> Engine {

@@ -59,14 +59,10 @@ pub(crate) fn caller() -> Caller {
 /// A store with the server's own settings.
 pub(crate) fn store(path: &Path) -> Options {
     Options {
-        path: path.to_owned(),
-        domain: domain(),
-        sequencer: key().address(),
-        high_water_path: None,
+        side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
         block_cache_bytes: 256 * 1024 * 1024,
         memtable_bytes: 256 * 1024 * 1024,
-        wal_bytes_max: 512 * 1024 * 1024,
-        read_only: false,
+        ..Options::of_store(path, domain(), key().address())
     }
 }
 

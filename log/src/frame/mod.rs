@@ -128,6 +128,11 @@ impl Frame {
         self.side.push(entry);
     }
 
+    /// Whether there is nothing in it; such a frame cannot be appended.
+    pub fn is_empty(&self) -> bool {
+        self.side.is_empty() && self.batch_bounds.is_none() && self.requests.bounds().is_none()
+    }
+
     /// Bytes that the frame will take in the log, at most.
     pub fn bytes_max(&self) -> usize {
         header::HEADER_BYTES_MAX

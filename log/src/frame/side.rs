@@ -87,6 +87,11 @@ impl SideKeys {
         keys
     }
 
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     /// Adds a key. The one with the highest id seals.
     pub fn add(&mut self, id: KeyId, key: [u8; 32]) {
         self.keys.insert(id, key);

@@ -16,6 +16,7 @@ use self::blocks::{BlockCache, Blocks};
 use self::raw::RawSegment;
 use self::sealed::SealedSegment;
 use crate::bytes::{Fields, crc_around};
+use crate::env::File;
 use crate::error::{Damage, ReadError};
 use crate::frame::header::{FRAME_BYTES_MAX, HEADER_BYTES_MAX};
 use crate::frame::{FrameHeader, StoredFrame};
@@ -225,6 +226,13 @@ impl Segment {
         match self {
             Self::Raw(raw) => raw.path(),
             Self::Sealed(sealed) => sealed.path(),
+        }
+    }
+
+    pub(crate) fn file(&self) -> &dyn File {
+        match self {
+            Self::Raw(raw) => raw.file(),
+            Self::Sealed(sealed) => sealed.file(),
         }
     }
 

@@ -5,6 +5,7 @@
 //! compress.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kedge_protocol::Hash;
 
@@ -48,12 +49,13 @@ pub(crate) fn seal(
     dir: &Path,
     segment: &Segment,
     compression: Compression,
+    is_ending: &AtomicBool,
     swap: impl FnOnce(SealedSegment),
 ) -> Result<Sealed, MaintenanceError> {
     let name = segment.header().name();
     let path = path_of(dir, name, Kind::Sealed);
     let unfinished = path.with_extension(UNFINISHED_ENDING);
-    let written = write(env, &unfinished, segment, compression);
+    let written = write(env, &unfinished, segment, compression, is_ending);
     let sealed = match written {
         Ok(sealed) => sealed,
         Err(error) => {
@@ -76,6 +78,7 @@ fn write(
     path: &Path,
     segment: &Segment,
     compression: Compression,
+    is_ending: &AtomicBool,
 ) -> Result<Sealed, MaintenanceError> {
     let file = env.open(path, Mode::Create).map_err(IoError::at(path))?;
     let header = SegmentHeader {
@@ -87,6 +90,9 @@ fn write(
     let mut hashes = Vec::new();
     let mut leaves_kept = 0;
     each_frame(segment, |_, frame| {
+        if is_ending.load(Ordering::Relaxed) {
+            return Err(MaintenanceError::Ended);
+        }
         hashes.push(frame.header().hash());
         let kept = if frame.leaves_can_be_dropped() {
             frame.without(SectionKind::Leaves)
@@ -113,10 +119,10 @@ fn write(
 }
 
 /// Calls `each` with every frame of a segment, in order.
-fn each_frame(
+fn each_frame<E: From<ReadError>>(
     segment: &Segment,
-    mut each: impl FnMut(u64, StoredFrame) -> Result<(), MaintenanceError>,
-) -> Result<(), MaintenanceError> {
+    mut each: impl FnMut(u64, StoredFrame) -> Result<(), E>,
+) -> Result<(), E> {
     let (mut at, end) = match segment {
         Segment::Sealed(sealed) => (0, sealed.raw_bytes()),
         Segment::Raw(raw) => {
@@ -146,7 +152,7 @@ fn each_frame(
 fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceError> {
     let segment = Segment::Sealed(SealedSegment::open(env, path)?);
     let mut expected = hashes.iter();
-    each_frame(&segment, |at, frame| {
+    each_frame::<ReadError>(&segment, |at, frame| {
         let header = frame.header();
         let same = expected.next() == Some(&header.hash());
         if !same {
@@ -155,7 +161,7 @@ fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceE
                 Some(header),
                 "what was written reads back as something else",
             );
-            return Err(error.into());
+            return Err(error);
         }
         let leaves = frame.leaves();
         leaves.map_err(|error| segment.damaged(at, Some(header), error))?;
@@ -173,18 +179,14 @@ fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceE
 pub(crate) fn check_whole(segment: &Segment) -> Result<(), ReadError> {
     let mut previous = segment.header().previous;
     let mut next = segment.header().first_frame;
-    let checked = each_frame(segment, |at, frame| {
+    each_frame(segment, |at, frame| {
         let header = frame.header();
         if header.previous != previous || header.number != next {
             let what = "the frame does not continue the one before it";
-            return Err(segment.damaged(at, Some(header), what).into());
+            return Err(segment.damaged(at, Some(header), what));
         }
         (previous, next) = (header.hash(), header.number + 1);
         Ok(())
-    });
-    checked.map_err(|error| match error {
-        MaintenanceError::Io(error) => error.into(),
-        MaintenanceError::Read(error) => error,
     })
 }
 

@@ -236,6 +236,10 @@ impl SealedSegment {
         &self.path
     }
 
+    pub(crate) fn file(&self) -> &dyn File {
+        &*self.file
+    }
+
     /// Bytes of all frames.
     pub(crate) fn raw_bytes(&self) -> u64 {
         self.footer.raw_bytes

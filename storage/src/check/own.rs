@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use kedge_log::StoredFrame;
+use kedge_log::frame::FrameError;
+use kedge_log::packed::PackedRequest;
 use kedge_protocol::action::ActionHashes;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::{Leaf, next_head};
@@ -12,11 +15,9 @@ use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
 use self_cell::self_cell;
 
-use super::{Fault, ensure, missing};
-use crate::codec;
-use crate::read::packed;
-use crate::snapshot::{Cursor, ReadError, Snapshot};
-use crate::tables::Table;
+use super::{Fault, ensure, missing_batch};
+use crate::read::bad_request;
+use crate::snapshot::{ReadError, Snapshot};
 
 /// What batches are checked against.
 #[derive(Clone, Debug)]
@@ -27,8 +28,6 @@ pub(crate) struct Terms {
     pub(crate) keys: Arc<SequencerKeys>,
     /// Whether the signatures of requests are checked too.
     pub(crate) request_signatures: bool,
-    /// How many batches the log has.
-    pub(crate) batches: u64,
 }
 
 self_cell!(
@@ -61,13 +60,49 @@ pub(crate) struct OwnBatch {
     pub(crate) end: Result<(), Fault>,
 }
 
-/// Reads batches and checks each by itself. Quick where they are asked for in order.
+/// Reads batches and checks each by itself. Quick where they are asked for in order: the frame that was read last is
+/// kept.
 pub(crate) struct Reader<'a> {
     snapshot: &'a Snapshot,
     terms: Terms,
-    log: Cursor<'a>,
-    /// The sequence whose request the cursor stands at, where it was left at one.
-    at: Option<u64>,
+    frame: Option<HeldFrame>,
+}
+
+/// A frame, with what is asked of it again and again.
+struct HeldFrame {
+    frame: StoredFrame,
+    batches: Vec<SignedBatch>,
+    leaves: Vec<Hash>,
+}
+
+impl HeldFrame {
+    fn of(frame: StoredFrame) -> Result<Self, ReadError> {
+        let bad = |error: FrameError| {
+            let number = frame.header().number;
+            ReadError::Log(format!("frame {number}: {error}"))
+        };
+        frame.check_digests().map_err(bad)?;
+        Ok(Self {
+            batches: frame.batches().map_err(bad)?,
+            leaves: frame.leaves().map_err(bad)?,
+            frame,
+        })
+    }
+
+    /// The batch of this number, with its leaves.
+    fn batch(&self, number: u64) -> Option<(SignedBatch, &[Hash])> {
+        let header = self.frame.header();
+        let index = number.checked_sub(header.first_batch)?;
+        let batch = *self.batches.get(index as usize)?;
+        let first = batch
+            .header
+            .first_sequence
+            .checked_sub(header.first_sequence)? as usize;
+        let leaves = self
+            .leaves
+            .get(first..first + batch.header.count as usize)?;
+        Some((batch, leaves))
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -75,17 +110,23 @@ impl<'a> Reader<'a> {
         Self {
             snapshot,
             terms,
-            log: snapshot.cursor(Table::Log),
-            at: None,
+            frame: None,
         }
     }
 
     /// Reads and checks a batch. An error means that not even its header could be read.
     pub(crate) fn batch(&mut self, number: u64) -> Result<OwnBatch, ReadError> {
-        let found = self.snapshot.batch(number)?;
-        let batch = found.ok_or_else(|| missing(Table::Batches, number))?;
+        let is_held = |held: &HeldFrame| held.batch(number).is_some();
+        if !self.frame.as_ref().is_some_and(is_held) {
+            let found = self.snapshot.in_log(|log| log.frame_of_batch(number))?;
+            let found = found.ok_or_else(|| missing_batch(number))?;
+            self.frame = Some(HeldFrame::of(found)?);
+        }
+        let held = self.frame.as_ref().ok_or_else(|| missing_batch(number))?;
+        let found = held.batch(number);
+        let (batch, leaves) = found.ok_or_else(|| missing_batch(number))?;
         let mut requests = Vec::new();
-        let end = self.check(&batch, &mut requests);
+        let end = self.check(&held.frame, &batch, leaves, &mut requests);
         Ok(OwnBatch {
             batch,
             requests,
@@ -93,26 +134,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn check(&mut self, batch: &SignedBatch, requests: &mut Vec<OwnRequest>) -> Result<(), Fault> {
+    fn check(
+        &self,
+        frame: &StoredFrame,
+        batch: &SignedBatch,
+        leaves: &[Hash],
+        requests: &mut Vec<OwnRequest>,
+    ) -> Result<(), Fault> {
         let header = &batch.header;
         let first = header.first_sequence;
-        let last = header.last_sequence();
         self.header(batch)?;
-        let leaves = self
-            .snapshot
-            .leaves(header.number)
-            .and_then(|found| found.ok_or_else(|| missing(Table::Leaves, header.number)))
-            .map_err(|source| Fault::Unreadable {
-                first_sequence: first,
-                last_sequence: last,
-                source,
-            })?;
-        ensure(
-            leaves.len() == header.count as usize,
-            first,
-            "the batch has another count of leaves than its header says",
-        )?;
-        self.requests(batch, &leaves, requests)?;
+        self.requests(frame, batch, leaves, requests)?;
         let head = leaves
             .iter()
             .fold(header.previous_head, |head, leaf| next_head(&head, leaf));
@@ -122,11 +154,10 @@ impl<'a> Reader<'a> {
             "the leaves do not lead to the header's head",
         )?;
         ensure(
-            BatchTree::new(&leaves).root() == header.root,
+            BatchTree::new(leaves).root() == header.root,
             first,
             "the leaves do not have the header's root",
-        )?;
-        self.nothing_between(batch)
+        )
     }
 
     fn header(&self, batch: &SignedBatch) -> Result<(), Fault> {
@@ -153,29 +184,35 @@ impl<'a> Reader<'a> {
 
     /// The requests of a batch: one after the other without a gap, each giving its leaves.
     fn requests(
-        &mut self,
+        &self,
+        frame: &StoredFrame,
         batch: &SignedBatch,
         leaves: &[Hash],
         requests: &mut Vec<OwnRequest>,
     ) -> Result<(), Fault> {
         let first = batch.header.first_sequence;
         let last = batch.header.last_sequence();
-        if self.at.take() != Some(first) {
-            match batch.header.number {
-                0 => self.log.seek_to_first(),
-                _ => self.log.seek(&first.to_be_bytes()),
-            }
-        }
         let mut next = first;
-        while next <= last {
-            let held = self.request(next).map_err(|source| Fault::Unreadable {
+        let packed = frame.packed().map_err(|error| Fault::Unreadable {
+            first_sequence: first,
+            last_sequence: last,
+            source: ReadError::Log(error.to_string()),
+        })?;
+        for bytes in packed {
+            if next > last {
+                break;
+            }
+            let held = HeldRequest::try_new(bytes.to_vec(), |bytes| {
+                PackedRequest::read(bytes)?.into_record()
+            });
+            let held = held.map_err(|error| Fault::Unreadable {
                 first_sequence: next,
-                last_sequence: self.readable_after(batch.header.number, next, last),
-                source,
+                last_sequence: last,
+                source: bad_request(next)(error),
             })?;
             let record = held.borrow_dependent();
-            if record.first_sequence < next {
-                return Err(self.too_many(record.first_sequence));
+            if record.last_sequence() < first {
+                continue;
             }
             placed_right(record, batch, next)?;
             let hashes = record.hashes();
@@ -192,63 +229,7 @@ impl<'a> Reader<'a> {
                 leaves: found,
             });
         }
-        self.at = Some(next);
-        Ok(())
-    }
-
-    /// The request that the cursor stands at; `next` is the sequence that is looked for.
-    fn request(&mut self, next: u64) -> Result<HeldRequest, ReadError> {
-        let row = self.log.row()?;
-        let (key, value) = row.ok_or_else(|| missing(Table::Log, next))?;
-        let held = HeldRequest::try_new(value.to_vec(), |value| packed(key, value)?.into_record())
-            .map_err(ReadError::row(Table::Log, key))?;
-        self.log.advance();
-        Ok(held)
-    }
-
-    /// Behind the batch's last request comes the next batch's first, or, in the last batch, nothing.
-    fn nothing_between(&self, batch: &SignedBatch) -> Result<(), Fault> {
-        let is_last = batch.header.number + 1 >= self.terms.batches;
-        let row = match self.log.row() {
-            Ok(row) => row,
-            // The next batch begins with what cannot be read, and says so.
-            Err(_) if !is_last => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        let Some((key, _)) = row else {
-            return Ok(());
-        };
-        let found = codec::number(key).map_err(ReadError::row(Table::Log, key))?;
-        if is_last || found <= batch.header.last_sequence() {
-            return Err(self.too_many(found));
-        }
-        Ok(())
-    }
-
-    fn too_many(&self, sequence: u64) -> Fault {
-        let batches = self.terms.batches;
-        Fault::Rows {
-            table: Table::Log,
-            what: format!("row {sequence} is no request of the {batches} batches"),
-        }
-    }
-
-    /// The last sequence before one that can be read again, looking at the starts of batches.
-    fn readable_after(&self, number: u64, bad: u64, batch_last: u64) -> u64 {
-        let mut last = batch_last.max(bad);
-        for number in number + 1.. {
-            let Ok(Some(batch)) = self.snapshot.batch(number) else {
-                break;
-            };
-            if matches!(
-                self.snapshot.request_at(batch.header.first_sequence),
-                Ok(Some(_))
-            ) {
-                break;
-            }
-            last = batch.header.last_sequence();
-        }
-        last
+        ensure(next > last, next, "the log has no request here")
     }
 }
 

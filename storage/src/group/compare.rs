@@ -86,17 +86,15 @@ mod tests {
     /// A store in which one template has minted three objects.
     fn store(folder: &tempfile::TempDir) -> Store {
         let store = Store::open(Options {
-            path: folder.path().join("store"),
-            domain: Domain {
-                chain_id: 31_337,
-                verifying_contract: Address([7; 20]),
-            },
-            sequencer: Address([9; 20]),
-            high_water_path: None,
-            block_cache_bytes: 1 << 20,
-            memtable_bytes: 1 << 20,
-            wal_bytes_max: 4 << 20,
-            read_only: false,
+            side_keys: crate::SideKeys::one(1, [1; 32]),
+            ..Options::of_store(
+                &folder.path().join("store"),
+                Domain {
+                    chain_id: 31_337,
+                    verifying_contract: Address([7; 20]),
+                },
+                Address([9; 20]),
+            )
         });
         let store = store.unwrap();
         store

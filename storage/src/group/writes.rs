@@ -27,6 +27,11 @@ impl Writes {
         }
     }
 
+    pub(super) fn clear(&mut self) {
+        self.operations.clear();
+        self.bytes.clear();
+    }
+
     pub(super) fn len_bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -57,6 +62,11 @@ impl Writes {
             key_bytes: key.len(),
             value_bytes: None,
         });
+    }
+
+    /// The value that was written last; `None` where that was a deletion.
+    pub(super) fn last_value(&self) -> Option<&[u8]> {
+        self.value(self.operations.last()?)
     }
 
     /// Each row's last write, in the order of tables and keys: table, key, and the value, which is
@@ -115,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    const TABLES: [Table; 3] = [Table::Meta, Table::Log, Table::Objects];
+    const TABLES: [Table; 3] = [Table::Meta, Table::Actions, Table::Objects];
 
     proptest! {
         #[test]

@@ -2,33 +2,36 @@
 
 use std::sync::Arc;
 
+use kedge_log::Position;
+
 use super::{OpenError, unreadable};
 use crate::check::own::{Reader, Terms};
-use crate::check::{Fault, Walk};
-use crate::codec;
+use crate::check::{Fault, Walk, ensure};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::store::Options;
-use crate::tables::Table;
 use crate::tables::meta::LogHead;
 
 /// How many of the last batches are recomputed.
 const TAIL_BATCHES: u64 = 2;
 
-/// Recomputes the last batches and holds them against the head, the tree and the signatures.
+/// Recomputes the last batches and holds them against the head, the tree and the signatures. `end` is where the log
+/// ends, if there is one.
 pub(super) fn check_tail(
     snapshot: &Snapshot,
     options: &Options,
     head: &LogHead,
+    end: Option<&Position>,
 ) -> Result<(), OpenError> {
     let walked = || -> Result<LogHead, Fault> {
-        nothing_beyond(snapshot, head)?;
+        if let Some(end) = end {
+            ends_at(end, head)?;
+        }
         let start = head.batches.saturating_sub(TAIL_BATCHES);
         let mut walk = Walk::begin(snapshot, &options.domain, start)?;
         let terms = Terms {
             separator: options.domain.separator(),
             keys: Arc::new(snapshot.sequencer_keys()?),
             request_signatures: true,
-            batches: head.batches,
         };
         let mut reader = Reader::new(snapshot, terms);
         for number in start..head.batches {
@@ -53,22 +56,11 @@ pub(super) fn check_tail(
     }
 }
 
-/// No table of the log may hold more than the head says.
-fn nothing_beyond(snapshot: &Snapshot, head: &LogHead) -> Result<(), Fault> {
-    for (table, last) in [
-        (Table::Log, Some(head.sequence)),
-        (Table::Batches, head.batches.checked_sub(1)),
-        (Table::Leaves, head.batches.checked_sub(1)),
-    ] {
-        if let Some((key, _)) = snapshot.last_row(table)? {
-            let found = codec::number(&key).map_err(ReadError::row(table, &key))?;
-            if last.is_none_or(|last| found > last) {
-                return Err(Fault::Rows {
-                    table,
-                    what: format!("row {found} lies beyond the log's head"),
-                });
-            }
-        }
-    }
-    Ok(())
+/// The log ends where the rows say that it does.
+fn ends_at(end: &Position, head: &LogHead) -> Result<(), Fault> {
+    ensure(
+        end.next_sequence == head.sequence + 1 && end.next_batch == head.batches,
+        head.sequence,
+        "the stored head is not where the log ends",
+    )
 }

@@ -2,18 +2,19 @@
 //! events besides the log.
 
 use kedge_protocol::event::Position;
-use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Id, Prefix};
 use rocksdb::Direction;
 
+use kedge_log::StoredRequest;
+
+use super::log::{bad_request, packed};
 use super::{PlacedAction, place_of};
 use crate::codec::{self, CodecError};
-use crate::snapshot::{RawRow, ReadError, Snapshot};
+use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
 use crate::tables::events::{EventRow, StoredEvent, event_key, position_of, read_position, scope};
 use crate::tables::meta::EVENTS_KEY;
 use crate::tables::objects::{ObjectRow, Origin};
-use kedge_log::packed::PackedRequest;
 
 fn direction(descending: bool) -> Direction {
     if descending {
@@ -25,30 +26,19 @@ fn direction(descending: bool) -> Direction {
 
 /// A request of the log, whose actions are read one by one.
 pub struct LoggedRequest {
-    row: RawRow,
-    first_sequence: u64,
+    request: StoredRequest,
     batch_number: u64,
     count: u64,
 }
 
 impl LoggedRequest {
-    pub(super) fn of(row: RawRow) -> Result<Self, ReadError> {
-        let read = |packed: PackedRequest<'_>| {
-            let head: &RequestRecord<'_> = packed.head();
-            (
-                head.first_sequence,
-                head.batch_number,
-                packed.count() as u64,
-            )
-        };
-        let (first_sequence, batch_number, count) = PackedRequest::read(&row.1)
-            .map(read)
-            .map_err(ReadError::row(Table::Log, &row.0))?;
+    pub(super) fn of(request: StoredRequest) -> Result<Self, ReadError> {
+        let read = packed(&request).map(|packed| (packed.head().batch_number, packed.count()));
+        let (batch_number, count) = read.map_err(bad_request(request.first_sequence))?;
         Ok(Self {
-            row,
-            first_sequence,
+            request,
             batch_number,
-            count,
+            count: count as u64,
         })
     }
 
@@ -59,7 +49,8 @@ impl LoggedRequest {
 
     /// True if the action at `sequence` is one of its own.
     pub fn holds(&self, sequence: u64) -> bool {
-        sequence >= self.first_sequence && sequence - self.first_sequence < self.count
+        let first = self.request.first_sequence;
+        sequence >= first && sequence - first < self.count
     }
 
     /// The action at a sequence that it holds.
@@ -68,17 +59,17 @@ impl LoggedRequest {
             if !self.holds(sequence) {
                 return Err(CodecError::bytes("the sequence is another request's"));
             }
-            let position = (sequence - self.first_sequence) as usize;
-            PlacedAction::read(&PackedRequest::read(&self.row.1)?, position)
+            let position = (sequence - self.request.first_sequence) as usize;
+            PlacedAction::read(&packed(&self.request)?, position)
         };
-        read().map_err(ReadError::row(Table::Log, &self.row.0))
+        read().map_err(bad_request(self.request.first_sequence))
     }
 }
 
 impl Snapshot {
     /// The request that the action at `sequence` belongs to.
     pub fn logged_request(&self, sequence: u64) -> Result<Option<LoggedRequest>, ReadError> {
-        self.request_row(sequence)?
+        self.stored_request(sequence)?
             .map(LoggedRequest::of)
             .transpose()
     }

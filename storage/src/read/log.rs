@@ -1,5 +1,8 @@
-//! The log: requests, actions, batches, the tree over them.
+//! The log: requests, actions, batches, the tree over them. Requests and batches are read from the log's own files,
+//! as far as the snapshot's head says that there are any.
 
+use kedge_log::StoredRequest;
+use kedge_log::packed::{PackedRequest, owned_record};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::log_tree::Nodes;
 use kedge_protocol::record::RequestRecord;
@@ -9,73 +12,112 @@ use rocksdb::Direction;
 
 use super::{Page, PlacedAction, place_of};
 use crate::codec::{self, CodecError};
-use crate::snapshot::{RawRow, ReadError, RowRef, Snapshot};
+use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
-use crate::tables::batches::{BatchRow, decode_leaves, node_key};
-use crate::tables::meta::{HEAD_KEY, HeadRow, LogHead};
-use kedge_log::packed::{PackedRequest, owned_record};
+use crate::tables::batches::node_key;
 
-/// Reads a packed request and checks that it stands under its own key.
-pub(crate) fn packed<'a>(key: &[u8], value: &'a [u8]) -> Result<PackedRequest<'a>, CodecError> {
-    let request = PackedRequest::read(value)?;
-    if codec::number(key)? == request.head().first_sequence {
-        Ok(request)
+/// Reads a packed request and checks that it stands at its own place.
+pub(crate) fn packed(request: &StoredRequest) -> Result<PackedRequest<'_>, CodecError> {
+    let packed = request.packed()?;
+    if packed.head().first_sequence == request.first_sequence {
+        Ok(packed)
     } else {
-        Err(CodecError::bytes("the request stands under another's key"))
+        Err(CodecError::bytes("the request stands at another's place"))
     }
 }
 
-fn owned_request((key, value): RowRef<'_>) -> Result<RequestRecord<'static>, ReadError> {
-    packed(key, value)
+/// What is wrong with the request at a place of the log.
+pub(crate) fn bad_request(first_sequence: u64) -> impl Fn(CodecError) -> ReadError {
+    move |error| ReadError::Log(format!("the request at sequence {first_sequence}: {error}"))
+}
+
+fn owned_request(request: &StoredRequest) -> Result<RequestRecord<'static>, ReadError> {
+    packed(request)
         .and_then(PackedRequest::into_record)
         .map(owned_record)
-        .map_err(ReadError::row(Table::Log, key))
-}
-
-fn batch(number: u64, bytes: &[u8]) -> Result<SignedBatch, CodecError> {
-    let batch = codec::decode::<BatchRow>(bytes).map(SignedBatch::from)?;
-    if batch.header.number == number {
-        Ok(batch)
-    } else {
-        Err(CodecError::bytes("the batch stands under another's number"))
-    }
+        .map_err(bad_request(request.first_sequence))
 }
 
 /// The actions of a packed request whose sequences lie in a range, in order.
 fn actions_within(
-    (key, value): RowRef<'_>,
+    request: &StoredRequest,
     first: u64,
     last: u64,
 ) -> Result<Vec<PlacedAction>, ReadError> {
     let read = || -> Result<Vec<_>, CodecError> {
-        let request = packed(key, value)?;
-        let start = request.head().first_sequence;
-        (0..request.count())
+        let packed = packed(request)?;
+        let start = request.first_sequence;
+        (0..packed.count())
             .filter(|&position| (first..=last).contains(&(start + position as u64)))
-            .map(|position| PlacedAction::read(&request, position))
+            .map(|position| PlacedAction::read(&packed, position))
             .collect()
     };
-    read().map_err(ReadError::row(Table::Log, key))
+    read().map_err(bad_request(request.first_sequence))
+}
+
+/// Requests in order. What was read of a frame is kept until it is given.
+pub(crate) struct Requests<'s> {
+    snapshot: &'s Snapshot,
+    /// The sequence that the next request must hold.
+    next: u64,
+    last: u64,
+    read: std::vec::IntoIter<StoredRequest>,
+}
+
+impl Iterator for Requests<'_> {
+    type Item = Result<StoredRequest, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next > self.last {
+            return None;
+        }
+        let found = self.following();
+        match &found {
+            Ok(request) => match packed(request) {
+                Ok(packed) => self.next = request.first_sequence + packed.count().max(1) as u64,
+                Err(error) => {
+                    self.next = u64::MAX;
+                    return Some(Err(bad_request(request.first_sequence)(error)));
+                }
+            },
+            // What follows it cannot be found.
+            Err(_) => self.next = u64::MAX,
+        }
+        Some(found)
+    }
+}
+
+impl Requests<'_> {
+    fn following(&mut self) -> Result<StoredRequest, ReadError> {
+        if let Some(request) = self.read.next() {
+            return Ok(request);
+        }
+        let (first, last) = (self.next, self.last);
+        let read = self.snapshot.in_log(|log| log.requests_from(first, last))?;
+        self.read = read.into_iter();
+        let found = self.read.next();
+        found.ok_or_else(|| self.snapshot.no_request(first))
+    }
 }
 
 /// Reads single actions out of the log. The request that was read last is kept: the next action
 /// wanted often stands in it too.
 pub struct LogReader<'s> {
     snapshot: &'s Snapshot,
-    row: Option<RawRow>,
+    request: Option<StoredRequest>,
 }
 
 impl LogReader<'_> {
     /// The action at `sequence`.
     pub fn action(&mut self, sequence: u64) -> Result<Option<PlacedAction>, ReadError> {
-        if let Some(row) = &self.row
-            && let Some(action) = actions_within((&row.0, &row.1), sequence, sequence)?.pop()
+        if let Some(request) = &self.request
+            && let Some(action) = actions_within(request, sequence, sequence)?.pop()
         {
             return Ok(Some(action));
         }
-        self.row = self.snapshot.request_row(sequence)?;
-        match &self.row {
-            Some(row) => Ok(actions_within((&row.0, &row.1), sequence, sequence)?.pop()),
+        self.request = self.snapshot.stored_request(sequence)?;
+        match &self.request {
+            Some(request) => Ok(actions_within(request, sequence, sequence)?.pop()),
             None => Ok(None),
         }
     }
@@ -86,19 +128,8 @@ impl Snapshot {
     pub fn log_reader(&self) -> LogReader<'_> {
         LogReader {
             snapshot: self,
-            row: None,
+            request: None,
         }
-    }
-
-    /// Where the log ends.
-    pub fn head(&self) -> Result<LogHead, ReadError> {
-        let head = self.get(Table::Meta, HEAD_KEY, |bytes| {
-            codec::decode::<HeadRow>(bytes).map(LogHead::from)
-        })?;
-        head.ok_or_else(|| ReadError::Missing {
-            table: Table::Meta,
-            what: "the log's head".to_owned(),
-        })
     }
 
     /// The sequence of an action.
@@ -112,72 +143,80 @@ impl Snapshot {
         }
     }
 
-    /// Reads the packed request that `sequence` falls into, where it lies.
-    fn request<T>(
-        &self,
-        sequence: u64,
-        read: impl FnOnce(RowRef<'_>) -> Result<T, ReadError>,
-    ) -> Result<Option<T>, ReadError> {
-        let read = |(key, value): RowRef<'_>| {
-            let count = packed(key, value)
-                .map_err(ReadError::row(Table::Log, key))?
-                .count() as u64;
-            let first = place_of(key).map_err(ReadError::row(Table::Log, key))?;
-            (sequence - first < count)
-                .then(|| read((key, value)))
-                .transpose()
-        };
-        let row = self.row_at_or_below(Table::Log, &sequence.to_be_bytes(), read)?;
-        Ok(row.flatten())
+    /// The packed request that `sequence` falls into.
+    pub(super) fn stored_request(&self, sequence: u64) -> Result<Option<StoredRequest>, ReadError> {
+        if sequence == 0 || sequence > self.head()?.sequence {
+            return Ok(None);
+        }
+        let found = self.in_log(|log| log.request_at(sequence))?;
+        let request = found.ok_or_else(|| self.no_request(sequence))?;
+        let count = packed(&request)
+            .map_err(bad_request(request.first_sequence))?
+            .count() as u64;
+        let holds = sequence
+            .checked_sub(request.first_sequence)
+            .is_some_and(|step| step < count);
+        if holds {
+            Ok(Some(request))
+        } else {
+            Err(self.no_request(sequence))
+        }
     }
 
-    /// A copy of the packed request that `sequence` falls into.
-    pub(super) fn request_row(&self, sequence: u64) -> Result<Option<RawRow>, ReadError> {
-        self.request(sequence, |(key, value)| Ok((key.into(), value.into())))
+    /// Why there is no request at a sequence that the log has had.
+    fn no_request(&self, sequence: u64) -> ReadError {
+        let first = self.in_log(|log| Ok(log.first_sequence()));
+        ReadError::Log(match first {
+            Ok(first) if sequence < first => format!(
+                "sequence {sequence} is not here: the segments before sequence {first} were archived"
+            ),
+            _ => format!("the request at sequence {sequence} is missing"),
+        })
+    }
+
+    /// Packed requests in order, from the one that holds `first` to the one that holds `last`.
+    pub(crate) fn stored_requests(&self, first: u64, last: u64) -> Result<Requests<'_>, ReadError> {
+        Ok(Requests {
+            snapshot: self,
+            next: first.max(1),
+            last: last.min(self.head()?.sequence),
+            read: Vec::new().into_iter(),
+        })
     }
 
     /// Of the request that `sequence` falls into: its first sequence, how many actions of it were
     /// done, and when they were placed.
     pub(super) fn request_times(&self, sequence: u64) -> Result<(u64, u64, u64), ReadError> {
-        let times = self.request(sequence, |(key, value)| {
-            let request = packed(key, value).map_err(ReadError::row(Table::Log, key))?;
-            let head = request.head();
-            Ok((
-                head.first_sequence,
-                request.count() as u64,
-                head.timestamp_ms,
-            ))
-        })?;
-        times.ok_or_else(|| ReadError::Missing {
-            table: Table::Log,
-            what: format!("the request at sequence {sequence}"),
-        })
+        let request = self.stored_request(sequence)?;
+        let request = request.ok_or_else(|| self.no_request(sequence))?;
+        let packed = packed(&request).map_err(bad_request(request.first_sequence))?;
+        let head = packed.head();
+        Ok((
+            head.first_sequence,
+            packed.count() as u64,
+            head.timestamp_ms,
+        ))
     }
 
     /// The request that the action at `sequence` belongs to.
     pub fn request_at(&self, sequence: u64) -> Result<Option<RequestRecord<'static>>, ReadError> {
-        self.request(sequence, owned_request)
+        let request = self.stored_request(sequence)?;
+        request.as_ref().map(owned_request).transpose()
     }
 
     /// The action at `sequence`; the others of its request are not read.
     pub fn action_at(&self, sequence: u64) -> Result<Option<PlacedAction>, ReadError> {
-        let actions = self.request(sequence, |row| actions_within(row, sequence, sequence))?;
-        Ok(actions.and_then(|mut actions| actions.pop()))
+        match self.stored_request(sequence)? {
+            Some(request) => Ok(actions_within(&request, sequence, sequence)?.pop()),
+            None => Ok(None),
+        }
     }
 
     /// The actions from one sequence to another, both included, in order: those of a batch, say.
     pub fn actions_between(&self, first: u64, last: u64) -> Result<Vec<PlacedAction>, ReadError> {
         let mut actions = Vec::new();
-        let start = match self.request_row(first)? {
-            Some((key, _)) => key.to_vec(),
-            None => first.to_be_bytes().to_vec(),
-        };
-        for row in self.rows_from(Table::Log, &start, Direction::Forward) {
-            let row = row?;
-            if place_of(&row.0).map_err(ReadError::row(Table::Log, &row.0))? > last {
-                break;
-            }
-            actions.extend(actions_within((&row.0, &row.1), first, last)?);
+        for request in self.stored_requests(first, last)? {
+            actions.extend(actions_within(&request?, first, last)?);
         }
         Ok(actions)
     }
@@ -211,11 +250,9 @@ impl Snapshot {
         for row in self.list_rows(table, &organization.bytes, from, page.direction()) {
             let (key, _) = row?;
             let first = place_of(&key).map_err(ReadError::row(table, &key))?;
-            let request = self.request_row(first)?.ok_or_else(|| ReadError::Missing {
-                table: Table::Log,
-                what: format!("the request at sequence {first}"),
-            })?;
-            let mut found = actions_within((&request.0, &request.1), low, high)?;
+            let request = self.stored_request(first)?;
+            let request = request.ok_or_else(|| self.no_request(first))?;
+            let mut found = actions_within(&request, low, high)?;
             if page.descending {
                 found.reverse();
             }
@@ -237,10 +274,7 @@ impl Snapshot {
             let placed = reader.action(here)?.filter(|placed| {
                 placed.action.resource == object.id && placed.action.previous_sequence < here
             });
-            let placed = placed.ok_or_else(|| ReadError::Missing {
-                table: Table::Log,
-                what: format!("the action of {} at sequence {here}", object.id),
-            })?;
+            let placed = placed.ok_or_else(|| not_of(object, here))?;
             sequences.push(here);
             here = placed.action.previous_sequence;
         }
@@ -268,10 +302,7 @@ impl Snapshot {
             let placed = reader.action(sequence)?.filter(|placed| {
                 placed.action.resource == object.id && placed.action.previous_sequence < sequence
             });
-            let placed = placed.ok_or_else(|| ReadError::Missing {
-                table: Table::Log,
-                what: format!("the action of {} at sequence {sequence}", object.id),
-            })?;
+            let placed = placed.ok_or_else(|| not_of(object, sequence))?;
             sequence = placed.action.previous_sequence;
             if before.is_none_or(|before| placed.sequence < before) {
                 actions.push(placed);
@@ -282,8 +313,21 @@ impl Snapshot {
 
     /// A batch by number.
     pub fn batch(&self, number: u64) -> Result<Option<SignedBatch>, ReadError> {
-        self.get(Table::Batches, &number.to_be_bytes(), |bytes| {
-            batch(number, bytes)
+        if number >= self.head()?.batches {
+            return Ok(None);
+        }
+        let found = self.in_log(|log| log.batch(number))?;
+        found.ok_or_else(|| self.no_batch(number)).map(Some)
+    }
+
+    /// Why there is no batch of a number that the log has had.
+    fn no_batch(&self, number: u64) -> ReadError {
+        let first = self.in_log(|log| Ok(log.first_batch()));
+        ReadError::Log(match first {
+            Ok(first) if number < first => format!(
+                "batch {number} is not here: the segments before batch {first} were archived"
+            ),
+            _ => format!("batch {number} is missing"),
         })
     }
 
@@ -297,12 +341,46 @@ impl Snapshot {
 
     /// A page of the batches; the cursor is the number.
     pub fn batches(&self, page: Page) -> Result<Vec<SignedBatch>, ReadError> {
-        self.list(Table::Batches, &[], page, batch)
+        let Some(start) = page.start() else {
+            return Ok(Vec::new());
+        };
+        let count = self.head()?.batches;
+        let Some(last) = count.checked_sub(1) else {
+            return Ok(Vec::new());
+        };
+        let mut batches = Vec::new();
+        let mut next = if page.descending {
+            Some(start.min(last))
+        } else {
+            Some(start).filter(|start| *start < count)
+        };
+        while let Some(number) = next.filter(|_| batches.len() < page.limit) {
+            let batch = self.batch(number)?;
+            batches.push(batch.ok_or_else(|| self.no_batch(number))?);
+            next = if page.descending {
+                number.checked_sub(1)
+            } else {
+                number.checked_add(1).filter(|next| *next < count)
+            };
+        }
+        Ok(batches)
     }
 
     /// The leaf hashes of a batch, in order.
     pub fn leaves(&self, number: u64) -> Result<Option<Vec<Hash>>, ReadError> {
-        self.get(Table::Leaves, &number.to_be_bytes(), decode_leaves)
+        Ok(self.batch_with_leaves(number)?.map(|(_, leaves)| leaves))
+    }
+
+    /// A batch, and the leaf hashes of its actions in order.
+    pub fn batch_with_leaves(
+        &self,
+        number: u64,
+    ) -> Result<Option<(SignedBatch, Vec<Hash>)>, ReadError> {
+        if number >= self.head()?.batches {
+            return Ok(None);
+        }
+        let found = self.in_log(|log| log.batch_with_leaves(number))?;
+        found.ok_or_else(|| self.no_batch(number)).map(Some)
     }
 
     /// The requests of an organization whose first sequences lie in a range, both ends included:
@@ -322,10 +400,7 @@ impl Snapshot {
                 break;
             }
             let request = self.request_at(sequence)?;
-            requests.push(request.ok_or_else(|| ReadError::Missing {
-                table: Table::Log,
-                what: format!("the request at sequence {sequence}"),
-            })?);
+            requests.push(request.ok_or_else(|| self.no_request(sequence))?);
         }
         Ok(requests)
     }
@@ -335,13 +410,15 @@ impl Snapshot {
         &self,
         sequence: u64,
     ) -> impl Iterator<Item = Result<RequestRecord<'static>, ReadError>> {
-        let start = match self.request_row(sequence) {
-            Ok(Some((key, _))) => key.to_vec(),
-            // What cannot be read shows again when the rows come.
-            Ok(None) | Err(_) => sequence.to_be_bytes().to_vec(),
+        let (requests, failed) = match self.stored_requests(sequence, u64::MAX) {
+            Ok(requests) => (Some(requests), None),
+            Err(error) => (None, Some(Err(error))),
         };
-        self.rows_from(Table::Log, &start, Direction::Forward)
-            .map(|row| row.and_then(|(key, value)| owned_request((&key, &value))))
+        let records = requests
+            .into_iter()
+            .flatten()
+            .map(|request| request.and_then(|request| owned_request(&request)));
+        failed.into_iter().chain(records)
     }
 
     /// Every batch from `number` on, in order.
@@ -349,14 +426,16 @@ impl Snapshot {
         &self,
         number: u64,
     ) -> impl Iterator<Item = Result<SignedBatch, ReadError>> {
-        self.list_rows(Table::Batches, &[], number, Direction::Forward)
-            .map(|row| {
-                let (key, value) = row?;
-                place_of(&key)
-                    .and_then(|number| batch(number, &value))
-                    .map_err(ReadError::row(Table::Batches, &key))
-            })
+        (number..).map_while(|number| self.batch(number).transpose())
     }
+}
+
+/// Why an object's history cannot be followed.
+fn not_of(object: &Object, sequence: u64) -> ReadError {
+    ReadError::Log(format!(
+        "the action of {} at sequence {sequence} is missing",
+        object.id
+    ))
 }
 
 impl Nodes for Snapshot {

@@ -21,7 +21,7 @@ use crate::tables::Table;
 pub use events::LoggedRequest;
 pub use lists::{Indexed, Listed, PropertyRange, Window};
 pub use log::LogReader;
-pub(crate) use log::packed;
+pub(crate) use log::bad_request;
 pub use placed::PlacedAction;
 
 /// A part of a list. The cursor is the place of the last item seen: a creation sequence, an index,

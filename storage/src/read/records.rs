@@ -136,15 +136,7 @@ impl Snapshot {
 
     /// The addresses whose keys sign for the operator.
     pub fn operators(&self) -> Result<Vec<Address>, ReadError> {
-        let read = |bytes: &[u8]| {
-            let (addresses, rest) = bytes.as_chunks::<20>();
-            if rest.is_empty() {
-                Ok(addresses.iter().map(|bytes| Address(*bytes)).collect())
-            } else {
-                Err(CodecError::bytes("the operator's addresses are cut off"))
-            }
-        };
-        let found = self.get(Table::Meta, meta::OPERATORS_KEY, read)?;
+        let found = self.get(Table::Meta, meta::OPERATORS_KEY, meta::read_operators)?;
         Ok(found.unwrap_or_default())
     }
 }

@@ -4,22 +4,76 @@ use bincode::{BorrowDecode, Encode};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 
-/// The version of all keys, rows and rules of the log together; another one is another store.
-pub(crate) const FORMAT_VERSION: u64 = 5;
+use crate::codec::{self, CodecError};
 
-/// Logs of stores up to this version began a new organization with the integrity of its first wallet.
-pub(crate) const FORMAT_SHARED_INTEGRITY: u64 = 3;
+/// The version of all keys and rows; a store of another one is made again from the log.
+pub(crate) const FORMAT_VERSION: u64 = 6;
+
+/// Stores up to this version held their log themselves, as rows.
+pub(crate) const FORMAT_LOG_IN_STORE: u64 = 5;
 
 pub(crate) const FORMAT_KEY: &[u8] = b"format";
 pub(crate) const DOMAIN_KEY: &[u8] = b"domain";
 /// The sequencer's key from batch 0 on.
 pub(crate) const FIRST_KEY_KEY: &[u8] = b"first_key";
 pub(crate) const HEAD_KEY: &[u8] = b"head";
+/// The frame of the log up to which everything was applied.
+pub(crate) const APPLIED_KEY: &[u8] = b"applied";
 /// The sequence up to which every action is in the table of ids.
 pub(crate) const INDEXED_KEY: &[u8] = b"indexed";
 pub(crate) const OPERATORS_KEY: &[u8] = b"operators";
 /// The place of the last event besides the log.
 pub(crate) const EVENTS_KEY: &[u8] = b"events";
+
+/// The rows of this table that side entries of the log hold. The others follow from the log, or are about this
+/// copy of the state.
+pub(crate) const SIDE_KEYS: [&[u8]; 3] = [FIRST_KEY_KEY, OPERATORS_KEY, EVENTS_KEY];
+
+/// The last frame of the log whose writes a state holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Applied {
+    /// Its number; 0 where there is none.
+    pub(crate) frame: u64,
+    /// Its hash: a state that was made of another log does not pass for one of this.
+    pub(crate) hash: Hash,
+}
+
+impl Applied {
+    pub(crate) fn to_row(self) -> [u8; 40] {
+        let mut row = [0; 40];
+        row[..8].copy_from_slice(&self.frame.to_be_bytes());
+        row[8..].copy_from_slice(&self.hash.0);
+        row
+    }
+
+    pub(crate) fn of_row(row: &[u8]) -> Result<Self, CodecError> {
+        let row: [u8; 40] = codec::array(row)?;
+        let (frame, hash) = row.split_at(8);
+        Ok(Self {
+            frame: codec::number(frame)?,
+            hash: Hash(codec::array(hash)?),
+        })
+    }
+}
+
+impl From<&kedge_log::Position> for Applied {
+    fn from(position: &kedge_log::Position) -> Self {
+        Self {
+            frame: position.frame,
+            hash: position.hash,
+        }
+    }
+}
+
+/// The addresses that sign for the operator, one after the other.
+pub(crate) fn read_operators(bytes: &[u8]) -> Result<Vec<Address>, CodecError> {
+    let (addresses, rest) = bytes.as_chunks::<20>();
+    if rest.is_empty() {
+        Ok(addresses.iter().map(|bytes| Address(*bytes)).collect())
+    } else {
+        Err(CodecError::bytes("the operator's addresses are cut off"))
+    }
+}
 
 /// Where the log ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

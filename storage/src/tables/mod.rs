@@ -37,16 +37,10 @@ macro_rules! tables {
 }
 
 tables! {
-    /// First sequence → packed request.
-    Log = "log",
     /// Action id → sequence; the newest are in memory (`action_index.rs`).
     Actions = "actions",
     /// Organization ‖ first sequence → count of actions.
     RequestsByOrganization = "requests_by_org",
-    /// Batch number → leaf hashes.
-    Leaves = "leaves",
-    /// Batch number → signed header.
-    Batches = "batches",
     /// Batch id → number.
     BatchIds = "batch_ids",
     /// Level ‖ index → node of the log tree.
@@ -113,7 +107,7 @@ tables! {
     Usage = "usage",
     /// Organization id → bytes that its requests have added to the log, and to what it makes.
     LogBytes = "log_bytes",
-    /// Format version, domain, first key, head.
+    /// Format version, domain, first key, head, and up to which frame of the log everything here was applied.
     Meta = "meta",
 }
 
@@ -143,7 +137,7 @@ impl Table {
 }
 
 impl Table {
-    /// The tables whose every row the log and its signed headers explain: [`Table::STATE`], and what
+    /// The tables whose every row the log's actions and signed headers explain: [`Table::STATE`], and what
     /// leads into the log.
     pub const DERIVED: &'static [Self] = &[
         Self::Objects,
@@ -166,13 +160,11 @@ impl Table {
         Self::LogBytes,
         Self::Actions,
         Self::RequestsByOrganization,
-        Self::Leaves,
         Self::BatchIds,
         Self::Tree,
     ];
 
-    /// The tables that neither the log nor its headers explain, but for [`Table::Log`],
-    /// [`Table::Batches`] and [`Table::Meta`], without which there is no log.
+    /// The tables whose rows are no consequence of actions. The log has each of their writes as a side entry.
     pub const KEPT: &'static [Self] = &[
         Self::Events,
         Self::Anchors,
@@ -187,9 +179,30 @@ impl Table {
         Self::Usage,
     ];
 
-    /// The table with this permanent name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|table| table.name() == name)
+    /// The permanent number under which side entries of the log name the table; numbers are never given twice. Of
+    /// [`Table::Meta`] the rows under [`meta::SIDE_KEYS`] are side entries.
+    pub(crate) fn side_number(self) -> Option<u16> {
+        Some(match self {
+            Self::Events => 1,
+            Self::Anchors => 2,
+            Self::BondAnswers => 3,
+            Self::Refused => 4,
+            Self::Credentials => 5,
+            Self::Secrets => 6,
+            Self::Idempotency => 7,
+            Self::KeyUses => 8,
+            Self::Deliveries => 9,
+            Self::Sessions => 10,
+            Self::Usage => 11,
+            Self::Meta => 12,
+            _ => return None,
+        })
+    }
+
+    /// The table that side entries name by this number.
+    pub(crate) fn of_side_number(number: u16) -> Option<Self> {
+        let mut tables = Self::ALL.iter().copied();
+        tables.find(|table| table.side_number() == Some(number))
     }
 
     /// Tables whose rows begin with the time that they are kept until, Unix seconds. Later they are

@@ -13,25 +13,25 @@ const RUN_BATCHES: u64 = 8;
 
 type Read = Result<OwnBatch, ReadError>;
 
-/// Reads and checks every batch of the log on `threads` threads. `join` gets them in order, on the
+/// Reads and checks the first `batches` batches of the log on `threads` threads. `join` gets them in order, on the
 /// caller's thread; its first fault ends it.
 pub(super) fn each_batch(
     snapshot: &Snapshot,
     terms: &Terms,
-    threads: usize,
+    (batches, threads): (u64, usize),
     mut join: impl FnMut(Read) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let runs = terms.batches.div_ceil(RUN_BATCHES);
+    let runs = batches.div_ceil(RUN_BATCHES);
     let lanes = (threads.max(1) as u64).min(runs);
     thread::scope(|scope| {
         let receivers: Vec<_> = (0..lanes)
             .map(|lane| {
                 let (sender, receiver) = sync_channel(RUN_BATCHES as usize);
-                scope.spawn(move || check_lane(snapshot, terms, lane, lanes, &sender));
+                scope.spawn(move || check_lane(snapshot, terms, (lane, lanes, batches), &sender));
                 receiver
             })
             .collect();
-        for number in 0..terms.batches {
+        for number in 0..batches {
             let lane = number / RUN_BATCHES % lanes;
             let read = receivers[lane as usize].recv();
             join(read.expect("a lane sends every batch of its runs, unless it panicked"))?;
@@ -40,18 +40,17 @@ pub(super) fn each_batch(
     })
 }
 
-/// Checks every `lanes`-th run of batches, beginning with the `lane`-th.
+/// Checks every `lanes`-th run of so many batches, beginning with the `lane`-th.
 fn check_lane(
     snapshot: &Snapshot,
     terms: &Terms,
-    lane: u64,
-    lanes: u64,
+    (lane, lanes, batches): (u64, u64, u64),
     checked: &SyncSender<Read>,
 ) {
     let mut reader = Reader::new(snapshot, terms.clone());
-    let starts = (lane * RUN_BATCHES..terms.batches).step_by((lanes * RUN_BATCHES) as usize);
+    let starts = (lane * RUN_BATCHES..batches).step_by((lanes * RUN_BATCHES) as usize);
     for start in starts {
-        for number in start..terms.batches.min(start + RUN_BATCHES) {
+        for number in start..batches.min(start + RUN_BATCHES) {
             // Nobody takes what lies behind the first fault.
             if checked.send(reader.batch(number)).is_err() {
                 return;

@@ -6,7 +6,7 @@ use std::path::Path;
 use kedge_protocol::Id;
 use kedge_storage::{PlacedAction, Snapshot, Table};
 
-use crate::support::{Log, open};
+use crate::support::{Log, kill, open, raw, rows_path};
 
 fn ids(snapshot: &Snapshot) -> Vec<Id> {
     let last = snapshot.head().unwrap().sequence;
@@ -24,7 +24,7 @@ fn all(count: usize) -> Vec<Option<u64>> {
 }
 
 fn rows(path: &Path) -> usize {
-    let db = crate::support::raw(path);
+    let db = raw(path);
     let family = db.cf_handle(Table::Actions.name()).unwrap();
     db.iterator_cf(family, rocksdb::IteratorMode::Start).count()
 }
@@ -49,8 +49,8 @@ fn ids_lead_to_actions_before_and_after_they_move_into_the_table() {
     );
     drop((early, late));
 
-    // Not closed: what was in memory alone comes back from the log.
-    drop(store);
+    // Killed: what was in memory alone comes back from the log.
+    kill(store, directory.path());
     assert_eq!(rows(directory.path()), 0);
     let store = open(directory.path()).unwrap();
     assert_eq!(found(&store.snapshot(), &ids), all(32));
@@ -73,7 +73,7 @@ fn what_cannot_be_written_stays_in_memory() {
     let store = open(directory.path()).unwrap();
     log.commit_many(&store, 2);
     let ids = ids(&store.snapshot());
-    let in_the_way = directory.path().join("ACTION-INDEX.tmp");
+    let in_the_way = rows_path(directory.path()).join("ACTION-INDEX.tmp");
     std::fs::create_dir(&in_the_way).unwrap();
     store.close().unwrap();
     assert_eq!(rows(directory.path()), 0);
@@ -95,16 +95,16 @@ fn a_leftover_link_to_a_live_table_file_costs_nothing() {
     log.commit_many(&store, 4);
     store.close().unwrap();
     let live = {
-        let db = crate::support::raw(directory.path());
+        let db = raw(directory.path());
         let files = db.live_files().unwrap();
         let mut of_actions = files
             .iter()
             .filter(|file| file.column_family_name == Table::Actions.name());
         let file = of_actions.next().unwrap().name.clone();
-        directory.path().join(file.trim_start_matches('/'))
+        rows_path(directory.path()).join(file.trim_start_matches('/'))
     };
     let bytes = std::fs::read(&live).unwrap();
-    std::fs::hard_link(&live, directory.path().join("ACTION-INDEX.tmp")).unwrap();
+    std::fs::hard_link(&live, rows_path(directory.path()).join("ACTION-INDEX.tmp")).unwrap();
 
     let store = open(directory.path()).unwrap();
     log.commit_many(&store, 4);
@@ -113,7 +113,11 @@ fn a_leftover_link_to_a_live_table_file_costs_nothing() {
         std::fs::read(&live).unwrap() == bytes,
         "a live file changed"
     );
-    assert!(!directory.path().join("ACTION-INDEX.tmp").exists());
+    assert!(
+        !rows_path(directory.path())
+            .join("ACTION-INDEX.tmp")
+            .exists()
+    );
     let store = open(directory.path()).unwrap();
     let snapshot = store.snapshot();
     assert_eq!(found(&snapshot, &ids(&snapshot)), all(32));

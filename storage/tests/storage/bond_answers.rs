@@ -4,7 +4,7 @@
 use kedge_protocol::Hash;
 use kedge_storage::{Group, SideWrite, Store};
 
-use crate::support::open;
+use crate::support::{kill, open};
 
 fn write(store: &Store, case: Hash, sent: Option<&[u8]>) {
     let mut group = Group::new();
@@ -29,7 +29,7 @@ fn answers_are_kept_one_a_case_until_they_are_forgotten() {
     write(&store, first, Some(b"one"));
     write(&store, second, Some(b"two"));
     write(&store, first, Some(b"one more attempt"));
-    drop(store);
+    kill(store, directory.path());
 
     // The next process finds the last word on each case.
     let store = open(directory.path()).unwrap();
@@ -41,7 +41,7 @@ fn answers_are_kept_one_a_case_until_they_are_forgotten() {
     // A case that nobody keeps is forgotten as well.
     write(&store, Hash([3; 32]), None);
     assert_eq!(rows(&store), [b"two".to_vec()]);
-    drop(store);
+    kill(store, directory.path());
 
     let store = open(directory.path()).unwrap();
     assert_eq!(rows(&store), [b"two".to_vec()]);

@@ -10,7 +10,8 @@ use kedge_protocol::hash::keccak;
 use kedge_storage::verify::{compare_state, verify};
 use kedge_storage::{Mode, OpenError, Snapshot, Store, Table};
 
-use crate::support::{Log, Step, copy, open, options, plan};
+use crate::segments::{PAGE_BYTES, SEGMENT_HEADER_BYTES, frames_of};
+use crate::support::{Log, copy, files, kill, open, options, plan};
 
 /// Bytes that are flipped, one at a time.
 const FLIPS: u64 = 400;
@@ -38,68 +39,32 @@ impl Numbers {
     }
 }
 
-/// A store with rows in table files and in the write-ahead log, as a killed process leaves it.
-fn killed(path: &Path, in_files: u64, in_log: u64) -> Log {
+/// A store as a killed process leaves it: rows in table files, and a log that has more than these, in sealed segments and
+/// in raw ones.
+pub(crate) fn killed(data: &Path, applied: u64, unapplied: u64) -> Log {
     let mut log = Log::default();
-    let store = open(path).unwrap();
-    log.commit_many(&store, in_files);
+    let store = open(data).unwrap();
+    log.commit_many(&store, applied);
+    while store.maintain().unwrap() {}
     store.close().unwrap();
-    let store = open(path).unwrap();
-    log.commit_many(&store, in_log);
-    let place = tempfile::tempdir().unwrap();
-    let living = place.path().join("living");
-    copy_at_one_moment(path, &living);
-    drop(store);
-    fs::remove_dir_all(path).unwrap();
-    copy(&living, path);
+    let store = open(data).unwrap();
+    log.commit_many(&store, unapplied);
+    kill(store, data);
     log
 }
 
-/// Copies a living store's files as they were at one moment: again, if it tidied them meanwhile.
-fn copy_at_one_moment(from: &Path, to: &Path) {
-    let names_and_sizes = || {
-        let mut found: Vec<_> = fs::read_dir(from)
-            .unwrap()
-            .map(|entry| entry.unwrap())
-            .map(|entry| {
-                (
-                    entry.file_name(),
-                    entry.metadata().map_or(0, |data| data.len()),
-                )
-            })
-            .collect();
-        found.sort();
-        found
-    };
-    loop {
-        let before = names_and_sizes();
-        copy(from, to);
-        if names_and_sizes() == before {
-            return;
-        }
-        fs::remove_dir_all(to).unwrap();
-    }
-}
-
-fn files(path: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let mut files: Vec<_> = fs::read_dir(path)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| wanted(path.file_name().unwrap().to_str().unwrap()))
-        .filter(|path| fs::metadata(path).unwrap().len() > 0)
-        .collect();
-    files.sort();
+/// The files of a store that are not empty, by their paths in the data directory.
+fn files_with(data: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let files = files(data).into_iter();
     files
-}
-
-/// The write-ahead log with the highest number.
-fn last_log(path: &Path) -> PathBuf {
-    files(path, |name| name.ends_with(".log")).pop().unwrap()
+        .filter(|(path, bytes)| *bytes > 0 && wanted(path.file_name().unwrap().to_str().unwrap()))
+        .map(|(path, _)| path)
+        .collect()
 }
 
 /// True if the damage was found; false if nothing is missing and nothing is wrong.
-fn is_found(path: &Path, log: &Log, whole: &Store) -> bool {
-    let store = match open(path) {
+pub(crate) fn is_found(data: &Path, log: &Log, whole: &Store) -> bool {
+    let store = match open(data) {
         Ok(store) => store,
         Err(error) => {
             assert!(!error.to_string().is_empty());
@@ -119,9 +84,24 @@ fn is_found(path: &Path, log: &Log, whole: &Store) -> bool {
     !is_whole(&snapshot, &whole.snapshot())
 }
 
-/// True if every row of every table is there, byte for byte; false if a read says that one cannot be had. A row
-/// that differs without a word is what must not be.
+/// True if all that the log holds and every row of every table is there, byte for byte; false if a read says that
+/// something cannot be had. What differs without a word is what must not be.
 fn is_whole(found: &Snapshot, whole: &Snapshot) -> bool {
+    for number in 0..whole.head().unwrap().batches {
+        let expected = whole.batch_with_leaves(number).unwrap();
+        let Ok(batch) = found.batch_with_leaves(number) else {
+            return false;
+        };
+        assert!(batch == expected, "batch {number} is another one");
+    }
+    let mut requests = whole.requests_from(1).map(Result::unwrap);
+    for request in found.requests_from(1) {
+        let Ok(request) = request else {
+            return false;
+        };
+        assert!(Some(request) == requests.next(), "another request");
+    }
+    assert!(requests.next().is_none(), "requests are gone");
     for &table in Table::ALL {
         let mut expected = whole.raw_rows(table);
         for row in found.raw_rows(table) {
@@ -136,13 +116,23 @@ fn is_whole(found: &Snapshot, whole: &Snapshot) -> bool {
     true
 }
 
-/// What a file is for, by its name.
-fn kind(name: &str) -> &str {
-    let ends = [".log", ".sst"].into_iter().find(|end| name.ends_with(end));
-    ends.unwrap_or_else(|| name.split('-').next().unwrap())
+/// Whether a byte of a raw segment lies outside its header and its frames.
+fn is_fill(segment: &[u8], offset: usize) -> bool {
+    if offset < PAGE_BYTES {
+        return offset >= SEGMENT_HEADER_BYTES;
+    }
+    frames_of(segment).all(|frame| !frame.contains(&offset))
 }
 
-/// Flips one byte after the other, anywhere in any file. What is not found changed nothing: every row is as it was.
+/// What a file is for, by its name.
+fn kind(name: &str) -> &str {
+    let mut ends = [".log", ".seg", ".sst"].into_iter();
+    let end = ends.find(|end| name.ends_with(end));
+    end.unwrap_or_else(|| name.split('-').next().unwrap())
+}
+
+/// Flips one byte after the other, anywhere in any file. What is not found changed nothing: the log and every row are as
+/// they were.
 #[test]
 fn a_flipped_byte_is_found_or_changes_nothing() {
     let place = tempfile::tempdir().unwrap();
@@ -152,12 +142,12 @@ fn a_flipped_byte_is_found_or_changes_nothing() {
     copy(&original, &reference);
     let whole = open(&reference).unwrap();
     // The info log is for people and is never read.
-    let candidates = files(&original, |name| !name.starts_with("LOG"));
+    let candidates = files_with(&original, |name| !name.starts_with("LOG"));
     let mut numbers = Numbers::seeded();
     let mut flips = Vec::new();
     for _ in 0..FLIPS {
         let file = &candidates[numbers.below(candidates.len() as u64) as usize];
-        let offset = numbers.below(fs::metadata(file).unwrap().len());
+        let offset = numbers.below(fs::metadata(original.join(file)).unwrap().len());
         flips.push((file, offset as usize, 1 << numbers.below(8)));
     }
     // Tried and found, by kind of file.
@@ -165,11 +155,14 @@ fn a_flipped_byte_is_found_or_changes_nothing() {
     let damage = |damaged: &Path, (file, offset, bit): (&Path, usize, u8)| {
         let name = file.file_name().unwrap().to_str().unwrap();
         copy(&original, damaged);
-        let mut bytes = fs::read(file).unwrap();
+        let mut bytes = fs::read(original.join(file)).unwrap();
+        // Behind a frame and behind the last one there are zeros, which nothing is read from.
+        let is_fill = name.ends_with(".log") && is_fill(&bytes, offset);
         bytes[offset] ^= bit;
-        fs::write(damaged.join(name), bytes).unwrap();
+        fs::write(damaged.join(file), bytes).unwrap();
         let found = is_found(damaged, &log, &whole);
-        let is_data = name.ends_with(".log") || name.starts_with("MANIFEST");
+        let is_log = file.starts_with("log") && !is_fill;
+        let is_data = is_log || name.starts_with("MANIFEST");
         assert!(
             found || !is_data,
             "{name}, byte {offset}, bit {bit}: nobody noticed"
@@ -193,107 +186,9 @@ fn a_flipped_byte_is_found_or_changes_nothing() {
     let flips = counts.into_inner().unwrap();
     eprintln!("tried and found, by kind of file: {flips:?}");
     assert_eq!(flips.values().map(|(tried, _)| tried).sum::<u64>(), FLIPS);
-    for of in [".log", ".sst", "MANIFEST"] {
+    for of in [".log", ".seg", ".sst", "MANIFEST"] {
         let (tried, found) = flips.get(of).copied().unwrap_or_default();
         assert!(found > 0, "{found} of {tried} in files of kind {of}");
-    }
-}
-
-/// Every length field and header of the write-ahead log, not a sample: these are what a recovery
-/// can mistake for a cut-off end.
-#[test]
-fn damage_inside_the_write_ahead_log_is_never_a_silent_end() {
-    let place = tempfile::tempdir().unwrap();
-    let (original, damaged) = (place.path().join("original"), place.path().join("damaged"));
-    let log = killed(&original, 2, 6);
-    let reference = place.path().join("reference");
-    copy(&original, &reference);
-    let whole = open(&reference).unwrap();
-    let file = last_log(&original);
-    let bytes = fs::read(&file).unwrap();
-    let mut offset = 0;
-    let mut headers = 0;
-    while offset + 7 <= bytes.len() {
-        let length = usize::from(u16::from_le_bytes([bytes[offset + 4], bytes[offset + 5]]));
-        for byte in offset + 4..offset + 7 {
-            copy(&original, &damaged);
-            let mut changed = bytes.clone();
-            changed[byte] ^= 0x40;
-            fs::write(damaged.join(file.file_name().unwrap()), changed).unwrap();
-            assert!(
-                is_found(&damaged, &log, &whole),
-                "byte {byte} of the record at {offset}"
-            );
-            fs::remove_dir_all(&damaged).unwrap();
-        }
-        headers += 1;
-        offset += 7 + length;
-    }
-    assert!(headers >= 6, "{headers} records of {} bytes", bytes.len());
-}
-
-/// A crash in the middle of a write: what was not acknowledged goes, the rest stays, and the store
-/// takes commits again.
-#[test]
-fn a_write_cut_off_before_its_release_is_dropped() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("data");
-    let mut log = killed(&path, 2, 3);
-    let before = (log.head, log.tree.clone(), log.objects.clone());
-    let store = open(&path).unwrap();
-    let (group, _) = log.batch(&[vec![Step::Mint { owner: 1 }; 20]]);
-    store.commit(group).unwrap();
-    // Not released: the process died between the write and the answer. Dropped first, because a
-    // copy of files that the store tidies in the background is no moment of its life.
-    drop(store);
-    let living = place.path().join("living");
-    copy(&path, &living);
-    let file = last_log(&living);
-    let length = fs::metadata(&file).unwrap().len();
-    for cut in [1, 100, 1_000] {
-        let torn = place.path().join(format!("torn-{cut}"));
-        copy(&living, &torn);
-        let name = torn.join(file.file_name().unwrap());
-        let handle = fs::OpenOptions::new().write(true).open(name).unwrap();
-        handle.set_len(length - cut).unwrap();
-        let store = open(&torn).unwrap();
-        assert_eq!(store.mode(), Mode::ReadWrite, "cut by {cut}");
-        assert_eq!(store.snapshot().head().unwrap(), before.0);
-        let mut log = Log {
-            head: before.0,
-            tree: before.1.clone(),
-            objects: before.2.clone(),
-            nonce: 1_000,
-            ..Log::default()
-        };
-        log.commit_many(&store, 2);
-        let snapshot = store.snapshot();
-        let walked = verify(&snapshot, &plan(), |_| (), |_, _| Ok(()));
-        assert_eq!(walked.unwrap().batches, before.0.batches + 2);
-    }
-}
-
-/// The same after the headers left: that is a loss, and the store says so and signs nothing.
-#[test]
-fn a_write_cut_off_after_its_release_makes_the_store_read_only() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("data");
-    let log = killed(&path, 2, 3);
-    let file = last_log(&path);
-    let length = fs::metadata(&file).unwrap().len();
-    let handle = fs::OpenOptions::new().write(true).open(&file).unwrap();
-    handle.set_len(length - 10).unwrap();
-    drop(handle);
-    for _ in 0..2 {
-        let store = open(&path).unwrap();
-        let Mode::ReadOnly(why) = store.mode() else {
-            panic!("released batches are gone and the store takes commits")
-        };
-        assert!(why.contains("equivocation"), "{why}");
-        assert_eq!(
-            store.snapshot().head().unwrap().batches,
-            log.head.batches - 1
-        );
     }
 }
 
@@ -308,9 +203,10 @@ fn damage_in_a_table_file_names_the_file() {
     let store = open(&path).unwrap();
     log.commit_many(&store, 30);
     store.close().unwrap();
-    // The largest file holds the requests or the objects.
-    let largest = files(&path, |name| name.ends_with(".sst"))
+    // The largest file holds the objects.
+    let largest = files_with(&path, |name| name.ends_with(".sst"))
         .into_iter()
+        .map(|file| path.join(file))
         .max_by_key(|file| fs::metadata(file).unwrap().len())
         .unwrap();
     let mut bytes = fs::read(&largest).unwrap();
@@ -335,14 +231,14 @@ fn a_missing_file_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("data");
     killed(&path, 3, 2);
-    let mut cases = files(&path, |name| name.ends_with(".sst"));
+    let mut cases = files_with(&path, |name| name.ends_with(".sst"));
     cases.truncate(2);
-    cases.push(path.join("CURRENT"));
+    cases.push(PathBuf::from("store/CURRENT"));
     for file in cases {
         let is_table = file.extension().is_some_and(|end| end == "sst");
         let damaged = place.path().join("damaged");
         copy(&path, &damaged);
-        fs::remove_file(damaged.join(file.file_name().unwrap())).unwrap();
+        fs::remove_file(damaged.join(&file)).unwrap();
         let error = Store::open(options(&damaged)).unwrap_err();
         let is_named = match error {
             OpenError::Incomplete { .. } => is_table,

@@ -8,7 +8,7 @@ use kedge_protocol::resource::{
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_storage::{Group, Page, SecretRow, SideWrite, Table, Usage};
 
-use crate::support::open;
+use crate::support::{kill, open};
 
 fn id(prefix: Prefix, number: u32) -> Id {
     Id::made_by(prefix, &Hash::ZERO, number)
@@ -194,7 +194,7 @@ fn a_new_days_use_takes_the_place_of_the_day_before() {
         group.put_side(write);
         store.commit(group).unwrap();
     }
-    drop(store);
+    kill(store, dir.path());
     let snapshot = open(dir.path()).unwrap().snapshot();
     let today = Usage {
         day: 6,

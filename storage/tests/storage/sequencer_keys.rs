@@ -7,7 +7,7 @@ use kedge_storage::verify::verify;
 use kedge_storage::{Fault, Group, Table};
 
 fn named(from_batch: u64) -> Group {
-    let mut group = Group::default();
+    let mut group = Group::new();
     group.put_sequencer_key(&SequencerKey {
         id: id(Prefix::Action, 1),
         entry: KeyFrom {
@@ -32,7 +32,7 @@ fn a_key_that_no_action_names_is_found() {
         log.commit_many(&store, 3);
         let snapshot = store.snapshot();
         verify(&snapshot, &plan(), |_| (), |_, _| Ok(())).unwrap();
-        store.write(named(from_batch)).unwrap();
+        store.commit(named(from_batch)).unwrap();
         let snapshot = store.snapshot();
         assert_eq!(snapshot.sequencer_keys().unwrap().entries().len(), 2);
         let fault = verify(&snapshot, &plan(), |_| (), |_, _| Ok(())).unwrap_err();

@@ -2,7 +2,7 @@
 //! the rows that go with it, on a real store.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
@@ -15,7 +15,9 @@ use kedge_protocol::resource::{Object, ObjectStatus, Trace};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_storage::verify::Plan;
-use kedge_storage::{Group, LogHead, OpenError, Options, Store};
+use kedge_storage::{Group, LogHead, LogOptions, Options, SideKeys, Store};
+
+pub(crate) use crate::replay::{apply_frames, open, open_where, open_with};
 
 /// The time of the first batch.
 pub(crate) const START_MS: u64 = 1_790_000_000_000;
@@ -39,16 +41,28 @@ pub(crate) fn id(prefix: Prefix, number: u64) -> Id {
     Id::of_hash(prefix, &kedge_protocol::hash::keccak(&number.to_be_bytes()))
 }
 
-pub(crate) fn options(path: &Path) -> Options {
+/// Where the rows stand in a data directory.
+pub(crate) fn rows_path(data: &Path) -> PathBuf {
+    data.join("store")
+}
+
+/// Where the log stands in a data directory.
+pub(crate) fn log_path(data: &Path) -> PathBuf {
+    data.join("log")
+}
+
+/// A store with the rows and the log in one data directory. The log's segments are small, so that there are several.
+pub(crate) fn options(data: &Path) -> Options {
+    let mut segments = LogOptions {
+        segment_bytes: 64 << 10,
+        ..LogOptions::default()
+    };
+    segments.compression.block_bytes = 8 << 10;
     Options {
-        path: path.to_owned(),
-        domain: domain(),
-        sequencer: sequencer().address(),
-        high_water_path: None,
-        block_cache_bytes: 8 << 20,
+        side_keys: SideKeys::one(1, [1; 32]),
         memtable_bytes: 16 << 20,
-        wal_bytes_max: 32 << 20,
-        read_only: false,
+        segments,
+        ..Options::of_store(&rows_path(data), domain(), sequencer().address())
     }
 }
 
@@ -58,10 +72,6 @@ pub(crate) fn plan() -> Plan {
         threads: 2,
         ..Plan::new(domain(), sequencer().address())
     }
-}
-
-pub(crate) fn open(path: &Path) -> Result<Store, OpenError> {
-    Store::open(options(path))
 }
 
 /// What one action is to do.
@@ -75,8 +85,21 @@ pub(crate) enum Step {
     Transfer { object: usize, owner: u64 },
 }
 
+impl Step {
+    /// The number of the wallet that has the object afterwards; 0 where that does not change.
+    fn owner(&self) -> u64 {
+        match self {
+            Self::Mint { owner } | Self::Transfer { owner, .. } => *owner,
+            Self::Update { .. } => 0,
+        }
+    }
+}
+
 /// Objects after an action, with the owner before where it changed.
-type Touched = Vec<(Object, Option<Id>)>;
+pub(crate) type Touched = Vec<(Object, Option<Id>)>;
+
+/// An object's last action before this one: the integrity that it left, and its sequence.
+pub(crate) type Before = (Hash, u64);
 
 /// The log so far, and the objects in it.
 pub(crate) struct Log {
@@ -108,9 +131,9 @@ impl Default for Log {
 }
 
 impl Log {
-    fn payload(&self, sequence: u64) -> String {
-        let filler = "x".repeat(self.payload_bytes.saturating_sub(24));
-        format!("{{\"n\":{sequence:012},\"f\":\"{filler}\"}}")
+    fn payload(&self, sequence: u64, owner: u64) -> String {
+        let filler = "x".repeat(self.payload_bytes.saturating_sub(31));
+        format!("{{\"n\":{sequence:012},\"o\":{owner},\"f\":\"{filler}\"}}")
     }
 
     /// Records, contents and touched objects (with their owners before) of one request.
@@ -151,7 +174,7 @@ impl Log {
                 index: i as u16,
                 kind,
                 target: Cow::Owned(target.to_string()),
-                payload: Cow::Owned(self.payload(sequence)),
+                payload: Cow::Owned(self.payload(sequence, step.owner())),
                 disclosed: None,
                 resource: target,
                 version: 0,
@@ -171,34 +194,34 @@ impl Log {
         let contents: Vec<_> = record.actions.iter().map(|a| record.content(a)).collect();
         let mut touched = Vec::new();
         for (i, step) in steps.iter().enumerate() {
-            let sequence = first_sequence + i as u64;
-            let change = self.apply(step, &contents[i], sequence, timestamp_ms);
+            let (object, owner_before, before) = self.apply(step, &record, i, &contents[i]);
             let action = &mut record.actions[i];
-            action.resource = change.0.id;
-            action.version = change.0.trace.version;
-            (action.previous_integrity, action.previous_sequence) = (change.2, change.3);
-            touched.push((change.0, change.1));
+            action.resource = object.id;
+            action.version = object.trace.version;
+            (action.previous_integrity, action.previous_sequence) = before;
+            touched.push((object, owner_before));
         }
         (record, contents, touched)
     }
 
-    fn apply(
+    /// Does what the `i`-th action of a request says.
+    pub(crate) fn apply(
         &mut self,
         step: &Step,
+        record: &RequestRecord<'_>,
+        i: usize,
         content: &Hash,
-        sequence: u64,
-        timestamp_ms: u64,
-    ) -> (Object, Option<Id>, Hash, u64) {
+    ) -> (Object, Option<Id>, Before) {
         let (place, owner) = match step {
             Step::Mint { owner } => {
                 self.objects.push(Object {
                     id: Id::made_by(Prefix::Object, content, 0),
-                    organization_id: self.organization,
+                    organization_id: record.organization_id,
                     template_id: self.template,
                     variation_id: None,
                     owner_id: id(Prefix::Wallet, *owner),
                     owner_address: signer().address(),
-                    properties: self.payload(sequence),
+                    properties: record.actions[i].payload.to_string(),
                     status: ObjectStatus::Active,
                     trace: Trace::NEW,
                 });
@@ -211,12 +234,12 @@ impl Log {
         let before = object.trace;
         let owner_before = owner.map(|owner| std::mem::replace(&mut object.owner_id, owner));
         object.trace = before.next(content);
-        object.trace.place(sequence, timestamp_ms);
+        let sequence = record.first_sequence + i as u64;
+        object.trace.place(sequence, record.timestamp_ms);
         (
             object.clone(),
             owner_before,
-            before.integrity,
-            before.sequence,
+            (before.integrity, before.sequence),
         )
     }
 
@@ -227,25 +250,9 @@ impl Log {
         let mut head = self.head.head;
         for steps in requests {
             let (record, contents, touched) = self.request(steps, leaves.len() as u32);
-            group.put_request(&record, &contents);
-            for ((action, content), sequence) in record
-                .actions
-                .iter()
-                .zip(&contents)
-                .zip(record.first_sequence..)
-            {
-                let leaf = Leaf {
-                    sequence,
-                    timestamp_ms: record.timestamp_ms,
-                    content: *content,
-                    integrity: next_integrity(&action.previous_integrity, content),
-                }
-                .hash();
+            for leaf in put_request(&mut group, &record, &contents, touched) {
                 head = next_head(&head, &leaf);
                 leaves.push(leaf);
-            }
-            for (object, owner_before) in touched {
-                group.put_object(&object, owner_before);
             }
         }
         let header = BatchHeader {
@@ -260,18 +267,24 @@ impl Log {
             sealed_at_ms: START_MS + self.head.batches * 10 + 5,
         };
         let batch = header.sign(&domain().separator(), &sequencer());
-        group.put_batch(&batch, &leaves);
+        self.put_batch(&mut group, &batch, &leaves);
+        (group, batch)
+    }
+
+    /// A sealed batch, and where the log ends with it.
+    pub(crate) fn put_batch(&mut self, group: &mut Group, batch: &SignedBatch, leaves: &[Hash]) {
+        let header = &batch.header;
+        group.put_batch(batch, leaves);
         for node in self.tree.append(log_tree::leaf(&header.hash())) {
             group.put_node(&node);
         }
         self.head = LogHead {
             batches: header.number + 1,
             sequence: header.last_sequence(),
-            head,
+            head: header.head,
             last_sealed_at_ms: header.sealed_at_ms,
         };
         group.put_head(&self.head);
-        (group, batch)
     }
 
     /// Makes a batch and commits and releases it.
@@ -299,33 +312,109 @@ impl Log {
     }
 }
 
-/// The store's files through RocksDB itself, as somebody who tampers would open them.
-pub(crate) fn raw(path: &Path) -> rocksdb::DB {
+/// A request, with everything that it leaves; gives the leaves of its actions.
+pub(crate) fn put_request(
+    group: &mut Group,
+    record: &RequestRecord<'_>,
+    contents: &[Hash],
+    touched: Touched,
+) -> Vec<Hash> {
+    group.put_request(record, contents);
+    for (object, owner_before) in touched {
+        group.put_object(&object, owner_before);
+    }
+    let actions = record.actions.iter().zip(contents);
+    let leaf = |((action, content), sequence): ((&ActionRecord<'_>, &Hash), u64)| Leaf {
+        sequence,
+        timestamp_ms: record.timestamp_ms,
+        content: *content,
+        integrity: next_integrity(&action.previous_integrity, content),
+    };
+    let leaves = actions.zip(record.first_sequence..).map(leaf);
+    leaves.map(|leaf| leaf.hash()).collect()
+}
+
+/// The rows through RocksDB itself, as somebody who tampers would open them.
+pub(crate) fn raw(data: &Path) -> rocksdb::DB {
     let options = rocksdb::Options::default();
-    let names = rocksdb::DB::list_cf(&options, path).unwrap();
-    rocksdb::DB::open_cf(&options, path, names).unwrap()
+    let path = rows_path(data);
+    let names = rocksdb::DB::list_cf(&options, &path).unwrap();
+    rocksdb::DB::open_cf(&options, &path, names).unwrap()
 }
 
 /// Changes one stored row.
-pub(crate) fn tamper(path: &Path, table: &str, key: &[u8], change: impl FnOnce(&mut Vec<u8>)) {
-    let db = raw(path);
+pub(crate) fn tamper(data: &Path, table: &str, key: &[u8], change: impl FnOnce(&mut Vec<u8>)) {
+    let db = raw(data);
     let family = db.cf_handle(table).unwrap();
     let mut value = db.get_cf(family, key).unwrap().unwrap();
     change(&mut value);
     db.put_cf(family, key, value).unwrap();
 }
 
-/// Copies a directory of plain files. A file that goes meanwhile is one that a living store has
-/// no use for any more.
+/// Copies a directory and those in it. A file that goes meanwhile is one that a living store has no use for any more.
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        match std::fs::copy(entry.path(), to.join(entry.file_name())) {
+    for (path, _) in files(from) {
+        let target = to.join(&path);
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        match std::fs::copy(from.join(&path), target) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             copied => {
                 copied.unwrap();
             }
         }
     }
+}
+
+/// The files in a directory and in those within it, by their paths from there, with their sizes.
+pub(crate) fn files(of: &Path) -> Vec<(PathBuf, u64)> {
+    let mut found = Vec::new();
+    let mut folders = vec![of.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            // One that is gone again.
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else {
+                let path = entry.path().strip_prefix(of).unwrap().to_owned();
+                found.push((path, metadata.len()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Every file with its bytes, but for RocksDB's own diary.
+pub(crate) fn contents(of: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let is_diary = |path: &Path| {
+        let name = path.file_name().unwrap();
+        name.to_string_lossy().starts_with("LOG")
+    };
+    let files = files(of).into_iter().filter(|(path, _)| !is_diary(path));
+    files
+        .map(|(path, _)| (path.clone(), std::fs::read(of.join(path)).unwrap()))
+        .collect()
+}
+
+/// Ends a store as a killed process ends: the rows that RocksDB has not written to its files are gone.
+pub(crate) fn kill(store: Store, data: &Path) {
+    let place = tempfile::tempdir().unwrap();
+    let living = place.path().join("living");
+    // Its files as they were at one moment: again, if it tidied them meanwhile.
+    loop {
+        let before = files(data);
+        copy(data, &living);
+        if files(data) == before {
+            break;
+        }
+        std::fs::remove_dir_all(&living).unwrap();
+    }
+    drop(store);
+    std::fs::remove_dir_all(data).unwrap();
+    copy(&living, data);
 }

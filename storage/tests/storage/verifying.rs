@@ -5,13 +5,16 @@ use std::path::Path;
 use kedge_protocol::Prefix;
 use kedge_protocol::eip712::Domain;
 use kedge_storage::verify::{Difference, Plan, Progress, Summary, compare_state, verify};
-use kedge_storage::{Fault, Group, OpenError, SideWrite, Snapshot, Store, Table};
+use kedge_storage::{Fault, Group, SideWrite, Snapshot, Store, Table};
 
-use crate::support::{Log, copy, domain, id, open, plan, sequencer, signer, tamper};
+use crate::forging::{Change, forge};
+use crate::support::{
+    Log, copy, domain, id, kill, open, options, plan, raw, sequencer, signer, tamper,
+};
 
-const BATCHES: u64 = 8;
+pub(crate) const BATCHES: u64 = 8;
 
-fn made() -> (tempfile::TempDir, Log) {
+pub(crate) fn made() -> (tempfile::TempDir, Log) {
     let directory = tempfile::tempdir().unwrap();
     let mut log = Log::default();
     let store = open(directory.path()).unwrap();
@@ -74,36 +77,51 @@ fn the_replay_may_refuse_a_request() {
 #[test]
 fn a_change_far_from_the_end_is_named() {
     let (directory, log) = made();
-    let request = 11u64.to_be_bytes();
-    let batch = 2u64.to_be_bytes();
-    let action = {
+    let (action, third) = {
         let store = open(directory.path()).unwrap();
-        store.snapshot().action_at(12).unwrap().unwrap().id()
+        let snapshot = store.snapshot();
+        let action = snapshot.action_at(12).unwrap().unwrap().id();
+        (action, snapshot.batch(2).unwrap().unwrap().id())
+    };
+    let named = |sequence: u64, what: &str, change: &dyn Fn(&Path)| {
+        let copied = tempfile::tempdir().unwrap();
+        copy(directory.path(), copied.path());
+        change(copied.path());
+        let store = open(copied.path()).unwrap();
+        let fault = walk(&store.snapshot()).unwrap_err().to_string();
+        let begins = format!("sequence {sequence}:");
+        assert!(fault.starts_with(&begins), "{what}: {fault}");
     };
     let mut of_organization = log.organization.bytes.to_vec();
-    of_organization.extend_from_slice(&request);
-    let node = [&[0u8][..], &batch].concat();
-    let cases: [(&str, &[u8], u64); 6] = [
-        ("log", &request, 12),
-        ("leaves", &batch, 12),
-        ("batches", &batch, 9),
+    of_organization.extend_from_slice(&11u64.to_be_bytes());
+    let node = [&[0u8][..], &2u64.to_be_bytes()].concat();
+    let rows: [(&str, &[u8], u64); 4] = [
         ("tree", &node, 9),
+        ("batch_ids", &third.bytes, 9),
         ("actions", &action.bytes, 12),
         ("requests_by_org", &of_organization, 11),
     ];
-    for (table, key, sequence) in cases {
-        let copied = tempfile::tempdir().unwrap();
-        copy(directory.path(), copied.path());
-        tamper(copied.path(), table, key, |value| {
-            *value.last_mut().unwrap() ^= 1;
+    for (table, key, sequence) in rows {
+        named(sequence, table, &|data| {
+            tamper(data, table, key, |value| *value.last_mut().unwrap() ^= 1);
         });
-        let store = open(copied.path()).unwrap();
-        let fault = walk(&store.snapshot()).unwrap_err();
-        let named = fault.to_string();
-        assert!(
-            named.starts_with(&format!("sequence {sequence}:")),
-            "{table}: {named}"
-        );
+    }
+    let in_log: [(&str, Change, u64); 4] = [
+        (
+            "payload",
+            |parts| parts.requests[1].actions[1].payload.to_mut().push(' '),
+            12,
+        ),
+        ("leaf", |parts| parts.leaves[3].0[0] ^= 1, 12),
+        (
+            "header",
+            |parts| parts.batches[0].header.history.0[0] ^= 1,
+            9,
+        ),
+        ("signature", |parts| parts.batches[0].signature.0[0] ^= 1, 9),
+    ];
+    for (what, change, sequence) in in_log {
+        named(sequence, what, &|data| forge(data, 2, change));
     }
 }
 
@@ -199,7 +217,7 @@ fn states_compare_to_the_byte() {
 
 /// What is found with windows of the log as small as a batch, not much larger, and as large as all of
 /// it: the same.
-fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fault> {
+pub(crate) fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fault> {
     let found = [1, 9, 1 << 20].map(|window_actions| {
         let plan = Plan {
             window_actions,
@@ -221,7 +239,7 @@ fn found_after(table: &str, change: impl Fn(&dyn Fn(&[u8], Option<u64>), &[[u8; 
     let ids = actions.unwrap();
     let ids: Vec<_> = ids.iter().map(|action| action.id().bytes).collect();
     drop(store);
-    let db = crate::support::raw(directory.path());
+    let db = raw(directory.path());
     let family = db.cf_handle(table).unwrap();
     let set = |key: &[u8], number: Option<u64>| match number {
         Some(number) => db.put_cf(family, key, number.to_be_bytes()).unwrap(),
@@ -344,56 +362,68 @@ fn the_first_fault_of_all_is_told() {
     assert_eq!(refuse_at(13, &snapshot), id);
 }
 
-/// Rows of the log that belong to no request are found wherever they stand.
+/// Rows that lead to batches and nodes that nobody made are found wherever they stand.
 #[test]
-fn a_request_too_many_is_found() {
-    for sequence in [0u64, 2, 12, 32] {
+fn a_row_too_many_is_found() {
+    let number = 3u64.to_be_bytes().to_vec();
+    let id = |byte: u8| vec![byte; 16];
+    let node = |level: u8, index: u64| [&[level][..], &index.to_be_bytes()].concat();
+    let cases = [
+        (
+            "batch_ids",
+            id(0),
+            number.clone(),
+            "9 rows where the log explains 8",
+        ),
+        (
+            "batch_ids",
+            id(0xff),
+            number,
+            "9 rows where the log explains 8",
+        ),
+        (
+            "tree",
+            node(0, 8),
+            vec![7; 32],
+            "16 rows where the log explains 15",
+        ),
+        (
+            "tree",
+            node(9, 0),
+            vec![7; 32],
+            "16 rows where the log explains 15",
+        ),
+    ];
+    for (table, key, value, what) in cases {
         let (directory, _) = made();
-        {
-            let db = crate::support::raw(directory.path());
-            let family = db.cf_handle("log").unwrap();
-            let mut row = db.get_cf(family, 9u64.to_be_bytes()).unwrap().unwrap();
-            // A format byte and the batch's number stand before its first sequence.
-            row[9..17].copy_from_slice(&sequence.to_be_bytes());
-            db.put_cf(family, sequence.to_be_bytes(), row).unwrap();
-        }
-        // The end of the log is looked at by opening already.
-        let found = match open(directory.path()) {
-            Ok(store) => walk(&store.snapshot()).unwrap_err(),
-            Err(OpenError::Tampered(fault)) => fault,
-            Err(error) => panic!("{error}"),
-        };
-        assert_eq!(
-            found.to_string(),
-            format!("table log: row {sequence} is no request of the {BATCHES} batches")
-        );
+        let db = raw(directory.path());
+        db.put_cf(db.cf_handle(table).unwrap(), key, value).unwrap();
+        drop(db);
+        let store = open(directory.path()).unwrap();
+        let found = walk(&store.snapshot()).unwrap_err().to_string();
+        assert_eq!(found, format!("table {table}: {what}"));
     }
 }
 
 /// Ids that a start finds in the log need not be in the table.
 #[test]
 fn the_newest_ids_may_be_missing_from_the_table() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut log = Log::default();
+    let (directory, _) = made();
     let store = open(directory.path()).unwrap();
+    let mut log = Log::of(&store.snapshot()).unwrap();
     log.commit_many(&store, 4);
-    store.close().unwrap();
-    let store = open(directory.path()).unwrap();
-    log.commit_many(&store, 4);
-    drop(store);
-    let store = Store::open_to_verify(crate::support::options(directory.path())).unwrap();
+    store.flush().unwrap();
+    kill(store, directory.path());
+    let store = Store::open_to_verify(options(directory.path())).unwrap();
     let summary = found_with_each_window(&store.snapshot()).unwrap();
-    assert_eq!(summary.actions, 32);
+    assert_eq!(summary.actions, 48);
+    let earlier = store.snapshot().action_at(16).unwrap().unwrap().id();
     drop(store);
-    let earlier = {
-        let store = open(directory.path()).unwrap();
-        store.snapshot().action_at(16).unwrap().unwrap().id()
-    };
-    let db = crate::support::raw(directory.path());
+    let db = raw(directory.path());
     let family = db.cf_handle("actions").unwrap();
     db.delete_cf(family, earlier.bytes).unwrap();
     drop(db);
-    let store = Store::open_to_verify(crate::support::options(directory.path())).unwrap();
+    let store = Store::open_to_verify(options(directory.path())).unwrap();
     let fault = found_with_each_window(&store.snapshot()).unwrap_err();
     let expected = "sequence 16: the action's id does not lead to its sequence";
     assert_eq!(fault.to_string(), expected);

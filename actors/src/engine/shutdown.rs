@@ -1,0 +1,43 @@
+//! The orderly end: what was placed is written, and every thread that uses the store has ended.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::{Engine, locked};
+
+impl Engine {
+    /// Takes no more requests, waits for those in flight (at the most `timeout`), and stops. False where
+    /// what was placed is not all on the disk at the end of it.
+    pub async fn shutdown(&self, timeout: Duration) -> bool {
+        let inner = &self.inner;
+        inner.closing.store(true, Ordering::Relaxed);
+        let deadline = Instant::now() + timeout;
+        while inner.room.in_flight() > 0
+            && inner.signing.stopped().is_none()
+            && Instant::now() < deadline
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        inner.ending.store(true, Ordering::Relaxed);
+        inner.supervisor.stop_children(None);
+        inner.supervisor.stop(None);
+        inner.threads.stop(timeout).await;
+        drop(locked(&inner.work).take());
+        let committer = locked(&inner.committer).take();
+        if let Some(committer) = committer {
+            let joined = tokio::task::spawn_blocking(move || committer.join());
+            // However short the patience with requests is: what is placed is written.
+            let patience = timeout.max(Duration::from_secs(5));
+            if tokio::time::timeout(patience, joined).await.is_err() {
+                return false;
+            }
+        }
+        inner.store.end_maintenance();
+        let keeper = locked(&inner.keeper).take();
+        if let Some(keeper) = keeper {
+            // What it was doing is done at the next start.
+            let _ = tokio::task::spawn_blocking(move || keeper.join()).await;
+        }
+        inner.failed.reason().is_none()
+    }
+}

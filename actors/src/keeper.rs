@@ -1,0 +1,74 @@
+//! What is done beside the commits: rows reach the disk before a start would have too much to apply, the log's next
+//! segment gets its file ahead of time, and closed segments are compressed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use kedge_storage::{CommitError, Store};
+
+use crate::disk::{Disk, Stuck};
+use crate::failure::FailureSink;
+
+/// How often it looks whether there is something to do.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// The thread's nice value. Where the processor is wanted by others all the time, closed segments stay raw for longer.
+const NICE: i32 = 10;
+/// After a step that failed, it is tried again so much later.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// Starts the thread; it ends with the engine, or the store.
+pub(crate) fn start(
+    store: &Arc<Store>,
+    disk: Disk,
+    ending: Arc<AtomicBool>,
+    failed: FailureSink,
+) -> std::io::Result<JoinHandle<()>> {
+    let store = Arc::downgrade(store);
+    let named = std::thread::Builder::new().name("keeper".into());
+    named.spawn(move || {
+        give_way();
+        failed.watch("keeper", || run(&store, &disk, &ending));
+    })
+}
+
+/// What it does can wait: it takes the processor when nobody else wants it much.
+fn give_way() {
+    let thread = rustix::thread::gettid();
+    if let Err(error) = rustix::process::setpriority_process(Some(thread), NICE) {
+        tracing::debug!(%error, "the keeper has the priority of all other threads");
+    }
+}
+
+fn run(store: &Weak<Store>, disk: &Disk, ending: &AtomicBool) -> Result<(), CommitError> {
+    let mut stuck = Stuck::default();
+    let mut not_before = Instant::now();
+    while !ending.load(Ordering::Relaxed) {
+        std::thread::sleep(INTERVAL);
+        if Instant::now() < not_before {
+            continue;
+        }
+        loop {
+            let Some(store) = store.upgrade() else {
+                return Ok(());
+            };
+            match store.maintain() {
+                Ok(true) => {}
+                Ok(false) => {
+                    stuck.over();
+                    break;
+                }
+                // Commits go on meanwhile: an append makes the next file itself, and a closed segment is read raw.
+                Err(CommitError::NoSpace(why)) => {
+                    tracing::warn!(why, "the log's upkeep waits: the disk is full");
+                    stuck.note(disk, &why, Instant::now())?;
+                    not_before = Instant::now() + AGAIN_AFTER;
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}

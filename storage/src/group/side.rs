@@ -1,0 +1,249 @@
+//! Writes that the chain does not cover: rows of the store, and side entries of the log.
+
+use kedge_log::SideEntry;
+use kedge_protocol::{Address, Hash, Id, Prefix};
+
+use super::Group;
+use crate::codec::{CodecError, encode_into};
+use crate::tables::accounts::{SessionRow, StoredSession, Usage, family_key, session_key};
+use crate::tables::anchors::{self, AnchorRow, StoredAnchor};
+use crate::tables::deliveries::{
+    DeliveryRow, OutboxRow, StoredDelivery, StoredOutbox, delivery_key, number_key, outbox_key,
+};
+use crate::tables::records::{IdempotencyRow, SecretRow, secret_key};
+use crate::tables::{Table, meta};
+
+/// A write that is not part of the chain: it travels in a group and is durable with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "side writes are few and are moved once; a box would only be in the way"
+)]
+pub enum SideWrite {
+    /// Sets a wallet's password hash.
+    Password {
+        /// The wallet.
+        wallet: Id,
+        /// The hash, in PHC form.
+        phc: String,
+    },
+    /// Notes a refresh token, or that it was used.
+    Session {
+        /// The token's hash.
+        token_hash: [u8; 32],
+        /// What is known of it.
+        row: SessionRow,
+    },
+    /// Ends all sessions of a login.
+    RevokeFamily {
+        /// The login.
+        family: [u8; 16],
+        /// Until when that must be known: when its last token ends, Unix seconds.
+        until_s: u64,
+    },
+    /// Remembers what a request with an idempotency key did.
+    Idempotency {
+        /// Hash of caller, endpoint and key.
+        key: [u8; 32],
+        /// What it did.
+        row: IdempotencyRow,
+    },
+    /// Remembers a request that failed whole.
+    Refused {
+        /// The digest that was signed.
+        digest: Hash,
+        /// Until when it must be remembered, Unix seconds.
+        deadline_s: u64,
+    },
+    /// Sets the secret of an API key or of a webhook.
+    Secret {
+        /// The key or webhook.
+        of: Id,
+        /// Its secret, and the one before.
+        row: SecretRow,
+    },
+    /// Notes when an API key was used last.
+    KeyUsed {
+        /// The key.
+        key: Id,
+        /// Unix milliseconds.
+        at_ms: u64,
+    },
+    /// Notes how far a webhook has read.
+    Outbox {
+        /// The webhook.
+        webhook: Id,
+        /// How far.
+        row: OutboxRow,
+    },
+    /// Stores a delivery as it stands.
+    Delivery(DeliveryRow),
+    /// Forgets a delivery.
+    DeliveryGone {
+        /// The webhook.
+        webhook: Id,
+        /// The delivery's number.
+        number: u64,
+        /// The delivery.
+        delivery: Id,
+    },
+    /// Forgets how far a webhook has read.
+    OutboxGone {
+        /// The webhook.
+        webhook: Id,
+    },
+    /// Sets the addresses whose keys sign for the operator.
+    Operators(Vec<Address>),
+    /// Stores an anchor as it stands.
+    Anchor(AnchorRow),
+    /// Stores what was sent to answer a case of the bond, or forgets it.
+    BondAnswer {
+        /// The case.
+        case: Hash,
+        /// The responder's own format; `None` forgets it.
+        sent: Option<Vec<u8>>,
+    },
+    /// Sets how many requests an organization has sent today.
+    Usage {
+        /// The organization.
+        organization: Id,
+        /// The day and the count; they take the place of the day before.
+        usage: Usage,
+    },
+}
+
+impl Group {
+    /// Where the last write was to a row that nothing in the chain explains, the log gets it as a side entry.
+    pub(super) fn note_side(&mut self, table: Table, key: &[u8]) {
+        let is_side = table
+            .side_number()
+            .filter(|_| table != Table::Meta || meta::SIDE_KEYS.contains(&key));
+        if let (Some(number), Some(frame)) = (is_side, &mut self.frame) {
+            frame.push_side(SideEntry {
+                table: number,
+                key: key.to_vec(),
+                value: self.writes.last_value().map(<[u8]>::to_vec),
+            });
+        }
+    }
+
+    /// The rows of side entries that the log holds already.
+    pub fn put_side_entries(&mut self, entries: &[SideEntry]) -> Result<(), CodecError> {
+        for entry in entries {
+            let table = Table::of_side_number(entry.table)
+                .filter(|_| !entry.key.is_empty())
+                .ok_or_else(|| {
+                    CodecError::Bytes(format!("no table has the number {}", entry.table))
+                })?;
+            match &entry.value {
+                Some(value) => self.put(table, &entry.key, value),
+                None => self.delete(table, &entry.key),
+            }
+        }
+        Ok(())
+    }
+
+    /// The addresses that sign for the operator from now on, where side entries say that.
+    pub fn operators_in(entries: &[SideEntry]) -> Result<Option<Vec<Address>>, CodecError> {
+        let is_operators = |entry: &&SideEntry| {
+            Table::of_side_number(entry.table) == Some(Table::Meta)
+                && entry.key == meta::OPERATORS_KEY
+        };
+        let found = entries.iter().rev().find(is_operators);
+        let value = found.and_then(|entry| entry.value.as_deref());
+        value.map(meta::read_operators).transpose()
+    }
+
+    /// A write outside the chain.
+    pub fn put_side(&mut self, write: SideWrite) {
+        match write {
+            SideWrite::Password { wallet, phc } => {
+                assert_eq!(wallet.prefix, Prefix::Wallet, "a password is a wallet's");
+                self.put(Table::Credentials, &wallet.bytes, phc.as_bytes());
+            }
+            SideWrite::Session { token_hash, row } => {
+                self.put_with(Table::Sessions, &session_key(&token_hash), |out| {
+                    out.extend_from_slice(&row.expires_at_s.to_be_bytes());
+                    encode_into(out, &StoredSession::from(&row));
+                });
+            }
+            SideWrite::RevokeFamily { family, until_s } => {
+                let key = family_key(&family);
+                self.put(Table::Sessions, &key, &until_s.to_be_bytes());
+            }
+            SideWrite::Idempotency { key, row } => {
+                self.put_with(Table::Idempotency, &key, |out| {
+                    out.extend_from_slice(&row.until_s.to_be_bytes());
+                    encode_into(out, &row);
+                });
+            }
+            SideWrite::Refused { digest, deadline_s } => {
+                self.put(Table::Refused, &digest.0, &deadline_s.to_be_bytes());
+            }
+            SideWrite::Secret { of, row } => {
+                self.put_with(Table::Secrets, &secret_key(&of), |out| {
+                    encode_into(out, &row);
+                });
+            }
+            SideWrite::KeyUsed { key, at_ms } => {
+                assert_eq!(key.prefix, Prefix::Key, "uses are an API key's");
+                self.put(Table::KeyUses, &key.bytes, &at_ms.to_be_bytes());
+            }
+            SideWrite::Outbox { webhook, row } => {
+                self.put_with(Table::Deliveries, &outbox_key(&webhook), |out| {
+                    encode_into(out, &StoredOutbox::from(&row));
+                });
+            }
+            SideWrite::Delivery(row) => {
+                let key = delivery_key(&row.webhook_id, row.number);
+                self.put_with(Table::Deliveries, &key, |out| {
+                    encode_into(out, &StoredDelivery::from(&row));
+                });
+                let by_id = number_key(&row.webhook_id, &row.id);
+                self.put(Table::Deliveries, &by_id, &row.number.to_be_bytes());
+            }
+            SideWrite::DeliveryGone {
+                webhook,
+                number,
+                delivery,
+            } => {
+                self.delete(Table::Deliveries, &delivery_key(&webhook, number));
+                self.delete(Table::Deliveries, &number_key(&webhook, &delivery));
+            }
+            SideWrite::OutboxGone { webhook } => {
+                self.delete(Table::Deliveries, &outbox_key(&webhook));
+            }
+            SideWrite::Operators(addresses) => {
+                let bytes: Vec<u8> = addresses.iter().flat_map(|address| address.0).collect();
+                self.put(Table::Meta, meta::OPERATORS_KEY, &bytes);
+            }
+            SideWrite::Anchor(row) => {
+                self.put_with(Table::Anchors, &anchors::row_key(row.number), |out| {
+                    encode_into(out, &StoredAnchor::from(&row));
+                });
+                let number = row.number.to_be_bytes();
+                self.put(Table::Anchors, &anchors::id_key(&row.id), &number);
+                let covered = anchors::batches_key(row.checkpoint.checkpoint.batches, row.number);
+                self.put(Table::Anchors, &covered, &number);
+            }
+            SideWrite::BondAnswer {
+                case,
+                sent: Some(sent),
+            } => self.put(Table::BondAnswers, &case.0, &sent),
+            SideWrite::BondAnswer { case, sent: None } => self.delete(Table::BondAnswers, &case.0),
+            SideWrite::Usage {
+                organization,
+                usage,
+            } => {
+                assert_eq!(
+                    organization.prefix,
+                    Prefix::Organization,
+                    "requests are an organization's"
+                );
+                self.put_with(Table::Usage, &organization.bytes, |out| {
+                    encode_into(out, &usage);
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! A store on its way to being open. First everything is looked at and nothing is changed; then the rows are brought up
+//! to the log's end by whoever knows the rules; then the tail is checked.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use kedge_log::env::RealEnv;
+use kedge_log::{FileLog, Log, LogReader, Position, SideEntry, StoredFrame};
+
+use super::tail::check_tail;
+use super::{
+    OpenError, check_meta, index_actions, is_empty, make, of_system, open_database, unreadable,
+    whole,
+};
+use crate::action_index;
+use crate::group::Group;
+use crate::high_water::{HighWater, Mark};
+use crate::making;
+use crate::metric_definitions::READ_ONLY;
+use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
+use crate::rocks::{Access as Files, Database};
+use crate::snapshot::Snapshot;
+use crate::store::{Access, CommitError, Options, Store, Writing, row_writes, write_batch};
+use crate::tables::Table;
+use crate::tables::meta::{APPLIED_KEY, Applied, LogHead};
+
+/// A store whose rows may lag its log.
+pub struct Opening {
+    database: Arc<Database>,
+    options: Options,
+    /// Where the log is written, if it takes anything.
+    log: Option<FileLog>,
+    /// Why it takes nothing.
+    why: Option<String>,
+    mark: Mark,
+    /// Bytes of log that were applied.
+    applied_bytes: AtomicU64,
+    /// How far the table of action ids reaches, as the store says it.
+    indexed: u64,
+}
+
+impl Store {
+    /// Opens a store whose rows do not lag its log, or makes one in empty directories.
+    ///
+    /// # Errors
+    /// [`OpenError`]; [`OpenError::Behind`] where frames have to be applied first ([`Store::begin`]).
+    pub fn open(options: Options) -> Result<Self, OpenError> {
+        Self::begin(options, MissingMark::ReadOnly)?.finish()
+    }
+
+    /// Opens the store for whoever walks the log and asks for no action by its id: only those whose
+    /// ids are in their table are found. It is never changed.
+    pub fn open_to_verify(options: Options) -> Result<Self, OpenError> {
+        let options = Options {
+            access: Access::Read,
+            ..options
+        };
+        Self::begin(options, MissingMark::ReadOnly)?.finish()
+    }
+
+    /// Makes a store of rows alone, for whoever compares rows: it has no log, and nothing in it is durable.
+    pub fn scratch(options: Options) -> Result<Self, OpenError> {
+        let database = Arc::new(make(&options)?);
+        Ok(Self {
+            database,
+            path: options.path,
+            writing: None,
+            rows_writable: true,
+            unflushed_bytes: AtomicU64::new(0),
+            replay_bytes_max: options.replay_bytes_max,
+            indexed: AtomicU64::new(0),
+            high_water: None,
+            read_only: Some("it has no log".to_owned()),
+            suspended: RwLock::new(None),
+        })
+    }
+
+    /// Looks at the store and its log, or makes them in empty directories, and says what is done where nothing says how
+    /// far headers were released. A log that lies behind the high-water mark, or has batches and no mark, takes nothing:
+    /// not a byte of it is changed.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing was changed then.
+    pub fn begin(options: Options, missing: MissingMark) -> Result<Opening, OpenError> {
+        let path = options.path.as_path();
+        if options.access != Access::Read {
+            making::clear(path).map_err(of_system(path))?;
+        }
+        let fresh = is_empty(path)?;
+        if fresh && options.access == Access::Read {
+            return Err(OpenError::Absent(options.path));
+        }
+        let looked = if fresh {
+            None
+        } else {
+            let database = open_database(&options, Files::Read)?;
+            whole(&database, path)?;
+            let database = Arc::new(database);
+            let (head, applied) = check_meta(&Snapshot::take(Arc::clone(&database)), &options)?;
+            Some((database, head, applied))
+        };
+        let reader = open_log(&options)?;
+        let start = Position::start(&options.domain.separator());
+        let position = reader.as_ref().map_or(start, LogReader::position);
+        if let Some((_, _, applied)) = &looked {
+            follows(&options, reader.as_ref(), &position, applied)?;
+        }
+        let mark_path = mark_path(&options);
+        let mark = HighWater::read(&mark_path);
+        let why = refuses(&options, reader.as_ref(), &position, &mark, missing);
+        if let Some(why) = &why {
+            tracing::warn!(why, "the store is read-only");
+        }
+        metrics::gauge!(READ_ONLY).set(f64::from(u8::from(why.is_some())));
+        let (head, applied) = match &looked {
+            Some((_, head, applied)) => (*head, *applied),
+            None => (LogHead::empty(&options.domain), Applied::from(&start)),
+        };
+        let database = match looked {
+            Some((looked, ..)) if options.access == Access::Read => looked,
+            Some(looked) => {
+                drop(looked);
+                Arc::new(open_database(&options, Files::Write)?)
+            }
+            None => Arc::new(make(&options)?),
+        };
+        let log = if why.is_none() {
+            let released = kedge_log::Released {
+                frame: applied.frame,
+                sequence: head.sequence,
+            };
+            let log = open_to_append(&options, released)?;
+            database.set_log(log.reader());
+            Some(log)
+        } else {
+            if let Some(reader) = reader {
+                database.set_log(reader);
+            }
+            None
+        };
+        let indexed = if options.access == Access::Read {
+            0
+        } else {
+            let snapshot = Snapshot::take(Arc::clone(&database));
+            index_actions(&database, &snapshot, &head).map_err(unreadable(&options.path))?
+        };
+        Ok(Opening {
+            database,
+            options,
+            log,
+            why,
+            mark,
+            applied_bytes: AtomicU64::new(0),
+            indexed,
+        })
+    }
+}
+
+impl Opening {
+    /// The store as it stands.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::take(Arc::clone(&self.database))
+    }
+
+    /// How many batches the log holds.
+    pub fn log_batches(&self) -> u64 {
+        self.database
+            .log()
+            .map_or(0, |log| log.position().next_batch)
+    }
+
+    /// The frames of the log that are to be applied, in order.
+    pub fn frames(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<StoredFrame, OpenError>>, OpenError> {
+        let applied = self.applied()?;
+        let frames = (self.options.access != Access::Read)
+            .then(|| self.database.log())
+            .flatten()
+            .map(|log| log.frames(applied.frame + 1));
+        Ok(frames.into_iter().flatten().map(|frame| {
+            frame.map_err(|error| OpenError::Log {
+                path: self.options.log_path.clone(),
+                error: Box::new(error.into()),
+            })
+        }))
+    }
+
+    /// Up to which frame everything is applied.
+    fn applied(&self) -> Result<Applied, OpenError> {
+        let applied = self.snapshot().applied();
+        applied.map_err(unreadable(&self.options.path))
+    }
+
+    /// The side entries of a frame.
+    pub fn side(&self, frame: &StoredFrame) -> Result<Vec<SideEntry>, OpenError> {
+        let identity = self.options.domain.separator();
+        let entries = frame.side(&identity, &self.options.side_keys);
+        entries.map_err(|error| OpenError::Apply {
+            frame: frame.header().number,
+            what: format!("{error}. Put the keys that seal side entries back from a backup"),
+        })
+    }
+
+    /// Writes rows, all of them or none: with them the store stands where the log stood after the frame `through`.
+    pub fn apply(&self, rows: &Group, through: &StoredFrame) -> Result<(), OpenError> {
+        let header = through.header();
+        let applied = Applied {
+            frame: header.number,
+            hash: header.hash(),
+        };
+        let mut batch = write_batch(&self.database, rows);
+        let meta = self.database.table(Table::Meta);
+        batch.put_cf(meta, APPLIED_KEY, applied.to_row());
+        let written = self.database.raw().write_opt(batch, &row_writes());
+        written.map_err(CommitError::of_rocks)?;
+        self.applied_bytes
+            .fetch_add(rows.len_bytes() as u64, Ordering::Relaxed);
+        self.database.actions().add(&rows.action_ids);
+        action_index::write_when_full(&self.database, &self.options.path);
+        Ok(())
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// [`OpenError::Behind`] where frames were not applied; [`OpenError::Tampered`] where the log's end does not hold.
+    pub fn finish(mut self) -> Result<Store, OpenError> {
+        let mut snapshot = self.snapshot();
+        let path = self.options.path.clone();
+        let applied = self.applied()?;
+        let end = self.database.log().map(LogReader::position);
+        let is_behind = end.is_some_and(|end| end.frame > applied.frame);
+        if let Some(end) = end.filter(|_| is_behind) {
+            return Err(OpenError::Behind {
+                applied: applied.frame,
+                last: end.frame,
+            });
+        }
+        let head = snapshot.head().map_err(unreadable(&path))?;
+        if head.batches == 0 {
+            snapshot = self.begin_with_key(snapshot)?;
+        }
+        let Self {
+            database,
+            options,
+            log,
+            why,
+            mark,
+            applied_bytes,
+            indexed,
+        } = self;
+        check_tail(&snapshot, &options, &head, end.as_ref())?;
+        database.time().reached(head.last_sealed_at_ms);
+        let high_water = match &why {
+            None => Some(open_mark(&mark_path(&options), &head, &mark)?),
+            Some(_) => None,
+        };
+        let writing = log.map(|log| Writing {
+            durability: log.durability(),
+            maintenance: log.maintenance(),
+            log: Mutex::new(Box::new(log)),
+        });
+        let store = Store {
+            database,
+            path,
+            writing,
+            rows_writable: options.access != Access::Read,
+            unflushed_bytes: applied_bytes,
+            replay_bytes_max: options.replay_bytes_max,
+            indexed: AtomicU64::new(indexed),
+            high_water,
+            read_only: why,
+            suspended: RwLock::new(None),
+        };
+        if options.access == Access::Derive {
+            store.write_index()?;
+            store.flush()?;
+        }
+        Ok(store)
+    }
+}
+
+impl Opening {
+    /// Names the first key in a log that is still empty, or another one than before if nothing was signed yet.
+    fn begin_with_key(&mut self, snapshot: Snapshot) -> Result<Snapshot, OpenError> {
+        let key = self.options.sequencer;
+        let is_named = snapshot
+            .first_sequencer_key()
+            .is_ok_and(|named| named == key);
+        if is_named || self.options.access != Access::Write {
+            return Ok(snapshot);
+        }
+        let mut group = Group::new();
+        group.put_first_key(key);
+        let mut batch = write_batch(&self.database, &group);
+        // A log that takes nothing was never begun: then the key is a matter of this copy of the rows.
+        if let Some(log) = &mut self.log {
+            let failed = |what: String| OpenError::Commit(CommitError::Failed(what));
+            let frame = group.frame().map_err(|error| failed(error.to_string()))?;
+            let position = log.append(frame).map_err(CommitError::from)?;
+            let synced = log.durability().sync();
+            synced.map_err(|error| failed(error.to_string()))?;
+            let meta = self.database.table(Table::Meta);
+            batch.put_cf(meta, APPLIED_KEY, Applied::from(&position).to_row());
+        }
+        let written = self.database.raw().write_opt(batch, &row_writes());
+        written.map_err(CommitError::of_rocks)?;
+        Ok(self.snapshot())
+    }
+}
+
+fn mark_path(options: &Options) -> std::path::PathBuf {
+    let beside = || options.path.join(MARK_FILE);
+    options.high_water_path.clone().unwrap_or_else(beside)
+}
+
+fn log_error(path: &Path) -> impl Fn(kedge_log::OpenError) -> OpenError {
+    move |error| OpenError::Log {
+        path: path.to_owned(),
+        error: Box::new(error),
+    }
+}
+
+/// Reads the log as it is found; `None` where there is none.
+fn open_log(options: &Options) -> Result<Option<LogReader>, OpenError> {
+    let path = options.log_path.as_path();
+    let identity = options.domain.separator();
+    let cache_bytes = options.segments.cache_bytes;
+    match LogReader::open(Arc::new(RealEnv), path, Some(identity), cache_bytes) {
+        Ok((reader, _)) => Ok(Some(reader)),
+        Err(kedge_log::OpenError::Io(error))
+            if error.source.kind() == std::io::ErrorKind::NotFound =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(log_error(path)(error)),
+    }
+}
+
+fn open_to_append(options: &Options, released: kedge_log::Released) -> Result<FileLog, OpenError> {
+    let path = options.log_path.as_path();
+    let opened = FileLog::open(
+        Arc::new(RealEnv),
+        path,
+        options.domain.separator(),
+        &options.side_keys,
+        released,
+        options.segments,
+    );
+    let (log, recovery) = opened.map_err(log_error(path))?;
+    if let Some(torn) = &recovery.torn {
+        tracing::warn!(
+            segment = %torn.segment.display(),
+            offset = torn.offset,
+            bytes = torn.bytes,
+            frame = torn.frame,
+            what = torn.what,
+            "the log's last frame was cut off before it was durable, and is removed; nobody was told of it"
+        );
+    }
+    Ok(log)
+}
+
+/// Checks that the rows follow from this log.
+fn follows(
+    options: &Options,
+    log: Option<&LogReader>,
+    position: &Position,
+    applied: &Applied,
+) -> Result<(), OpenError> {
+    let path = options.log_path.clone();
+    let Some(log) = log else {
+        return match applied.frame {
+            0 => Ok(()),
+            frame => Err(OpenError::LogMissing {
+                path,
+                applied: frame,
+            }),
+        };
+    };
+    if applied.frame > position.frame {
+        return Err(OpenError::LogEndsEarly {
+            path,
+            last: position.frame,
+            applied: applied.frame,
+        });
+    }
+    let hash = if applied.frame == position.frame {
+        Some(position.hash)
+    } else {
+        let next = log.frame(applied.frame + 1);
+        let next = next.map_err(|error| log_error(&path)(error.into()))?;
+        next.map(|frame| frame.header().previous)
+    };
+    if hash.is_some_and(|hash| hash != applied.hash) {
+        return Err(OpenError::OtherLog {
+            path,
+            applied: applied.frame,
+        });
+    }
+    Ok(())
+}
+
+/// Why the log takes nothing, if it does not.
+fn refuses(
+    options: &Options,
+    log: Option<&LogReader>,
+    position: &Position,
+    mark: &Mark,
+    missing: MissingMark,
+) -> Option<String> {
+    match options.access {
+        Access::Read => return Some("it was opened for reading".to_owned()),
+        Access::Derive => return Some("its rows are made from its log".to_owned()),
+        Access::Write => {}
+    }
+    let mark_path = mark_path(options);
+    match mark {
+        Mark::Released(released) => {
+            // A batch that cannot be read is for `verify` to name; it is not another one.
+            let stored = |number| Some(log?.batch(number).ok()??.header.head);
+            equivocation(position.next_batch, stored, *released, &mark_path)
+        }
+        unknown => missing.refuses(unknown, position.next_batch, &mark_path),
+    }
+}

@@ -1,0 +1,152 @@
+//! The high-water mark of released headers: a store that is behind it, or has none, opens for reading only, and its log
+//! stays as it is.
+
+use std::path::Path;
+
+use kedge_storage::{CommitError, HighWater, Mark, MissingMark, Mode, Options};
+
+use crate::opening::why;
+use crate::support::{Log, contents, copy, log_path, open, open_where, open_with, options};
+
+#[test]
+fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
+    let place = tempfile::tempdir().unwrap();
+    let with_mark = |path: &Path| Options {
+        high_water_path: Some(place.path().join("mark")),
+        ..options(path)
+    };
+    let (now, then) = (place.path().join("now"), place.path().join("then"));
+    let mut log = Log::default();
+    let store = open_with(with_mark(&now)).unwrap();
+    log.commit_many(&store, 3);
+    store.close().unwrap();
+    copy(&now, &then);
+    let store = open_with(with_mark(&now)).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    log.commit_many(&store, 2);
+    drop(store);
+
+    let before = contents(&log_path(&then));
+    let store = open_with(with_mark(&then)).unwrap();
+    let text = why(&store);
+    assert!(
+        text.contains("holds 3 batches") && text.contains("equivocation"),
+        "{text}"
+    );
+    assert!(text.contains("newest copy"), "{text}");
+    assert_eq!(store.snapshot().head().unwrap().batches, 3);
+    let (group, _) = Log::default().batch(&[vec![crate::support::Step::Mint { owner: 1 }]]);
+    assert!(matches!(store.commit(group), Err(CommitError::ReadOnly(_))));
+    assert!(matches!(store.sync(), Err(CommitError::ReadOnly(_))));
+    assert_eq!(store.maintain(), Ok(false));
+    store.close().unwrap();
+    assert!(contents(&log_path(&then)) == before, "the log changed");
+
+    // The mark belongs to this log: the newest copy goes on.
+    let store = open_with(with_mark(&now)).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    log.commit_many(&store, 1);
+}
+
+#[test]
+fn another_history_than_the_released_one_is_read_only() {
+    let place = tempfile::tempdir().unwrap();
+    let with_mark = |name: &str| Options {
+        high_water_path: Some(place.path().join("mark")),
+        ..options(&place.path().join(name))
+    };
+    let mut log = Log::default();
+    let store = open_with(with_mark("one")).unwrap();
+    log.commit_many(&store, 2);
+    drop(store);
+    let mut other = Log {
+        payload_bytes: 80,
+        ..Log::default()
+    };
+    let store = open(&place.path().join("two")).unwrap();
+    other.commit_many(&store, 3);
+    drop(store);
+    let text = why(&open_with(with_mark("two")).unwrap());
+    assert!(text.contains("batch 1 is another one"), "{text}");
+    // An emptied directory is behind too.
+    let text = why(&open_with(with_mark("three")).unwrap());
+    assert!(text.contains("holds 0 batches"), "{text}");
+}
+
+/// Whatever says nothing of what was released is not taken for "nothing was".
+#[test]
+fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, mark) = (place.path().join("data"), place.path().join("mark"));
+    let with_mark = Options {
+        high_water_path: Some(mark.clone()),
+        ..options(&data)
+    };
+    let mut log = Log::default();
+    let store = open_with(with_mark.clone()).unwrap();
+    log.commit_many(&store, 3);
+    store.close().unwrap();
+    let whole = std::fs::read(&mark).unwrap();
+    assert_eq!(
+        whole.len(),
+        4096 + 56,
+        "both slots are there from the start"
+    );
+
+    let torn = || {
+        let mut torn = whole.clone();
+        torn[20] ^= 1;
+        torn[4096 + 20] ^= 1;
+        torn
+    };
+    let before = contents(&log_path(&data));
+    for (content, what) in [
+        (None, "is missing"),
+        (Some(Vec::new()), "it is empty"),
+        (Some(b"not a mark".to_vec()), "no slot of it checks"),
+        (Some(torn()), "no slot of it checks"),
+        (Some(whole[..30].to_vec()), "no slot of it checks"),
+    ] {
+        std::fs::remove_file(&mark).unwrap();
+        if let Some(content) = &content {
+            std::fs::write(&mark, content).unwrap();
+        }
+        let store = open_with(with_mark.clone()).unwrap();
+        let text = why(&store);
+        for part in [
+            what,
+            "holds 3 batches",
+            "equivocation",
+            "--accept-missing-high-water-mark",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        drop(store);
+        assert!(contents(&log_path(&data)) == before, "{what}");
+        assert_eq!(std::fs::read(&mark).ok(), content, "{what}");
+        std::fs::write(&mark, &whole).unwrap();
+    }
+
+    // A new directory with a mark that is there and says nothing is no new log.
+    std::fs::write(&mark, b"").unwrap();
+    let fresh = place.path().join("fresh");
+    let store = open_with(Options {
+        high_water_path: Some(mark.clone()),
+        ..options(&fresh)
+    });
+    assert!(why(&store.unwrap()).contains("it is empty"));
+    assert!(!log_path(&fresh).exists(), "a log was begun");
+
+    // Who is sure says so once; then the store has a mark again.
+    std::fs::remove_file(&mark).unwrap();
+    let store = open_where(with_mark.clone(), MissingMark::Accepted).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    drop(store);
+    let Mark::Released(released) = HighWater::read(&mark) else {
+        panic!("there is no mark")
+    };
+    assert_eq!((released.batches, released.head), (3, log.head.head));
+    let store = open_with(with_mark).unwrap();
+    assert_eq!(store.mode(), Mode::ReadWrite);
+    log.commit_many(&store, 1);
+}

@@ -1,0 +1,133 @@
+//! The rules of the test's own log: what a frame leaves in the store, read from the frame alone. So rows that a kill
+//! took come back.
+
+use std::path::Path;
+
+use kedge_log::packed::owned_record;
+use kedge_protocol::Prefix;
+use kedge_protocol::action::Kind;
+use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::record::RequestRecord;
+use kedge_storage::{
+    Group, MissingMark, ObjectIndex, OpenError, Opening, Options, Page, ReadError, SideEntry,
+    Snapshot, Store, StoredFrame,
+};
+
+use crate::support::{Log, Step, options, put_request};
+
+/// Opens the store in a data directory and applies what its log has more than its rows.
+pub(crate) fn open(data: &Path) -> Result<Store, OpenError> {
+    open_with(options(data))
+}
+
+pub(crate) fn open_with(options: Options) -> Result<Store, OpenError> {
+    open_where(options, MissingMark::ReadOnly)
+}
+
+pub(crate) fn open_where(options: Options, missing: MissingMark) -> Result<Store, OpenError> {
+    let opening = Store::begin(options, missing)?;
+    apply_frames(&opening)?;
+    opening.finish()
+}
+
+/// Applies what the log has more than the rows, a frame at a time; gives the numbers of the frames.
+pub(crate) fn apply_frames(opening: &Opening) -> Result<Vec<u64>, OpenError> {
+    apply_some(opening, usize::MAX)
+}
+
+/// As [`apply_frames`], and ends after so many.
+pub(crate) fn apply_some(opening: &Opening, count: usize) -> Result<Vec<u64>, OpenError> {
+    let mut log: Option<Log> = None;
+    let mut applied = Vec::new();
+    for frame in opening.frames()?.take(count) {
+        let frame = frame?;
+        let number = frame.header().number;
+        let refused = |what: String| OpenError::Apply {
+            frame: number,
+            what,
+        };
+        let before = match log.take() {
+            Some(log) => Ok(log),
+            None => Log::of(&opening.snapshot()),
+        };
+        let log = log.insert(before.map_err(|error| refused(error.to_string()))?);
+        let rows = log.rows_of(&frame, &opening.side(&frame)?);
+        opening.apply(&rows.map_err(refused)?, &frame)?;
+        applied.push(number);
+    }
+    Ok(applied)
+}
+
+impl Log {
+    /// The log as it was when these were the rows.
+    pub(crate) fn of(snapshot: &Snapshot) -> Result<Self, ReadError> {
+        let new = Self::default();
+        let head = snapshot.head()?;
+        let all = Page {
+            after: None,
+            descending: false,
+            limit: usize::MAX,
+        };
+        Ok(Self {
+            head,
+            tree: Frontier::load(head.batches, snapshot)?,
+            objects: snapshot.objects(ObjectIndex::Template(new.template), all)?,
+            // No request of it had a nonce as high as this.
+            nonce: 1_000_000 + head.sequence,
+            ..new
+        })
+    }
+
+    /// The rows that a frame leaves.
+    fn rows_of(&mut self, frame: &StoredFrame, side: &[SideEntry]) -> Result<Group, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let mut rows = Group::of_rows();
+        let mut leaves = Vec::new();
+        for request in frame.requests().map_err(|error| text(&error))? {
+            let record = request.into_record().map_err(|error| text(&error))?;
+            let record = owned_record(record);
+            let mut contents = Vec::new();
+            let mut touched = Vec::new();
+            for (i, action) in record.actions.iter().enumerate() {
+                let content = record.content(action);
+                let step = self.step(&record, i)?;
+                let (object, owner_before, _) = self.apply(&step, &record, i, &content);
+                contents.push(content);
+                touched.push((object, owner_before));
+            }
+            leaves.extend(put_request(&mut rows, &record, &contents, touched));
+        }
+        let mut leaves = leaves.as_slice();
+        for batch in frame.batches().map_err(|error| text(&error))? {
+            let own = leaves.split_off(..batch.header.count as usize);
+            let own = own.ok_or("a batch has more actions than the requests")?;
+            self.put_batch(&mut rows, &batch, own);
+        }
+        rows.put_side_entries(side).map_err(|error| text(&error))?;
+        Ok(rows)
+    }
+
+    /// What the `i`-th action of a request did.
+    fn step(&self, record: &RequestRecord<'_>, i: usize) -> Result<Step, String> {
+        let action = &record.actions[i];
+        let owner = || -> Option<u64> {
+            let (_, rest) = action.payload.split_once("\"o\":")?;
+            rest.split_once(',')?.0.parse().ok()
+        };
+        let owner = owner().ok_or("the payload names no owner")?;
+        if action.kind == Kind::Mint {
+            return Ok(Step::Mint { owner });
+        }
+        if action.resource.prefix != Prefix::Object {
+            return Err("the action is of no object".to_owned());
+        }
+        let mut objects = self.objects.iter();
+        let object = objects.position(|object| object.id == action.resource);
+        let object = object.ok_or("the object is not there")?;
+        Ok(match action.kind {
+            Kind::Update => Step::Update { object },
+            Kind::Transfer => Step::Transfer { object, owner },
+            _ => return Err("the log has no such action".to_owned()),
+        })
+    }
+}

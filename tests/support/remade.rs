@@ -1,0 +1,70 @@
+//! The log alone makes the store: what an ended server has stored is made again from its log, elsewhere, and must be
+//! the same to the byte.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+use std::path::Path;
+
+use kedge_actors::catch_up::open_store;
+use kedge_protocol::Address;
+use kedge_protocol::eip712::Domain;
+use kedge_storage::verify::compare_remade;
+use kedge_storage::{Access, OpenError, Options, Store};
+
+/// Checks the data directory of a server that was stopped or killed. What a killed one had in its log and not yet in
+/// its store is applied to a copy of that first.
+#[track_caller]
+pub(crate) fn check(data: &Path) {
+    let path = data.join("store");
+    let nobodys = Domain {
+        chain_id: 0,
+        verifying_contract: Address::ZERO,
+    };
+    let asked = Store::open_to_verify(Options::of_store(&path, nobodys, Address::ZERO));
+    let domain = match asked {
+        Err(OpenError::OtherDomain { stored, .. }) => stored,
+        other => panic!("{other:?}"),
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(data, &path, domain);
+    let made = store(data, &scratch.path().join("made"), domain);
+    let live = match Store::open_to_verify(options.clone()) {
+        Err(OpenError::Behind { .. }) => {
+            let copied = scratch.path().join("copied");
+            copy(&path, &copied);
+            open_store(Options {
+                path: copied,
+                ..options
+            })
+        }
+        live => live,
+    };
+    let live = live.unwrap();
+    compare_remade(&live.snapshot(), &made.snapshot())
+        .unwrap_or_else(|difference| panic!("made again from the log: {difference}"));
+}
+
+fn options(data: &Path, path: &Path, domain: Domain) -> Options {
+    Options {
+        log_path: data.join("log"),
+        side_keys: kedge::side_keys::read(&data.join("keys")).unwrap(),
+        access: Access::Derive,
+        ..Options::of_store(path, domain, Address::ZERO)
+    }
+}
+
+/// Makes a store at `path` from the log of a data directory.
+#[track_caller]
+pub(crate) fn store(data: &Path, path: &Path, domain: Domain) -> Store {
+    open_store(options(data, path, domain)).unwrap()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() != "LOCK" {
+            std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
