@@ -17,6 +17,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::app::App;
+use crate::archive::{self, LocalArchive, Older};
 use crate::backup::{self, Source};
 use crate::start::Anchoring;
 
@@ -64,6 +65,18 @@ enum Command {
     ReadSequencerKeys,
     Backup {
         directory: PathBuf,
+        /// An older backup, to link from.
+        #[serde(default)]
+        since: Option<PathBuf>,
+    },
+    Archive {
+        directory: PathBuf,
+        /// What holds nothing from this sequence on goes.
+        #[serde(default)]
+        before_sequence: Option<u64>,
+        /// All but so many sealed segments go.
+        #[serde(default)]
+        keep_segments: Option<usize>,
     },
     Clock {
         /// What time it is, as the operator knows it.
@@ -213,7 +226,17 @@ impl Operator {
                 self.app.engine.read_contract_keys().await?;
                 Ok(self.status())
             }
-            Command::Backup { directory } => self.back_up(directory).await,
+            Command::Backup { directory, since } => self.back_up(directory, since).await,
+            Command::Archive {
+                directory,
+                before_sequence,
+                keep_segments,
+            } => {
+                let older = before_sequence.map(Older::ThanSequence);
+                let older = older.or(keep_segments.map(Older::ThanNewest));
+                let older = older.ok_or("say before_sequence or keep_segments")?;
+                self.archive(directory, older).await
+            }
             Command::Clock { confirm } => self.clock(confirm.as_deref()),
             Command::Tier {
                 organization_id,
@@ -267,8 +290,12 @@ impl Operator {
         Ok(operator)
     }
 
-    async fn back_up(&self, directory: PathBuf) -> Result<Map<String, Value>, String> {
-        if !directory.is_absolute() {
+    async fn back_up(
+        &self,
+        directory: PathBuf,
+        since: Option<PathBuf>,
+    ) -> Result<Map<String, Value>, String> {
+        if directory.is_relative() || since.as_deref().is_some_and(Path::is_relative) {
             return Err("the directory must be an absolute path".to_owned());
         }
         let engine = self.app.engine.clone();
@@ -282,13 +309,40 @@ impl Operator {
                 domain: *engine.domain(),
                 sequencer,
             };
-            backup::make(source, &directory, engine.now_ms())
+            backup::make(source, &directory, since.as_deref(), engine.now_ms())
         });
         let made = made.await.map_err(|error| error.to_string())?;
-        let list = made.map_err(|error| error.to_string())?;
-        Ok(members(
-            json!({ "batches": list.batches, "sequence": list.sequence }),
-        ))
+        let made = made.map_err(|error| error.to_string())?;
+        Ok(members(json!({
+            "batches": made.list.batches,
+            "sequence": made.list.sequence,
+            "bytes": made.bytes,
+            "new_bytes": made.new_bytes,
+        })))
+    }
+
+    async fn archive(
+        &self,
+        directory: PathBuf,
+        older: Older,
+    ) -> Result<Map<String, Value>, String> {
+        if directory.is_relative() {
+            return Err("the directory must be an absolute path".to_owned());
+        }
+        let Copied { store, data } = self.copied.clone();
+        let archived = tokio::task::spawn_blocking(move || {
+            let to = LocalArchive::make(&directory, &data)?;
+            archive::archive(&store, &data, &to, older)
+        });
+        let archived = archived.await.map_err(|error| error.to_string())?;
+        let archived = archived.map_err(|error| error.to_string())?;
+        let bytes: u64 = archived.iter().map(|segment| segment.bytes).sum();
+        let last = archived.last().map(|segment| segment.last_sequence);
+        Ok(members(json!({
+            "segments": archived.len(),
+            "bytes": bytes,
+            "last_sequence": last,
+        })))
     }
 
     async fn set_tier(
@@ -381,6 +435,7 @@ impl Command {
             Self::NameSequencerKey { .. } => "name_sequencer_key",
             Self::ReadSequencerKeys => "read_sequencer_keys",
             Self::Backup { .. } => "backup",
+            Self::Archive { .. } => "archive",
             Self::Clock { .. } => "clock",
             Self::Tier { .. } => "tier",
         }

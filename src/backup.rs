@@ -3,7 +3,11 @@
 //!
 //! A backup is a directory with `BACKUP.json`, which is written last, and `data/`, laid out like a
 //! data directory. The high-water mark is no part of it: a copy says nothing of what was let out after
-//! it was made, so a restored one opens read-only wherever nothing else says it.
+//! it was made, so a restored one opens read-only wherever nothing else says it. Rows are none either:
+//! a restore makes them from the log.
+
+mod older;
+mod restore;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -11,17 +15,22 @@ use std::path::{Path, PathBuf};
 
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
-use kedge_storage::{CopyError, OpenError, ReadError, Store};
+use kedge_storage::{ARCHIVED_LIST, CopyError, ReadError, Store};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use self::older::Older;
 use crate::config::secrets::{SecretError, make_private_dir};
 use crate::{durable, files};
+
+pub use restore::{CutTo, restore};
 
 /// The list of a backup.
 const LIST: &str = "BACKUP.json";
 /// What it lists, inside the backup.
 const DATA: &str = "data";
+/// The log, inside a data directory.
+const LOG: &str = "log";
 /// The version of the layout.
 const FORMAT: u32 = 1;
 /// Files of the data directory itself that belong to it. The journal of the embedded chain is copied
@@ -29,7 +38,7 @@ const FORMAT: u32 = 1;
 const FIRST: [&str; 2] = ["chain.journal", "contract"];
 
 /// What a backup says of itself.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct List {
     format: u32,
     /// The version of the program that made it.
@@ -50,10 +59,13 @@ pub struct List {
     files: BTreeMap<String, Listed>,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Listed {
-    bytes: u64,
-    sha256: Hash,
+/// A file's bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// How many.
+    pub bytes: u64,
+    /// Their SHA-256.
+    pub sha256: Hash,
 }
 
 /// Why there is no backup, or none that can be restored.
@@ -84,15 +96,26 @@ pub enum BackupError {
         /// What is wrong with it.
         what: String,
     },
-    /// The store gives no copy of itself.
+    /// The older backup holds something else.
+    #[error(
+        "the older backup {path} is not of this log: {what}. Name a backup of this server, or leave --since out",
+        path = .path.display()
+    )]
+    OtherLog {
+        /// The older backup.
+        path: PathBuf,
+        /// What tells them apart.
+        what: String,
+    },
+    /// The store gives no copy of its log.
     #[error(transparent)]
     Copy(#[from] CopyError),
-    /// The copy of the store does not open.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The copy of the store cannot be read.
+    /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The log cannot be cut where it was asked.
+    #[error("{0}")]
+    Cut(String),
     /// A directory.
     #[error(transparent)]
     Directory(#[from] SecretError),
@@ -139,8 +162,29 @@ pub struct Source<'a> {
     pub sequencer: Address,
 }
 
-/// Makes a backup in the directory `to`, while the server continues.
-pub fn make(source: Source<'_>, to: &Path, now_ms: u64) -> Result<List, BackupError> {
+/// A backup that was made.
+#[derive(Debug)]
+pub struct Made {
+    /// What it says of itself.
+    pub list: List,
+    /// Bytes of all its files.
+    pub bytes: u64,
+    /// Bytes of those that were copied from the server; the others were taken from the older backup.
+    pub new_bytes: u64,
+}
+
+/// Makes a backup in the directory `to`, while the server continues. What can never change, sealed segments and
+/// contents of files, is linked from the backup `older` where that holds it, or copied from there where it cannot be
+/// linked.
+///
+/// # Errors
+/// [`BackupError`]; what is in `to` then has no list and is no backup.
+pub fn make(
+    source: Source<'_>,
+    to: &Path,
+    older: Option<&Path>,
+    now_ms: u64,
+) -> Result<Made, BackupError> {
     let Source {
         store,
         data,
@@ -148,6 +192,7 @@ pub fn make(source: Source<'_>, to: &Path, now_ms: u64) -> Result<List, BackupEr
         sequencer,
     } = source;
     must_be_free(to)?;
+    let mut older = older.map(|path| Older::open(path, &source)).transpose()?;
     make_private_dir(to)?;
     let absolute = |path: &Path| path.canonicalize().map_err(at(path));
     if absolute(to)?.starts_with(absolute(data)?) {
@@ -160,19 +205,30 @@ pub fn make(source: Source<'_>, to: &Path, now_ms: u64) -> Result<List, BackupEr
         copy_file(&data.join(name), &copy.join(name))?;
     }
     copy_folder(&data.join("keys"), &copy.join("keys"))?;
-    let head = store.copy_log_to(&copy.join("log"))?;
+    let log_folder = older.as_ref().map(|older| older.folder(LOG));
+    let log = store.copy_log_to(&copy.join(LOG), log_folder.as_deref())?;
+    // After the segments: one that was archived meanwhile is in the copy or in this list.
+    let archived = Path::new(LOG).join(ARCHIVED_LIST);
+    copy_file(&data.join(&archived), &copy.join(&archived))?;
+    if let Some(older) = &mut older {
+        log.taken.iter().for_each(|name| older.took(LOG, name));
+    }
     // A content is in its place before the store names it, and stays: whatever the copy names is there.
-    copy_contents(&data.join(files::FOLDER), &copy.join(files::FOLDER))?;
+    copy_contents(data, &copy, older.as_mut())?;
+    let taken = older.map(Older::taken).unwrap_or_default();
+    let files = listed(&copy, &taken)?;
+    let bytes = files.values().map(|file| file.bytes).sum();
+    let taken_bytes: u64 = taken.values().map(|file| file.bytes).sum();
     let list = List {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         made_at_ms: now_ms,
         domain,
         sequencer,
-        batches: head.batches,
-        sequence: head.sequence,
-        head: head.head,
-        files: listed(&copy)?,
+        batches: log.head.batches,
+        sequence: log.head.sequence,
+        head: log.head.head,
+        files,
     };
     let path = to.join(LIST);
     let text = serde_json::to_vec_pretty(&list).map_err(|error| BackupError::List {
@@ -180,7 +236,11 @@ pub fn make(source: Source<'_>, to: &Path, now_ms: u64) -> Result<List, BackupEr
         what: error.to_string(),
     })?;
     durable::put_new(&path, &text).map_err(at(&path))?;
-    Ok(list)
+    Ok(Made {
+        list,
+        bytes,
+        new_bytes: bytes - taken_bytes,
+    })
 }
 
 /// Copies a file, if it is there.
@@ -204,70 +264,100 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), BackupError> {
 }
 
 /// Copies the contents of files, without those that are being received.
-fn copy_contents(from: &Path, to: &Path) -> Result<(), BackupError> {
-    make_private_dir(to)?;
-    for shelf in std::fs::read_dir(from).map_err(at(from))? {
-        let shelf = shelf.map_err(at(from))?;
-        if shelf.file_name().len() == 2 {
-            copy_folder(&shelf.path(), &to.join(shelf.file_name()))?;
+fn copy_contents(
+    data: &Path,
+    copy: &Path,
+    mut older: Option<&mut Older>,
+) -> Result<(), BackupError> {
+    let (from, to) = (data.join(files::FOLDER), copy.join(files::FOLDER));
+    make_private_dir(&to)?;
+    for shelf in std::fs::read_dir(&from).map_err(at(&from))? {
+        let shelf = shelf.map_err(at(&from))?.file_name();
+        let (Some(name), 2) = (shelf.to_str(), shelf.len()) else {
+            continue;
+        };
+        let folder = format!("{}/{name}", files::FOLDER);
+        make_private_dir(&copy.join(&folder))?;
+        let path = from.join(name);
+        for content in std::fs::read_dir(&path).map_err(at(&path))? {
+            let content = content.map_err(at(&path))?;
+            let (name, target) = (content.file_name(), to.join(name).join(content.file_name()));
+            let is_taken = match (&mut older, name.to_str()) {
+                (Some(older), Some(name)) => older.take(&folder, name, &target)?,
+                _ => false,
+            };
+            if !is_taken {
+                copy_file(&content.path(), &target)?;
+            }
         }
     }
     Ok(())
 }
 
-/// Every file below a directory, made durable on the way.
-fn listed(root: &Path) -> Result<BTreeMap<String, Listed>, BackupError> {
+/// Every file below a directory, made durable on the way. Those of which it is `known` what they are, are not read.
+fn listed(
+    root: &Path,
+    known: &BTreeMap<String, Listed>,
+) -> Result<BTreeMap<String, Listed>, BackupError> {
     let mut files = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).map_err(at(&folder))? {
             let entry = entry.map_err(at(&folder))?;
             let path = entry.path();
-            let name = entry.file_name();
             if entry.file_type().map_err(at(&path))?.is_dir() {
                 folders.push(path);
-            } else if !is_diary(&name.to_string_lossy()) {
-                let inside = path.strip_prefix(root).unwrap_or(&path);
-                let (listed, _) = read_through(&path, io::sink())?;
-                files.insert(inside.to_string_lossy().into_owned(), listed);
-                let file = std::fs::File::open(&path);
-                file.and_then(|file| file.sync_all()).map_err(at(&path))?;
+                continue;
             }
+            let inside = path.strip_prefix(root).unwrap_or(&path);
+            let name = inside.to_string_lossy().into_owned();
+            let listed = match known.get(&name) {
+                Some(known) => known.clone(),
+                None => digest(&path)?,
+            };
+            files.insert(name, listed);
+            let file = std::fs::File::open(&path);
+            file.and_then(|file| file.sync_all()).map_err(at(&path))?;
         }
         durable::sync_directory(&folder).map_err(at(&folder))?;
     }
     Ok(files)
 }
 
-/// What RocksDB writes for people, and its lock: no part of the store.
-fn is_diary(name: &str) -> bool {
-    name == "LOCK" || name == "LOG" || name.starts_with("LOG.old")
+/// Reads a file to its end, writing it elsewhere on the way.
+fn read_through(path: &Path, to: impl Write) -> Result<Listed, BackupError> {
+    copied_to(path, to).map_err(at(path))
 }
 
-/// Reads a file to its end, writing it elsewhere on the way.
-fn read_through<W: Write>(path: &Path, mut to: W) -> Result<(Listed, W), BackupError> {
-    let mut read = || {
-        let mut file = std::fs::File::open(path)?;
-        let mut hasher = Sha256::new();
-        let mut bytes = 0;
-        let mut piece = vec![0; 256 * 1024];
-        loop {
-            match file.read(&mut piece)? {
-                0 => break,
-                count => {
-                    hasher.update(&piece[..count]);
-                    to.write_all(&piece[..count])?;
-                    bytes += count as u64;
-                }
+fn copied_to(path: &Path, mut to: impl Write) -> io::Result<Listed> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut bytes = 0;
+    let mut piece = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            count => {
+                hasher.update(&piece[..count]);
+                to.write_all(&piece[..count])?;
+                bytes += count as u64;
             }
         }
-        Ok(Listed {
-            bytes,
-            sha256: Hash(hasher.finalize().into()),
-        })
-    };
-    let listed = read().map_err(at(path))?;
-    Ok((listed, to))
+    }
+    Ok(Listed {
+        bytes,
+        sha256: Hash(hasher.finalize().into()),
+    })
+}
+
+/// The bytes of a file and their SHA-256.
+pub(crate) fn digest_of(path: &Path) -> io::Result<Listed> {
+    copied_to(path, io::sink())
+}
+
+/// As [`digest_of`]; an error names the file.
+pub(crate) fn digest(path: &Path) -> Result<Listed, BackupError> {
+    read_through(path, io::sink())
 }
 
 /// The list of the backup in `from`.
@@ -313,7 +403,7 @@ pub fn data(from: &Path) -> PathBuf {
 pub fn check(from: &Path, list: &List) -> Result<(), BackupError> {
     for (name, expected) in &list.files {
         let path = data(from).join(name);
-        let (found, _) = read_through(&path, io::sink())?;
+        let found = digest(&path)?;
         same(&path, expected, &found)?;
     }
     Ok(())
@@ -334,45 +424,4 @@ fn same(path: &Path, expected: &Listed, found: &Listed) -> Result<(), BackupErro
         path: path.to_owned(),
         what,
     })
-}
-
-/// Copies what a backup holds to the directory `to`, which must not be there or be empty. It has this
-/// name only when all of it is there and `accept` has found nothing wrong with it.
-pub fn restore<E: From<BackupError>>(
-    from: &Path,
-    list: &List,
-    to: &Path,
-    accept: impl FnOnce(&Path) -> Result<(), E>,
-) -> Result<(), E> {
-    must_be_free(to)?;
-    let mut making = to.components().as_path().as_os_str().to_owned();
-    making.push(".restoring");
-    let making = PathBuf::from(making);
-    copy_back(from, list, &making)?;
-    accept(&making)?;
-    let put = || {
-        std::fs::rename(&making, to)?;
-        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-        durable::sync_directory(parent.unwrap_or(Path::new(".")))
-    };
-    put().map_err(at(to))?;
-    Ok(())
-}
-
-fn copy_back(from: &Path, list: &List, making: &Path) -> Result<(), BackupError> {
-    // What an interrupted restore left; the name is nobody else's.
-    match std::fs::remove_dir_all(making) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(making)(error)),
-        _ => {}
-    }
-    make_private_dir(making)?;
-    for (name, expected) in &list.files {
-        let (source, target) = (data(from).join(name), making.join(name));
-        make_private_dir(target.parent().unwrap_or(making))?;
-        let file = std::fs::File::create_new(&target).map_err(at(&target))?;
-        let (found, _) = read_through(&source, file)?;
-        same(&source, expected, &found)?;
-    }
-    // Everything is durable before it gets its name.
-    listed(making).map(|_| ())
 }

@@ -113,7 +113,13 @@ impl Call {
 
 impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
-        Self::internal(&error)
+        match error {
+            ReadError::Archived { .. } => Self::new(
+                Code::Gone,
+                format!("{error}; ask the server's operator for them"),
+            ),
+            error => Self::internal(&error),
+        }
     }
 }
 

@@ -75,7 +75,7 @@ codes! {
     IdempotencyInProgress = "IDEMPOTENCY_IN_PROGRESS", 409;
     /// The log has not reached the sequence that the read asked for.
     SequenceNotReached = "SEQUENCE_NOT_REACHED", 409;
-    /// It was there once, and is kept no more, or something else took its place.
+    /// It was there once, and is kept no more, is archived, or something else took its place.
     Gone = "GONE", 410;
     /// A condition of the request does not hold.
     PreconditionFailed = "PRECONDITION_FAILED", 412;

@@ -4,6 +4,7 @@
 
 pub mod admin;
 pub mod app;
+pub mod archive;
 pub mod auth;
 pub mod backup;
 pub mod batches;

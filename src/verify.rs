@@ -14,6 +14,7 @@ use kedge_storage::{Access, CommitError, Group, OpenError, Options, Store};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
+use crate::archive::{self, ArchiveError};
 use crate::config::secrets::SecretError;
 use crate::files::place;
 use crate::side_keys;
@@ -36,6 +37,9 @@ pub enum VerifyError {
     /// The state is not what the log makes.
     #[error("the stored state is not what a replay of the log makes: {0}")]
     State(#[from] log::Difference),
+    /// The list of archived segments cannot be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The keys of the log's side entries cannot be read.
     #[error(transparent)]
     Keys(#[from] SecretError),
@@ -93,11 +97,14 @@ impl Verifier {
         let plan = Plan::new(domain, keys);
         let options = Options::of_store(path, plan.domain, plan.keys.first());
         match Store::open_to_verify(options) {
-            Ok(store) => Ok(Self {
-                store,
-                plan,
-                _scratch: None,
-            }),
+            Ok(store) => {
+                archive::announce(&store, &path.with_file_name(""))?;
+                Ok(Self {
+                    store,
+                    plan,
+                    _scratch: None,
+                })
+            }
             Err(OpenError::Behind { .. }) => Self::brought_up(path, plan),
             Err(error) => Err(error.into()),
         }

@@ -8,6 +8,7 @@ use crate::error::{IoError, ReadError};
 use crate::reader::LogReader;
 use crate::recovery::Position;
 use crate::segment::raw::RawSegment;
+use crate::segment::sealed::SealedSegment;
 use crate::segment::{Key, Kind, PAGE_BYTES, Segment, path_of};
 
 /// Bytes that are copied at one go.
@@ -24,34 +25,52 @@ pub enum CopyError {
     Read(#[from] ReadError),
 }
 
+/// A copy of a log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Copied {
+    /// How far it reaches.
+    pub position: Position,
+    /// The names of the sealed segments that were taken from an older copy.
+    pub taken: Vec<String>,
+}
+
 impl LogReader {
-    /// Copies the log to the directory `to`, which is made if it is not there, and makes the copy durable. Gives how
-    /// far the copy reaches.
+    /// Copies the log to the directory `to`, which is made if it is not there, and makes the copy durable. Sealed
+    /// segments that the directory `older` holds too, an older copy of this log, are linked from there, or copied
+    /// from there where that cannot be. Such a segment is recognised by its header and its footer, which names the
+    /// hash of its last frame; whether the older copy's blocks hold is for whoever checks the new one.
     ///
     /// # Errors
     /// [`CopyError`] where a file cannot be read or written.
-    pub fn copy_to(&self, to: &Path) -> Result<Position, CopyError> {
+    pub fn copy_to(&self, to: &Path, older: Option<&Path>) -> Result<Copied, CopyError> {
         let env = self.env();
         // In this order: a segment that is begun meanwhile holds nothing that was durable by then.
         let position = self.position();
         let segments = self.segments();
+        let mut taken = Vec::new();
         env.create_dir(to).map_err(IoError::at(to))?;
         for segment in segments {
             if segment.header().first_frame > position.frame {
                 break;
             }
+            let name = segment.header().name();
             let (kind, bytes) = match &*segment {
                 Segment::Raw(raw) => (Kind::Raw, self.raw_end(&segment, raw, &position)?),
                 Segment::Sealed(sealed) => {
+                    if let Some(same) = older.and_then(|older| same_in(env, older, sealed)) {
+                        take(env, &same, &path_of(to, name, Kind::Sealed))?;
+                        taken.push(name.file_name(Kind::Sealed));
+                        continue;
+                    }
                     let bytes = sealed.file().len().map_err(IoError::at(sealed.path()))?;
                     (Kind::Sealed, bytes)
                 }
             };
-            let path = path_of(to, segment.header().name(), kind);
+            let path = path_of(to, name, kind);
             copy(env, segment.file(), segment.path(), &path, bytes)?;
         }
         env.sync_dir(to).map_err(IoError::at(to))?;
-        Ok(position)
+        Ok(Copied { position, taken })
     }
 
     /// Where the last durable frame of a raw segment ends.
@@ -69,6 +88,23 @@ impl LogReader {
             None => Ok(PAGE_BYTES),
         }
     }
+}
+
+/// The same sealed segment in an older copy. One that cannot be read there is none.
+fn same_in(env: &dyn Env, older: &Path, sealed: &SealedSegment) -> Option<SealedSegment> {
+    let path = path_of(older, sealed.header().name(), Kind::Sealed);
+    let found = SealedSegment::open(env, &path).ok()?;
+    let is_same = found.header() == sealed.header() && found.footer() == sealed.footer();
+    is_same.then_some(found)
+}
+
+/// Links a sealed segment of an older copy, or copies it, for instance from another file system.
+fn take(env: &dyn Env, older: &SealedSegment, to: &Path) -> Result<(), IoError> {
+    if env.link(older.path(), to).is_ok() {
+        return Ok(());
+    }
+    let bytes = older.file().len().map_err(IoError::at(older.path()))?;
+    copy(env, older.file(), older.path(), to, bytes)
 }
 
 fn copy(

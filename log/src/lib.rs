@@ -5,13 +5,16 @@
 //! - [`Frame`]: what one group makes durable, on its way in; [`StoredFrame`]: the same, read again.
 //! - [`FileLog`]: appends, as a [`Log`]; [`Durability`] syncs; [`Maintenance`] compresses closed segments.
 //! - [`LogReader`]: reads by sequence, by batch and frame by frame, while one writer appends.
+//! - [`LogReader::copy_to`] and [`cut`]: copies of a log, and shorter ones.
 //! - [`verify`]: checks a directory of segments without anything else.
 //! - [`packed`]: the packed form of a request.
 //! - [`env`]: the door to the system; nothing else here touches files, randomness or time.
 
+mod archived;
 mod bytes;
 pub mod codec;
 mod copy;
+mod cut;
 pub mod env;
 mod error;
 mod file_log;
@@ -28,8 +31,10 @@ pub mod verify;
 
 use std::sync::Arc;
 
+pub use archived::SealedFile;
 pub use codec::CodecError;
-pub use copy::CopyError;
+pub use copy::{Copied, CopyError};
+pub use cut::{Cut, CutAt, CutError, cut};
 pub use error::{AppendError, Damage, Failed, IoError, MaintenanceError, OpenError, ReadError};
 pub use file_log::{FileLog, Options};
 pub use frame::{Frame, FrameRefused, KeyId, SideEntry, SideError, SideKeys, StoredFrame};

@@ -23,6 +23,10 @@ impl Maintenance {
         Self { shared, options }
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Makes the file for the next segment, once the open one is half full and where none of its size waits. Without it
     /// the append that closes a segment makes the file itself, and waits for it. Gives whether one was made.
     ///

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_protocol::Hash;
 
 use crate::env::Env;
@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     spares: AtomicU64,
     /// Maintenance ends.
     pub(crate) is_ending: AtomicBool,
+    /// Where the segments are that were taken away.
+    pub(crate) archive: ArcSwapOption<String>,
     failed: OnceLock<Failed>,
 }
 
@@ -82,6 +84,7 @@ impl Shared {
             spare: Mutex::new(None),
             spares: AtomicU64::new(0),
             is_ending: AtomicBool::new(false),
+            archive: ArcSwapOption::empty(),
             failed: OnceLock::new(),
         }
     }

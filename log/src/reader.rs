@@ -123,6 +123,10 @@ impl LogReader {
             .map_or(0, |segment| segment.header().first_batch)
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     pub(crate) fn env(&self) -> &dyn Env {
         &*self.shared.env
     }
@@ -146,6 +150,11 @@ impl LogReader {
             )
         });
         Some(Arc::clone(&segments[after.checked_sub(1)?]))
+    }
+
+    /// The header of the frame that holds what is looked for.
+    pub(crate) fn header_of(&self, key: Key) -> Result<Option<FrameHeader>, ReadError> {
+        Ok(self.locate(key)?.map(|found| found.header))
     }
 
     fn locate(&self, key: Key) -> Result<Option<Located>, ReadError> {

@@ -14,8 +14,8 @@ use super::output::{Failure, columns, print, print_json};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long a backup may take.
-const BACKUP_PATIENCE: Duration = Duration::from_hours(24);
+/// How long copying the log may take.
+const COPY_PATIENCE: Duration = Duration::from_hours(24);
 
 #[derive(Args)]
 pub(crate) struct SocketArgs {
@@ -193,12 +193,12 @@ pub(crate) async fn ask(socket: &Path, command: &str) -> Result<Map<String, Valu
     ask_with(socket, &json!({ "command": command })).await
 }
 
-/// Has the server make a backup in `dir`.
-pub(crate) async fn backup(socket: &Path, dir: &Path) -> Result<(), Failure> {
-    let command = json!({ "command": "backup", "directory": dir });
-    ask_within(socket, &command, BACKUP_PATIENCE)
-        .await
-        .map(|_| ())
+/// Sends a command that copies parts of the log, and returns the members of its answer.
+pub(crate) async fn ask_to_copy(
+    socket: &Path,
+    command: &Value,
+) -> Result<Map<String, Value>, Failure> {
+    ask_within(socket, command, COPY_PATIENCE).await
 }
 
 /// Sends a command and returns the members of its answer.

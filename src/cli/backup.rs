@@ -1,21 +1,34 @@
 //! `kedge backup` and `kedge restore`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use kedge::backup::{self, BackupError, List};
+use kedge::archive::{self, LocalArchive, Record};
+use kedge::backup::{self, BackupError, CutTo, List};
 use kedge::files;
 use kedge::start::make_private_from_now_on;
 use kedge::verify::{Checks, Summary, Verifier};
+use kedge_log::LogReader;
+use kedge_log::env::RealEnv;
+use kedge_log::verify::Plan;
+use kedge_protocol::time::{parse_rfc3339, rfc3339};
 use kedge_storage::{HighWater, Mark};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::admin;
 use super::output::{Failure, columns, print, print_json};
+
+/// Bytes of decompressed blocks that are kept: a check reads each once.
+const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(clap::Args)]
 pub(crate) struct BackupArgs {
     /// Where the backup goes: a directory that is not there yet, outside the data directory.
     dir: PathBuf,
+    /// An older backup of the same server. What can never change is linked from there, or copied from there where the
+    /// file systems differ; the new backup is complete by itself.
+    #[arg(long, value_name = "OLDER_BACKUP")]
+    since: Option<PathBuf>,
     #[command(flatten)]
     socket: admin::SocketArgs,
 }
@@ -30,39 +43,81 @@ pub(crate) struct RestoreArgs {
     /// The server's high-water mark (its option high_water_path); <data>.high-water where it has none.
     #[arg(long, value_name = "PATH")]
     high_water_path: Option<PathBuf>,
+    /// Leave out what came after this sequence. The log is cut between two commit groups: after the last one that ends
+    /// at this sequence or before it. Which sequence that is, is printed.
+    #[arg(long, value_name = "N", conflicts_with = "to_time")]
+    to_sequence: Option<u64>,
+    /// Leave out what came after this time, such as 2026-01-31T08:15:00Z. The log is cut after the last commit group
+    /// whose batches were all sealed at this time or before it. Which sequence that is, is printed.
+    #[arg(long, value_name = "T", value_parser = parse_time)]
+    to_time: Option<u64>,
+    /// The archive's directory, where segments of the log were archived before the backup was made: without them no
+    /// rows can be made.
+    #[arg(long, value_name = "DIR")]
+    archive: Option<PathBuf>,
     /// Print what was restored as JSON.
     #[arg(long)]
     json: bool,
 }
 
+fn parse_time(text: &str) -> Result<u64, String> {
+    parse_rfc3339(text).ok_or_else(|| "the time must look like 2026-01-31T08:15:00Z".to_owned())
+}
+
 pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
     make_private_from_now_on();
     let dir = std::path::absolute(&args.dir).map_err(Failure::usage)?;
-    admin::backup(&args.socket.socket, &dir).await?;
+    let since = args.since.map(std::path::absolute).transpose();
+    let since = since.map_err(Failure::usage)?;
+    let command = json!({ "command": "backup", "directory": dir, "since": since });
+    let answer = admin::ask_to_copy(&args.socket.socket, &command).await?;
     let checked = backup::list(&dir)
         .map_err(Failure::refused)
         .and_then(|list| {
             backup::check(&dir, &list).map_err(Failure::refused)?;
-            let scratch = tempfile::tempdir().map_err(Failure::refused)?;
-            let store = scratch.path().join("store");
-            let summary = verify(&backup::data(&dir), &store, &list)?;
-            Ok((list, summary))
+            let data = backup::data(&dir);
+            let record = Record::read(&data.join("log")).map_err(Failure::refused)?;
+            if record.missing(&data.join("log")).is_empty() {
+                let scratch = tempfile::tempdir().map_err(Failure::refused)?;
+                let summary = verify(&data, &scratch.path().join("store"), &list)?;
+                return Ok((list, summary, None));
+            }
+            let summary = verify_rest(&data.join("log"), &list, &record)?;
+            Ok((list, summary, Some(record.places())))
         });
-    let (list, summary) = checked.map_err(|failure| {
+    let (list, summary, archive) = checked.map_err(|failure| {
         let (message, dir) = (failure.message(), dir.display());
+        let hint = since.map_or_else(String::new, |since| {
+            let since = since.display();
+            format!(
+                "\n  if the file was linked from {since}, that backup is damaged too: make a new one without --since"
+            )
+        });
         Failure::refused(format!(
-            "{message}\n  the backup in {dir} does not hold and is not to be kept"
+            "{message}\n  the backup in {dir} does not hold and is not to be kept{hint}"
         ))
     })?;
-    report(&dir, &list, &summary, None, args.socket.json)
+    let bytes = |member| answer.get(member).and_then(Value::as_u64);
+    let sizes = bytes("bytes").zip(bytes("new_bytes"));
+    let more = More {
+        sizes,
+        archive,
+        ..More::default()
+    };
+    report(&dir, &list, &summary, more, args.socket.json)
 }
 
 pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     make_private_from_now_on();
     let list = backup::list(&args.backup).map_err(Failure::refused)?;
-    let mut summary = None;
+    let cut_to = args.to_sequence.map(CutTo::Sequence);
+    let cut_to = cut_to.or(args.to_time.map(CutTo::Time));
+    let mut restored = list.clone();
+    let (mut summary, mut left_out) = (None, None);
     backup::restore(&args.backup, &list, &args.data, |made| {
-        summary = Some(verify(made, &made.join("store"), &list)?);
+        bring_back(&made.join("log"), args.archive.as_deref())?;
+        left_out = cut_to.map(|to| restored.cut(made, to)).transpose()?;
+        summary = Some(verify(made, &made.join("store"), &restored)?);
         Ok::<_, Failure>(())
     })?;
     let mark = args.high_water_path.clone().unwrap_or_else(|| {
@@ -70,9 +125,62 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
         path.push(".high-water");
         path.into()
     });
-    let next = next(&mark, &list);
+    let more = More {
+        next: Some(next(&mark, &restored)),
+        left_out,
+        ..More::default()
+    };
     let summary = summary.unwrap_or_default();
-    report(&args.data, &list, &summary, Some(next), args.json)
+    report(&args.data, &restored, &summary, more, args.json)
+}
+
+/// Brings the archived segments of a restored log back, where there are any.
+fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
+    let record = Record::read(log).map_err(Failure::refused)?;
+    let Some(last) = record.missing(log).last().map(|last| last.last_sequence) else {
+        return Ok(());
+    };
+    match archive {
+        Some(directory) => {
+            archive::put_back(log, &LocalArchive::of(directory)).map_err(Failure::refused)
+        }
+        None => Err(Failure::refused(format!(
+            "sequences up to {last} are no part of the backup: they were archived, and they are in {}. Give that directory with --archive",
+            record.places()
+        ))),
+    }
+}
+
+/// Checks the segments of a log whose older ones are archived, by themselves: rows cannot be made of them.
+fn verify_rest(log: &Path, list: &List, record: &Record) -> Result<Summary, Failure> {
+    let identity = Some(list.domain.separator());
+    let opened = LogReader::open(Arc::new(RealEnv), log, identity, CACHE_BYTES);
+    let (reader, _) = opened.map_err(Failure::refused)?;
+    let plan = Plan {
+        request_signatures: true,
+        ..Plan::default()
+    };
+    let found = kedge_log::verify::verify(&reader, &plan, |_| ()).map_err(Failure::refused)?;
+    let archived = record.segments.iter().map(|segment| segment.last_sequence);
+    let first = reader.first_sequence();
+    if archived.max().is_none_or(|last| last + 1 < first) {
+        return Err(Failure::refused(format!(
+            "its log begins with sequence {first}, and its list of archived segments ends earlier"
+        )));
+    }
+    let batches = reader.position().next_batch;
+    if batches != list.batches {
+        return Err(Failure::refused(format!(
+            "it ends with {batches} batches, and its list names {}",
+            list.batches
+        )));
+    }
+    Ok(Summary {
+        batches,
+        requests: found.requests,
+        actions: found.actions,
+        ..Summary::default()
+    })
 }
 
 impl From<BackupError> for Failure {
@@ -112,11 +220,11 @@ fn next(mark: &Path, list: &List) -> String {
     let batches = list.batches;
     match HighWater::read(mark) {
         Mark::Released(released) if released.batches > batches => format!(
-            "it opens read-only: the mark {path} says that the headers of {} batches were let out, and the backup holds {batches}",
+            "it opens read-only: the mark {path} says that the headers of {} batches were let out, and the directory holds {batches}",
             released.batches
         ),
         Mark::Released(_) => {
-            format!("the mark {path} names no batch beyond the backup's {batches}")
+            format!("the mark {path} names no batch beyond the directory's {batches}")
         }
         Mark::Missing | Mark::Unreadable(_) => format!(
             "it opens read-only: no mark in {path} says how far headers were let out. Put the mark of the lost server there, if there is one; docs/OPERATIONS.md says what else there is"
@@ -124,11 +232,24 @@ fn next(mark: &Path, list: &List) -> String {
     }
 }
 
+/// What is said of one of the two commands alone.
+#[derive(Default)]
+struct More {
+    /// Bytes of a backup, and how many of them are new.
+    sizes: Option<(u64, u64)>,
+    /// Where segments are that are no part of a backup.
+    archive: Option<String>,
+    /// How many actions a cut left out.
+    left_out: Option<u64>,
+    /// What the next start does.
+    next: Option<String>,
+}
+
 fn report(
     dir: &Path,
     list: &List,
     summary: &Summary,
-    next: Option<String>,
+    more: More,
     as_json: bool,
 ) -> Result<(), Failure> {
     if as_json {
@@ -139,17 +260,36 @@ fn report(
             "head": list.head,
             "actions": summary.actions,
             "made_at_ms": list.made_at_ms,
-            "next": next,
+            "bytes": more.sizes.map(|(bytes, _)| bytes),
+            "new_bytes": more.sizes.map(|(_, new)| new),
+            "archived_in": more.archive,
+            "actions_left_out": more.left_out,
+            "next": more.next,
         }));
     }
+    let checked = match more.archive {
+        None => "every file, hash and signature",
+        Some(_) => "every file, and every hash and signature of what is not archived",
+    };
     let mut rows = vec![
         ("directory", dir.display().to_string()),
-        ("checked", "every file, hash and signature".to_owned()),
+        ("checked", checked.to_owned()),
+        ("made at", rfc3339(list.made_at_ms)),
         ("batches", list.batches.to_string()),
         ("sequence", list.sequence.to_string()),
         ("head", list.head.to_string()),
     ];
-    if let Some(next) = next {
+    if let Some((bytes, new)) = more.sizes {
+        rows.push(("bytes", bytes.to_string()));
+        rows.push(("of these new", new.to_string()));
+    }
+    if let Some(archive) = more.archive {
+        rows.push(("archived in", archive));
+    }
+    if let Some(left_out) = more.left_out {
+        rows.push(("actions left out", left_out.to_string()));
+    }
+    if let Some(next) = more.next {
         rows.push(("at the next start", next));
     }
     print(&columns(&rows))

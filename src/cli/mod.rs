@@ -4,6 +4,7 @@
 //! or invalid, 2 wrong usage.
 
 mod admin;
+mod archive;
 mod backup;
 mod bond;
 mod claims;
@@ -78,14 +79,22 @@ enum Command {
     /// Copy a running server's data directory, and check the copy.
     ///
     /// The copy is of one moment; the server continues meanwhile. It holds all that the data
-    /// directory holds, secrets among it, and is as worth guarding. The high-water mark is no part
-    /// of it.
+    /// directory holds, secrets among it, but for the rows of its store, which a restore makes from
+    /// the log; it is as worth guarding. The high-water mark is no part of it. With --since only
+    /// what is new since an older backup takes space.
     Backup(backup::BackupArgs),
     /// Put a backup back where no data directory is, and check it.
     ///
     /// A restored server signs nothing as long as nothing shows that the backup is the newest copy:
-    /// numbers that were let out after it would be signed again.
+    /// numbers that were let out after it would be signed again. With --to-sequence or --to-time
+    /// the log is restored as it stood at an earlier moment.
     Restore(backup::RestoreArgs),
+    /// Move old segments of a running server's log to an archive.
+    ///
+    /// A segment is removed from the data directory only after it was read back from the archive. Nothing that the
+    /// server needs to start or to continue goes. Whoever asks for what is archived is answered GONE, with the
+    /// archive's name. To read it again: stop the server, copy the segments back into data/log, start it.
+    Archive(archive::Args),
     /// Make every table of a damaged store again that the log explains.
     ///
     /// The new store is made next to the old one, verified, and takes its place in one step; the old
@@ -123,6 +132,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Admin(command) => in_runtime(admin::run(command)),
         Command::Backup(args) => in_runtime(backup::run(args)),
         Command::Restore(args) => backup::restore(&args),
+        Command::Archive(args) => in_runtime(archive::run(args)),
         Command::Rebuild(args) => in_runtime(rebuild::run(args)),
         Command::Init(args) => init::run(&args),
     }

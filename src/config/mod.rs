@@ -2,6 +2,7 @@
 
 mod network;
 mod options;
+mod ranges;
 pub mod secrets;
 
 use std::path::Path;
@@ -10,6 +11,8 @@ use figment::Figment;
 use figment::providers::{Env, Format, Serialized, Toml};
 
 use crate::cors;
+
+pub use ranges::{Range, ranges};
 
 pub use network::{Network, NetworkError};
 pub use options::{
@@ -26,9 +29,6 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "anchor_key",
     "signing_key",
 ];
-
-/// The most that a limit may count to in its time.
-const COUNT_MAX: u64 = 1_000_000_000;
 
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
@@ -146,230 +146,6 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
         range.check()?;
     }
     chain(config)
-}
-
-/// The range of a number: its option, what it is set to, the least and the most.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Range {
-    /// The option's name.
-    pub option: &'static str,
-    /// What it is set to.
-    pub value: u64,
-    /// The smallest number that is accepted.
-    pub least: u64,
-    /// The largest number that is accepted.
-    pub most: u64,
-}
-
-impl Range {
-    fn check(&self) -> Result<(), ConfigError> {
-        if (self.least..=self.most).contains(&self.value) {
-            return Ok(());
-        }
-        let (least, most, value) = (self.least, self.most, self.value);
-        let message = format!("must be {least} to {most}, not {value}");
-        Err(wrong(self.option, message))
-    }
-}
-
-/// The range of every option that is a number, and of the numbers in lists.
-pub fn ranges(config: &Config) -> Vec<Range> {
-    let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
-    let of_delays = (config.webhook_retry_schedule_s.iter())
-        .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
-    let ranges: [(&'static str, u64, u64, u64); 51] = [
-        ("connections_max", config.connections_max as u64, 1, 1 << 20),
-        (
-            "connections_per_address",
-            config.connections_per_address as u64,
-            1,
-            1 << 20,
-        ),
-        ("idle_timeout_s", config.idle_timeout_s, 1, 3_600),
-        (
-            "body_bytes_per_caller",
-            config.body_bytes_per_caller as u64,
-            config.body_bytes_max as u64,
-            1 << 40,
-        ),
-        (
-            "body_bytes_per_s_min",
-            config.body_bytes_per_s_min,
-            0,
-            1 << 30,
-        ),
-        (
-            "answer_bytes_total_max",
-            config.answer_bytes_total_max as u64,
-            1 << 20,
-            1 << 40,
-        ),
-        (
-            "answer_bytes_per_caller",
-            config.answer_bytes_per_caller as u64,
-            1 << 20,
-            1 << 40,
-        ),
-        ("requests_max", config.requests_max as u64, 1, 1 << 20),
-        ("requests_min", config.requests_min as u64, 1, 1 << 20),
-        ("wait_target_ms", config.wait_target_ms, 1, 60_000),
-        (
-            "organization_share_percent",
-            config.organization_share_percent.into(),
-            1,
-            100,
-        ),
-        ("streams_max", config.streams_max as u64, 0, 1 << 20),
-        ("stream_heartbeat_s", config.stream_heartbeat_s, 1, 3_600),
-        (
-            "body_bytes_max",
-            config.body_bytes_max as u64,
-            1_024,
-            body_bytes_max,
-        ),
-        (
-            "body_bytes_total_max",
-            config.body_bytes_total_max as u64,
-            config.body_bytes_max as u64,
-            1 << 40,
-        ),
-        ("file_bytes_max", config.file_bytes_max, 1, 1 << 40),
-        ("file_quota_bytes", config.file_quota_bytes, 0, 1 << 60),
-        ("log_bytes_free", config.log_bytes_free, 0, 1 << 60),
-        (
-            "log_bytes_developer",
-            config.log_bytes_developer,
-            0,
-            1 << 60,
-        ),
-        ("downloads_max", config.downloads_max as u64, 1, 1 << 20),
-        (
-            "header_bytes_max",
-            config.header_bytes_max as u64,
-            8_192,
-            1 << 20,
-        ),
-        ("header_timeout_s", config.header_timeout_s, 1, 3_600),
-        ("body_timeout_s", config.body_timeout_s, 1, 3_600),
-        ("write_timeout_s", config.write_timeout_s, 1, 3_600),
-        ("request_timeout_s", config.request_timeout_s, 1, 3_600),
-        ("drain_timeout_s", config.drain_timeout_s, 0, 3_600),
-        ("access_token_s", config.access_token_s, 30, 24 * 60 * 60),
-        (
-            "refresh_token_s",
-            config.refresh_token_s,
-            60,
-            366 * 24 * 60 * 60,
-        ),
-        (
-            "token_cache_entries",
-            config.token_cache_entries as u64,
-            1,
-            1 << 24,
-        ),
-        (
-            "password_hashes_max",
-            config.password_hashes_max as u64,
-            1,
-            1_024,
-        ),
-        (
-            "address_requests_per_minute",
-            config.address_requests_per_minute.into(),
-            1,
-            COUNT_MAX,
-        ),
-        (
-            "login_failures_per_address",
-            config.login_failures_per_address.into(),
-            1,
-            COUNT_MAX,
-        ),
-        (
-            "login_failures_per_account",
-            config.login_failures_per_account.into(),
-            1,
-            COUNT_MAX,
-        ),
-        ("clock_step_max_s", config.clock_step_max_s, 1, 3_600),
-        (
-            "clock_gap_max_s",
-            config.clock_gap_max_s,
-            1,
-            366 * 24 * 60 * 60,
-        ),
-        ("actions_max", config.actions_max as u64, 500, 1 << 24),
-        (
-            "compare_groups_every",
-            config.compare_groups_every,
-            0,
-            1 << 32,
-        ),
-        ("actor_threads", config.actor_threads as u64, 0, 1_024),
-        ("shards", config.shards as u64, 0, 1_024),
-        (
-            "objects_live_max",
-            config.objects_live_max as u64,
-            1_024,
-            1 << 32,
-        ),
-        ("webhook_timeout_s", config.webhook_timeout_s, 1, 300),
-        (
-            "webhook_attempts_max",
-            config.webhook_attempts_max as u64,
-            1,
-            1 << 16,
-        ),
-        (
-            "replay_bytes_max",
-            config.replay_bytes_max,
-            1 << 20,
-            1 << 40,
-        ),
-        ("bond_poll_s", config.bond_poll_s, 1, 60 * 60),
-        ("bond_max_fee_gwei", config.bond_max_fee_gwei, 1, 1_000_000),
-        (
-            "anchor_interval_s",
-            config.anchor_interval_s,
-            1,
-            7 * 24 * 60 * 60,
-        ),
-        (
-            "anchor_on_shutdown_timeout_s",
-            config.anchor_on_shutdown_timeout_s,
-            1,
-            60 * 60,
-        ),
-        (
-            "idempotency_key_s",
-            config.idempotency_key_s,
-            1,
-            366 * 24 * 60 * 60,
-        ),
-        (
-            "block_cache_bytes",
-            config.block_cache_bytes as u64,
-            1 << 20,
-            1 << 40,
-        ),
-        (
-            "memtable_bytes",
-            config.memtable_bytes as u64,
-            1 << 20,
-            // As much room is taken on the disk ahead of each write-ahead log.
-            1 << 31,
-        ),
-        ("chain_confirmations", config.chain_confirmations, 0, 10_000),
-    ];
-    let ranges = ranges.into_iter().chain(of_delays);
-    ranges
-        .map(|(option, value, least, most)| Range {
-            option,
-            value,
-            least,
-            most,
-        })
-        .collect()
 }
 
 /// What stands where a number should: the reader knows only that it is none of the option's type.

@@ -61,6 +61,10 @@ impl Endpoint {
         if self.limit != LimitClass::Free {
             codes.extend([Code::Unavailable, Code::RateLimited]);
         }
+        if self.method == "GET" && self.limit != LimitClass::Free {
+            // What it rests on may be archived.
+            codes.insert(Code::Gone);
+        }
         if self.auth == Auth::Bearer {
             // An API key may lack the right.
             codes.extend([Code::Unauthenticated, Code::TokenExpired, Code::Forbidden]);
@@ -89,6 +93,8 @@ impl Endpoint {
         }
         if self.is_idempotent() {
             codes.extend([Code::IdempotencyInProgress, Code::IdempotencyMismatch]);
+            // What came of the first one may be archived.
+            codes.insert(Code::Gone);
         }
         if self.is_conditional() {
             codes.insert(Code::PreconditionFailed);

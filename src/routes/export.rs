@@ -117,15 +117,11 @@ impl Export {
         let published = self.app.published();
         let snapshot = &published.snapshot;
         let engine = &self.app.engine;
-        let before = match from.checked_sub(1) {
-            Some(last) => Some(
-                snapshot
-                    .batch(last)?
-                    .ok_or_else(|| ApiError::internal(&format!("batch {last} is missing")))?,
-            ),
-            None => None,
+        // The first batch says what is before it: the one before may be archived.
+        let (sequence, head) = match snapshot.batch(from)? {
+            Some(batch) => (batch.header.first_sequence - 1, batch.header.previous_head),
+            None => (published.head.sequence, published.head.head),
         };
-        let separator = engine.domain().separator();
         let keys = snapshot.sequencer_keys()?;
         let line = LogLine {
             version: EXPORT_VERSION,
@@ -133,8 +129,8 @@ impl Export {
             sequencer: keys.key_of(from),
             sequencer_keys: (keys.entries().len() > 1).then_some(keys),
             from,
-            sequence: before.map_or(0, |batch| batch.header.last_sequence()),
-            head: before.map_or(separator, |batch| batch.header.head),
+            sequence,
+            head,
             peaks: Frontier::load(from, snapshot)?.peaks().to_vec(),
             organization_id: self.organization_id,
             operators: match self.organization_id {

@@ -20,6 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::{self, AdminError, Copied};
 use crate::app::{App, AppError};
+use crate::archive::{self, ArchiveError};
 use crate::claims::{Claims, ClaimsKeyError};
 use crate::clock::{self, now_s};
 use crate::config::Config;
@@ -84,6 +85,9 @@ pub enum RunError {
     /// The store could not be read.
     #[error("the store could not be read: {0}")]
     Read(#[from] kedge_storage::ReadError),
+    /// The list of archived segments.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The key for claims.
     #[error(transparent)]
     Claims(#[from] ClaimsKeyError),
@@ -128,6 +132,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let claims = Claims::open(&config, chain.domain().chain_id)?;
     let opened = store::open(&config, &chain, first_key, allowances).await?;
     sequencer_keys::check(&opened.store, &keys)?;
+    archive::announce(&opened.store, &config.data_dir)?;
     let copied = Copied {
         store: Arc::clone(&opened.store),
         data: config.data_dir.clone(),

@@ -82,6 +82,13 @@ impl ActionIndex {
         is_any.then(|| Self::take(state))
     }
 
+    /// Everything, unless a file is being written.
+    fn take_idle(&self) -> Option<Arc<Sequences>> {
+        let state = self.state();
+        let is_any = !state.recent.is_empty() || !state.leaving.is_empty();
+        (is_any && !state.is_writing).then(|| Self::take(state))
+    }
+
     fn take(mut state: MutexGuard<'_, State>) -> Arc<Sequences> {
         let State {
             recent,
@@ -130,6 +137,13 @@ pub(crate) fn write_when_full(database: &Arc<Database>, path: &Path) {
 /// Writes everything, before an orderly end.
 pub(crate) fn write_all(database: &Arc<Database>, path: &Path) {
     if let Some(actions) = database.actions().take_all() {
+        write(database, path, &actions);
+    }
+}
+
+/// Writes everything while actions are added, unless a file is being written.
+pub(crate) fn write_idle(database: &Database, path: &Path) {
+    if let Some(actions) = database.actions().take_idle() {
         write(database, path, &actions);
     }
 }

@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
             Some(before) => {
                 let header = snapshot
                     .batch(before)?
-                    .ok_or_else(|| missing_batch(before))?
+                    .ok_or_else(|| snapshot.no_batch(before))?
                     .header;
                 LogHead {
                     batches: number,
@@ -190,8 +190,4 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
-}
-
-pub(crate) fn missing_batch(number: u64) -> ReadError {
-    ReadError::Log(format!("batch {number} is missing"))
 }

@@ -20,29 +20,48 @@ pub enum CopyError {
     NoLog,
 }
 
+/// A copy of the log.
+#[derive(Debug)]
+pub struct LogCopy {
+    /// Where it ends.
+    pub head: LogHead,
+    /// The names of the sealed segments that were taken from an older copy.
+    pub taken: Vec<String>,
+}
+
 impl Store {
-    /// Copies the log to the directory `to` while commits continue, up to some frame that was durable at the call;
-    /// gives where the copy ends. The rows follow from it.
-    pub fn copy_log_to(&self, to: &Path) -> Result<LogHead, CopyError> {
+    /// Copies the log to the directory `to` while commits continue, up to some frame that was durable at the call.
+    /// Sealed segments that `older`, the directory of an older copy, holds too are linked from there. The rows follow
+    /// from the log.
+    ///
+    /// # Errors
+    /// [`CopyError`] where a file cannot be read or written.
+    pub fn copy_log_to(&self, to: &Path, older: Option<&Path>) -> Result<LogCopy, CopyError> {
         let log = self.database.log().ok_or(CopyError::NoLog)?;
-        let position = log.copy_to(to)?;
-        let Some(last) = position.next_batch.checked_sub(1) else {
-            return Ok(LogHead {
+        let copied = log.copy_to(to, older)?;
+        let head = match copied.position.next_batch.checked_sub(1) {
+            None => LogHead {
                 sequence: 0,
                 batches: 0,
                 last_sealed_at_ms: 0,
                 ..self.snapshot().head()?
-            });
+            },
+            Some(last) => {
+                let batch = log.batch(last);
+                let batch = batch.map_err(|error| ReadError::Log(error.to_string()))?;
+                let batch =
+                    batch.ok_or_else(|| ReadError::Log(format!("batch {last} is missing")))?;
+                LogHead {
+                    batches: copied.position.next_batch,
+                    sequence: batch.header.last_sequence(),
+                    head: batch.header.head,
+                    last_sealed_at_ms: batch.header.sealed_at_ms,
+                }
+            }
         };
-        let batch = log
-            .batch(last)
-            .map_err(|error| ReadError::Log(error.to_string()))?;
-        let batch = batch.ok_or_else(|| ReadError::Log(format!("batch {last} is missing")))?;
-        Ok(LogHead {
-            batches: position.next_batch,
-            sequence: batch.header.last_sequence(),
-            head: batch.header.head,
-            last_sealed_at_ms: batch.header.sealed_at_ms,
+        Ok(LogCopy {
+            head,
+            taken: copied.taken,
         })
     }
 }

@@ -15,6 +15,7 @@
 //! RocksDB's types stay inside, and so does the row layout: other crates see protocol types.
 
 mod action_index;
+mod archived;
 mod check;
 mod codec;
 mod copies;
@@ -30,18 +31,19 @@ mod rocks;
 mod snapshot;
 mod store;
 mod tables;
+mod upkeep;
 pub mod verify;
 
 pub use check::Fault;
 pub use codec::CodecError;
-pub use copies::CopyError;
+pub use copies::{CopyError, LogCopy};
 pub use group::{Group, SideWrite};
 pub use high_water::{HighWater, HighWaterError, Mark, Released};
 pub use kedge_log::frame::FrameError;
 pub use kedge_log::{
     Options as LogOptions, Position as LogPosition, SideEntry, SideKeys, StoredFrame,
 };
-pub use open::{OpenError, Opening};
+pub use open::{ARCHIVED_LIST, OpenError, Opening};
 pub use read::{
     Indexed, Listed, LogReader, LoggedRequest, Page, PlacedAction, PropertyRange, Window,
 };

@@ -26,6 +26,9 @@ use crate::tables::meta::{
 
 pub use opening::Opening;
 
+/// The file in the log's directory that says which segments were archived, and where.
+pub const ARCHIVED_LIST: &str = "ARCHIVED.json";
+
 /// Why a store does not open. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -94,6 +97,20 @@ pub enum OpenError {
         /// The log's directory.
         path: PathBuf,
         /// The frame.
+        applied: u64,
+    },
+    /// The rows lag the log by frames that are in an archive.
+    #[error(
+        "the log in {path} begins with frame {first_frame}, sequence {first_sequence}, and the store holds frame {applied}: what is between them was archived, and {ARCHIVED_LIST} there says where it is. Copy those segments back into {path}; a restore takes them with --archive. Nothing was changed", path = .path.display()
+    )]
+    Archived {
+        /// The log's directory.
+        path: PathBuf,
+        /// The log's first frame.
+        first_frame: u64,
+        /// The log's first sequence.
+        first_sequence: u64,
+        /// The last frame that was applied.
         applied: u64,
     },
     /// The rows lag the log, and nobody applied what is missing.
@@ -284,16 +301,17 @@ fn make(options: &Options) -> Result<Database, OpenError> {
 /// Checks that a store has all its table files. Those of one that another process writes to come and
 /// go: it is in use, not damaged.
 fn whole(database: &Database, path: &Path) -> Result<(), OpenError> {
-    let checked = live_files::check(database, path);
-    if checked.is_err() {
-        // Opened with none of its tables, a store is locked, refused, and left as it is.
-        let probed = rocksdb::DB::open(&rocksdb::Options::default(), path);
-        let probed = probed.map(drop).map_err(of_rocks(path));
-        if let Err(locked @ OpenError::Locked { .. }) = probed {
-            return Err(locked);
-        }
+    live_files::check(database, path).map_err(|error| in_use(path).unwrap_or(error))
+}
+
+/// Says so where another process has the store: what was found wrong with it is then no damage.
+fn in_use(path: &Path) -> Option<OpenError> {
+    // Opened with none of its tables, a store is locked, refused, and left as it is.
+    let probed = rocksdb::DB::open(&rocksdb::Options::default(), path);
+    match probed.map(drop).map_err(of_rocks(path)) {
+        Err(locked @ OpenError::Locked { .. }) => Some(locked),
+        _ => None,
     }
-    checked
 }
 
 /// Brings the index of actions up to the log's end; gives how far its table reaches.

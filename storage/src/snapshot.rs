@@ -69,6 +69,14 @@ pub enum ReadError {
         /// What is wrong.
         source: CodecError,
     },
+    /// What is asked for stands in segments that were taken out of the log's directory.
+    #[error("sequences up to {last_sequence} are archived{}", .place.as_ref().map(|place| format!(": they are in {place}")).unwrap_or_default())]
+    Archived {
+        /// The last sequence that is not here.
+        last_sequence: u64,
+        /// Where they are, if that is known.
+        place: Option<String>,
+    },
     /// The log cannot be read, or lacks something; the text says what and where.
     #[error("the log: {0}")]
     Log(String),

@@ -230,7 +230,10 @@ impl Server {
             "the server did not end cleanly ({status:?}):\n{}",
             self.setup.log_tail()
         );
-        super::remade::check(&self.setup.data);
+        // Rows cannot be made again without the segments that were archived.
+        if !self.setup.data.join("log/ARCHIVED.json").exists() {
+            super::remade::check(&self.setup.data);
+        }
     }
 
     /// Asks the server to stop and does not wait: kill -9 after `grace`, as a supervisor does. True if

@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+mod archive;
 mod backup;
+mod drill;
 mod made;
 mod mark;
 mod private;

@@ -29,6 +29,8 @@ pub trait Env: Send + Sync {
     fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>>;
     /// Gives a file another name; a file of that name is replaced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name, which must not be there.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// The names of a directory's files.

@@ -319,6 +319,18 @@ impl Env for SimulatedEnv {
         Ok(())
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.whole()?;
+        if state.names.contains_key(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let number = state.names.get(from).copied();
+        let number = number.ok_or(io::ErrorKind::NotFound)?;
+        state.change(DirChange::Link(to.to_owned(), number));
+        Ok(())
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.whole()?;

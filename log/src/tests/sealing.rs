@@ -221,6 +221,10 @@ impl Env for Counted {
         self.env.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.env.link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.env.remove(path)
     }

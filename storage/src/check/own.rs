@@ -15,7 +15,7 @@ use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
 use self_cell::self_cell;
 
-use super::{Fault, ensure, missing_batch};
+use super::{Fault, ensure};
 use crate::read::bad_request;
 use crate::snapshot::{ReadError, Snapshot};
 
@@ -119,12 +119,15 @@ impl<'a> Reader<'a> {
         let is_held = |held: &HeldFrame| held.batch(number).is_some();
         if !self.frame.as_ref().is_some_and(is_held) {
             let found = self.snapshot.in_log(|log| log.frame_of_batch(number))?;
-            let found = found.ok_or_else(|| missing_batch(number))?;
+            let found = found.ok_or_else(|| self.snapshot.no_batch(number))?;
             self.frame = Some(HeldFrame::of(found)?);
         }
-        let held = self.frame.as_ref().ok_or_else(|| missing_batch(number))?;
+        let held = self
+            .frame
+            .as_ref()
+            .ok_or_else(|| self.snapshot.no_batch(number))?;
         let found = held.batch(number);
-        let (batch, leaves) = found.ok_or_else(|| missing_batch(number))?;
+        let (batch, leaves) = found.ok_or_else(|| self.snapshot.no_batch(number))?;
         let mut requests = Vec::new();
         let end = self.check(&held.frame, &batch, leaves, &mut requests);
         Ok(OwnBatch {

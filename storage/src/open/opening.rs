@@ -10,8 +10,8 @@ use kedge_log::{FileLog, Log, LogReader, Position, SideEntry, StoredFrame};
 
 use super::tail::check_tail;
 use super::{
-    OpenError, check_meta, index_actions, is_empty, make, of_system, open_database, unreadable,
-    whole,
+    OpenError, check_meta, in_use, index_actions, is_empty, make, of_system, open_database,
+    unreadable, whole,
 };
 use crate::action_index;
 use crate::group::Group;
@@ -94,7 +94,8 @@ impl Store {
         let looked = if fresh {
             None
         } else {
-            let database = open_database(&options, Files::Read)?;
+            let database = open_database(&options, Files::Read)
+                .map_err(|error| in_use(path).unwrap_or(error))?;
             whole(&database, path)?;
             let database = Arc::new(database);
             let (head, applied) = check_meta(&Snapshot::take(Arc::clone(&database)), &options)?;
@@ -103,6 +104,8 @@ impl Store {
         let reader = open_log(&options)?;
         let start = Position::start(&options.domain.separator());
         let position = reader.as_ref().map_or(start, LogReader::position);
+        let applied_frame = looked.as_ref().map_or(0, |(_, _, applied)| applied.frame);
+        reaches_back(&options, reader.as_ref(), applied_frame)?;
         if let Some((_, _, applied)) = &looked {
             follows(&options, reader.as_ref(), &position, applied)?;
         }
@@ -361,6 +364,19 @@ fn open_to_append(options: &Options, released: kedge_log::Released) -> Result<Fi
         );
     }
     Ok(log)
+}
+
+/// Checks that the log holds every frame after the last that was applied.
+fn reaches_back(options: &Options, log: Option<&LogReader>, applied: u64) -> Result<(), OpenError> {
+    match log.filter(|log| applied + 1 < log.first_frame()) {
+        None => Ok(()),
+        Some(log) => Err(OpenError::Archived {
+            path: options.log_path.clone(),
+            first_frame: log.first_frame(),
+            first_sequence: log.first_sequence(),
+            applied,
+        }),
+    }
 }
 
 /// Checks that the rows follow from this log.

@@ -165,13 +165,27 @@ impl Snapshot {
 
     /// Why there is no request at a sequence that the log has had.
     fn no_request(&self, sequence: u64) -> ReadError {
-        let first = self.in_log(|log| Ok(log.first_sequence()));
-        ReadError::Log(match first {
-            Ok(first) if sequence < first => format!(
-                "sequence {sequence} is not here: the segments before sequence {first} were archived"
-            ),
-            _ => format!("the request at sequence {sequence} is missing"),
-        })
+        let is_archived = |log: &kedge_log::LogReader| sequence < log.first_sequence();
+        let missing = || format!("the request at sequence {sequence} is missing");
+        self.not_here(is_archived, missing)
+    }
+
+    /// Why something is not here that the log has had.
+    fn not_here(
+        &self,
+        is_archived: impl FnOnce(&kedge_log::LogReader) -> bool,
+        missing: impl FnOnce() -> String,
+    ) -> ReadError {
+        let archived = self.in_log(|log| {
+            Ok(is_archived(log).then(|| ReadError::Archived {
+                last_sequence: log.first_sequence() - 1,
+                place: log.archive(),
+            }))
+        });
+        match archived {
+            Ok(Some(archived)) => archived,
+            _ => ReadError::Log(missing()),
+        }
     }
 
     /// Packed requests in order, from the one that holds `first` to the one that holds `last`.
@@ -321,14 +335,9 @@ impl Snapshot {
     }
 
     /// Why there is no batch of a number that the log has had.
-    fn no_batch(&self, number: u64) -> ReadError {
-        let first = self.in_log(|log| Ok(log.first_batch()));
-        ReadError::Log(match first {
-            Ok(first) if number < first => format!(
-                "batch {number} is not here: the segments before batch {first} were archived"
-            ),
-            _ => format!("batch {number} is missing"),
-        })
+    pub(crate) fn no_batch(&self, number: u64) -> ReadError {
+        let is_archived = |log: &kedge_log::LogReader| number < log.first_batch();
+        self.not_here(is_archived, || format!("batch {number} is missing"))
     }
 
     /// A batch's number by its id.

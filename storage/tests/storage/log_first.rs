@@ -339,7 +339,7 @@ fn rows_are_never_ahead_of_the_log() {
     let position = store.append(&group).unwrap();
     nothing_of_it(&store.snapshot());
     let copied = place.path().join("copied");
-    let end = store.copy_log_to(&log_path(&copied)).unwrap();
+    let end = store.copy_log_to(&log_path(&copied), None).unwrap().head;
     assert_eq!(end, before, "a copy has what is not durable");
     // Durable, and still of no account to who reads the rows.
     store.sync().unwrap();
@@ -358,12 +358,12 @@ fn a_copy_of_the_log_brings_the_rows_of_its_end() {
     let (data, copied) = (place.path().join("data"), place.path().join("copied"));
     let store = open(&data).unwrap();
     let empty = place.path().join("empty");
-    let end = store.copy_log_to(&log_path(&empty)).unwrap();
+    let end = store.copy_log_to(&log_path(&empty), None).unwrap().head;
     assert_eq!(end, kedge_storage::LogHead::empty(&domain()));
     let mut log = filled(&store);
     while store.maintain().unwrap() {}
     let expected = rows(&store.snapshot());
-    let end = store.copy_log_to(&log_path(&copied)).unwrap();
+    let end = store.copy_log_to(&log_path(&copied), None).unwrap().head;
     assert_eq!(end, log.head);
     log.commit_many(&store, 3);
 

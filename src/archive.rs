@@ -1,0 +1,322 @@
+//! Old segments of the log, moved from a running server's data directory to an archive, and back.
+//!
+//! A segment is removed from the log only when the archive holds it whole and `ARCHIVED.json` in the log's directory
+//! says where. The log then begins later: it is continued, backed up and read as before, and whoever asks for what is
+//! archived gets the archive's name.
+
+mod local;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use kedge_log::SealedFile;
+use kedge_protocol::Hash;
+use kedge_storage::{ARCHIVED_LIST, CommitError, Store};
+use serde::{Deserialize, Serialize};
+
+use crate::backup::{BackupError, Listed, digest};
+use crate::durable;
+
+pub use local::LocalArchive;
+
+/// The version of the list.
+const FORMAT: u32 = 1;
+
+/// Where segments are kept that are not in the log's directory. A directory is one; an object store would be another.
+pub trait Archive {
+    /// Its name, for people and for the list.
+    fn name(&self) -> String;
+
+    /// Puts a file under a name and makes it durable. A file that is there under this name is left as it is.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn put(&self, name: &str, from: &Path) -> io::Result<()>;
+
+    /// Reads a file back; gives its bytes and their SHA-256.
+    ///
+    /// # Errors
+    /// What the system says, for instance that there is no such file.
+    fn digest(&self, name: &str) -> io::Result<Listed>;
+
+    /// Copies a file to a path at which there is none.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn get(&self, name: &str, to: &Path) -> io::Result<()>;
+}
+
+/// A segment that was archived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Archived {
+    /// The file's name.
+    pub name: String,
+    /// The sequence of its first action, or of the next one.
+    pub first_sequence: u64,
+    /// The sequence of its last action.
+    pub last_sequence: u64,
+    /// The number of its first batch.
+    pub first_batch: u64,
+    /// The number of its last batch; absent before the log's first.
+    pub last_batch: Option<u64>,
+    /// The number of its first frame.
+    pub first_frame: u64,
+    /// How many frames it holds.
+    pub frames: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Their SHA-256.
+    pub sha256: Hash,
+    /// The archive's name.
+    pub archive: String,
+}
+
+/// What was archived of a log: `ARCHIVED.json` in its directory.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Record {
+    format: u32,
+    /// The segments, in the log's order.
+    pub segments: Vec<Archived>,
+}
+
+/// Which segments go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Older {
+    /// Those that hold nothing from this sequence on.
+    ThanSequence(u64),
+    /// All but so many of the newest sealed ones.
+    ThanNewest(usize),
+}
+
+/// Why segments were not archived, or not brought back.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The archive would be a part of what it is to relieve.
+    #[error(
+        "{0} lies in the data directory: an archive must lie elsewhere, best on another machine"
+    )]
+    Inside(PathBuf),
+    /// What is in the archive is not what was put there.
+    #[error(
+        "{name} in {archive} {what}. Nothing was removed from the log: empty that place, or name another one"
+    )]
+    Differs {
+        /// The file.
+        name: String,
+        /// The archive.
+        archive: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The list cannot be used.
+    #[error("{path}: {what}. Bring it back from the newest backup", path = .path.display())]
+    Record {
+        /// The list.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The archive.
+    #[error("{name} in {archive}: {source}")]
+    Archive {
+        /// The file.
+        name: String,
+        /// The archive.
+        archive: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] CommitError),
+    /// A file of the log.
+    #[error(transparent)]
+    File(#[from] BackupError),
+    /// The system.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> ArchiveError {
+    move |source| ArchiveError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+impl Record {
+    /// What the log in a directory says of its archived segments; nothing where there is no list.
+    ///
+    /// # Errors
+    /// [`ArchiveError`] where the list cannot be read.
+    pub fn read(log: &Path) -> Result<Self, ArchiveError> {
+        let path = log.join(ARCHIVED_LIST);
+        let wrong = |what: String| ArchiveError::Record {
+            path: path.clone(),
+            what,
+        };
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self {
+                    format: FORMAT,
+                    segments: Vec::new(),
+                });
+            }
+            text => text.map_err(at(&path))?,
+        };
+        let record: Self =
+            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        let is_file = |segment: &Archived| kedge_log::SegmentName::of_file(&segment.name).is_some();
+        if record.format != FORMAT || !record.segments.iter().all(is_file) {
+            return Err(wrong(format!(
+                "it is no list of segments in format {FORMAT}"
+            )));
+        }
+        Ok(record)
+    }
+
+    fn write(&self, log: &Path) -> Result<(), ArchiveError> {
+        let path = log.join(ARCHIVED_LIST);
+        let text = serde_json::to_vec_pretty(self).map_err(|error| at(&path)(error.into()))?;
+        durable::put(&path, &text).map_err(at(&path))
+    }
+
+    /// The segments that are not in the log's directory.
+    pub fn missing(&self, log: &Path) -> Vec<&Archived> {
+        let is_missing = |segment: &&Archived| !log.join(&segment.name).exists();
+        self.segments.iter().filter(is_missing).collect()
+    }
+
+    /// The archives' names.
+    pub fn places(&self) -> String {
+        let places: BTreeSet<&str> = self.segments.iter().map(|of| of.archive.as_str()).collect();
+        places.into_iter().collect::<Vec<_>>().join(" and ")
+    }
+}
+
+/// Says to readers of the log where the archived segments are.
+///
+/// # Errors
+/// [`ArchiveError`] where the list cannot be read.
+pub fn announce(store: &Store, data: &Path) -> Result<(), ArchiveError> {
+    let record = Record::read(&data.join("log"))?;
+    if !record.segments.is_empty() {
+        store.set_archive(record.places());
+    }
+    Ok(())
+}
+
+/// Two commands at one time would each write the list without the other's segments.
+static ARCHIVING: Mutex<()> = Mutex::new(());
+
+/// Moves old segments of a running server's log to an archive; gives which.
+///
+/// # Errors
+/// [`ArchiveError`]; nothing was removed then of which the archive does not hold a copy that was read back.
+pub fn archive(
+    store: &Store,
+    data: &Path,
+    to: &dyn Archive,
+    older: Older,
+) -> Result<Vec<Archived>, ArchiveError> {
+    let _one_at_a_time = ARCHIVING.lock().unwrap_or_else(PoisonError::into_inner);
+    let log = data.join("log");
+    let files = store.settled_segments()?;
+    let count = match older {
+        Older::ThanSequence(sequence) => {
+            files.partition_point(|file| file.next_sequence <= sequence)
+        }
+        Older::ThanNewest(count) => files.len().saturating_sub(count),
+    };
+    let files = &files[..count];
+    let Some(last) = files.last() else {
+        return Ok(Vec::new());
+    };
+    let archived = files.iter().map(|file| put(to, file));
+    let archived = archived.collect::<Result<Vec<_>, _>>()?;
+    let mut record = Record::read(&log)?;
+    let is_new = |of: &Archived| archived.iter().all(|new| new.name != of.name);
+    record.segments.retain(is_new);
+    record.segments.extend(archived.iter().cloned());
+    record.segments.sort_by_key(|segment| segment.first_frame);
+    record.write(&log)?;
+    store.set_archive(record.places());
+    store.remove_segments_before(last.next_frame)?;
+    Ok(archived)
+}
+
+/// Puts one segment into the archive and reads it back.
+fn put(to: &dyn Archive, file: &SealedFile) -> Result<Archived, ArchiveError> {
+    let name = file.header.name().file_name(kedge_log::SegmentKind::Sealed);
+    let failed = |source| ArchiveError::Archive {
+        name: name.clone(),
+        archive: to.name(),
+        source,
+    };
+    let expected = digest(&file.path)?;
+    to.put(&name, &file.path).map_err(failed)?;
+    same(to, &name, &expected)?;
+    Ok(Archived {
+        first_sequence: file.header.first_sequence,
+        last_sequence: file.next_sequence - 1,
+        first_batch: file.header.first_batch,
+        last_batch: file.next_batch.checked_sub(1),
+        first_frame: file.header.first_frame,
+        frames: file.next_frame - file.header.first_frame,
+        bytes: expected.bytes,
+        sha256: expected.sha256,
+        archive: to.name(),
+        name,
+    })
+}
+
+/// Checks that the archive holds these bytes.
+fn same(archive: &dyn Archive, name: &str, expected: &Listed) -> Result<(), ArchiveError> {
+    let found = archive.digest(name);
+    let found = found.map_err(|source| ArchiveError::Archive {
+        name: name.to_owned(),
+        archive: archive.name(),
+        source,
+    })?;
+    if found == *expected {
+        return Ok(());
+    }
+    Err(ArchiveError::Differs {
+        name: name.to_owned(),
+        archive: archive.name(),
+        what: format!(
+            "has {} bytes with the digest {}, and not {} with {}",
+            found.bytes, found.sha256, expected.bytes, expected.sha256
+        ),
+    })
+}
+
+/// Copies the archived segments back into the log's directory, which nobody has open, and removes the list.
+///
+/// # Errors
+/// [`ArchiveError`] where a segment is missing or not what it was.
+pub fn put_back(log: &Path, from: &dyn Archive) -> Result<(), ArchiveError> {
+    let record = Record::read(log)?;
+    for segment in record.missing(log) {
+        let expected = Listed {
+            bytes: segment.bytes,
+            sha256: segment.sha256,
+        };
+        same(from, &segment.name, &expected)?;
+        let path = log.join(&segment.name);
+        from.get(&segment.name, &path).map_err(at(&path))?;
+    }
+    let path = log.join(ARCHIVED_LIST);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&path)(error)),
+        _ => {}
+    }
+    durable::sync_directory(log).map_err(at(log))
+}

@@ -1,0 +1,98 @@
+//! The older backup that a new one continues. What can never change is taken from it and not from the server.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use kedge_protocol::batch::SignedBatch;
+use kedge_storage::ReadError;
+
+use super::{BackupError, List, Listed, Source, at, copy_file, data, list};
+
+/// An older backup of the same log, and what was taken from it.
+pub(super) struct Older {
+    path: PathBuf,
+    list: List,
+    taken: BTreeMap<String, Listed>,
+}
+
+impl Older {
+    /// Reads the list of the backup in `path`, which must be of the log that is backed up now.
+    pub(super) fn open(path: &Path, source: &Source<'_>) -> Result<Self, BackupError> {
+        let list = list(path)?;
+        let other = |what: String| {
+            Err(BackupError::OtherLog {
+                path: path.to_owned(),
+                what,
+            })
+        };
+        if list.domain != source.domain {
+            let (theirs, ours) = (list.domain, source.domain);
+            return other(format!(
+                "it is of chain {} and contract {}, and this server's is of chain {} and contract {}",
+                theirs.chain_id, theirs.verifying_contract, ours.chain_id, ours.verifying_contract
+            ));
+        }
+        let snapshot = source.store.snapshot();
+        if let Some(last) = list.batches.checked_sub(1) {
+            let batch = match snapshot.batch(last) {
+                // What is linked is compared segment by segment all the same.
+                Err(ReadError::Archived { .. }) => None,
+                batch => Some(batch?),
+            };
+            let is_other = |batch: Option<SignedBatch>| {
+                batch.is_none_or(|batch| batch.header.head != list.head)
+            };
+            if batch.is_some_and(is_other) {
+                return other(format!(
+                    "its batch {last} has the head {}, and this log has no such batch",
+                    list.head
+                ));
+            }
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            list,
+            taken: BTreeMap::new(),
+        })
+    }
+
+    /// A folder of its data directory.
+    pub(super) fn folder(&self, name: &str) -> PathBuf {
+        data(&self.path).join(name)
+    }
+
+    /// Notes that a file was taken.
+    pub(super) fn took(&mut self, folder: &str, name: &str) {
+        let inside = format!("{folder}/{name}");
+        if let Some(listed) = self.list.files.get(&inside) {
+            self.taken.insert(inside, listed.clone());
+        }
+    }
+
+    /// Takes a file that can never change, if it is there; gives whether it was.
+    pub(super) fn take(
+        &mut self,
+        folder: &str,
+        name: &str,
+        to: &Path,
+    ) -> Result<bool, BackupError> {
+        let from = self.folder(folder).join(name);
+        if !self.list.files.contains_key(&format!("{folder}/{name}")) || !from.is_file() {
+            return Ok(false);
+        }
+        if std::fs::hard_link(&from, to).is_err() {
+            // For instance because it is on another file system.
+            copy_file(&from, to)?;
+        }
+        let is_there = to.try_exists().map_err(at(to))?;
+        if is_there {
+            self.took(folder, name);
+        }
+        Ok(is_there)
+    }
+
+    /// What was taken, as the older list describes it.
+    pub(super) fn taken(self) -> BTreeMap<String, Listed> {
+        self.taken
+    }
+}

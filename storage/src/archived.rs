@@ -1,0 +1,82 @@
+//! Segments of the log that leave its directory while the server runs.
+
+use kedge_log::SealedFile;
+use rocksdb::WriteBatch;
+
+use crate::action_index;
+use crate::read::Page;
+use crate::snapshot::ReadError;
+use crate::store::{CommitError, Store, no_log};
+use crate::tables::Table;
+use crate::tables::anchors::AnchorStatus;
+use crate::tables::meta::INDEXED_KEY;
+
+/// Batches at the log's end that a start reads, with the one before them.
+const STARTED_BATCHES: u64 = 3;
+/// The newest anchors among which the last finalized one is sought: only the newest few can be anything else.
+const ANCHORS_LOOKED_AT: usize = 64;
+
+impl Store {
+    /// Brings everything that was applied to the disk while commits continue, the index of actions included. Gives the
+    /// sealed segments, from the log's beginning on, that neither a start nor an anchor needs any more: those that a
+    /// finalized anchor covers, before the first action that names a sequencer's key.
+    ///
+    /// # Errors
+    /// [`CommitError`] where the log takes nothing, or rows could not be written.
+    pub fn settled_segments(&self) -> Result<Vec<SealedFile>, CommitError> {
+        let log = self.database.log().ok_or_else(no_log)?;
+        if self.writing.is_none() {
+            return Err(no_log());
+        }
+        action_index::write_idle(&self.database, &self.path);
+        let unreadable = |error: ReadError| CommitError::Failed(error.to_string());
+        let snapshot = self.snapshot();
+        let head = snapshot.head().map_err(unreadable)?;
+        let applied = snapshot.applied().map_err(unreadable)?;
+        let indexed = self.database.actions().in_table();
+        let mut batch = WriteBatch::default();
+        let meta = self.database.table(Table::Meta);
+        batch.put_cf(meta, INDEXED_KEY, indexed.to_be_bytes());
+        self.put(batch)?;
+        self.flush()?;
+        let newest = Page {
+            after: None,
+            descending: true,
+            limit: ANCHORS_LOOKED_AT,
+        };
+        let anchors = snapshot.anchors(newest).map_err(unreadable)?;
+        let mut finalized = anchors.iter();
+        let finalized = finalized.find(|anchor| anchor.status == AnchorStatus::Finalized);
+        let anchored = finalized.map_or(0, |anchor| anchor.checkpoint.checkpoint.batches);
+        // Whoever asks for the sequencer's keys is shown the actions that name them.
+        let named = snapshot.named_sequencer_keys().map_err(unreadable)?;
+        let named = named.iter().map(|named| named.trace.sequence).min();
+        let last = indexed.min(head.sequence);
+        let next_sequence = named.map_or(last + 1, |named| named.min(last + 1));
+        let files = log.sealed_files().into_iter();
+        let is_settled = |file: &SealedFile| {
+            file.next_frame <= applied.frame + 1
+                && file.next_sequence <= next_sequence
+                && file.next_batch <= anchored
+                && file.next_batch + STARTED_BATCHES <= head.batches
+        };
+        Ok(files.take_while(is_settled).collect())
+    }
+
+    /// Removes the sealed segments that hold nothing from this frame on. Whoever calls it has them elsewhere.
+    ///
+    /// # Errors
+    /// [`CommitError`] where the log takes nothing, or a file could not be removed: it can be tried again.
+    pub fn remove_segments_before(&self, frame: u64) -> Result<(), CommitError> {
+        let writing = self.writing.as_ref().ok_or_else(no_log)?;
+        let removed = writing.maintenance.remove_before(frame);
+        removed.map_err(|error| CommitError::Failed(error.to_string()))
+    }
+
+    /// Notes where the segments are that were taken away, for whoever asks for them.
+    pub fn set_archive(&self, place: String) {
+        if let Some(log) = self.database.log() {
+            log.set_archive(place);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What a store does beside commits: rows reach the disk, and the log's segments are looked after.
+
+use std::sync::atomic::Ordering;
+
+use kedge_log::Maintenance;
+use metrics::counter;
+use rocksdb::FlushOptions;
+
+use crate::metric_definitions as names;
+use crate::store::{CommitError, Store};
+use crate::tables::Table;
+
+impl Store {
+    /// What is to be done now and then beside the commits: brings rows to the disk where a start would have too much
+    /// to apply, makes the file for the log's next segment, and compresses one that is closed. Gives whether there may
+    /// be more to do at once.
+    pub fn maintain(&self) -> Result<bool, CommitError> {
+        let Some(writing) = &self.writing else {
+            return Ok(false);
+        };
+        let unflushed = self.unflushed_bytes.load(Ordering::Relaxed);
+        if unflushed >= self.replay_bytes_max {
+            self.flush()?;
+            self.unflushed_bytes.fetch_sub(unflushed, Ordering::Relaxed);
+        }
+        let failed = |error: kedge_log::MaintenanceError| match error {
+            kedge_log::MaintenanceError::Io(error) if Maintenance::is_no_space(&error) => {
+                CommitError::NoSpace(error.to_string())
+            }
+            error => CommitError::Failed(error.to_string()),
+        };
+        let prepared = writing.maintenance.prepare();
+        prepared.map_err(|error| failed(error.into()))?;
+        let sealed = writing.maintenance.seal_next().map_err(failed)?;
+        if let Some(sealed) = sealed {
+            counter!(names::SEALED_RAW_BYTES).increment(sealed.raw_bytes);
+            counter!(names::SEALED_BYTES).increment(sealed.sealed_bytes);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Lets a [`Self::maintain`] that is under way end soon: what it does is a matter of the next start then.
+    pub fn end_maintenance(&self) {
+        if let Some(writing) = &self.writing {
+            writing.maintenance.end();
+        }
+    }
+
+    /// Brings every row to the disk, so that the next start has nothing to apply.
+    pub fn flush(&self) -> Result<(), CommitError> {
+        if !self.rows_writable {
+            return Ok(());
+        }
+        let families: Vec<_> = Table::ALL
+            .iter()
+            .map(|&table| self.database.table(table))
+            .collect();
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        let flushed = self.database.raw().flush_cfs_opt(&families, &options);
+        flushed.map_err(CommitError::of_rocks)
+    }
+}
