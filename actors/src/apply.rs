@@ -208,12 +208,7 @@ impl Apply {
                 self.rows.group.put_node(&node);
             }
         }
-        let head = LogHead {
-            batches: header.number + 1,
-            sequence: header.last_sequence(),
-            head: header.head,
-            last_sealed_at_ms: header.sealed_at_ms,
-        };
+        let head = LogHead::after(header);
         self.head = Some(head);
         self.rows.group.put_head(&head);
         Ok(())

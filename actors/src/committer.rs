@@ -319,12 +319,7 @@ impl Committer {
             });
             first_leaf_index += count;
         }
-        self.head = LogHead {
-            batches: header.number + 1,
-            sequence: header.last_sequence(),
-            head,
-            last_sealed_at_ms: header.sealed_at_ms,
-        };
+        self.head = LogHead::after(&header);
         metrics::counter!(metric::BATCHES_SEALED).increment(1);
         metrics::counter!(metric::ACTIONS_COMMITTED).increment(u64::from(header.count));
         metrics::histogram!(metric::BATCH_ACTIONS).record(f64::from(header.count));

@@ -96,19 +96,8 @@ impl<'a> Walk<'a> {
         let head = match number.checked_sub(1) {
             None => LogHead::empty(domain),
             Some(before) => {
-                let header = snapshot
-                    .batch(before)?
-                    .ok_or_else(|| snapshot.no_batch(before))?
-                    .header;
-                LogHead {
-                    batches: number,
-                    sequence: header
-                        .first_sequence
-                        .saturating_add(u64::from(header.count))
-                        - 1,
-                    head: header.head,
-                    last_sealed_at_ms: header.sealed_at_ms,
-                }
+                let batch = snapshot.batch(before)?;
+                LogHead::after(&batch.ok_or_else(|| snapshot.no_batch(before))?.header)
             }
         };
         Ok(Self {
@@ -144,13 +133,7 @@ impl<'a> Walk<'a> {
         }
         own.end?;
         self.append(&own.batch)?;
-        let header = &own.batch.header;
-        self.head = LogHead {
-            batches: header.number + 1,
-            sequence: header.last_sequence(),
-            head: header.head,
-            last_sealed_at_ms: header.sealed_at_ms,
-        };
+        self.head = LogHead::after(&own.batch.header);
         Ok(())
     }
 

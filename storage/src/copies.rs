@@ -40,23 +40,11 @@ impl Store {
         let log = self.database.log().ok_or(CopyError::NoLog)?;
         let copied = log.copy_to(to, older)?;
         let head = match copied.position.next_batch.checked_sub(1) {
-            None => LogHead {
-                sequence: 0,
-                batches: 0,
-                last_sealed_at_ms: 0,
-                ..self.snapshot().head()?
-            },
+            None => LogHead::empty_of(log.identity()),
             Some(last) => {
-                let batch = log.batch(last);
-                let batch = batch.map_err(|error| ReadError::Log(error.to_string()))?;
-                let batch =
-                    batch.ok_or_else(|| ReadError::Log(format!("batch {last} is missing")))?;
-                LogHead {
-                    batches: copied.position.next_batch,
-                    sequence: batch.header.last_sequence(),
-                    head: batch.header.head,
-                    last_sealed_at_ms: batch.header.sealed_at_ms,
-                }
+                let batch = self.snapshot().in_log(|log| log.batch(last))?;
+                let missing = || ReadError::Log(format!("batch {last} is missing"));
+                LogHead::after(&batch.ok_or_else(missing)?.header)
             }
         };
         Ok(LogCopy {

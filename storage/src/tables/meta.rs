@@ -1,6 +1,7 @@
 //! What the store says of itself: its format, its domain, the log's head.
 
 use bincode::{BorrowDecode, Encode};
+use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
 
@@ -91,11 +92,29 @@ pub struct LogHead {
 impl LogHead {
     /// The head of a log without actions.
     pub fn empty(domain: &Domain) -> Self {
+        Self::empty_of(domain.separator())
+    }
+
+    /// The head of a log without actions whose domain has this separator.
+    pub(crate) fn empty_of(separator: Hash) -> Self {
         Self {
             batches: 0,
             sequence: 0,
-            head: domain.separator(),
+            head: separator,
             last_sealed_at_ms: 0,
+        }
+    }
+
+    /// The end of a log whose last batch has this header. A header that nobody has checked may name any numbers.
+    pub fn after(header: &BatchHeader) -> Self {
+        let next_sequence = header
+            .first_sequence
+            .saturating_add(u64::from(header.count));
+        Self {
+            batches: header.number.saturating_add(1),
+            sequence: next_sequence.saturating_sub(1),
+            head: header.head,
+            last_sealed_at_ms: header.sealed_at_ms,
         }
     }
 }
