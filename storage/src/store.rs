@@ -153,7 +153,7 @@ pub struct Store {
     pub(crate) writing: Option<Writing>,
     /// Whether rows may be written at all.
     pub(crate) rows_writable: bool,
-    /// Bytes of log that were applied since the last flush that was asked for.
+    /// Bytes of log whose rows may not be on the disk yet: about those since the last flush that was asked for.
     pub(crate) unflushed_bytes: AtomicU64,
     pub(crate) replay_bytes_max: u64,
     /// How far the index of actions is known to reach, as the store says it.
@@ -257,8 +257,8 @@ impl Store {
         action_index::write_when_full(&self.database, &self.path);
     }
 
-    /// Appends a group to the log and gives how far that reaches then. It is durable, and may be told of, after the
-    /// next [`Store::sync`]; a crash before that loses it and everything behind it, or nothing. Only one thread
+    /// Appends a group to the log and gives how far that reaches then. It is durable after the next
+    /// [`Store::sync`], and nobody may hear of it before; a crash before that loses it and everything after it, or nothing. Only one thread
     /// appends.
     pub fn append(&self, group: &Group) -> Result<Position, CommitError> {
         if let Some(why) = self.why_no_commit() {
@@ -301,10 +301,8 @@ impl Store {
     /// none. Gives the store with it. Groups are applied in the order in which they were appended.
     pub fn apply(&self, group: &Group, position: &Position) -> Result<Snapshot, CommitError> {
         let started = Instant::now();
-        let mut batch = self.write_batch(group);
+        let mut batch = batch_through(&self.database, group, Applied::from(position));
         self.note_indexed(&mut batch);
-        let meta = self.database.table(Table::Meta);
-        batch.put_cf(meta, APPLIED_KEY, Applied::from(position).to_row());
         self.put(batch)?;
         if let Some(sealed_at_ms) = group.sealed_at_ms {
             self.database.time().reached(sealed_at_ms);
@@ -330,7 +328,7 @@ impl Store {
                 "its rows follow from its log alone".to_owned(),
             ));
         }
-        self.put(self.write_batch(group))?;
+        self.put(write_batch(&self.database, group))?;
         Ok(self.snapshot())
     }
 
@@ -353,10 +351,6 @@ impl Store {
             let meta = self.database.table(Table::Meta);
             batch.put_cf(meta, INDEXED_KEY, indexed.to_be_bytes());
         }
-    }
-
-    fn write_batch(&self, group: &Group) -> WriteBatch {
-        write_batch(&self.database, group)
     }
 
     /// Notes that headers up to this head leave: after their commit, before they go.
@@ -443,6 +437,13 @@ impl Store {
 
 pub(crate) fn no_log() -> CommitError {
     CommitError::ReadOnly("its log takes nothing".to_owned())
+}
+
+/// The rows of a group, and that everything up to this frame is applied with them.
+pub(crate) fn batch_through(database: &Database, group: &Group, applied: Applied) -> WriteBatch {
+    let mut batch = write_batch(database, group);
+    batch.put_cf(database.table(Table::Meta), APPLIED_KEY, applied.to_row());
+    batch
 }
 
 /// The rows of a group, in the order of tables and keys.

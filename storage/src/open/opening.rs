@@ -21,9 +21,10 @@ use crate::metric_definitions::READ_ONLY;
 use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
 use crate::rocks::{Access as Files, Database};
 use crate::snapshot::Snapshot;
-use crate::store::{Access, CommitError, Options, Store, Writing, row_writes, write_batch};
-use crate::tables::Table;
-use crate::tables::meta::{APPLIED_KEY, Applied, LogHead};
+use crate::store::{
+    Access, CommitError, Options, Store, Writing, batch_through, row_writes, write_batch,
+};
+use crate::tables::meta::{Applied, LogHead};
 
 /// A store whose rows may lag its log.
 pub struct Opening {
@@ -34,7 +35,7 @@ pub struct Opening {
     /// Why it takes nothing.
     why: Option<String>,
     mark: Mark,
-    /// Bytes of log that were applied.
+    /// Bytes of rows that were applied, about as many as the log has of them.
     applied_bytes: AtomicU64,
     /// How far the table of action ids reaches, as the store says it.
     indexed: u64,
@@ -213,9 +214,7 @@ impl Opening {
             frame: header.number,
             hash: header.hash(),
         };
-        let mut batch = write_batch(&self.database, rows);
-        let meta = self.database.table(Table::Meta);
-        batch.put_cf(meta, APPLIED_KEY, applied.to_row());
+        let batch = batch_through(&self.database, rows, applied);
         let written = self.database.raw().write_opt(batch, &row_writes());
         written.map_err(CommitError::of_rocks)?;
         self.applied_bytes
@@ -297,17 +296,17 @@ impl Opening {
         }
         let mut group = Group::new();
         group.put_first_key(key);
-        let mut batch = write_batch(&self.database, &group);
-        // A log that takes nothing was never begun: then the key is a matter of this copy of the rows.
-        if let Some(log) = &mut self.log {
+        let batch = if let Some(log) = &mut self.log {
             let failed = |what: String| OpenError::Commit(CommitError::Failed(what));
             let frame = group.frame().map_err(|error| failed(error.to_string()))?;
             let position = log.append(frame).map_err(CommitError::from)?;
             let synced = log.durability().sync();
             synced.map_err(|error| failed(error.to_string()))?;
-            let meta = self.database.table(Table::Meta);
-            batch.put_cf(meta, APPLIED_KEY, Applied::from(&position).to_row());
-        }
+            batch_through(&self.database, &group, Applied::from(&position))
+        } else {
+            // A log that takes nothing was never begun: then the key is a matter of this copy of the rows.
+            write_batch(&self.database, &group)
+        };
         let written = self.database.raw().write_opt(batch, &row_writes());
         written.map_err(CommitError::of_rocks)?;
         Ok(self.snapshot())
@@ -360,7 +359,7 @@ fn open_to_append(options: &Options, released: kedge_log::Released) -> Result<Fi
             bytes = torn.bytes,
             frame = torn.frame,
             what = torn.what,
-            "the log's last frame was cut off before it was durable, and is removed; nobody was told of it"
+            "the log's last frame was cut off before it was durable, and is removed; it was never acknowledged"
         );
     }
     Ok(log)
