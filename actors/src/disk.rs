@@ -30,9 +30,14 @@ impl Disk {
         }
     }
 
+    fn free_bytes(&self) -> std::io::Result<u64> {
+        fs4::available_space(&self.path)
+    }
+
     /// Whether there is as much room as writes need to be taken.
     fn has_room(&self) -> bool {
-        fs4::available_space(&self.path).is_ok_and(|free_bytes| free_bytes >= self.reserve_bytes)
+        self.free_bytes()
+            .is_ok_and(|free_bytes| free_bytes >= self.reserve_bytes)
     }
 }
 
@@ -53,7 +58,7 @@ impl Stuck {
             return Ok(());
         }
         Err(CommitError::Failed(format!(
-            "there is room on the disk again, and the store does not go on ({why}); start the server again"
+            "there is room on the disk again, and the store does not continue ({why}); start the server again"
         )))
     }
 
@@ -67,13 +72,12 @@ impl Stuck {
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Starts watching; `full` is kept true while less than the reserve is free.
-pub(crate) fn watch(options: &Options, full: &Arc<AtomicBool>) {
-    let path = options.data_path.clone();
-    let reserve_bytes = options.disk_reserve_bytes;
+pub(crate) fn watch(disk: Disk, full: &Arc<AtomicBool>) {
+    let reserve_bytes = disk.reserve_bytes;
     let full = Arc::downgrade(full);
     tokio::spawn(async move {
         while let Some(full) = full.upgrade() {
-            match fs4::available_space(&path) {
+            match disk.free_bytes() {
                 Ok(free_bytes) => {
                     metrics::gauge!(metric::DISK_FREE_BYTES).set(free_bytes as f64);
                     let now_full = free_bytes < reserve_bytes;

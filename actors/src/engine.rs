@@ -170,9 +170,10 @@ impl Engine {
         let disk_full = Arc::new(AtomicBool::new(false));
         let compared = Arc::new(AtomicU64::new(0));
         let sampler = Sampler::new(options.compare_groups_every, Arc::clone(&compared));
+        let disk = Disk::of(&options);
         let outlet = Outlet {
             disk_full: Arc::clone(&disk_full),
-            disk: Disk::of(&options),
+            disk: disk.clone(),
             store: Arc::clone(&store),
             published: Arc::clone(&published),
             visible,
@@ -231,12 +232,9 @@ impl Engine {
         };
         let actors = threads.run(actors.spawn()).await?;
 
-        crate::disk::watch(&options, &disk_full);
+        crate::disk::watch(disk.clone(), &disk_full);
         crate::store_health::watch(&store, &work);
-        let keeper = {
-            let disk = Disk::of(&options);
-            crate::keeper::start(&store, disk, Arc::clone(&ending), keeper_failed)?
-        };
+        let keeper = crate::keeper::start(&store, disk, Arc::clone(&ending), keeper_failed)?;
         let bounds = Bounds {
             requests_min: options.requests_min.min(options.requests_max),
             requests_max: options.requests_max,
