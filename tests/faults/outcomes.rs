@@ -10,7 +10,7 @@ use kedge_protocol::Id;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::faults::OnCall;
+use crate::support::faults::{OnCall, With};
 use crate::support::{Rng, connect, register, template};
 
 /// Callers of each kind.
@@ -145,7 +145,7 @@ async fn no_answer_denies_what_the_log_holds() {
                 continue;
             }
             1 => {
-                faults.fail_after(rng.below(30), OnCall::Fdatasync, ".log");
+                faults.fail_with(With::Error, rng.below(30), OnCall::Fdatasync, ".log");
                 let status = server.ended(Duration::from_secs(20)).expect("it ends");
                 assert_eq!(status.code(), Some(1));
                 faults.lift();

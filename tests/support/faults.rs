@@ -126,12 +126,7 @@ impl Faults {
 
     /// From now on such calls on files whose path contains `path` fail with EIO.
     pub(crate) fn fail(&self, call: OnCall, path: &str) {
-        self.begin(call, b'e', path, 0);
-    }
-
-    /// As [`Self::fail`], after so many calls.
-    pub(crate) fn fail_after(&self, spared: u64, call: OnCall, path: &str) {
-        self.begin(call, b'e', path, spared);
+        self.fail_with(With::Error, 0, call, path);
     }
 
     /// Such calls fail like this, after so many that do not.

@@ -266,6 +266,25 @@ impl Server {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// What `/readyz` says of a server that is read-only, as this one must be.
+    pub(crate) async fn read_only(&self) -> Value {
+        let (status, ready) = self.readiness().await;
+        assert_eq!(
+            (status, &ready["mode"]),
+            (503, &serde_json::json!("read_only")),
+            "{ready}"
+        );
+        ready
+    }
+
+    /// Why the server is read-only, as it must be.
+    pub(crate) async fn why_read_only(&self) -> String {
+        self.read_only().await["reason"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+
     /// What `/readyz` says, with its status.
     pub(crate) async fn readiness(&self) -> (u16, Value) {
         let answer = http::get(self.setup.port, "/readyz").await;

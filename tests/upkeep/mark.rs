@@ -2,24 +2,13 @@
 
 use kedge_client::NewObject;
 use kedge_protocol::signature::SigningKey;
-use serde_json::json;
 
 use crate::made::{Made, done, kedge};
 use crate::support::anvil::{Anvil, deploy_anchor};
-use crate::support::server::{Server, Setup};
+use crate::support::server::Setup;
 use crate::support::{Rng, copy_directory, eventually, free_port};
 
 const ACCEPT: &str = "--accept-missing-high-water-mark";
-
-async fn why_read_only(server: &Server) -> String {
-    let (status, ready) = server.readiness().await;
-    assert_eq!(
-        (status, &ready["mode"]),
-        (503, &json!("read_only")),
-        "{ready}"
-    );
-    ready["reason"].as_str().unwrap().to_owned()
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_without_its_mark_signs_nothing() {
@@ -43,7 +32,7 @@ async fn a_copy_without_its_mark_signs_nothing() {
             std::fs::write(&mark, content).unwrap();
         }
         let server = made.setup.start();
-        let why = why_read_only(&server).await;
+        let why = server.why_read_only().await;
         for part in [what, ACCEPT, &format!("it holds {batches} batches")] {
             assert!(why.contains(part), "{part}: {why}");
         }
@@ -107,7 +96,7 @@ async fn a_store_that_the_chain_contradicts_never_writes() {
     }
     std::fs::write(made.setup.high_water(), &old_mark).unwrap();
     let server = made.setup.start();
-    let why = why_read_only(&server).await;
+    let why = server.why_read_only().await;
     assert!(why.starts_with("the chain holds a checkpoint of"), "{why}");
     server.stop();
     let digest = hex_of(uploaded.resource.sha256.0);
@@ -170,7 +159,7 @@ async fn with_the_node_down_the_mark_decides() {
 
     std::fs::remove_file(made.setup.high_water()).unwrap();
     let server = made.setup.clone().flag(ACCEPT).start();
-    let why = why_read_only(&server).await;
+    let why = server.why_read_only().await;
     assert!(why.contains("is missing"), "{why}");
     let log = made.setup.log();
     assert!(log.contains(&format!("{ACCEPT} had no effect")), "{log}");
@@ -178,7 +167,7 @@ async fn with_the_node_down_the_mark_decides() {
     // Having asked for it once changes nothing for later starts.
     assert!(!made.setup.high_water().exists());
     let server = made.setup.start();
-    assert!(why_read_only(&server).await.contains("is missing"));
+    assert!(server.why_read_only().await.contains("is missing"));
     server.stop();
     assert!(orphan.exists());
 }
