@@ -1,4 +1,4 @@
-//! What is done beside the commits: rows reach the disk before a start would have too much to apply, the log's next
+//! What is done while commits continue: rows reach the disk before a start would have too much to apply, the log's next
 //! segment gets its file ahead of time, and closed segments are compressed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +59,7 @@ fn run(store: &Weak<Store>, disk: &Disk, ending: &AtomicBool) -> Result<(), Comm
                     stuck.over();
                     break;
                 }
-                // Commits go on meanwhile: an append makes the next file itself, and a closed segment is read raw.
+                // Commits continue meanwhile: an append makes the next file itself, and a closed segment is read raw.
                 Err(CommitError::NoSpace(why)) => {
                     tracing::warn!(why, "the log's upkeep waits: the disk is full");
                     stuck.note(disk, &why, Instant::now())?;

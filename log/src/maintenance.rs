@@ -86,7 +86,7 @@ impl Maintenance {
         }
     }
 
-    /// Lets a step that is under way on another thread end soon; no segment is compressed any more.
+    /// Lets a step that another thread is doing end soon; no segment is compressed any more.
     pub fn end(&self) {
         self.shared.is_ending.store(true, Ordering::Relaxed);
     }

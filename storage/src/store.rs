@@ -240,8 +240,8 @@ impl Store {
         Snapshot::take(Arc::clone(&self.database))
     }
 
-    /// Makes a group durable and applies it. Gives the store with it. Only one thread commits. Who wants to go on after
-    /// [`CommitError::NoSpace`] takes the steps one by one: the log may have the group already.
+    /// Makes a group durable and applies it. Gives the store with it. Only one thread commits. Who wants to continue
+    /// after [`CommitError::NoSpace`] takes the steps one by one: the log may have the group already.
     pub fn commit(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
         let group = group.borrow();
         let position = self.append(group)?;

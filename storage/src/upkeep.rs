@@ -40,7 +40,7 @@ impl Store {
         Ok(false)
     }
 
-    /// Lets a [`Self::maintain`] that is under way end soon: what it does is a matter of the next start then.
+    /// Lets a [`Self::maintain`] on another thread end soon; the next start does what is left.
     pub fn end_maintenance(&self) {
         if let Some(writing) = &self.writing {
             writing.maintenance.end();

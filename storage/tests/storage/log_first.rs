@@ -175,7 +175,7 @@ fn a_log_that_nobody_applied_is_behind_and_brings_the_same_rows() {
     Store::open(options(&data)).unwrap();
 }
 
-/// Two logs of the same batches: their frames differ, because side entries are sealed anew each time.
+/// Two logs of the same batches: their frames differ, because each sealing of side entries gives other bytes.
 fn assert_same_but_for_the_log(found: &Snapshot, expected: &Snapshot) {
     let rows = |snapshot| {
         let mut rows = rows(snapshot);
