@@ -4,6 +4,9 @@
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -169,26 +172,36 @@ async fn exports_have_a_share_and_who_does_not_read_loses_it() {
     panic!("an export that nobody reads keeps its place");
 }
 
-/// Sends the same request over so many connections at once; gives what each was answered.
+/// Sends the same request over so many connections at once; gives what each was answered. The connections stand before the
+/// first request is sent, and answers are parsed after the last one came: a slow client would never fill a queue.
 async fn at_once(server: &Server, caller: &Caller, path: &str, count: usize) -> Vec<Answer> {
-    let mut asked = JoinSet::new();
+    let mut senders = Vec::new();
     for _ in 0..count {
-        let request = hyper::Request::get(format!("{}{path}", server.url))
+        let stream = TcpStream::connect(server.address()).await.unwrap();
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        senders.push(sender);
+    }
+    let mut asked = JoinSet::new();
+    for mut sender in senders {
+        let request = hyper::Request::get(path)
+            .header("host", "a")
             .header("authorization", format!("Bearer {}", caller.token))
-            .body(http_body_util::Full::default())
+            .body(http_body_util::Empty::<Bytes>::new())
             .unwrap();
-        let http = server.http.clone();
         asked.spawn(async move {
-            let (parts, body) = http.request(request).await.unwrap().into_parts();
-            let bytes = body.collect().await.unwrap().to_bytes();
-            Answer {
-                status: parts.status.as_u16(),
-                headers: parts.headers,
-                body: serde_json::from_slice(&bytes).unwrap(),
-            }
+            let (parts, body) = sender.send_request(request).await.unwrap().into_parts();
+            (parts, body.collect().await.unwrap().to_bytes())
         });
     }
-    asked.join_all().await
+    let parsed = asked.join_all().await.into_iter();
+    parsed
+        .map(|(parts, bytes)| Answer {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: serde_json::from_slice(&bytes).unwrap(),
+        })
+        .collect()
 }
 
 /// One organization asks for more than may wait of it, while another one asks now and then. The first one has its share and
