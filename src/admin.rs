@@ -19,6 +19,7 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::app::App;
 use crate::archive::{self, LocalArchive, Older};
 use crate::backup::{self, Source};
+use crate::side_keys;
 use crate::start::Anchoring;
 
 /// The longest command.
@@ -53,6 +54,7 @@ enum Command {
     AnchorNow,
     Status,
     RotateTokenKey,
+    RotateSideKey,
     RetireTokenKey {
         #[serde(default)]
         id: Option<String>,
@@ -207,6 +209,7 @@ impl Operator {
                     .map_err(|error| error.to_string())?;
                 Ok(members(json!({ "file": path.display().to_string() })))
             }
+            Command::RotateSideKey => self.rotate_side_key().await,
             Command::RetireTokenKey { id } => {
                 let access = &self.app.access;
                 let retired = access.retire(id.as_deref());
@@ -321,6 +324,30 @@ impl Operator {
         })))
     }
 
+    async fn rotate_side_key(&self) -> Result<Map<String, Value>, String> {
+        let Copied { store, data } = self.copied.clone();
+        let rotated =
+            tokio::task::spawn_blocking(move || side_keys::rotate(&data.join("keys"), &store));
+        let rotated = rotated.await.map_err(|error| error.to_string())?;
+        let rotated = rotated.map_err(|error| error.to_string())?;
+        let number = rotated.number;
+        tracing::info!(number, "a new key seals the log's side entries");
+        let older: Vec<String> = rotated.older.into_iter().map(side_keys::name).collect();
+        let older = older.join(", ");
+        let mut told = members(json!({
+            "number": number,
+            "file": rotated.path,
+            "takes_effect": "now: the log's next side entries are sealed under it",
+            "back_up": "the new file: without it those entries can't be read from the log again",
+            "keep": format!("{older}: needed as long as segments, archives or backups name them"),
+        }));
+        if let Some(lost) = rotated.lost.map(side_keys::name) {
+            let what = format!("{lost} sealed until now and is gone: put it back from a backup");
+            told.insert("lost".to_owned(), json!(what));
+        }
+        Ok(told)
+    }
+
     async fn archive(
         &self,
         directory: PathBuf,
@@ -430,6 +457,7 @@ impl Command {
             Self::AnchorNow => "anchor_now",
             Self::Status => "status",
             Self::RotateTokenKey => "rotate_token_key",
+            Self::RotateSideKey => "rotate_side_key",
             Self::RetireTokenKey { .. } => "retire_token_key",
             Self::Recover => "recover",
             Self::NameSequencerKey { .. } => "name_sequencer_key",

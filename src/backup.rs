@@ -204,9 +204,10 @@ pub fn make(
     for name in FIRST {
         copy_file(&data.join(name), &copy.join(name))?;
     }
-    copy_folder(&data.join("keys"), &copy.join("keys"))?;
     let log_folder = older.as_ref().map(|older| older.folder(LOG));
     let log = store.copy_log_to(&copy.join(LOG), log_folder.as_deref())?;
+    // After the segments: a key is there before anything is sealed under it.
+    copy_folder(&data.join("keys"), &copy.join("keys"))?;
     // After the segments: one that was archived meanwhile is in the copy or in this list.
     let archived = Path::new(LOG).join(ARCHIVED_LIST);
     copy_file(&data.join(&archived), &copy.join(&archived))?;

@@ -1,22 +1,62 @@
 //! The keys that seal the log's side entries: what the log holds beside its actions, such as password hashes. Each is a
 //! file of its own in the folder of keys, named by its number; the one with the highest number seals.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kedge_storage::SideKeys;
+use kedge_storage::{KeyId, SealError, SideKeys, Store};
 
 use crate::config::secrets::{self, SecretError};
 
 /// The number of a log's first key.
-pub const FIRST: u64 = 1;
+pub const FIRST: KeyId = 1;
 
 const START: &str = "side-entries-";
 const END: &str = ".key";
 
+/// Why no new key seals.
+#[derive(Debug, thiserror::Error)]
+pub enum RotateError {
+    /// The log takes nothing, so it is not known which numbers it names.
+    #[error("no key was made: {0}")]
+    NotMade(#[source] SealError),
+    /// The key was not written.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The key is there, and the log does not use it yet.
+    #[error("{path} was made and seals from the next start on, not now: {source}", path = .path.display())]
+    NotUsed {
+        /// The key's file.
+        path: PathBuf,
+        /// Why not now.
+        source: SealError,
+    },
+}
+
+/// A key that took another one's place.
+#[derive(Debug)]
+pub struct Rotated {
+    /// Its number.
+    pub number: KeyId,
+    /// Its file.
+    pub path: PathBuf,
+    /// The keys before it, which still open what they sealed.
+    pub older: Vec<KeyId>,
+    /// The key that sealed until now, where its file is gone.
+    pub lost: Option<KeyId>,
+}
+
 /// The file of a key.
-pub fn name(number: u64) -> String {
+pub fn name(number: KeyId) -> String {
     format!("{START}{number}{END}")
+}
+
+/// The number of a key's file.
+fn number(file: &str) -> Option<KeyId> {
+    let number = file.strip_prefix(START)?.strip_suffix(END)?.parse().ok()?;
+    // One number has one name: no 01, no +1.
+    (name(number) == file).then_some(number)
 }
 
 /// Every key in a folder.
@@ -31,12 +71,7 @@ pub fn read(folder: &Path) -> Result<SideKeys, SecretError> {
     let mut keys = SideKeys::none();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        let file = entry.file_name();
-        let number = file.to_str().and_then(|name| {
-            let number = name.strip_prefix(START)?.strip_suffix(END)?;
-            number.parse().ok()
-        });
-        if let Some(number) = number {
+        if let Some(number) = entry.file_name().to_str().and_then(number) {
             keys.add(number, secrets::read_32(&entry.path())?);
         }
     }
@@ -47,13 +82,61 @@ pub fn read(folder: &Path) -> Result<SideKeys, SecretError> {
 ///
 /// # Errors
 /// [`SecretError`] where it cannot be written, or is there.
-pub fn make(folder: &Path, number: u64) -> Result<SideKeys, SecretError> {
+pub fn make(folder: &Path, number: KeyId) -> Result<SideKeys, SecretError> {
     secrets::write_32(&folder.join(name(number)), &secrets::random()?)?;
     read(folder)
 }
 
+/// Two rotations at one time would choose the same number.
+static ROTATING: Mutex<()> = Mutex::new(());
+
+/// Makes the next key and has a running server seal with it. The key is durable before anything is sealed under it.
+///
+/// # Errors
+/// [`RotateError`]; the key that sealed before still seals then.
+pub fn rotate(folder: &Path, store: &Store) -> Result<Rotated, RotateError> {
+    let _one_at_a_time = ROTATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let keys = read(folder)?;
+    // The log may seal under a key whose file was taken away since the start: its number is not given again.
+    let sealing = store.seal_with(&keys).map_err(RotateError::NotMade)?;
+    let number = sealing.map_or(FIRST, |sealing| sealing.saturating_add(1));
+    let older: Vec<KeyId> = keys.ids().collect();
+    let lost = sealing.filter(|sealing| !older.contains(sealing));
+    let keys = make(folder, number)?;
+    let path = folder.join(name(number));
+    match store.seal_with(&keys) {
+        Ok(_) => Ok(Rotated {
+            number,
+            path,
+            older,
+            lost,
+        }),
+        Err(source) => Err(RotateError::NotUsed { path, source }),
+    }
+}
+
 /// A number that no key has had: those that were lost cannot be asked. The first ones are small, and this is the time.
-pub fn unused() -> u64 {
+pub fn unused() -> KeyId {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(FIRST + 1, |now| now.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_one_name() {
+        for (file, expected) in [
+            ("side-entries-1.key", Some(1)),
+            ("side-entries-1795000000.key", Some(1_795_000_000)),
+            ("side-entries-01.key", None),
+            ("side-entries-+1.key", None),
+            ("side-entries-.key", None),
+            ("side-entries-1.key.old", None),
+            ("token-1.key", None),
+        ] {
+            assert_eq!(number(file), expected, "{file}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use kedge_protocol::Hash;
 
 use crate::env::{Env, is_no_space, write_all};
 use crate::error::{AppendError, Failed, IoError, OpenError};
-use crate::frame::{EncodeError, Frame, Place, Sealer, SideKeys};
+use crate::frame::{EncodeError, Frame, KeyId, Place, Sealer, SideKeys};
 use crate::maintenance::Maintenance;
 use crate::open_log::{Appended, Shared, lock};
 use crate::reader::LogReader;
@@ -245,6 +245,18 @@ impl Log for FileLog {
 
     fn position(&self) -> Position {
         self.position
+    }
+
+    fn seal_with(&mut self, keys: &SideKeys) -> Result<Option<KeyId>, IoError> {
+        let sealing = self.sealer.as_ref().map(Sealer::id);
+        if keys.newest() <= sealing {
+            return Ok(sealing);
+        }
+        let Shared {
+            env, identity, dir, ..
+        } = &*self.shared;
+        self.sealer = Sealer::new(&**env, *identity, keys).map_err(IoError::at(dir))?;
+        Ok(self.sealer.as_ref().map(Sealer::id))
     }
 
     fn durability(&self) -> Arc<dyn Durability> {

@@ -20,6 +20,7 @@ mod error;
 mod file_log;
 pub mod frame;
 mod maintenance;
+mod newest;
 mod open_log;
 pub mod packed;
 mod reader;
@@ -56,6 +57,13 @@ pub trait Log: Send {
 
     /// How far frames were appended.
     fn position(&self) -> Position;
+
+    /// Seals the side entries of later frames under the newest of these keys, unless they are sealed under one with
+    /// the same id or a higher one already. Gives the id of the key that seals from now on.
+    ///
+    /// # Errors
+    /// [`IoError`] where no salt can be drawn; then nothing has changed.
+    fn seal_with(&mut self, keys: &SideKeys) -> Result<Option<KeyId>, IoError>;
 
     /// What makes frames durable, for another thread.
     fn durability(&self) -> Arc<dyn Durability>;

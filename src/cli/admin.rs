@@ -114,6 +114,12 @@ pub(crate) enum Command {
     AnchorNow(SocketArgs),
     /// Sign new access tokens with a new key; the old one still checks those that are out.
     RotateTokenKey(SocketArgs),
+    /// Seal the log's side entries with a new key from now on.
+    ///
+    /// Makes the next data/keys/side-entries-<n>.key, and the running server seals with it at once, without a restart.
+    /// Older keys stay: what they sealed opens under them alone, for as long as segments that name them are kept.
+    /// `kedge verify log` prints which keys a log names.
+    RotateSideKey(SocketArgs),
     /// Refuse at once what a stolen token key signed, and delete the key.
     ///
     /// Where no key would be left, a new one is made first. Callers whose access tokens count no
@@ -141,6 +147,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     let (request, args) = match &command {
         Command::AnchorNow(args) => (plain("anchor_now"), args),
         Command::RotateTokenKey(args) => (plain("rotate_token_key"), args),
+        Command::RotateSideKey(args) => (plain("rotate_side_key"), args),
         Command::RetireTokenKey(args) => (
             json!({ "command": "retire_token_key", "id": args.id }),
             &args.socket,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kedge::archive::{self, LocalArchive, Record};
 use kedge::backup::{self, BackupError, CutTo, List};
 use kedge::files;
+use kedge::side_keys;
 use kedge::start::make_private_from_now_on;
 use kedge::verify::{Checks, Summary, Verifier};
 use kedge_log::LogReader;
@@ -82,7 +83,7 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
                 let summary = verify(&data, &scratch.path().join("store"), &list)?;
                 return Ok((list, summary, None));
             }
-            let summary = verify_rest(&data.join("log"), &list, &record)?;
+            let summary = verify_rest(&data, &list, &record)?;
             Ok((list, summary, Some(record.places())))
         });
     let (list, summary, archive) = checked.map_err(|failure| {
@@ -151,13 +152,17 @@ fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Checks the segments of a log whose older ones are archived, by themselves: rows cannot be made of them.
-fn verify_rest(log: &Path, list: &List, record: &Record) -> Result<Summary, Failure> {
+/// Checks the segments of a log whose older ones are archived, by themselves: rows cannot be made of them. Their side
+/// entries must open under the keys that are there.
+fn verify_rest(data: &Path, list: &List, record: &Record) -> Result<Summary, Failure> {
+    let log = &data.join("log");
     let identity = Some(list.domain.separator());
     let opened = LogReader::open(Arc::new(RealEnv), log, identity, CACHE_BYTES);
     let (reader, _) = opened.map_err(Failure::refused)?;
+    let side_keys = side_keys::read(&data.join("keys")).map_err(Failure::refused)?;
     let plan = Plan {
         request_signatures: true,
+        side_keys: Some(side_keys),
         ..Plan::default()
     };
     let found = kedge_log::verify::verify(&reader, &plan, |_| ()).map_err(Failure::refused)?;

@@ -67,6 +67,9 @@ pub enum RunError {
     /// A key that is gone.
     #[error(transparent)]
     LostKey(#[from] LostKey),
+    /// No new key seals side entries.
+    #[error(transparent)]
+    SealKey(#[from] kedge_storage::SealError),
     /// The data directory is open to others.
     #[error(transparent)]
     Private(#[from] PrivateError),

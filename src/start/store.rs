@@ -9,7 +9,9 @@ use kedge_actors::contradiction;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::At;
 use kedge_protocol::Address;
-use kedge_storage::{Access, HighWater, Mark, MissingMark, ReadError, SideKeys, Store, Table};
+use kedge_storage::{
+    Access, HighWater, KeyId, Mark, MissingMark, Mode, ReadError, SideKeys, Store, Table,
+};
 
 use super::{Chain, RunError};
 use crate::config::Config;
@@ -66,7 +68,7 @@ pub(super) async fn open(
 ) -> Result<Opened, RunError> {
     let log_path = config.data_dir.join("log");
     let side_keys = side_keys(config, &log_path, allowances)?;
-    let options = kedge_storage::Options {
+    let mut options = kedge_storage::Options {
         path: config.data_dir.join("store"),
         log_path,
         domain: chain.domain(),
@@ -81,6 +83,7 @@ pub(super) async fn open(
     };
     let mark = HighWater::read(&config.high_water_path());
     let store = open_where(options.clone(), MissingMark::ReadOnly).await?;
+    options.side_keys = at_hand(config, &store, options.side_keys, allowances)?;
     lost_keys(config, &store, allowances)?;
     let compared = compared(chain, &store).await?;
     let is_accepted = allowances.missing_high_water_mark && !matches!(mark, Mark::Released(_));
@@ -128,7 +131,16 @@ fn side_keys(config: &Config, log: &Path, allowances: Allowances) -> Result<Side
     if is_new {
         return Ok(side_keys::make(&folder, side_keys::FIRST)?);
     }
-    let path = folder.join(side_keys::name(side_keys::FIRST));
+    replaced_side_key(&folder, side_keys::FIRST, allowances)
+}
+
+/// Makes a key in place of one that was lost, where the operator allows it.
+fn replaced_side_key(
+    folder: &Path,
+    lost: KeyId,
+    allowances: Allowances,
+) -> Result<SideKeys, RunError> {
+    let path = folder.join(side_keys::name(lost));
     let what = "side entries (password hashes, sessions, webhooks' secrets and deliveries)";
     if !allowances.replace_lost_keys {
         return Err(LostKey { path, what }.into());
@@ -139,7 +151,30 @@ fn side_keys(config: &Config, log: &Path, allowances: Allowances) -> Result<Side
         number,
         "the key that seals the log's side entries was lost; a new one is made, and those of the old one stay closed"
     );
-    Ok(side_keys::make(&folder, number)?)
+    Ok(side_keys::make(folder, number)?)
+}
+
+/// The keys to seal with. One that is as new as the newest side entries must be among them: where an older copy of the
+/// folder of keys was put back, the next rotation would give the number of a lost key again.
+fn at_hand(
+    config: &Config,
+    store: &Store,
+    keys: SideKeys,
+    allowances: Allowances,
+) -> Result<SideKeys, RunError> {
+    // A log that cannot be read there is for its readers to name.
+    let named = store.newest_side_key().unwrap_or_else(|error| {
+        tracing::warn!(%error, "the key of the log's newest side entries could not be looked up");
+        None
+    });
+    let Some(lost) = named.filter(|_| named > keys.newest()) else {
+        return Ok(keys);
+    };
+    let keys = replaced_side_key(&config.keys_dir(), lost, allowances)?;
+    if store.mode() == Mode::ReadWrite {
+        store.seal_with(&keys)?;
+    }
+    Ok(keys)
 }
 
 fn lost_keys(config: &Config, store: &Store, allowances: Allowances) -> Result<(), RunError> {

@@ -28,6 +28,7 @@ mod open;
 mod read;
 mod released;
 mod rocks;
+mod sealing;
 mod snapshot;
 mod store;
 mod tables;
@@ -41,13 +42,14 @@ pub use group::{Group, SideWrite};
 pub use high_water::{HighWater, HighWaterError, Mark, Released};
 pub use kedge_log::frame::FrameError;
 pub use kedge_log::{
-    Options as LogOptions, Position as LogPosition, SideEntry, SideKeys, StoredFrame,
+    KeyId, Options as LogOptions, Position as LogPosition, SideEntry, SideKeys, StoredFrame,
 };
 pub use open::{ARCHIVED_LIST, OpenError, Opening};
 pub use read::{
     Indexed, Listed, LogReader, LoggedRequest, Page, PlacedAction, PropertyRange, Window,
 };
 pub use released::MissingMark;
+pub use sealing::SealError;
 pub use snapshot::{RawRow, ReadError, Snapshot};
 pub use store::{Access, CommitError, Mode, Options, Store};
 pub use tables::Table;

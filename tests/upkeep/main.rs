@@ -10,6 +10,7 @@ mod made;
 mod mark;
 mod private;
 mod rebuild;
+mod side_keys;
 mod stop;
 #[path = "../support/mod.rs"]
 mod support;

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! A part is sealed under a key derived from the named key and the salt (HKDF-SHA256), with the count as nonce. The
-//! salt is drawn at every opening of the log and the count rises with every sealing. So a nonce never repeats under
-//! one key, also where a torn frame is cut off and its number is given again, or a log continues from an old copy.
+//! salt is drawn at every opening of the log and at every change of the key, and the count rises with every sealing.
+//! So a nonce never repeats under one key, also where a torn frame is cut off and its number is given again, or a log
+//! continues from an old copy.
 //! The log's identity, the frame's number, the part's place and the key's id are associated data: a part opens
 //! nowhere else. Today all entries are one part; the format has room for a part a subject, each under a key of
 //! its own.
@@ -97,6 +98,16 @@ impl SideKeys {
         self.keys.insert(id, key);
     }
 
+    /// The ids of the keys, in order.
+    pub fn ids(&self) -> impl Iterator<Item = KeyId> {
+        self.keys.keys().copied()
+    }
+
+    /// The id of the key that seals.
+    pub fn newest(&self) -> Option<KeyId> {
+        self.keys.keys().next_back().copied()
+    }
+
     fn derived(&self, id: KeyId, salt: &[u8; SALT_BYTES]) -> Result<LessSafeKey, SideError> {
         let key = self.keys.get(&id).ok_or(SideError::NoKey(id))?;
         let derived = hkdf::Salt::new(hkdf::HKDF_SHA256, salt).extract(key);
@@ -112,34 +123,60 @@ impl SideKeys {
         number: u64,
         section: &[u8],
     ) -> Result<Vec<SideEntry>, SideError> {
-        let early = SideError::Damaged("the section ends too early");
-        let mut fields = Fields(section);
-        let parts = fields.u16().ok_or_else(|| early.clone())?;
         let mut entries = Vec::new();
-        for part in 0..parts {
-            let mut read = || {
-                let (id, salt, count) = (fields.u64()?, fields.array()?, fields.u64()?);
-                let length = fields.u32()?;
-                Some((id, salt, count, fields.take(length as usize)?))
-            };
-            let (id, salt, count, sealed) = read().ok_or_else(|| early.clone())?;
-            let key = self.derived(id, &salt)?;
-            let mut opened = sealed.to_vec();
-            let aad = Aad::from(associated(identity, number, part, id));
-            let plain = key.open_in_place(nonce(count), aad, &mut opened);
+        for (place, part) in (0..).zip(parts(section)?) {
+            let id = part.key;
+            let key = self.derived(id, &part.salt)?;
+            let mut opened = part.sealed.to_vec();
+            let aad = Aad::from(associated(identity, number, place, id));
+            let plain = key.open_in_place(nonce(part.count), aad, &mut opened);
             let plain = plain.map_err(|_| SideError::Closed(id))?;
             read_entries(plain, &mut entries)
                 .ok_or(SideError::Damaged("an entry ends too early"))?;
         }
-        if fields.0.is_empty() {
-            Ok(entries)
-        } else {
-            Err(SideError::Damaged("bytes are left over"))
-        }
+        Ok(entries)
     }
 }
 
-/// Seals the side entries of one opening of the log.
+/// A part of a section, sealed.
+struct Part<'a> {
+    key: KeyId,
+    salt: [u8; SALT_BYTES],
+    count: u64,
+    sealed: &'a [u8],
+}
+
+/// The parts of a section.
+fn parts(section: &[u8]) -> Result<Vec<Part<'_>>, SideError> {
+    let early = || SideError::Damaged("the section ends too early");
+    let mut fields = Fields(section);
+    let count = fields.u16().ok_or_else(early)?;
+    let mut part = || {
+        let (key, salt, count) = (fields.u64()?, fields.array()?, fields.u64()?);
+        let length = fields.u32()?;
+        let sealed = fields.take(length as usize)?;
+        Some(Part {
+            key,
+            salt,
+            count,
+            sealed,
+        })
+    };
+    let parts: Option<Vec<_>> = (0..count).map(|_| part()).collect();
+    let parts = parts.ok_or_else(early)?;
+    if fields.0.is_empty() {
+        Ok(parts)
+    } else {
+        Err(SideError::Damaged("bytes are left over"))
+    }
+}
+
+/// The ids of the keys that sealed a section.
+pub(crate) fn keys_of(section: &[u8]) -> Result<Vec<KeyId>, SideError> {
+    Ok(parts(section)?.iter().map(|part| part.key).collect())
+}
+
+/// Seals side entries under one key, from an opening of the log, or a change of the key, to the next.
 pub(crate) struct Sealer {
     identity: Hash,
     id: KeyId,
@@ -168,6 +205,11 @@ impl Sealer {
             key,
             count: 0,
         }))
+    }
+
+    /// The key that it seals under.
+    pub(crate) fn id(&self) -> KeyId {
+        self.id
     }
 
     pub(crate) fn seal(

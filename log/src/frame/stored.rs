@@ -7,7 +7,7 @@ use kedge_protocol::lanes::sha256_each;
 use super::header::{BATCH_BYTES, FrameHeader, HeaderError, SectionKind, sha256};
 use super::read_batch;
 use super::requests::RequestTable;
-use super::side::{SideEntry, SideError, SideKeys};
+use super::side::{KeyId, SideEntry, SideError, SideKeys, keys_of};
 use crate::codec::CodecError;
 use crate::packed::{PackedRequest, groups, leaves_of};
 
@@ -206,6 +206,15 @@ impl StoredFrame {
             None => Ok(Vec::new()),
             Some(section) => keys.open(identity, self.header.number, section),
         }
+    }
+
+    /// The ids of the keys that its side entries are sealed under; none where there are no entries.
+    ///
+    /// # Errors
+    /// [`SideError::Damaged`] where the section is damaged.
+    pub fn side_keys(&self) -> Result<Vec<KeyId>, SideError> {
+        self.section(SectionKind::Side)
+            .map_or(Ok(Vec::new()), keys_of)
     }
 
     /// The same frame without the bytes of a section; its hash stays.

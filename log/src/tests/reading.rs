@@ -335,3 +335,48 @@ fn readers_and_one_writer_run_at_once_on_real_files() {
     let (reader, _) = LogReader::open(Arc::new(RealEnv), &path, None, 1 << 20).unwrap();
     check(&reader, &made);
 }
+
+#[test]
+fn the_key_of_side_entries_changes_between_two_frames() {
+    let env = SimulatedEnv::new();
+    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let mut writer = Writer::new();
+    log.append(&writer.frame(0, 0, 2)).unwrap();
+    let mut all = keys();
+    all.add(4, [7; 32]);
+    assert_eq!(log.seal_with(&all).unwrap(), Some(4));
+    log.append(&writer.frame(1, 2, 2)).unwrap();
+    log.append(&writer.frame(1, 2, 0)).unwrap();
+    // An older key never takes a newer one's place, and the same one is not begun again.
+    assert_eq!(log.seal_with(&keys()).unwrap(), Some(4));
+    assert_eq!(log.seal_with(&SideKeys::none()).unwrap(), Some(4));
+    assert_eq!(log.seal_with(&SideKeys::one(4, [6; 32])).unwrap(), Some(4));
+    log.append(&writer.frame(0, 0, 2)).unwrap();
+    log.durability().sync().unwrap();
+
+    let reader = log.reader();
+    let frames: Vec<_> = reader.frames(1).map(Result::unwrap).collect();
+    let named = frames.iter().map(|frame| frame.side_keys().unwrap());
+    assert_eq!(
+        named.collect::<Vec<_>>(),
+        [vec![3], vec![4], vec![], vec![4]]
+    );
+    let newest = |count| reader.newest_with_side(count).unwrap();
+    assert_eq!(newest(1).unwrap().header().number, 4);
+    let open = |frame: usize, keys: &SideKeys| frames[frame].side(&reader.identity(), keys);
+    for frame in [0, 1, 3] {
+        assert_eq!(open(frame, &all).unwrap().len(), 2);
+    }
+    assert_eq!(
+        open(0, &SideKeys::one(4, [7; 32])),
+        Err(SideError::NoKey(3))
+    );
+    assert_eq!(open(1, &keys()), Err(SideError::NoKey(4)));
+    let plan = crate::verify::Plan {
+        side_keys: Some(all.clone()),
+        ..crate::verify::Plan::default()
+    };
+    let summary = crate::verify::verify(&reader, &plan, |_| ()).unwrap();
+    assert_eq!(summary.side_entries, 6);
+    assert_eq!(summary.side_keys, [3, 4].into());
+}

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::signers::Signers;
 use super::{Fault, Plan, fault};
-use crate::frame::{FrameError, SectionKind, StoredFrame};
+use crate::frame::{FrameError, KeyId, SectionKind, StoredFrame};
 use crate::packed::{PackedRequest, groups, leaves_of};
 
 /// Frames that one thread checks together: with a batch each, as many chains of heads as there are lanes.
@@ -23,6 +23,8 @@ pub(super) struct Own {
     pub(super) times: Option<(u64, u64)>,
     pub(super) requests: u64,
     pub(super) side_entries: u64,
+    /// The keys that they are sealed under.
+    pub(super) side_keys: Vec<KeyId>,
 }
 
 /// Checks frames; gives what was found of each, in order.
@@ -122,17 +124,17 @@ impl Opened {
             let signer = signer_of(batch, identity, plan, signers).map_err(wrong)?;
             batches.push((*batch, signer));
         }
-        let mut side_entries = 0;
-        if let Some(keys) = &plan.side_keys {
-            let entries = frame.side(identity, keys);
-            let first = frame.header().first_sequence;
-            side_entries = entries.map_err(|error| fault(frame, first, error))?.len() as u64;
-        }
+        let closed = |error| fault(frame, frame.header().first_sequence, error);
+        let side_entries = match &plan.side_keys {
+            Some(keys) => frame.side(identity, keys).map_err(closed)?.len() as u64,
+            None => 0,
+        };
         Ok(Own {
             batches,
             times: self.times,
             requests: self.requests,
             side_entries,
+            side_keys: frame.side_keys().map_err(closed)?,
         })
     }
 }

@@ -5,6 +5,8 @@
 mod frames;
 mod signers;
 
+use std::collections::BTreeSet;
+
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::{Address, Hash, SequencerKeys};
@@ -12,7 +14,7 @@ use kedge_protocol::{Address, Hash, SequencerKeys};
 use self::frames::Own;
 use self::signers::Signers;
 use crate::error::ReadError;
-use crate::frame::{SideKeys, StoredFrame};
+use crate::frame::{KeyId, SideKeys, StoredFrame};
 use crate::reader::{Frames, LogReader};
 
 /// Bytes of frames that are checked at one go, while the next ones are read.
@@ -42,6 +44,8 @@ pub struct Summary {
     pub actions: u64,
     /// Side entries that were opened.
     pub side_entries: u64,
+    /// The keys that side entries are sealed under.
+    pub side_keys: BTreeSet<KeyId>,
     /// Who signed headers, each with the first batch.
     pub signers: Vec<(u64, Address)>,
     /// Whether the headers' histories were checked: only where the log begins with its first batch.
@@ -193,6 +197,7 @@ impl Walk {
         self.summary.requests += own.requests;
         self.summary.actions += u64::from(header.actions);
         self.summary.side_entries += own.side_entries;
+        self.summary.side_keys.extend(own.side_keys);
         self.sequence = header.next_sequence() - 1;
         Ok(())
     }

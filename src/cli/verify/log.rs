@@ -109,6 +109,12 @@ fn rows(plan: &Plan, reader: &LogReader, summary: &Summary, actions_per_s: u64) 
         0 => signer.to_string(),
         from => format!("{signer} from batch {from} on"),
     });
+    let sealed_under: Vec<String> = summary.side_keys.iter().map(KeyId::to_string).collect();
+    let sealed_under = match sealed_under.len() {
+        0 => "no key".to_owned(),
+        1 => format!("key {}", sealed_under[0]),
+        _ => format!("keys {}", sealed_under.join(", ")),
+    };
     vec![
         ("valid", json!(true)),
         ("not checked", json!(unchecked.join(", "))),
@@ -120,6 +126,7 @@ fn rows(plan: &Plan, reader: &LogReader, summary: &Summary, actions_per_s: u64) 
         ("actions", json!(summary.actions)),
         ("actions per s", json!(actions_per_s)),
         ("side entries", json!(summary.side_entries)),
+        ("sealed under", json!(sealed_under)),
         ("signed by", json!(signers.collect::<Vec<_>>().join(", "))),
         ("last frame", json!(reader.position().frame)),
         ("hash", json!(reader.position().hash)),

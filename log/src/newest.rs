@@ -1,0 +1,24 @@
+//! The newest side entries of a log.
+
+use crate::error::ReadError;
+use crate::frame::{SectionKind, StoredFrame};
+use crate::reader::LogReader;
+use crate::segment::Key;
+
+impl LogReader {
+    /// The newest frame with side entries among the last `count`. Of the others the headers alone are read.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the log cannot be read.
+    pub fn newest_with_side(&self, count: u64) -> Result<Option<StoredFrame>, ReadError> {
+        let last = self.position().frame;
+        let first = self.first_frame().max(last.saturating_sub(count) + 1);
+        for number in (first..=last).rev() {
+            let header = self.header_of(Key::Frame(number))?;
+            if header.is_some_and(|header| header.section(SectionKind::Side).is_some()) {
+                return self.frame(number);
+            }
+        }
+        Ok(None)
+    }
+}
