@@ -357,9 +357,10 @@ impl Operator {
             return Err("the directory must be an absolute path".to_owned());
         }
         let Copied { store, data } = self.copied.clone();
+        let app = Arc::clone(&self.app);
         let archived = tokio::task::spawn_blocking(move || {
             let to = LocalArchive::make(&directory, &data)?;
-            archive::archive(&store, &data, &to, older)
+            archive::archive(&store, &data, &to, older, &*app)
         });
         let archived = archived.await.map_err(|error| error.to_string())?;
         let archived = archived.map_err(|error| error.to_string())?;

@@ -11,6 +11,7 @@ use kedge_machine::image::Image;
 use kedge_protocol::Address;
 use tokio::sync::Semaphore;
 
+use crate::archive::KeptProofs;
 use crate::auth::api_key::ApiKeys;
 use crate::auth::bearer::AccessTokens;
 use crate::auth::code::{InvitationCodes, MacKey};
@@ -71,6 +72,8 @@ pub struct App {
     pub cursors: Cursors,
     /// Sealed batches at hand.
     pub batches: Batches,
+    /// What names the sequencer's keys and is archived.
+    pub key_proofs: KeptProofs,
     /// Reads bodies.
     pub bodies: body::Reader,
     /// Bytes of answers that are not sent yet.
@@ -161,6 +164,7 @@ impl App {
             limits: RateLimits::new(config, engine.clone()),
             cursors: Cursors::new(secrets::read_or_make_32(&keys_dir.join("cursor.key"))?),
             batches: Batches::default(),
+            key_proofs: KeptProofs::default(),
             bodies: body::Reader::new(config),
             answers: Budget::new(
                 ANSWER_BYTES,

@@ -5,6 +5,7 @@
 //! archived gets the archive's name.
 
 mod local;
+mod proofs;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use kedge_log::SealedFile;
 use kedge_protocol::Hash;
+use kedge_protocol::proof::ProofFile;
 use kedge_storage::{ARCHIVED_LIST, CommitError, Store};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,7 @@ use crate::backup::{BackupError, Listed, digest};
 use crate::durable;
 
 pub use local::LocalArchive;
+pub use proofs::{KeptProofs, NamedKeys};
 
 /// The version of the list.
 const FORMAT: u32 = 1;
@@ -79,6 +82,9 @@ pub struct Record {
     format: u32,
     /// The segments, in the log's order.
     pub segments: Vec<Archived>,
+    /// The proof files of the actions in them that name a key of the sequencer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_proofs: Vec<ProofFile>,
 }
 
 /// Which segments go.
@@ -110,6 +116,11 @@ pub enum ArchiveError {
         /// What is wrong.
         what: String,
     },
+    /// What names the sequencer's keys cannot be shown any more once it is archived.
+    #[error(
+        "the proof files of the actions that name the sequencer's keys cannot be made: {0}. Nothing was archived"
+    )]
+    KeyProofs(String),
     /// The list cannot be used.
     #[error("{path}: {what}. Bring it back from the newest backup", path = .path.display())]
     Record {
@@ -167,6 +178,7 @@ impl Record {
                 return Ok(Self {
                     format: FORMAT,
                     segments: Vec::new(),
+                    key_proofs: Vec::new(),
                 });
             }
             text => text.map_err(at(&path))?,
@@ -201,22 +213,23 @@ impl Record {
     }
 }
 
-/// Says to readers of the log where the archived segments are.
+/// Says to readers of the log where the archived segments are; gives the list.
 ///
 /// # Errors
 /// [`ArchiveError`] where the list cannot be read.
-pub fn announce(store: &Store, data: &Path) -> Result<(), ArchiveError> {
+pub fn announce(store: &Store, data: &Path) -> Result<Record, ArchiveError> {
     let record = Record::read(&data.join("log"))?;
     if !record.segments.is_empty() {
         store.set_archive(record.places());
     }
-    Ok(())
+    Ok(record)
 }
 
 /// Two commands at one time would each write the list without the other's segments.
 static ARCHIVING: Mutex<()> = Mutex::new(());
 
-/// Moves old segments of a running server's log to an archive; gives which.
+/// Moves old segments of a running server's log to an archive; gives which. The proof files of the actions among them
+/// that name a key of the sequencer stay in the list: clients are shown them.
 ///
 /// # Errors
 /// [`ArchiveError`]; nothing was removed then of which the archive does not hold a copy that was read back.
@@ -225,6 +238,7 @@ pub fn archive(
     data: &Path,
     to: &dyn Archive,
     older: Older,
+    named: &dyn NamedKeys,
 ) -> Result<Vec<Archived>, ArchiveError> {
     let _one_at_a_time = ARCHIVING.lock().unwrap_or_else(PoisonError::into_inner);
     let log = data.join("log");
@@ -239,6 +253,9 @@ pub fn archive(
     let Some(last) = files.last() else {
         return Ok(Vec::new());
     };
+    let key_proofs = named.proofs_before(last.next_sequence);
+    let key_proofs =
+        key_proofs.map_err(|error| ArchiveError::KeyProofs(error.message.into_owned()))?;
     let archived = files.iter().map(|file| put(to, file));
     let archived = archived.collect::<Result<Vec<_>, _>>()?;
     let mut record = Record::read(&log)?;
@@ -246,7 +263,9 @@ pub fn archive(
     record.segments.retain(is_new);
     record.segments.extend(archived.iter().cloned());
     record.segments.sort_by_key(|segment| segment.first_frame);
+    record.key_proofs.clone_from(&key_proofs);
     record.write(&log)?;
+    named.keep(key_proofs);
     store.set_archive(record.places());
     store.remove_segments_before(last.next_frame)?;
     Ok(archived)

@@ -3,11 +3,13 @@
 use kedge_actors::Published;
 use kedge_chain::contract::KeyTrust;
 use kedge_protocol::KeyFrom;
+use kedge_protocol::proof::ProofFile;
 use kedge_protocol::resource::SequencerKey;
 
 use super::actions::proof_file;
 use super::page_reply;
 use crate::app::App;
+use crate::archive::NamedKeys;
 use crate::call::{Call, Reply};
 use crate::error::ApiError;
 use crate::listing::{Listing, Rows, Source};
@@ -121,15 +123,35 @@ fn piece(all: &[Named], rows: Rows) -> Vec<&Named> {
     }
 }
 
-fn view(app: &App, published: &Published, named: &Named) -> Result<SequencerKeyView, ApiError> {
-    let proof = match &named.by {
-        None => None,
-        Some(by) => {
-            let placed = published.snapshot.action_at(by.trace.sequence)?;
-            let missing = || ApiError::internal(&"an action that names a key is missing");
-            Some(proof_file(app, published, placed.ok_or_else(missing)?)?)
-        }
+/// The proof file of an action that names a key, also where the action is archived.
+fn proof(app: &App, published: &Published, sequence: u64) -> Result<ProofFile, ApiError> {
+    let from_log = || {
+        let placed = published.snapshot.action_at(sequence)?;
+        let missing = || ApiError::internal(&"an action that names a key is missing");
+        proof_file(app, published, placed.ok_or_else(missing)?)
     };
+    // In this order: a proof is kept before its action leaves the log.
+    from_log().or_else(|error| app.key_proofs.of(sequence).ok_or(error))
+}
+
+impl NamedKeys for App {
+    fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, ApiError> {
+        let published = self.published();
+        let named = published.snapshot.named_sequencer_keys()?;
+        let sequences = named.iter().map(|named| named.trace.sequence);
+        let before = sequences.filter(|named| *named < sequence);
+        before.map(|named| proof(self, &published, named)).collect()
+    }
+
+    fn keep(&self, proofs: Vec<ProofFile>) {
+        self.key_proofs.replace(proofs);
+    }
+}
+
+fn view(app: &App, published: &Published, named: &Named) -> Result<SequencerKeyView, ApiError> {
+    let by = named.by.as_ref();
+    let proof = by.map(|by| proof(app, published, by.trace.sequence));
+    let proof = proof.transpose()?;
     let contract = app.engine.contract().filter(|_| named.in_contract);
     Ok(SequencerKeyView {
         key: AddressText(named.entry.key),

@@ -135,7 +135,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let claims = Claims::open(&config, chain.domain().chain_id)?;
     let opened = store::open(&config, &chain, first_key, allowances).await?;
     sequencer_keys::check(&opened.store, &keys)?;
-    archive::announce(&opened.store, &config.data_dir)?;
+    let archived = archive::announce(&opened.store, &config.data_dir)?;
     let copied = Copied {
         store: Arc::clone(&opened.store),
         data: config.data_dir.clone(),
@@ -149,6 +149,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
     let operator = operator(&config, &engine).await?;
     let app = App::new(&config, engine.clone(), operator, claims, public_url)?;
+    app.key_proofs.replace(archived.key_proofs);
     // A store that is read-only, or that the chain may still contradict, may lack rows that a newer
     // copy of it has.
     if opened.chain_agrees && engine.mode() == Mode::ReadWrite {

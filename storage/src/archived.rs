@@ -19,7 +19,7 @@ const ANCHORS_LOOKED_AT: usize = 64;
 impl Store {
     /// Brings everything that was applied to the disk while commits continue, the index of actions included. Gives the
     /// sealed segments, from the log's beginning on, that neither a start nor an anchor needs any more: those that a
-    /// finalized anchor covers, before the first action that names a sequencer's key.
+    /// finalized anchor covers.
     ///
     /// # Errors
     /// [`CommitError`] where the log takes nothing, or rows could not be written.
@@ -48,15 +48,11 @@ impl Store {
         let mut finalized = anchors.iter();
         let finalized = finalized.find(|anchor| anchor.status == AnchorStatus::Finalized);
         let anchored = finalized.map_or(0, |anchor| anchor.checkpoint.checkpoint.batches);
-        // Whoever asks for the sequencer's keys is shown the actions that name them.
-        let named = snapshot.named_sequencer_keys().map_err(unreadable)?;
-        let named = named.iter().map(|named| named.trace.sequence).min();
         let last = indexed.min(head.sequence);
-        let next_sequence = named.map_or(last + 1, |named| named.min(last + 1));
         let files = log.sealed_files().into_iter();
         let is_settled = |file: &SealedFile| {
             file.next_frame <= applied.frame + 1
-                && file.next_sequence <= next_sequence
+                && file.next_sequence <= last + 1
                 && file.next_batch <= anchored
                 && file.next_batch + STARTED_BATCHES <= head.batches
         };

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,8 +24,9 @@
 
 // The file's layout; tests/support/faults.rs writes it.
 struct control {
-  volatile char call;         // d fdatasync, f fsync, w write, p pwrite, g getaddrinfo; 0 for none
-  volatile char fault;        // e fails with EIO, n with ENOSPC, h writes half, s stalls until the fault is lifted
+  volatile char call;         // d fdatasync, f fsync, w write, p pwrite, u unlink, g getaddrinfo; 0 for none
+  volatile char fault;        // e fails with EIO, n with ENOSPC, h writes half, s stalls until the fault is lifted,
+                              // k kills the process
   char path[118];             // what the file's path, or the name, must contain
   volatile int64_t clock_ms;  // how far the clock is ahead
   volatile int64_t met;       // how many calls have met the fault
@@ -52,6 +54,7 @@ static int meets(char call, const char *path) {
   if (strstr(path, control->path) == NULL) return 0;
   if (__atomic_fetch_sub(&control->skip, 1, __ATOMIC_SEQ_CST) > 0) return 0;
   __atomic_fetch_add(&control->met, 1, __ATOMIC_SEQ_CST);
+  if (control->call == call && control->fault == 'k') kill(getpid(), SIGKILL);
   while (control->call == call && control->fault == 's') usleep(5000);
   return control->call == call ? control->fault : 0;
 }
@@ -145,6 +148,15 @@ ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
 
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
   return written('p', file, bytes, count, offset);
+}
+
+typedef int (*remove_name)(const char *);
+
+int unlink(const char *path) {
+  int fault = control != NULL && control->call == 'u' ? meets('u', path) : 0;
+  if (fault == 'e') errno = EIO;
+  remove_name real = (remove_name)dlsym(RTLD_NEXT, "unlink");
+  return fault == 'e' || real == NULL ? -1 : real(path);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {

@@ -26,6 +26,8 @@ pub(crate) enum With {
     NoSpace,
     /// Half of the bytes are written, and the call says so.
     Half,
+    /// The process is killed before the call does anything.
+    Kill,
 }
 
 impl With {
@@ -34,6 +36,7 @@ impl With {
             Self::Error => b'e',
             Self::NoSpace => b'n',
             Self::Half => b'h',
+            Self::Kill => b'k',
         }
     }
 }
@@ -45,6 +48,8 @@ pub(crate) enum OnCall {
     Fsync,
     Write,
     Pwrite,
+    /// Removing a file.
+    Unlink,
     /// Looking a name up; the path is part of the name.
     Getaddrinfo,
 }
@@ -56,6 +61,7 @@ impl OnCall {
             Self::Fsync => b'f',
             Self::Write => b'w',
             Self::Pwrite => b'p',
+            Self::Unlink => b'u',
             Self::Getaddrinfo => b'g',
         }
     }

@@ -1,19 +1,34 @@
 //! Segments that are archived while the server runs, what it answers then, and how they come back.
 
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Output;
+use std::time::Duration;
 
+use kedge_client::Client;
+use kedge_protocol::Address;
+use kedge_protocol::hash::to_hex;
 use serde_json::{Value, json};
 
 use crate::drill::{back_up, has_sealed, json_of, load, restore, sealed};
 use crate::made::{Made, done, every_file, kedge, refused};
-use crate::support::server::Setup;
-use crate::support::{Rng, eventually};
+use crate::support::server::{Server, Setup};
+use crate::support::{Rng, eventually, http};
 
-fn archive(setup: &Setup, to: &Path, which: &[&str]) -> Output {
+pub(crate) fn archive(setup: &Setup, to: &Path, which: &[&str]) -> Output {
     let socket = setup.data().join("admin.sock");
     let arguments = [&["archive", "--json"], which, &["--socket"]].concat();
     kedge(&arguments, &[&socket, to])
+}
+
+pub(crate) async fn anchored(server: &Server) {
+    let limit = Duration::from_secs(30);
+    eventually("everything is anchored", limit, || async {
+        let (_, ready) = server.readiness().await;
+        (ready["anchoring"]["lag_batches"] == json!(0)).then_some(())
+    })
+    .await;
 }
 
 /// The code and the message with which an export from the first batch on is refused.
@@ -33,12 +48,7 @@ async fn archived_segments_are_named_and_come_back() {
     let made = Made::running(setup, &mut rng).await;
     load(&made, 16).await;
     has_sealed(&made.setup, 3).await;
-    let limit = std::time::Duration::from_secs(30);
-    eventually("everything is anchored", limit, || async {
-        let (_, ready) = server.readiness().await;
-        (ready["anchoring"]["lag_batches"] == json!(0)).then_some(())
-    })
-    .await;
+    anchored(&server).await;
     let before = sealed(&log);
     let oldest = before.keys().next().unwrap().clone();
 
@@ -158,4 +168,80 @@ async fn archived_segments_are_named_and_come_back() {
     made.mint(1).await;
     server.stop();
     made.verify();
+}
+
+/// Sends a command that the command line sends only together with others.
+fn command(setup: &Setup, command: &Value) -> Value {
+    let mut socket = UnixStream::connect(setup.data().join("admin.sock")).unwrap();
+    socket.write_all(format!("{command}\n").as_bytes()).unwrap();
+    let mut line = String::new();
+    BufReader::new(socket).read_line(&mut line).unwrap();
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(answer["ok"], json!(true), "{answer}");
+    answer
+}
+
+/// A client that trusts the first key alone finds the named one by the proof file of the action.
+async fn key_is_followed(made: &Made, named: Address) {
+    let (domain, first) = (made.client.domain(), made.client.sequencer());
+    let pinned = Client::builder(made.setup.url()).pin(domain, first);
+    let keys = pinned.connect().await.unwrap().sequencer_keys();
+    assert_eq!(keys.entries().len(), 2);
+    assert_eq!(keys.last().key, named);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_action_that_names_a_key_is_archived_and_still_shown() {
+    let mut rng = Rng::seeded("archived key");
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let next = rng.key();
+    let setup = Setup::development(&at("data"))
+        .set("anchor_interval_s", 1)
+        .environment("KEDGE_NEXT_SEQUENCER_KEY", to_hex(&next.to_bytes()));
+    let log = at("data/log");
+    let server = setup.start();
+    let made = Made::running(setup, &mut rng).await;
+    let key = next.address();
+    let naming = json!({ "command": "name_sequencer_key", "key": key, "from_batch": 1_000_000 });
+    let named = command(&made.setup, &naming)["sequence"].as_u64().unwrap();
+    load(&made, 16).await;
+    has_sealed(&made.setup, 3).await;
+    anchored(&server).await;
+    let path = "/sequencer-keys";
+    let before = http::get(made.setup.port(), path).await.json();
+    key_is_followed(&made, key).await;
+
+    let which = ["--keep-segments", "1"];
+    let archived = json_of(&archive(&made.setup, &at("archive"), &which));
+    assert!(archived["last_sequence"].as_u64().unwrap() > named);
+    let list: Value =
+        serde_json::from_slice(&std::fs::read(log.join("ARCHIVED.json")).unwrap()).unwrap();
+    assert_eq!(list["key_proofs"][0]["leaf"]["sequence"], json!(named));
+    let error = made.account.action(made.ledger.after(0)[0].id).await;
+    assert_eq!(error.unwrap_err().code(), Some("GONE"));
+    let now = || http::get(made.setup.port(), path);
+    assert_eq!(now().await.json()["items"], before["items"]);
+
+    // Also after a crash, after the next archiving, and from a backup.
+    server.kill();
+    let server = made.setup.start();
+    assert_eq!(now().await.json()["items"], before["items"]);
+    key_is_followed(&made, key).await;
+    load(&made, 16).await;
+    has_sealed(&made.setup, 2).await;
+    anchored(&server).await;
+    json_of(&archive(&made.setup, &at("archive"), &which));
+    key_is_followed(&made, key).await;
+    let side_key = at("data/keys").join(kedge::side_keys::name(1));
+    std::fs::rename(&side_key, at("side-key")).unwrap();
+    let error = refused(&back_up(&made.setup, &at("lacking"), None));
+    assert!(error.contains("sealed under key 1"), "{error}");
+    std::fs::rename(at("side-key"), &side_key).unwrap();
+    let backup = json_of(&back_up(&made.setup, &at("backup"), None));
+    server.stop();
+    let place = at("archive").display().to_string();
+    let arguments = ["--archive", &place];
+    let restored = json_of(&restore(&at("backup"), &at("restored"), &arguments));
+    assert_eq!(restored["head"], backup["head"]);
 }

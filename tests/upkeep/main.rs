@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 mod archive;
+mod archive_killed;
 mod backup;
 mod drill;
 mod made;
