@@ -282,7 +282,7 @@ options! {
     "Store" {
         /// Bytes of memory for blocks read from the store.
         block_cache_bytes: usize = 256 * 1024 * 1024;
-        /// Bytes of memory for writes not yet in table files.
+        /// Bytes of memory for rows that are not in table files yet.
         memtable_bytes: usize = 256 * 1024 * 1024;
         /// Bytes of log whose rows are in memory alone, at the most: after a crash a start applies as much again.
         replay_bytes_max: u64 = 128 * 1024 * 1024;

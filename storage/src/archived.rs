@@ -1,15 +1,12 @@
 //! Segments of the log that leave its directory while the server runs.
 
 use kedge_log::SealedFile;
-use rocksdb::WriteBatch;
 
 use crate::action_index;
 use crate::read::Page;
 use crate::snapshot::ReadError;
 use crate::store::{CommitError, Store, no_log};
-use crate::tables::Table;
 use crate::tables::anchors::AnchorStatus;
-use crate::tables::meta::INDEXED_KEY;
 
 /// Batches at the log's end that a start reads, with the one before them.
 const STARTED_BATCHES: u64 = 3;
@@ -34,10 +31,6 @@ impl Store {
         let head = snapshot.head().map_err(unreadable)?;
         let applied = snapshot.applied().map_err(unreadable)?;
         let indexed = self.database.actions().in_table();
-        let mut batch = WriteBatch::default();
-        let meta = self.database.table(Table::Meta);
-        batch.put_cf(meta, INDEXED_KEY, indexed.to_be_bytes());
-        self.put(batch)?;
         self.flush()?;
         let newest = Page {
             after: None,

@@ -26,6 +26,7 @@ mod making;
 pub mod metric_definitions;
 mod open;
 mod read;
+mod recent;
 mod released;
 mod rocks;
 mod sealing;

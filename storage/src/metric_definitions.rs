@@ -18,6 +18,10 @@ pub const GROUP_BYTES: &str = "kedge_storage_group_bytes";
 pub const GROUP_WRITES: &str = "kedge_storage_group_writes";
 /// Actions of a group.
 pub const GROUP_ACTIONS: &str = "kedge_storage_group_actions";
+/// Rows that went to RocksDB.
+pub const FLUSHED_ROWS: &str = "kedge_storage_flushed_rows_total";
+/// Bytes of rows in memory that RocksDB does not have yet.
+pub const RECENT_BYTES: &str = "kedge_storage_recent_bytes";
 /// Bytes committed.
 pub const COMMITTED_BYTES: &str = "kedge_storage_committed_bytes_total";
 /// Commits that failed.
@@ -40,6 +44,16 @@ pub fn describe() {
         WRITE_SECONDS,
         Unit::Seconds,
         "Time of writing the rows of one commit group to memory"
+    );
+    describe_counter!(
+        FLUSHED_ROWS,
+        Unit::Count,
+        "Rows that were flushed to the tables; one that changed several times since the last flush counts once"
+    );
+    describe_gauge!(
+        RECENT_BYTES,
+        Unit::Bytes,
+        "Memory of rows that are newer than the tables, and go there at the next flush"
     );
     describe_counter!(
         SEALED_RAW_BYTES,

@@ -17,7 +17,8 @@ use crate::live_files;
 use crate::making;
 use crate::rocks::{Access as Files, Database};
 use crate::snapshot::{ReadError, Snapshot};
-use crate::store::{CommitError, Options, row_writes};
+use crate::recent::row_writes;
+use crate::store::{CommitError, Options};
 use crate::tables::Table;
 use crate::tables::meta::{
     APPLIED_KEY, Applied, DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_LOG_IN_STORE, FORMAT_VERSION,
@@ -314,17 +315,17 @@ fn in_use(path: &Path) -> Option<OpenError> {
     }
 }
 
-/// Brings the index of actions up to the log's end; gives how far its table reaches.
+/// Brings the index of actions up to the log's end.
 fn index_actions(
     database: &Database,
     snapshot: &Snapshot,
     head: &LogHead,
-) -> Result<u64, ReadError> {
+) -> Result<(), ReadError> {
     let indexed = snapshot.get_number(Table::Meta, INDEXED_KEY)?.unwrap_or(0);
     let index = database.actions();
     index.begin(indexed);
     if indexed >= head.sequence {
-        return Ok(indexed);
+        return Ok(());
     }
     for record in snapshot.requests_from(indexed + 1) {
         match record {
@@ -338,7 +339,7 @@ fn index_actions(
             Err(error) => tracing::warn!(%error, "the actions of a request cannot be found by id"),
         }
     }
-    Ok(indexed)
+    Ok(())
 }
 
 /// Writes what a new store says of itself.

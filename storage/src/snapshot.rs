@@ -1,15 +1,22 @@
 //! Snapshots: the store as it stood after a commit, readable from any thread for as long as it is
 //! held.
 
+mod rows;
+
+use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use rocksdb::{Direction, IteratorMode, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
 use crate::codec::{self, CodecError};
+use crate::recent::{Key, Layer, Reading};
 use crate::rocks::Database;
 use crate::tables::Table;
 use crate::tables::meta::{APPLIED_KEY, Applied, HEAD_KEY, HeadRow, LogHead};
+
+pub(crate) use rows::Cursor;
+use rows::{RecentRows, Rows};
 
 type Pinned<'a> = SnapshotWithThreadMode<'a, rocksdb::DB>;
 
@@ -21,25 +28,41 @@ self_cell!(
     }
 );
 
+/// RocksDB's rows at one moment.
+pub(crate) struct Base(Held);
+
+impl Base {
+    /// The rows as RocksDB has them now.
+    pub(crate) fn take(database: &Arc<Database>) -> Self {
+        Self(Held::new(Arc::clone(database), |database| {
+            database.raw().snapshot()
+        }))
+    }
+
+    fn database(&self) -> &Arc<Database> {
+        self.0.borrow_owner()
+    }
+
+    fn rows(&self) -> &Pinned<'_> {
+        self.0.borrow_dependent()
+    }
+}
+
 /// The store at one moment: its rows, and the log up to where they say that it ends. Cheap to clone; the database
 /// stays open while one is held.
 #[derive(Clone)]
 pub struct Snapshot(Arc<Moment>);
 
 struct Moment {
-    held: Held,
+    base: Arc<Base>,
+    /// What is newer than those rows, newest first.
+    layers: Vec<Arc<Layer>>,
+    /// The last group whose rows are seen in the layers.
+    group: u64,
+    /// Keeps those rows.
+    _reading: Option<Reading>,
     /// Where the log ends, once somebody has asked.
     head: OnceLock<LogHead>,
-}
-
-impl Moment {
-    fn borrow_owner(&self) -> &Arc<Database> {
-        self.held.borrow_owner()
-    }
-
-    fn borrow_dependent(&self) -> &Pinned<'_> {
-        self.held.borrow_dependent()
-    }
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -92,7 +115,7 @@ pub enum ReadError {
 
 impl ReadError {
     /// What RocksDB says of a table; the database remembers damage.
-    fn rocks(database: &Database, table: Table) -> impl Fn(rocksdb::Error) -> Self {
+    pub(crate) fn rocks(database: &Database, table: Table) -> impl Fn(rocksdb::Error) -> Self {
         move |error| {
             database.note_damage(table, &error);
             Self::Rocks {
@@ -118,11 +141,42 @@ pub type RawRow = (Box<[u8]>, Box<[u8]>);
 pub(crate) type RowRef<'a> = (&'a [u8], &'a [u8]);
 
 impl Snapshot {
-    pub(crate) fn take(database: Arc<Database>) -> Self {
+    /// RocksDB's rows as they stand, for a store in which nothing is newer.
+    pub(crate) fn take(database: &Arc<Database>) -> Self {
+        Self::over(Arc::new(Base::take(database)), Vec::new(), 0, None)
+    }
+
+    /// RocksDB's rows, and those of layers above them, newest first, as they stood after a group.
+    pub(crate) fn over(
+        base: Arc<Base>,
+        layers: Vec<Arc<Layer>>,
+        group: u64,
+        reading: Option<Reading>,
+    ) -> Self {
         Self(Arc::new(Moment {
-            held: Held::new(database, |database| database.raw().snapshot()),
+            base,
+            layers,
+            group,
+            _reading: reading,
             head: OnceLock::new(),
         }))
+    }
+
+    fn database(&self) -> &Arc<Database> {
+        self.0.base.database()
+    }
+
+    /// Gives a row of the layers to `found`, if it is in one.
+    fn recent<T>(
+        &self,
+        table: Table,
+        key: &[u8],
+        found: impl FnOnce(Option<&[u8]>) -> T,
+    ) -> Option<T> {
+        let Moment { layers, group, .. } = &*self.0;
+        let holds = |layer: &&Arc<Layer>| layer.get(table, key, *group, |_| ()).is_some();
+        let layer = layers.iter().find(holds)?;
+        layer.get(table, key, *group, found)
     }
 
     /// Where the log ends.
@@ -154,7 +208,7 @@ impl Snapshot {
         &self,
         read: impl FnOnce(&kedge_log::LogReader) -> Result<T, kedge_log::ReadError>,
     ) -> Result<T, ReadError> {
-        let database = self.0.borrow_owner();
+        let database = self.database();
         let log = database
             .log()
             .ok_or_else(|| ReadError::Log("there is no log beside it".to_owned()))?;
@@ -171,19 +225,30 @@ impl Snapshot {
         key: &[u8],
         read: impl FnOnce(&[u8]) -> Result<T, CodecError>,
     ) -> Result<Option<T>, ReadError> {
-        let database = self.0.borrow_owner();
-        self.0
-            .borrow_dependent()
-            .get_pinned_cf(database.table(table), key)
-            .map_err(ReadError::rocks(database, table))?
-            .map(|value| read(&value).map_err(ReadError::row(table, key)))
+        let database = self.database();
+        let mut read = Some(read);
+        let recent = self.recent(table, key, |value| {
+            value.zip(read.take()).map(|(value, read)| read(value))
+        });
+        let value = match (recent, read) {
+            (Some(value), _) => value,
+            (None, None) => None,
+            (None, Some(read)) => {
+                let rows = self.0.base.rows();
+                let value = rows.get_pinned_cf(database.table(table), key);
+                let value = value.map_err(ReadError::rocks(database, table))?;
+                value.map(|value| read(&value))
+            }
+        };
+        value
+            .map(|value| value.map_err(ReadError::row(table, key)))
             .transpose()
     }
 
     /// The index of actions: the part in memory, and the table as it is now. Whatever it says of a
     /// later action than the snapshot's is for the caller to leave out.
     pub(crate) fn indexed_action(&self, id: [u8; 16]) -> Result<Option<u64>, ReadError> {
-        let database = self.0.borrow_owner();
+        let database = self.database();
         if let Some(sequence) = database.actions().sequence(id) {
             return Ok(Some(sequence));
         }
@@ -207,14 +272,25 @@ impl Snapshot {
         table: Table,
         keys: &[[u8; N]],
     ) -> Vec<Result<Option<Vec<u8>>, ReadError>> {
-        let database = self.0.borrow_owner();
+        let database = self.database();
+        let mut values: Vec<_> = keys
+            .iter()
+            .map(|key| self.recent(table, key, |value| value.map(<[u8]>::to_vec)))
+            .collect();
         let family = database.table(table);
-        let keys = keys.iter().map(|key| (family, key));
-        self.0
-            .borrow_dependent()
-            .multi_get_cf(keys)
-            .into_iter()
-            .map(|value| value.map_err(ReadError::rocks(database, table)))
+        let others = keys.iter().zip(&values).filter(|(_, found)| found.is_none());
+        let others = others.map(|(key, _)| (family, key));
+        let mut others = self.0.base.rows().multi_get_cf(others).into_iter();
+        values
+            .iter_mut()
+            .map(|found| match found.take() {
+                Some(value) => Ok(value),
+                // There is one for each that was not found.
+                None => others
+                    .next()
+                    .unwrap_or(Ok(None))
+                    .map_err(ReadError::rocks(database, table)),
+            })
             .collect()
     }
 
@@ -226,38 +302,50 @@ impl Snapshot {
         from: &[u8],
         direction: Direction,
     ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
-        self.rows(table, IteratorMode::From(from, direction))
+        let descending = matches!(direction, Direction::Reverse);
+        let from_here = Bound::Included(Key::from_slice(from));
+        let bounds = if descending {
+            (Bound::Unbounded, from_here)
+        } else {
+            (from_here, Bound::Unbounded)
+        };
+        let base = self.base_rows(table, IteratorMode::From(from, direction), in_order());
+        Rows::new(base, self.recent_rows(table, bounds, descending))
     }
 
-    fn rows<'a>(
+    fn base_rows<'a>(
         &'a self,
         table: Table,
         mode: IteratorMode<'_>,
+        options: ReadOptions,
     ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
-        let mut options = ReadOptions::default();
-        options.set_total_order_seek(true);
-        let database = self.0.borrow_owner();
+        let database = self.database();
         self.0
-            .borrow_dependent()
+            .base
+            .rows()
             .iterator_cf_opt(database.table(table), options, mode)
             .map(move |row| row.map_err(ReadError::rocks(database, table)))
     }
 
+    fn recent_rows(
+        &self,
+        table: Table,
+        bounds: (Bound<Key>, Bound<Key>),
+        descending: bool,
+    ) -> RecentRows<'_> {
+        let Moment { layers, group, .. } = &*self.0;
+        RecentRows::new(layers, table, *group, bounds, descending)
+    }
+
     /// A cursor over a table, for walks through much of it.
     pub(crate) fn cursor(&self, table: Table) -> Cursor<'_> {
-        let mut options = ReadOptions::default();
-        options.set_total_order_seek(true);
+        let mut options = in_order();
         // What is read once would only drive out of the cache what is read again.
         options.fill_cache(false);
         options.set_readahead_size(READAHEAD_BYTES);
-        let database = self.0.borrow_owner();
-        let family = database.table(table);
-        let snapshot = self.0.borrow_dependent();
-        Cursor {
-            database,
-            table,
-            rows: snapshot.raw_iterator_cf_opt(family, options),
-        }
+        let family = self.database().table(table);
+        let base = self.0.base.rows().raw_iterator_cf_opt(family, options);
+        Cursor::new(self, table, base)
     }
 
     /// The rows whose keys lie in a range, from either end.
@@ -267,75 +355,45 @@ impl Snapshot {
         keys: std::ops::Range<Vec<u8>>,
         descending: bool,
     ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'_> {
-        let database = self.0.borrow_owner();
         // RocksDB wants the ends in order.
         let rows = (keys.start < keys.end).then(|| {
-            let mut options = ReadOptions::default();
-            options.set_total_order_seek(true);
+            let bounds = (
+                Bound::Included(Key::from_slice(&keys.start)),
+                Bound::Excluded(Key::from_slice(&keys.end)),
+            );
+            let mut options = in_order();
             options.set_iterate_range(keys);
             let mode = if descending {
                 IteratorMode::End
             } else {
                 IteratorMode::Start
             };
-            self.0
-                .borrow_dependent()
-                .iterator_cf_opt(database.table(table), options, mode)
+            let base = self.base_rows(table, mode, options);
+            Rows::new(base, self.recent_rows(table, bounds, descending))
         });
-        rows.into_iter()
-            .flatten()
-            .map(move |row| row.map_err(ReadError::rocks(database, table)))
+        rows.into_iter().flatten()
     }
 
     /// Every row of a table as it is stored, in key order: for comparing two stores byte by byte.
     pub fn raw_rows(&self, table: Table) -> impl Iterator<Item = Result<RawRow, ReadError>> {
-        self.rows(table, IteratorMode::Start)
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        let base = self.base_rows(table, IteratorMode::Start, in_order());
+        Rows::new(base, self.recent_rows(table, all, false))
     }
 
     /// Whether a table has no row.
     pub fn is_empty(&self, table: Table) -> Result<bool, ReadError> {
-        let first = self.rows(table, IteratorMode::Start).next().transpose()?;
+        let first = self.raw_rows(table).next().transpose()?;
         Ok(first.is_none())
     }
 }
 
+/// For rows in the order of their keys, whatever the table is made for.
+fn in_order() -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.set_total_order_seek(true);
+    options
+}
+
 /// Bytes that a cursor reads at one go.
 const READAHEAD_BYTES: usize = 1024 * 1024;
-
-/// Goes along a table in the order of its keys. Rows are read where they lie, none is copied.
-pub(crate) struct Cursor<'a> {
-    database: &'a Database,
-    table: Table,
-    rows: rocksdb::DBRawIterator<'a>,
-}
-
-impl Cursor<'_> {
-    /// Goes to the first row.
-    pub(crate) fn seek_to_first(&mut self) {
-        self.rows.seek_to_first();
-    }
-
-    /// Goes to the first row whose key is `key` or more.
-    pub(crate) fn seek(&mut self, key: &[u8]) {
-        self.rows.seek(key);
-    }
-
-    /// The row that it stands at; `None` behind the last one.
-    pub(crate) fn row(&self) -> Result<Option<RowRef<'_>>, ReadError> {
-        match self.rows.item() {
-            Some(row) => Ok(Some(row)),
-            None => self
-                .rows
-                .status()
-                .map(|()| None)
-                .map_err(ReadError::rocks(self.database, self.table)),
-        }
-    }
-
-    /// Goes to the next row.
-    pub(crate) fn advance(&mut self) {
-        if self.rows.valid() {
-            self.rows.next();
-        }
-    }
-}

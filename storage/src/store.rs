@@ -11,19 +11,18 @@ use kedge_log::{AppendError, Durability, Log, Maintenance, Position, SideKeys};
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use metrics::{counter, gauge, histogram};
-use rocksdb::{WriteBatch, WriteOptions};
+use rocksdb::WriteBatch;
 
 use crate::action_index;
 use crate::group::Group;
 use crate::high_water::{HighWater, Released};
 use crate::metric_definitions as names;
+use crate::recent::{Recent, row_writes, write_batch};
 use crate::rocks::{Budget, Database};
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
-use crate::tables::meta::{APPLIED_KEY, Applied, INDEXED_KEY, LogHead};
+use crate::tables::meta::{Applied, INDEXED_KEY, LogHead};
 
-/// Bytes that RocksDB writes in front of a key and a value, at the most: the kind, the family, two lengths.
-const WRITE_HEADER_BYTES_MAX: usize = 16;
 /// Bytes that a frame takes in the log's file at the least.
 const FRAME_BYTES_MIN: u64 = 4096;
 
@@ -148,6 +147,10 @@ pub(crate) struct Writing {
 /// An open store.
 pub struct Store {
     pub(crate) database: Arc<Database>,
+    /// Rows that RocksDB does not have yet.
+    pub(crate) recent: Recent,
+    /// Bytes of memory that those take before they are flushed.
+    pub(crate) recent_bytes_max: usize,
     pub(crate) path: PathBuf,
     /// `None` where the log takes nothing.
     pub(crate) writing: Option<Writing>,
@@ -156,8 +159,6 @@ pub struct Store {
     /// Bytes of log whose rows may not be on the disk yet: about those since the last flush that was asked for.
     pub(crate) unflushed_bytes: AtomicU64,
     pub(crate) replay_bytes_max: u64,
-    /// How far the index of actions is known to reach, as the store says it.
-    pub(crate) indexed: AtomicU64,
     pub(crate) high_water: Option<HighWater>,
     /// Why it was opened read-only; that stays until it is opened again.
     pub(crate) read_only: Option<String>,
@@ -171,15 +172,6 @@ impl std::fmt::Debug for Store {
             .field("mode", &self.mode())
             .finish_non_exhaustive()
     }
-}
-
-/// How rows are written: the log has them already, so there is no write-ahead log. A write finds the place of a row
-/// from the place of the row before, see [`Group::writes`].
-pub(crate) fn row_writes() -> WriteOptions {
-    let mut options = WriteOptions::default();
-    options.disable_wal(true);
-    options.set_memtable_insert_hint_per_batch(true);
-    options
 }
 
 impl Store {
@@ -237,7 +229,7 @@ impl Store {
 
     /// The store as it stands after the last commit.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::take(Arc::clone(&self.database))
+        self.recent.snapshot()
     }
 
     /// Makes a group durable and applies it. Gives the store with it. Only one thread commits. Who wants to continue
@@ -301,24 +293,18 @@ impl Store {
     /// none. Gives the store with it. Groups are applied in the order in which they were appended.
     pub fn apply(&self, group: &Group, position: &Position) -> Result<Snapshot, CommitError> {
         let started = Instant::now();
-        let mut batch = batch_through(&self.database, group, Applied::from(position));
-        self.note_indexed(&mut batch);
-        self.put(batch)?;
+        if self.recent.len_bytes() >= 2 * self.recent_bytes_max {
+            // Whoever flushes beside the commits does not keep up, or could not.
+            self.flush()?;
+        }
+        let snapshot = self.recent.apply(group, Applied::from(position));
         if let Some(sealed_at_ms) = group.sealed_at_ms {
             self.database.time().reached(sealed_at_ms);
         }
         histogram!(names::WRITE_SECONDS).record(started.elapsed());
         histogram!(names::GROUP_WRITES).record(group.len() as f64);
         histogram!(names::GROUP_ACTIONS).record(group.action_ids.len() as f64);
-        Ok(self.snapshot())
-    }
-
-    pub(crate) fn put(&self, batch: WriteBatch) -> Result<(), CommitError> {
-        self.database
-            .raw()
-            .write_opt(batch, &row_writes())
-            .map_err(CommitError::of_rocks)
-            .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))
+        Ok(snapshot)
     }
 
     /// Writes rows to a store that has no log of its own ([`Store::scratch`]).
@@ -328,29 +314,27 @@ impl Store {
                 "its rows follow from its log alone".to_owned(),
             ));
         }
-        self.put(write_batch(&self.database, group))?;
+        let batch = write_batch(&self.database, group);
+        let written = self.database.raw().write_opt(batch, &row_writes());
+        written.map_err(CommitError::of_rocks)?;
+        self.recent.rebase();
         Ok(self.snapshot())
     }
 
     /// Brings the ids of actions that are in memory into their table, before an orderly end: the next
     /// start has nothing to read for them.
-    pub fn write_index(&self) -> Result<(), CommitError> {
-        if !self.rows_writable {
-            return Ok(());
+    pub fn write_index(&self) {
+        if self.rows_writable {
+            action_index::write_all(&self.database, &self.path);
+            self.recent.rebase();
         }
-        action_index::write_all(&self.database, &self.path);
-        let mut last = WriteBatch::default();
-        self.note_indexed(&mut last);
-        self.put(last)
     }
 
-    /// Says in the store how far its index of actions reaches, where that has changed.
-    fn note_indexed(&self, batch: &mut WriteBatch) {
+    /// Says how far the index of actions reaches.
+    pub(crate) fn note_indexed(&self, batch: &mut WriteBatch) {
         let indexed = self.database.actions().in_table();
-        if self.indexed.swap(indexed, Ordering::Relaxed) != indexed {
-            let meta = self.database.table(Table::Meta);
-            batch.put_cf(meta, INDEXED_KEY, indexed.to_be_bytes());
-        }
+        let meta = self.database.table(Table::Meta);
+        batch.put_cf(meta, INDEXED_KEY, indexed.to_be_bytes());
     }
 
     /// Notes that headers up to this head leave: after their commit, before they go.
@@ -383,16 +367,13 @@ impl Store {
         Table::ALL
             .iter()
             .flat_map(|table| properties.map(|property| of(table, property)))
-            .sum()
+            .sum::<u64>()
+            + self.recent.len_bytes() as u64
     }
 
     /// Records how many snapshots are held, and gives [`Self::background_failures`].
     pub fn observe(&self) -> u64 {
-        let count = self
-            .database
-            .raw()
-            .property_int_value("rocksdb.num-snapshots");
-        gauge!(names::SNAPSHOTS).set(count.ok().flatten().unwrap_or(0) as f64);
+        gauge!(names::SNAPSHOTS).set(self.recent.snapshots() as f64);
         self.background_failures()
     }
 
@@ -400,10 +381,10 @@ impl Store {
     pub fn drop_expired(&self) -> Result<(), CommitError> {
         let mut options = rocksdb::CompactOptions::default();
         options.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
+        self.flush()?;
         for &table in Table::ALL.iter().filter(|table| table.expires()) {
             let family = self.database.table(table);
             let raw = self.database.raw();
-            raw.flush_cf(family).map_err(CommitError::of_rocks)?;
             raw.compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);
         }
         Ok(())
@@ -427,7 +408,7 @@ impl Store {
             mark.sync().map_err(failed)?;
         }
         if self.rows_writable {
-            self.write_index()?;
+            self.write_index();
             self.flush()?;
         }
         self.database.raw().cancel_all_background_work(true);
@@ -437,29 +418,4 @@ impl Store {
 
 pub(crate) fn no_log() -> CommitError {
     CommitError::ReadOnly("its log takes nothing".to_owned())
-}
-
-/// The rows of a group, and that everything up to this frame is applied with them.
-pub(crate) fn batch_through(database: &Database, group: &Group, applied: Applied) -> WriteBatch {
-    let mut batch = write_batch(database, group);
-    batch.put_cf(database.table(Table::Meta), APPLIED_KEY, applied.to_row());
-    batch
-}
-
-/// The rows of a group, in the order of tables and keys.
-pub(crate) fn write_batch(database: &Database, group: &Group) -> WriteBatch {
-    let families: Vec<_> = Table::ALL
-        .iter()
-        .map(|&table| database.table(table))
-        .collect();
-    let capacity_bytes = group.len_bytes() + group.len() * WRITE_HEADER_BYTES_MAX;
-    let mut batch = WriteBatch::with_capacity_bytes(capacity_bytes);
-    for (table, key, value) in group.writes() {
-        let family = families[table as usize];
-        match value {
-            Some(value) => batch.put_cf(family, key, value),
-            None => batch.delete_cf(family, key),
-        }
-    }
-    batch
 }

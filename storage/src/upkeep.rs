@@ -3,12 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use kedge_log::Maintenance;
-use metrics::counter;
-use rocksdb::FlushOptions;
+use metrics::{counter, gauge};
 
 use crate::metric_definitions as names;
 use crate::store::{CommitError, Store};
-use crate::tables::Table;
 
 impl Store {
     /// What is to be done now and then beside the commits: brings rows to the disk where a start would have too much
@@ -19,7 +17,11 @@ impl Store {
             return Ok(false);
         };
         let unflushed = self.unflushed_bytes.load(Ordering::Relaxed);
-        if unflushed >= self.replay_bytes_max {
+        self.recent.drop_read();
+        gauge!(names::RECENT_BYTES).set(self.recent.len_bytes() as f64);
+        if unflushed >= self.replay_bytes_max
+            || self.recent.active_bytes() >= self.recent_bytes_max
+        {
             self.flush()?;
             self.unflushed_bytes.fetch_sub(unflushed, Ordering::Relaxed);
         }
@@ -52,13 +54,9 @@ impl Store {
         if !self.rows_writable {
             return Ok(());
         }
-        let families: Vec<_> = Table::ALL
-            .iter()
-            .map(|&table| self.database.table(table))
-            .collect();
-        let mut options = FlushOptions::default();
-        options.set_wait(true);
-        let flushed = self.database.raw().flush_cfs_opt(&families, &options);
-        flushed.map_err(CommitError::of_rocks)
+        let flushed = self.recent.flush(|batch| self.note_indexed(batch));
+        let rows = flushed.map_err(CommitError::of_rocks)?;
+        counter!(names::FLUSHED_ROWS).increment(rows as u64);
+        Ok(())
     }
 }

@@ -41,7 +41,7 @@ impl Made {
 
     /// The store with everything that it has in memory.
     pub(crate) fn settled(&self) -> Snapshot {
-        self.store.write_index().unwrap();
+        self.store.write_index();
         self.store.snapshot()
     }
 }

@@ -62,7 +62,8 @@ impl Releaser {
             // What the writer could not write is not to be followed by anything.
             return Ok(());
         }
-        match store.write_index().and_then(|()| store.flush()) {
+        store.write_index();
+        match store.flush() {
             // The next start makes it from the log.
             Err(CommitError::NoSpace(why)) => {
                 tracing::warn!(

@@ -18,12 +18,11 @@ use crate::group::Group;
 use crate::high_water::{HighWater, Mark};
 use crate::making;
 use crate::metric_definitions::READ_ONLY;
+use crate::recent::{Recent, batch_through, row_writes, write_batch};
 use crate::released::{MARK_FILE, MissingMark, equivocation, open_mark};
 use crate::rocks::{Access as Files, Database};
 use crate::snapshot::Snapshot;
-use crate::store::{
-    Access, CommitError, Options, Store, Writing, batch_through, row_writes, write_batch,
-};
+use crate::store::{Access, CommitError, Options, Store, Writing};
 use crate::tables::meta::{Applied, LogHead};
 
 /// A store whose rows may lag its log.
@@ -37,8 +36,6 @@ pub struct Opening {
     mark: Mark,
     /// Bytes of rows that were applied, about as many as the log has of them.
     applied_bytes: AtomicU64,
-    /// How far the table of action ids reaches, as the store says it.
-    indexed: u64,
 }
 
 impl Store {
@@ -64,13 +61,14 @@ impl Store {
     pub fn scratch(options: Options) -> Result<Self, OpenError> {
         let database = Arc::new(make(&options)?);
         Ok(Self {
+            recent: Recent::new(Arc::clone(&database)),
+            recent_bytes_max: options.memtable_bytes / 2,
             database,
             path: options.path,
             writing: None,
             rows_writable: true,
             unflushed_bytes: AtomicU64::new(0),
             replay_bytes_max: options.replay_bytes_max,
-            indexed: AtomicU64::new(0),
             high_water: None,
             read_only: Some("it has no log".to_owned()),
             suspended: RwLock::new(None),
@@ -99,7 +97,7 @@ impl Store {
                 .map_err(|error| in_use(path).unwrap_or(error))?;
             whole(&database, path)?;
             let database = Arc::new(database);
-            let (head, applied) = check_meta(&Snapshot::take(Arc::clone(&database)), &options)?;
+            let (head, applied) = check_meta(&Snapshot::take(&database), &options)?;
             Some((database, head, applied))
         };
         let reader = open_log(&options)?;
@@ -143,12 +141,10 @@ impl Store {
             }
             None
         };
-        let indexed = if options.access == Access::Read {
-            0
-        } else {
-            let snapshot = Snapshot::take(Arc::clone(&database));
-            index_actions(&database, &snapshot, &head).map_err(unreadable(&options.path))?
-        };
+        if options.access != Access::Read {
+            let snapshot = Snapshot::take(&database);
+            index_actions(&database, &snapshot, &head).map_err(unreadable(&options.path))?;
+        }
         Ok(Opening {
             database,
             options,
@@ -156,7 +152,6 @@ impl Store {
             why,
             mark,
             applied_bytes: AtomicU64::new(0),
-            indexed,
         })
     }
 }
@@ -164,7 +159,7 @@ impl Store {
 impl Opening {
     /// The store as it stands.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::take(Arc::clone(&self.database))
+        Snapshot::take(&self.database)
     }
 
     /// How many batches the log holds.
@@ -251,7 +246,6 @@ impl Opening {
             why,
             mark,
             applied_bytes,
-            indexed,
         } = self;
         check_tail(&snapshot, &options, &head, end.as_ref())?;
         database.time().reached(head.last_sealed_at_ms);
@@ -265,19 +259,20 @@ impl Opening {
             log: Mutex::new(Box::new(log)),
         });
         let store = Store {
+            recent: Recent::new(Arc::clone(&database)),
+            recent_bytes_max: options.memtable_bytes / 2,
             database,
             path,
             writing,
             rows_writable: options.access != Access::Read,
             unflushed_bytes: applied_bytes,
             replay_bytes_max: options.replay_bytes_max,
-            indexed: AtomicU64::new(indexed),
             high_water,
             read_only: why,
             suspended: RwLock::new(None),
         };
         if options.access == Access::Derive {
-            store.write_index()?;
+            store.write_index();
             store.flush()?;
         }
         Ok(store)

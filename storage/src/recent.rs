@@ -1,0 +1,314 @@
+//! Rows that are newer than RocksDB's. RocksDB holds the rows as they stood after one frame of the log, and never anything
+//! in between: what later frames leave is kept here, in memory, and goes there in one piece ([`Recent::flush`]). A row that
+//! changes a hundred times between two flushes is written once. Nothing here is durable, and nothing has to be: the log
+//! has it.
+//!
+//! What is written between two flushes is a [`Layer`]. A flush freezes the layer, writes it to RocksDB in the order of
+//! keys, and lets it go when its last reader has gone; commits write to the next one meanwhile. Readers look into the layers first, newest first,
+//! each as it stood after the group that the reader's snapshot ends with.
+
+mod layer;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rocksdb::{FlushOptions, WriteBatch, WriteOptions};
+
+use crate::group::Group;
+use crate::rocks::Database;
+use crate::snapshot::{Base, Snapshot};
+use crate::tables::Table;
+use crate::tables::meta::{APPLIED_KEY, Applied};
+
+pub(crate) use layer::{Key, Layer, Range, Row};
+
+/// Bytes that RocksDB writes in front of a key and a value, at the most: the kind, the family, two lengths.
+const WRITE_HEADER_BYTES_MAX: usize = 16;
+
+/// The groups as whose last somebody reads the rows, each with how many do.
+#[derive(Default)]
+struct Readers(Mutex<BTreeMap<u64, usize>>);
+
+/// That somebody reads the rows as they stood after a group.
+pub(crate) struct Reading {
+    readers: Arc<Readers>,
+    group: u64,
+}
+
+impl Readers {
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn groups(&self) -> Vec<u64> {
+        self.counts().keys().copied().collect()
+    }
+
+    fn begin(self: &Arc<Self>, group: u64) -> Reading {
+        *self.counts().entry(group).or_default() += 1;
+        Reading {
+            readers: Arc::clone(self),
+            group,
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let mut counts = self.readers.counts();
+        if let Some(count) = counts.get_mut(&self.group) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.group);
+            }
+        }
+    }
+}
+
+/// What a snapshot is made of.
+struct Current {
+    /// RocksDB's rows.
+    base: Arc<Base>,
+    /// What is being written to RocksDB, or could not be written so far.
+    frozen: Option<Arc<Layer>>,
+    /// What commits write to.
+    active: Arc<Layer>,
+    /// The last group that was applied.
+    group: u64,
+    /// Keeps the rows of that group from being dropped while nobody reads them.
+    reading: Reading,
+}
+
+/// What flushes leave to the next one.
+#[derive(Default)]
+struct Flushing {
+    /// Rows are in RocksDB's memory and could not be brought to the disk.
+    is_pending: bool,
+    /// Layers that are in RocksDB; readers may still look at them.
+    done: Vec<Arc<Layer>>,
+}
+
+/// The rows that are newer than RocksDB's.
+pub(crate) struct Recent {
+    database: Arc<Database>,
+    readers: Arc<Readers>,
+    current: Mutex<Current>,
+    /// Held while a group is written, and while a layer is frozen: a layer ends between two groups.
+    writing: Mutex<()>,
+    flushing: Mutex<Flushing>,
+}
+
+impl Recent {
+    pub(crate) fn new(database: Arc<Database>) -> Self {
+        let readers = Arc::<Readers>::default();
+        let current = Current {
+            base: Arc::new(Base::take(&database)),
+            frozen: None,
+            active: Arc::default(),
+            group: 0,
+            reading: readers.begin(0),
+        };
+        Self {
+            database,
+            readers,
+            current: Mutex::new(current),
+            writing: Mutex::default(),
+            flushing: Mutex::default(),
+        }
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rows as they stand after the last group.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let current = self.current();
+        let layers = [Some(&current.active), current.frozen.as_ref()];
+        let layers = layers.into_iter().flatten().filter(|layer| !layer.is_empty());
+        Snapshot::over(
+            Arc::clone(&current.base),
+            layers.cloned().collect(),
+            current.group,
+            Some(self.readers.begin(current.group)),
+        )
+    }
+
+    /// Writes the rows of a group, and that everything up to this frame is applied with them. Gives the rows with it.
+    pub(crate) fn apply(&self, group: &Group, applied: Applied) -> Snapshot {
+        let writing = self.writing();
+        let (active, number) = {
+            let current = self.current();
+            (Arc::clone(&current.active), current.group + 1)
+        };
+        // Who begins to read meanwhile reads as of the last group, which is among them.
+        let read = self.readers.groups();
+        for (table, key, value) in group.writes() {
+            active.write(table, key, value, number, &read);
+        }
+        let row = applied.to_row();
+        active.write(Table::Meta, APPLIED_KEY, Some(&row), number, &read);
+        let mut current = self.current();
+        current.group = number;
+        current.reading = self.readers.begin(number);
+        drop(current);
+        drop(writing);
+        self.snapshot()
+    }
+
+    /// How many snapshots are held.
+    pub(crate) fn snapshots(&self) -> usize {
+        let held: usize = self.readers.counts().values().sum();
+        // One is its own.
+        held.saturating_sub(1)
+    }
+
+    /// About how many bytes of memory commits have filled since the last flush began.
+    pub(crate) fn active_bytes(&self) -> usize {
+        self.current().active.len_bytes()
+    }
+
+    /// About how many bytes of memory all layers take that are not in RocksDB.
+    pub(crate) fn len_bytes(&self) -> usize {
+        let current = self.current();
+        let frozen = current.frozen.as_ref();
+        current.active.len_bytes() + frozen.map_or(0, |layer| layer.len_bytes())
+    }
+
+    /// Brings the rows of every group that was applied to the disk, with what else RocksDB has in memory and what `more`
+    /// adds. After a failure it can be called again. Gives how many rows were written.
+    pub(crate) fn flush(&self, more: impl Fn(&mut WriteBatch)) -> Result<usize, rocksdb::Error> {
+        let flushing = self.flushing.lock();
+        let mut flushing = flushing.unwrap_or_else(PoisonError::into_inner);
+        let mut rows = 0;
+        if flushing.is_pending {
+            // RocksDB takes no second layer into its memory before the first one is on the disk.
+            self.to_disk()?;
+            flushing.is_pending = false;
+        }
+        let left = self.current().frozen.clone();
+        if let Some(left) = left {
+            rows += self.flush_layer(&mut flushing, &left, &more)?;
+        }
+        let frozen = self.freeze();
+        rows += self.flush_layer(&mut flushing, &frozen, &more)?;
+        Ok(rows)
+    }
+
+    fn flush_layer(
+        &self,
+        flushing: &mut Flushing,
+        frozen: &Arc<Layer>,
+        more: impl Fn(&mut WriteBatch),
+    ) -> Result<usize, rocksdb::Error> {
+        let (mut batch, rows) = self.batch(frozen);
+        more(&mut batch);
+        self.database.raw().write_opt(batch, &row_writes())?;
+        flushing.is_pending = true;
+        let base = Arc::new(Base::take(&self.database));
+        let mut current = self.current();
+        current.base = base;
+        current.frozen = None;
+        drop(current);
+        flushing.done.push(Arc::clone(frozen));
+        self.to_disk()?;
+        flushing.is_pending = false;
+        Ok(rows)
+    }
+
+    /// Lets readers see what was written to RocksDB itself: rows that no group writes.
+    pub(crate) fn rebase(&self) {
+        // A base is never followed by an older one.
+        let flushing = self.flushing.lock();
+        let _no_flush = flushing.unwrap_or_else(PoisonError::into_inner);
+        let base = Arc::new(Base::take(&self.database));
+        self.current().base = base;
+    }
+
+    /// Drops the layers that nobody reads any more: a hundred thousand rows are nothing that a reader should drop.
+    pub(crate) fn drop_read(&self) {
+        if let Ok(mut flushing) = self.flushing.try_lock() {
+            flushing.done.retain(|layer| Arc::strong_count(layer) > 1);
+        }
+    }
+
+    /// Ends the layer that commits write to, and begins the next one.
+    fn freeze(&self) -> Arc<Layer> {
+        let _between_groups = self.writing();
+        let mut current = self.current();
+        let frozen = std::mem::take(&mut current.active);
+        current.frozen = Some(Arc::clone(&frozen));
+        frozen
+    }
+
+    fn batch(&self, layer: &Layer) -> (WriteBatch, usize) {
+        let families: Vec<_> = Table::ALL
+            .iter()
+            .map(|&table| self.database.table(table))
+            .collect();
+        let (mut count, mut bytes) = (0, 0);
+        layer.for_each_last(|_, key, value| {
+            count += 1;
+            bytes += key.len() + value.map_or(0, <[u8]>::len) + WRITE_HEADER_BYTES_MAX;
+        });
+        let mut batch = WriteBatch::with_capacity_bytes(bytes);
+        layer.for_each_last(|table, key, value| {
+            let family = families[table as usize];
+            match value {
+                Some(value) => batch.put_cf(family, key, value),
+                None => batch.delete_cf(family, key),
+            }
+        });
+        (batch, count)
+    }
+
+    fn to_disk(&self) -> Result<(), rocksdb::Error> {
+        let families: Vec<_> = Table::ALL
+            .iter()
+            .map(|&table| self.database.table(table))
+            .collect();
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        self.database.raw().flush_cfs_opt(&families, &options)
+    }
+}
+
+/// How rows are written: the log has them already, so there is no write-ahead log. They come in the order of keys: the
+/// place of a row in RocksDB's memory is found from the place of the row before.
+pub(crate) fn row_writes() -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.disable_wal(true);
+    options.set_memtable_insert_hint_per_batch(true);
+    options
+}
+
+/// The rows of a group, in the order of tables and keys.
+pub(crate) fn write_batch(database: &Database, group: &Group) -> WriteBatch {
+    let families: Vec<_> = Table::ALL
+        .iter()
+        .map(|&table| database.table(table))
+        .collect();
+    let capacity_bytes = group.len_bytes() + group.len() * WRITE_HEADER_BYTES_MAX;
+    let mut batch = WriteBatch::with_capacity_bytes(capacity_bytes);
+    for (table, key, value) in group.writes() {
+        let family = families[table as usize];
+        match value {
+            Some(value) => batch.put_cf(family, key, value),
+            None => batch.delete_cf(family, key),
+        }
+    }
+    batch
+}
+
+/// The rows of a group, and that everything up to this frame is applied with them.
+pub(crate) fn batch_through(database: &Database, group: &Group, applied: Applied) -> WriteBatch {
+    let mut batch = write_batch(database, group);
+    batch.put_cf(database.table(Table::Meta), APPLIED_KEY, applied.to_row());
+    batch
+}

@@ -1,0 +1,200 @@
+//! A layer of recent rows: what was written between two flushes, in memory, readable as it stood after any group that
+//! somebody still looks at.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use smallvec::SmallVec;
+
+use crate::tables::Table;
+
+/// A row's key; nearly all of them fit in without an allocation.
+pub(crate) type Key = SmallVec<[u8; 24]>;
+/// A row as a reader sees it: `None` where the row was deleted.
+pub(crate) type Row = (Key, Option<Box<[u8]>>);
+
+/// Bytes that a row takes besides its key and its values.
+const ROW_BYTES: usize = 128;
+/// One lock for each first byte of a key: ids spread over all of them, and a walk in the order of keys goes from one to
+/// the next.
+const SHARDS: usize = 256;
+
+/// What a group wrote to a row.
+struct Version {
+    /// The group's number.
+    group: u64,
+    /// `None` deletes.
+    value: Option<Box<[u8]>>,
+}
+
+/// The versions of a row that somebody may read, oldest first. Most rows have the newest one and the one before.
+type Versions = SmallVec<[Version; 2]>;
+
+type Shard = RwLock<BTreeMap<Key, Versions>>;
+
+/// Which keys of a walk are wanted.
+pub(crate) struct Range<'a> {
+    pub(crate) from: Bound<&'a [u8]>,
+    pub(crate) to: Bound<&'a [u8]>,
+}
+
+/// The rows of all tables that were written since the layer began.
+pub(crate) struct Layer {
+    shards: Vec<Shard>,
+    bytes: AtomicUsize,
+}
+
+impl Default for Layer {
+    fn default() -> Self {
+        let shards = Table::ALL.len() * SHARDS;
+        Self {
+            shards: (0..shards).map(|_| Shard::default()).collect(),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Layer {
+    fn shard(&self, table: Table, first: u8) -> &Shard {
+        &self.shards[table as usize * SHARDS + usize::from(first)]
+    }
+
+    /// About how many bytes of memory it takes.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len_bytes() == 0
+    }
+
+    /// Writes a row for the group of this number. `read` are the groups, in order, as whose last the layer is being read:
+    /// versions that none of them sees go.
+    pub(crate) fn write(
+        &self,
+        table: Table,
+        key: &[u8],
+        value: Option<&[u8]>,
+        group: u64,
+        read: &[u64],
+    ) {
+        let shard = self.shard(table, first(key));
+        let mut rows = shard.write().unwrap_or_else(PoisonError::into_inner);
+        let bytes = value.map_or(0, <[u8]>::len);
+        let new = Version {
+            group,
+            value: value.map(Box::from),
+        };
+        let Some(versions) = rows.get_mut(key) else {
+            rows.insert(Key::from_slice(key), SmallVec::from_iter([new]));
+            let bytes = ROW_BYTES + key.len() + bytes;
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+            return;
+        };
+        let mut freed = 0;
+        let mut kept = 0;
+        for index in 0..versions.len() {
+            let next = versions.get(index + 1).map_or(group, |next| next.group);
+            if is_read(read, versions[index].group, next) {
+                versions.swap(kept, index);
+                kept += 1;
+            } else {
+                freed += versions[index].value.as_ref().map_or(0, |value| value.len());
+            }
+        }
+        versions.truncate(kept);
+        versions.push(new);
+        // First what comes, then what goes: the sum never falls below zero.
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes.fetch_sub(freed, Ordering::Relaxed);
+    }
+
+    /// Gives a row, as it stood after a group, to `found`, if it was written since the layer began.
+    pub(crate) fn get<T>(
+        &self,
+        table: Table,
+        key: &[u8],
+        group: u64,
+        found: impl FnOnce(Option<&[u8]>) -> T,
+    ) -> Option<T> {
+        let shard = self.shard(table, first(key));
+        let rows = shard.read().unwrap_or_else(PoisonError::into_inner);
+        let version = seen(rows.get(key)?, group)?;
+        Some(found(version.value.as_deref()))
+    }
+
+    /// Appends up to `count_max` rows of a range, as they stood after a group, in the order of keys or against it.
+    pub(crate) fn scan(
+        &self,
+        table: Table,
+        range: &Range<'_>,
+        descending: bool,
+        group: u64,
+        count_max: usize,
+        rows: &mut impl Extend<Row>,
+    ) {
+        let low = match range.from {
+            Bound::Included(key) | Bound::Excluded(key) => first(key),
+            Bound::Unbounded => 0,
+        };
+        let high = match range.to {
+            Bound::Included(key) | Bound::Excluded(key) => first(key),
+            Bound::Unbounded => u8::MAX,
+        };
+        let mut left = count_max;
+        for step in 0..=high.saturating_sub(low) {
+            if left == 0 || low > high {
+                return;
+            }
+            let byte = if descending { high - step } else { low + step };
+            let shard = self.shard(table, byte);
+            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            if shard.is_empty() {
+                continue;
+            }
+            let within = shard.range::<[u8], _>((range.from, range.to));
+            let mut take = |(key, versions): (&Key, &Versions)| {
+                if let Some(version) = seen(versions, group) {
+                    rows.extend([(key.clone(), version.value.clone())]);
+                    left -= 1;
+                }
+                left > 0
+            };
+            if descending {
+                within.rev().all(&mut take);
+            } else {
+                let mut within = within;
+                within.all(&mut take);
+            }
+        }
+    }
+
+    /// Every row's last write, in the order of tables and keys. Nobody writes to the layer any more.
+    pub(crate) fn for_each_last(&self, mut each: impl FnMut(Table, &[u8], Option<&[u8]>)) {
+        for (index, shard) in self.shards.iter().enumerate() {
+            let rows = shard.read().unwrap_or_else(PoisonError::into_inner);
+            for (key, versions) in rows.iter() {
+                if let Some(last) = versions.last() {
+                    each(Table::ALL[index / SHARDS], key, last.value.as_deref());
+                }
+            }
+        }
+    }
+}
+
+fn first(key: &[u8]) -> u8 {
+    key.first().copied().unwrap_or(0)
+}
+
+/// Whether somebody reads the rows as they stood after a group from `from` on and before `next`.
+fn is_read(read: &[u64], from: u64, next: u64) -> bool {
+    let at = read.partition_point(|group| *group < from);
+    read.get(at).is_some_and(|group| *group < next)
+}
+
+/// The last version of those up to a group.
+fn seen(versions: &Versions, group: u64) -> Option<&Version> {
+    versions.iter().rev().find(|version| version.group <= group)
+}
