@@ -15,9 +15,9 @@ use crate::codec::encode_into;
 use crate::high_water::HighWaterError;
 use crate::live_files;
 use crate::making;
+use crate::recent::row_writes;
 use crate::rocks::{Access as Files, Database};
 use crate::snapshot::{ReadError, Snapshot};
-use crate::recent::row_writes;
 use crate::store::{CommitError, Options};
 use crate::tables::Table;
 use crate::tables::meta::{

@@ -131,7 +131,10 @@ impl Recent {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let current = self.current();
         let layers = [Some(&current.active), current.frozen.as_ref()];
-        let layers = layers.into_iter().flatten().filter(|layer| !layer.is_empty());
+        let layers = layers
+            .into_iter()
+            .flatten()
+            .filter(|layer| !layer.is_empty());
         Snapshot::over(
             Arc::clone(&current.base),
             layers.cloned().collect(),

@@ -278,7 +278,10 @@ impl Snapshot {
             .map(|key| self.recent(table, key, |value| value.map(<[u8]>::to_vec)))
             .collect();
         let family = database.table(table);
-        let others = keys.iter().zip(&values).filter(|(_, found)| found.is_none());
+        let others = keys
+            .iter()
+            .zip(&values)
+            .filter(|(_, found)| found.is_none());
         let others = others.map(|(key, _)| (family, key));
         let mut others = self.0.base.rows().multi_get_cf(others).into_iter();
         values

@@ -19,8 +19,7 @@ impl Store {
         let unflushed = self.unflushed_bytes.load(Ordering::Relaxed);
         self.recent.drop_read();
         gauge!(names::RECENT_BYTES).set(self.recent.len_bytes() as f64);
-        if unflushed >= self.replay_bytes_max
-            || self.recent.active_bytes() >= self.recent_bytes_max
+        if unflushed >= self.replay_bytes_max || self.recent.active_bytes() >= self.recent_bytes_max
         {
             self.flush()?;
             self.unflushed_bytes.fetch_sub(unflushed, Ordering::Relaxed);

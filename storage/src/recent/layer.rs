@@ -101,7 +101,10 @@ impl Layer {
                 versions.swap(kept, index);
                 kept += 1;
             } else {
-                freed += versions[index].value.as_ref().map_or(0, |value| value.len());
+                freed += versions[index]
+                    .value
+                    .as_ref()
+                    .map_or(0, |value| value.len());
             }
         }
         versions.truncate(kept);

@@ -61,7 +61,8 @@ type Model = [Rows; 2];
 fn model_of(snapshot: &Snapshot) -> Model {
     TABLES.map(|table| {
         let rows = snapshot.raw_rows(table).map(Result::unwrap);
-        rows.map(|(key, value)| (key.into(), value.into())).collect()
+        rows.map(|(key, value)| (key.into(), value.into()))
+            .collect()
     })
 }
 
@@ -79,7 +80,9 @@ fn read_in_all_ways(snapshot: &Snapshot, expected: &Model) {
         assert!(cursor.row().unwrap().is_none());
         let keys: Vec<_> = rows.keys().cloned().collect();
         for (at, key) in keys.iter().enumerate() {
-            let found = snapshot.get(table, key, |value| Ok(value.to_vec())).unwrap();
+            let found = snapshot
+                .get(table, key, |value| Ok(value.to_vec()))
+                .unwrap();
             assert_eq!(found.as_ref(), rows.get(key));
             cursor.seek(key);
             assert_eq!(cursor.row().unwrap().map(|row| row.0), Some(key.as_slice()));

@@ -240,7 +240,8 @@ impl<'a> Cursor<'a> {
     fn pass_deleted(&mut self) {
         loop {
             let (is_recent, is_in_base) = self.is_recent();
-            let is_deleted = is_recent && self.recent.peek().is_some_and(|(_, value)| value.is_none());
+            let is_deleted =
+                is_recent && self.recent.peek().is_some_and(|(_, value)| value.is_none());
             if !is_deleted {
                 return;
             }
