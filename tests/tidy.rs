@@ -22,15 +22,20 @@ const MADE: &[&str] = &[
 ];
 /// The workspace's arrows; there is no other. The root package sees them all but the load tester.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("kedge-env", &[]),
     ("kedge-protocol", &[]),
     ("kedge-machine", &["kedge-protocol"]),
-    ("kedge-log", &["kedge-protocol"]),
-    ("kedge-storage", &["kedge-log", "kedge-protocol"]),
+    ("kedge-log", &["kedge-env", "kedge-protocol"]),
+    (
+        "kedge-storage",
+        &["kedge-env", "kedge-log", "kedge-protocol"],
+    ),
     ("kedge-prover", &["kedge-protocol"]),
     ("kedge-chain", &["kedge-protocol"]),
     (
         "kedge-actors",
         &[
+            "kedge-env",
             "kedge-machine",
             "kedge-storage",
             "kedge-chain",
@@ -42,6 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "kedge",
         &[
+            "kedge-env",
             "kedge-log",
             "kedge-machine",
             "kedge-storage",
@@ -51,6 +57,80 @@ const ARROWS: &[(&str, &[&str])] = &[
             "kedge-prover",
             "kedge-protocol",
         ],
+    ),
+];
+/// The crates whose time, randomness and files come from an `Env` alone.
+const CORE: &[&str] = &["actors", "log", "machine", "protocol", "storage"];
+/// What asks the system behind the `Env`'s back, and what would wait in the middle of a step.
+const SYSTEM: &[&str] = &[
+    "SystemTime",
+    "Instant::now",
+    ".elapsed()",
+    "getrandom",
+    "rand::",
+    "thread_rng",
+    "OsRng",
+    "RandomState",
+    "std::fs",
+    "tokio::fs",
+    "File::open",
+    "File::create",
+    "OpenOptions",
+    ".exists()",
+    ".is_file()",
+    ".is_dir()",
+    ".metadata()",
+    "read_dir",
+    "fs4",
+    "libc",
+    "rustix",
+    "thread::sleep",
+    "RealEnv",
+];
+/// Where that is right nevertheless: the file, what it holds, and why.
+const SYSTEM_ALLOWED: &[(&str, &[&str], &str)] = &[
+    (
+        "storage/src/making.rs",
+        &[
+            "std::fs",
+            "File::open",
+            "File::create",
+            ".exists()",
+            ".is_dir()",
+            ".metadata()",
+            "read_dir",
+        ],
+        "locks, and clears, RocksDB's own directory: it must see what RocksDB sees",
+    ),
+    (
+        "storage/src/live_files.rs",
+        &["std::fs"],
+        "looks at RocksDB's own table files",
+    ),
+    (
+        "storage/src/action_index.rs",
+        &["std::fs"],
+        "frees the name of a file that RocksDB writes",
+    ),
+    (
+        "storage/src/open.rs",
+        &["std::fs", "read_dir"],
+        "looks whether RocksDB has written to its directory",
+    ),
+    (
+        "storage/src/store.rs",
+        &["RealEnv"],
+        "`Options::of_store` says that it is for the system's own disk",
+    ),
+    (
+        "actors/src/keeper.rs",
+        &["thread::sleep", "rustix"],
+        "the thread around `Store::maintain`: its pauses, and its own priority",
+    ),
+    (
+        "actors/src/writer/threads.rs",
+        &["thread::sleep"],
+        "the threads around the steps of writer and releaser: a step says how long, they wait",
     ),
 ];
 /// Measures everything, so it may see everything.
@@ -192,6 +272,40 @@ fn nothing_is_left_undone() {
     }
 }
 
+/// A simulator can only steer what goes through the `Env`.
+#[test]
+fn the_core_asks_the_system_through_its_env_alone() {
+    let files: Vec<(String, String)> = sources(&[".rs"])
+        .into_iter()
+        .filter(|(path, _)| {
+            let is_in = |name: &&str| path.starts_with(&format!("{name}/src/"));
+            CORE.iter().any(is_in) && !is_test_file(path)
+        })
+        .collect();
+    let mut used = Vec::new();
+    for (path, text) in &files {
+        let allowed = SYSTEM_ALLOWED.iter().find(|(file, ..)| file == path);
+        for (number, line) in (1..).zip(without_tests(text).lines()) {
+            let code = line.split("//").next().unwrap_or_default();
+            for &call in SYSTEM.iter().filter(|call| code.contains(**call)) {
+                assert!(
+                    allowed.is_some_and(|(_, calls, _)| calls.contains(&call)),
+                    "{path}:{number} holds {call}: take it from the Env, or say here why not"
+                );
+                used.push((path.as_str(), call));
+            }
+        }
+    }
+    for (path, calls, why) in SYSTEM_ALLOWED {
+        for call in *calls {
+            assert!(
+                used.contains(&(path, call)),
+                "{path} may hold {call} ({why}), and does not"
+            );
+        }
+    }
+}
+
 /// Tests run the program that they are given, which is the release build that users run: one place knows which.
 #[test]
 fn tests_ask_one_place_for_the_program() {
@@ -252,8 +366,13 @@ fn the_invariants_name_tests_that_exist() {
     let mut number = 0;
     let mut held = true;
     for line in text.lines() {
-        let next = format!("{}. **", number + 1);
-        if line.starts_with(&next) {
+        let is_number = |start: &str| start.parse::<u32>().is_ok();
+        if line
+            .split_once(". **")
+            .is_some_and(|(start, _)| is_number(start))
+        {
+            let next = format!("{}. **", number + 1);
+            assert!(line.starts_with(&next), "{line} is not number {next}");
             assert!(held, "invariant {number} names no test");
             (number, held) = (number + 1, false);
         }

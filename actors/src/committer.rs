@@ -1,17 +1,22 @@
 //! The committer: it takes placed units in order, seals them into batches and forms the group that
 //! becomes durable next, while the threads behind it (`writer.rs`) write the one before, make it
 //! durable, publish it and answer. Together these OS threads are the only writer of the store.
+//!
+//! Forming a group is a series of steps. The thread around them (`thread.rs`) receives, waits and hands over.
 
 mod caches;
+mod thread;
 mod waiting;
 
 pub(crate) use caches::Caches;
+pub(crate) use thread::CommitterThread;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use kedge_env::Env;
 use kedge_machine::image::Image;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
@@ -20,8 +25,6 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use kedge_storage::{CommitError, Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
-use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
 
 use crate::agreement::Disagreement;
 use crate::api::{NewSecret, SealedBatch};
@@ -35,7 +38,7 @@ use crate::timekeeper::Timekeeper;
 use crate::unit::{Decided, outcomes};
 use crate::work::{PlacedUnit, Work};
 use crate::world::Published;
-use crate::writer::{Afterwards, Answer, Formed, Threads, Writing};
+use crate::writer::{Afterwards, Answer, Formed};
 
 /// Actions of one commit group, at the most: eight full batches.
 const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
@@ -61,14 +64,15 @@ pub(crate) enum CommitterError {
     Nonce { signer: Address, nonce: u64 },
 }
 
-/// What the committer is made of.
+/// What the committer is made of. Its steps are [`Committer::begin`], [`Committer::add`] and [`Committer::close`]; it owns no
+/// thread and no channel, and never waits.
 pub(crate) struct Committer {
+    pub(crate) env: Arc<dyn Env>,
     pub(crate) domain_separator: Hash,
     pub(crate) signing: Arc<Signing>,
     /// Units that wait while no batch is signed (`waiting.rs`).
     pub(crate) parked: VecDeque<Work>,
     pub(crate) time: Arc<Timekeeper>,
-    pub(crate) work: mpsc::Receiver<Work>,
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) beside: Beside,
     pub(crate) head: LogHead,
@@ -76,8 +80,6 @@ pub(crate) struct Committer {
     pub(crate) keys_changed_at: u64,
     pub(crate) frontier: Frontier,
     pub(crate) caches: Caches,
-    pub(crate) runtime: Runtime,
-    pub(crate) writing: Writing,
     pub(crate) pace: Pace,
     /// Bytes of the last group: the next one is likely to need as much room.
     pub(crate) group_bytes: usize,
@@ -85,7 +87,7 @@ pub(crate) struct Committer {
 
 /// A group that is being formed.
 #[derive(Default)]
-struct Forming {
+pub(crate) struct Forming {
     group: Group,
     afterwards: Afterwards,
     /// Units of the batch that is open.
@@ -100,7 +102,8 @@ struct Forming {
 }
 
 impl Forming {
-    fn is_full(&self) -> bool {
+    /// Whether it takes nothing more.
+    pub(crate) fn is_full(&self) -> bool {
         self.actions >= GROUP_ACTIONS_MAX || self.bytes >= GROUP_BYTES_MAX
     }
 
@@ -109,81 +112,45 @@ impl Forming {
     }
 }
 
+/// What became of a group that was closed.
+pub(crate) enum Closed {
+    /// It is to be handed over.
+    Formed(Formed),
+    /// More events are kept than may be. Once every group before it is published, [`Committer::prune`] completes it.
+    Unpruned(Unpruned),
+    /// It holds nothing. A look at the keys alone writes nothing: a store that takes no commits is not asked for one.
+    Nothing,
+}
+
+/// A closed group that lacks its last rows.
+pub(crate) struct Unpruned {
+    group: Group,
+    afterwards: Afterwards,
+    form_time: Duration,
+    /// Since when it has been closed.
+    closed_at: Instant,
+}
+
 impl Committer {
-    /// Runs until the senders are gone; returns early only where a commit failed.
-    pub(crate) fn run(mut self, threads: Threads) -> Result<(), CommitterError> {
-        let formed = self.form_groups();
-        // Without the giver of groups the threads end, when they are done with what they were given.
-        drop(self);
-        threads.join();
-        formed
-    }
-
-    fn form_groups(&mut self) -> Result<(), CommitterError> {
-        while let Some(first) = self.work.blocking_recv() {
-            self.trim_caches()?;
-            let mut forming = Forming {
-                group: self.writing.empty_group(self.group_bytes),
-                ..Forming::default()
-            };
-            self.add(&mut forming, first)?;
-            // A group stays open while those before it are under way, and takes what comes.
-            loop {
-                while !forming.is_full()
-                    && let Ok(next) = self.work.try_recv()
-                {
-                    self.add(&mut forming, next)?;
-                }
-                let held_until = if forming.is_full() {
-                    None
-                } else {
-                    self.pace.held_until(forming.requests, Instant::now())
-                };
-                if self.writing.is_ready() && held_until.is_none() {
-                    break;
-                }
-                let Some(next) = self.wait(!forming.is_full(), held_until)? else {
-                    break;
-                };
-                self.add(&mut forming, next)?;
-            }
-            // A look at the keys alone writes nothing: a store that takes no commits is not asked for one.
-            if !forming.is_nothing() {
-                self.hand_over(forming)?;
-            }
+    /// Begins a group, in an empty one that may have the memory of an earlier one.
+    pub(crate) fn begin(group: Group) -> Forming {
+        Forming {
+            group,
+            ..Forming::default()
         }
-        Ok(())
     }
 
-    /// Waits for more work, where it is `wanted`, or until the group may be handed over (`None`).
-    fn wait(
-        &mut self,
-        wanted: bool,
-        held_until: Option<Instant>,
-    ) -> Result<Option<Work>, CommitterError> {
-        let (work, writing) = (&mut self.work, &mut self.writing);
-        self.runtime.block_on(async {
-            let released = async {
-                if let Some(until) = held_until {
-                    tokio::time::sleep_until(until.into()).await;
-                }
-                writing.ready().await.map(|()| None)
-            };
-            tokio::pin!(released);
-            if wanted {
-                tokio::select! {
-                    biased;
-                    released = &mut released => return released,
-                    Some(next) = work.recv() => return Ok(Some(next)),
-                    else => {}
-                }
-            }
-            released.await
-        })
+    /// Until when the group waits for more, where others are likely to come.
+    pub(crate) fn held_until(&self, forming: &Forming) -> Option<Instant> {
+        if forming.is_full() {
+            return None;
+        }
+        self.pace.held_until(forming.requests, self.env.now())
     }
 
-    fn add(&mut self, forming: &mut Forming, work: Work) -> Result<(), CommitterError> {
-        let started = Instant::now();
+    /// Takes what is placed next, or what else is to be stored.
+    pub(crate) fn add(&mut self, forming: &mut Forming, work: Work) -> Result<(), CommitterError> {
+        let started = self.env.now();
         forming.requests += usize::from(!matches!(work, Work::Side { .. } | Work::Keys { .. }));
         forming.actions += work.actions();
         forming.bytes += work.bytes();
@@ -219,13 +186,16 @@ impl Committer {
                 forming.afterwards.acknowledgements.push(done);
             }
         }
-        forming.form_time += started.elapsed();
+        forming.form_time += self.env.now() - started;
         Ok(())
     }
 
-    /// Closes the group and gives it to the writer.
-    fn hand_over(&mut self, mut forming: Forming) -> Result<(), CommitterError> {
-        let started = Instant::now();
+    /// Seals the open batch and closes the group.
+    pub(crate) fn close(&mut self, mut forming: Forming) -> Result<Closed, CommitterError> {
+        if forming.is_nothing() {
+            return Ok(Closed::Nothing);
+        }
+        let closed_at = self.env.now();
         if !forming.open.is_empty() {
             self.seal(&mut forming)?;
         }
@@ -239,25 +209,52 @@ impl Committer {
         afterwards.told = self
             .beside
             .write(&mut group, &snapshot.snapshot, self.head.sequence)?;
-        if self.beside.is_too_many(&afterwards.told) {
-            self.runtime.block_on(self.writing.settled())?;
-            let settled = self.published.load_full();
-            self.beside
-                .prune(&mut group, &settled.snapshot, &afterwards.told)?;
-        }
+        let is_too_many = self.beside.is_too_many(&afterwards.told);
+        let closed = Unpruned {
+            group,
+            afterwards,
+            form_time,
+            closed_at,
+        };
+        Ok(if is_too_many {
+            Closed::Unpruned(closed)
+        } else {
+            Closed::Formed(self.formed(closed))
+        })
+    }
+
+    /// Completes a group that waited until every group before it was published.
+    pub(crate) fn prune(&mut self, mut closed: Unpruned) -> Result<Formed, CommitterError> {
+        let settled = self.published.load_full();
+        self.beside.prune(
+            &mut closed.group,
+            &settled.snapshot,
+            &closed.afterwards.told,
+        )?;
+        Ok(self.formed(closed))
+    }
+
+    fn formed(&mut self, closed: Unpruned) -> Formed {
+        let Unpruned {
+            mut group,
+            afterwards,
+            form_time,
+            closed_at,
+        } = closed;
         if self.parked.is_empty() {
             self.signing.review(self.head.batches);
         }
         group.put_head(&self.head);
         self.group_bytes = group.len_bytes();
-        metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + started.elapsed());
-        self.pace.handed_over(Instant::now());
-        self.writing.hand_over(Formed {
+        let now = self.env.now();
+        metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + (now - closed_at));
+        self.pace.handed_over(now);
+        Formed {
             group,
             head: self.head,
             keys_changed_at: self.keys_changed_at,
             afterwards,
-        })
+        }
     }
 
     /// Makes one batch of the open units and adds everything that they write to the group.

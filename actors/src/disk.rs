@@ -1,14 +1,14 @@
 //! Watches the free space of the store's disk, so that writes are refused while the store itself
 //! still has room to finish what it has begun.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kedge_env::Env;
 use kedge_storage::CommitError;
 
-use crate::engine::Options;
 use crate::metric_definitions as metric;
 
 /// How long the store may say that the disk is full while it is not: RocksDB recovers from a full disk by itself within
@@ -18,20 +18,23 @@ const STUCK_AFTER: Duration = Duration::from_secs(30);
 /// The disk of the store.
 #[derive(Clone)]
 pub(crate) struct Disk {
+    env: Arc<dyn Env>,
     path: PathBuf,
     reserve_bytes: u64,
 }
 
 impl Disk {
-    pub(crate) fn of(options: &Options) -> Self {
+    /// The disk of a folder. Writes are taken while it has so many bytes free.
+    pub(crate) fn new(env: Arc<dyn Env>, folder: &Path, reserve_bytes: u64) -> Self {
         Self {
-            path: options.data_path.clone(),
-            reserve_bytes: options.disk_reserve_bytes,
+            env,
+            path: folder.to_owned(),
+            reserve_bytes,
         }
     }
 
     fn free_bytes(&self) -> std::io::Result<u64> {
-        fs4::available_space(&self.path)
+        self.env.free_bytes(&self.path)
     }
 
     /// Whether there is as much room as writes need to be taken.
@@ -100,10 +103,8 @@ mod tests {
 
     #[test]
     fn a_store_that_finds_no_room_where_there_is_some_is_stuck_in_the_end() {
-        let disk = |reserve_bytes| Disk {
-            path: std::env::temp_dir(),
-            reserve_bytes,
-        };
+        let env: Arc<dyn Env> = Arc::new(kedge_env::RealEnv);
+        let disk = |bytes| Disk::new(Arc::clone(&env), &std::env::temp_dir(), bytes);
         let (roomy, full) = (disk(0), disk(u64::MAX));
         let begin = Instant::now();
         let at = |s: u64| begin + Duration::from_secs(s);

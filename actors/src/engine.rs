@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use kedge_env::Env;
 use kedge_machine::World;
 use kedge_machine::sequencer::Tip;
 use kedge_protocol::checkpoint::SignedCheckpoint;
@@ -25,7 +26,7 @@ use crate::admission::{Admission, Bounds};
 use crate::agreement::Sampler;
 use crate::anchor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
-use crate::committer::{Caches, Committer};
+use crate::committer::{Caches, Committer, CommitterThread};
 use crate::directory::DirectoryMessage;
 use crate::disk::Disk;
 use crate::events::{Beside, Listener, Listeners};
@@ -48,6 +49,8 @@ use crate::writer::{self, Outlet};
 /// How the engine is set up.
 #[derive(Clone)]
 pub struct Options {
+    /// Time and the disk.
+    pub env: Arc<dyn Env>,
     /// What the log is bound to.
     pub domain: Domain,
     /// Sign batches and checkpoints, each those that are its own.
@@ -170,8 +173,13 @@ impl Engine {
         let disk_full = Arc::new(AtomicBool::new(false));
         let compared = Arc::new(AtomicU64::new(0));
         let sampler = Sampler::new(options.compare_groups_every, Arc::clone(&compared));
-        let disk = Disk::of(&options);
+        let disk = Disk::new(
+            Arc::clone(&options.env),
+            &options.data_path,
+            options.disk_reserve_bytes,
+        );
         let outlet = Outlet {
+            env: Arc::clone(&options.env),
             disk_full: Arc::clone(&disk_full),
             disk: disk.clone(),
             store: Arc::clone(&store),
@@ -183,25 +191,33 @@ impl Engine {
         };
         let (writing, threads) = writer::start(outlet, sampler)?;
         let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
-        let room = Arc::new(Room::new(options.requests_max, actions_max));
+        let room = Arc::new(Room::new(
+            options.requests_max,
+            actions_max,
+            Arc::clone(&options.env),
+        ));
         let committer = Committer {
+            env: Arc::clone(&options.env),
             domain_separator: options.domain.separator(),
             signing: Arc::clone(&signing),
             parked: std::collections::VecDeque::new(),
             time: Arc::clone(&options.time),
-            work: work_receiver,
             published: Arc::clone(&published),
             beside,
             head,
             keys_changed_at: head.sequence,
             frontier,
             caches: Caches::default(),
+            pace: Pace::new(room.requests(), options.requests_max, options.env.now()),
+            group_bytes: 0,
+        };
+        let committer = CommitterThread {
+            committer,
+            work: work_receiver,
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_time()
                 .build()?,
             writing,
-            pace: Pace::new(room.requests(), options.requests_max),
-            group_bytes: 0,
         };
         let (committer_failed, keeper_failed) = (failure_sink.clone(), failure_sink.clone());
         let committer = std::thread::Builder::new()
@@ -234,13 +250,15 @@ impl Engine {
 
         crate::disk::watch(disk.clone(), &disk_full);
         crate::store_health::watch(&store, &work);
-        let keeper = crate::keeper::start(&store, disk, Arc::clone(&ending), keeper_failed)?;
+        let env = Arc::clone(&options.env);
+        let keeper = crate::keeper::start(&store, disk, env, Arc::clone(&ending), keeper_failed)?;
         let bounds = Bounds {
             requests_min: options.requests_min.min(options.requests_max),
             requests_max: options.requests_max,
             wait_target: options.wait_target,
         };
         room.watch();
+        let now = options.env.now();
         Ok(Self {
             inner: Arc::new(Inner {
                 options,
@@ -256,7 +274,7 @@ impl Engine {
                 work: Mutex::new(Some(work)),
                 committer: Mutex::new(Some(committer)),
                 keeper: Mutex::new(Some(keeper)),
-                admission: Admission::new(bounds, Instant::now()),
+                admission: Admission::new(bounds, now),
                 room,
                 closing: AtomicBool::new(false),
                 disk_full,
@@ -282,7 +300,8 @@ impl Engine {
         let inner = &self.inner;
         self.check_writable()?;
         let expires_at = submission.expires_at;
-        let begun = Instant::now();
+        let env = &inner.options.env;
+        let begun = env.now();
         self.check_room()?;
         let place = inner.room.enter(&submission, self.share_max());
         let place = place.map_err(|error| match error {
@@ -307,7 +326,7 @@ impl Engine {
             () = tokio::time::sleep_until(expires_at.into()) => None,
             Some(_) = failed.wait() => None,
         };
-        let now = Instant::now();
+        let now = env.now();
         inner.admission.answered(now, now - begun);
         if let Some(answered) = answered {
             return answered;

@@ -4,8 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use kedge_env::Env;
 use kedge_storage::{CommitError, Store};
 
 use crate::disk::{Disk, Stuck};
@@ -22,6 +23,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(5);
 pub(crate) fn start(
     store: &Arc<Store>,
     disk: Disk,
+    env: Arc<dyn Env>,
     ending: Arc<AtomicBool>,
     failed: FailureSink,
 ) -> std::io::Result<JoinHandle<()>> {
@@ -29,7 +31,7 @@ pub(crate) fn start(
     let named = std::thread::Builder::new().name("keeper".into());
     named.spawn(move || {
         give_way();
-        failed.watch("keeper", || run(&store, &disk, &ending));
+        failed.watch("keeper", || run(&store, &disk, &*env, &ending));
     })
 }
 
@@ -41,12 +43,17 @@ fn give_way() {
     }
 }
 
-fn run(store: &Weak<Store>, disk: &Disk, ending: &AtomicBool) -> Result<(), CommitError> {
+fn run(
+    store: &Weak<Store>,
+    disk: &Disk,
+    env: &dyn Env,
+    ending: &AtomicBool,
+) -> Result<(), CommitError> {
     let mut stuck = Stuck::default();
-    let mut not_before = Instant::now();
+    let mut not_before = env.now();
     while !ending.load(Ordering::Relaxed) {
         std::thread::sleep(INTERVAL);
-        if Instant::now() < not_before {
+        if env.now() < not_before {
             continue;
         }
         loop {
@@ -62,8 +69,8 @@ fn run(store: &Weak<Store>, disk: &Disk, ending: &AtomicBool) -> Result<(), Comm
                 // Commits continue meanwhile: an append makes the next file itself, and a closed segment is read raw.
                 Err(CommitError::NoSpace(why)) => {
                     tracing::warn!(why, "the log's upkeep waits: the disk is full");
-                    stuck.note(disk, &why, Instant::now())?;
-                    not_before = Instant::now() + AGAIN_AFTER;
+                    stuck.note(disk, &why, env.now())?;
+                    not_before = env.now() + AGAIN_AFTER;
                     break;
                 }
                 Err(error) => return Err(error),

@@ -63,5 +63,5 @@ pub use failure::Failure;
 pub use node::NodeHealth;
 pub use preview::Preview;
 pub use signing::{HeldKeys, SigningError};
-pub use timekeeper::{Clock, system_clock};
+pub use timekeeper::{Clock, passing_clock, wall_clock};
 pub use world::Published;

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kedge_env::Env;
 use kedge_machine::{Caller, Refusal, resources};
 use kedge_protocol::limits::NONCE_WINDOW;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
@@ -48,6 +49,7 @@ pub(crate) enum OrganizationMessage {
 /// What an organization's actor is made of.
 #[derive(Clone)]
 pub(crate) struct OrganizationOptions {
+    pub(crate) env: Arc<dyn Env>,
     /// `None` for the registration desk.
     pub(crate) id: Option<Id>,
     pub(crate) reader: Reader,
@@ -292,7 +294,7 @@ impl OrganizationState {
 
     fn decide(&mut self, part: Part) {
         let unit = part.unit();
-        if !unit.begin() {
+        if !unit.begin(self.options.env.now()) {
             return part.fail(SubmitError::Waited);
         }
         let read_sequence = self.options.reader.published().head.sequence;

@@ -20,11 +20,11 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Of requests that hold one of `permits_max` permits each while they are under way.
-    pub(crate) fn new(permits: Arc<Semaphore>, permits_max: usize) -> Self {
+    pub(crate) fn new(permits: Arc<Semaphore>, permits_max: usize, now: Instant) -> Self {
         Self {
             permits,
             permits_max,
-            handed_over_at: Instant::now(),
+            handed_over_at: now,
         }
     }
 
@@ -50,8 +50,8 @@ mod tests {
     #[test]
     fn a_group_waits_for_others_alone_and_never_long() {
         let permits = Arc::new(Semaphore::new(100));
-        let mut pace = Pace::new(Arc::clone(&permits), 100);
         let now = Instant::now();
+        let mut pace = Pace::new(Arc::clone(&permits), 100, now);
         pace.handed_over(now);
         let _under_way = permits.try_acquire_many(10).unwrap();
         assert_eq!(pace.held_until(7, now), Some(now + INTERVAL));

@@ -115,6 +115,7 @@ impl Pipeline {
         let mut shards = Vec::with_capacity(options.shards);
         for index in 0..options.shards.max(1) {
             let shard_options = ShardOptions {
+                env: Arc::clone(&options.env),
                 index,
                 reader: reader.clone(),
                 committed_ticket: Arc::clone(&committed_ticket),
@@ -123,11 +124,13 @@ impl Pipeline {
             let (shard, _) = Actor::spawn_linked(None, Shard, shard_options, cell.clone()).await?;
             shards.push(shard);
         }
+        let env = Arc::clone(&options.env);
         let directory_options = DirectoryOptions {
             shards: shards.clone(),
             sequencer: sequencer.clone(),
             catalog: reader.catalog(),
             organization: Box::new(move |id, directory| OrganizationOptions {
+                env: Arc::clone(&env),
                 id,
                 reader: reader.clone(),
                 committed_ticket: Arc::clone(&committed_ticket),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use kedge_env::Env;
 use kedge_protocol::Id;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -17,6 +18,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// All room, and who has taken it.
 pub(crate) struct Room {
+    env: Arc<dyn Env>,
     requests: Arc<Semaphore>,
     requests_max: usize,
     actions: Arc<Semaphore>,
@@ -60,8 +62,9 @@ fn holder_of(asker: &Asker) -> Option<Holder> {
 }
 
 impl Room {
-    pub(crate) fn new(requests_max: usize, actions_max: usize) -> Self {
+    pub(crate) fn new(requests_max: usize, actions_max: usize, env: Arc<dyn Env>) -> Self {
         Self {
+            env,
             requests: Arc::new(Semaphore::new(requests_max)),
             requests_max,
             actions: Arc::new(Semaphore::new(actions_max)),
@@ -104,7 +107,7 @@ impl Room {
             }
             taken.next += 1;
             let number = taken.next;
-            taken.begun.insert(number, Instant::now());
+            taken.begun.insert(number, self.env.now());
             number
         };
         // From here on dropping the place takes everything back.
@@ -146,7 +149,7 @@ impl Room {
         tokio::spawn(async move {
             while let Some(room) = room.upgrade() {
                 room.show();
-                let oldest = room.oldest(Instant::now());
+                let oldest = room.oldest(room.env.now());
                 metrics::gauge!(metric::REQUEST_OLDEST_SECONDS).set(oldest.as_secs_f64());
                 drop(room);
                 tokio::time::sleep(INTERVAL).await;

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kedge_env::Env;
 use kedge_machine::world::Unavailable;
 use kedge_machine::{Caller, Input, Link, Refusal, World, object};
 use kedge_protocol::action::Kind;
@@ -36,6 +37,7 @@ pub(crate) enum ShardMessage {
 
 /// What a shard is made of.
 pub(crate) struct ShardOptions {
+    pub(crate) env: Arc<dyn Env>,
     pub(crate) index: usize,
     pub(crate) reader: Reader,
     pub(crate) committed_ticket: Arc<AtomicU64>,
@@ -105,7 +107,7 @@ impl Actor for Shard {
 impl ShardState {
     fn decide(&mut self, part: Part, indices: &[u16]) {
         let unit = part.unit();
-        if !unit.begin() {
+        if !unit.begin(self.options.env.now()) {
             return part.fail(SubmitError::Waited);
         }
         let Some(caller) = unit.caller else {

@@ -12,19 +12,25 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kedge_env::Env;
+
 use crate::api::SubmitError;
 use crate::engine::Engine;
 use crate::metric_definitions as metric;
 
-/// Milliseconds since the Unix epoch.
+/// Gives milliseconds, of the wall clock since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The system's clock.
-pub fn system_clock() -> Clock {
-    Arc::new(|| {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |since| since.as_millis() as u64)
-    })
+/// The wall clock.
+pub fn wall_clock(env: &Arc<dyn Env>) -> Clock {
+    let env = Arc::clone(env);
+    Arc::new(move || env.unix_ms())
+}
+
+/// Milliseconds that pass whatever the wall clock is set to.
+pub fn passing_clock(env: &Arc<dyn Env>) -> Clock {
+    let env = Arc::clone(env);
+    Arc::new(move || env.passed_ms())
 }
 
 /// How far the operator's word may be from the clock that it confirms.

@@ -300,8 +300,8 @@ impl Unit {
     }
 
     /// Begins to decide a part of it, where it is in time and somebody waits for it.
-    pub(crate) fn begin(&self) -> bool {
-        Instant::now() < self.submission.expires_at && self.ending.begin()
+    pub(crate) fn begin(&self, now: Instant) -> bool {
+        now < self.submission.expires_at && self.ending.begin()
     }
 
     /// What was decided was dropped; false where nobody waits for another round.

@@ -2,22 +2,27 @@
 //! appended so far durable with one sync; the releaser applies its rows to the store, publishes what is now true, and
 //! only then answers. So the disk is waited for while the next group is formed and the rows of the one before are
 //! written. The store never holds rows of what the log could still lose.
+//!
+//! Both are steps (`appending.rs`, `releaser.rs`) that own no thread, no channel and no pause; the threads around them
+//! (`threads.rs`) receive, step, wait where a step says so, and send. So a test takes the steps in any order.
 
+mod appending;
 mod releaser;
+#[cfg(test)]
+mod tests;
+mod threads;
 mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc;
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use kedge_env::Env;
 use kedge_protocol::Id;
 use kedge_storage::{Group, LogHead, LogPosition, Store};
 use tokio::sync::{oneshot, watch};
 
-use crate::agreement::Sampler;
 use crate::api::{Outcome, SealedBatch};
 use crate::committer::CommitterError;
 use crate::disk::Disk;
@@ -27,11 +32,8 @@ use crate::unit::Unit;
 use crate::work::PlacedUnit;
 use crate::world::Published;
 
-use releaser::Releaser;
-use waiting::Waiting;
+pub(crate) use threads::{Threads, start};
 
-/// How long the writer waits before it looks again whether what it appended was applied.
-const SETTLING_PAUSE: Duration = Duration::from_micros(200);
 /// Groups that may be handed over and not published: one that the disk is waited for, and one
 /// whose rows are written. A group that waits longer stays open and grows.
 const AHEAD_MAX: u64 = 2;
@@ -86,6 +88,16 @@ struct Logged {
     position: LogPosition,
 }
 
+/// What a step has come to. A step does its work and returns: whoever takes it owns the thread, the channels and the
+/// pauses.
+#[derive(PartialEq, Eq, Debug)]
+enum Step<T, W> {
+    /// It is done, with this result.
+    Done(T),
+    /// It is not done, and nothing of it has changed anything. It is to be taken again once this is over.
+    Blocked(W),
+}
+
 /// The committer's end: what it has handed over, and how much of it is published.
 pub(crate) struct Writing {
     groups: mpsc::SyncSender<Formed>,
@@ -137,6 +149,7 @@ impl Writing {
 
 /// Where what is durable becomes visible.
 pub(crate) struct Outlet {
+    pub(crate) env: Arc<dyn Env>,
     pub(crate) store: Arc<Store>,
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) visible: watch::Sender<u64>,
@@ -145,157 +158,4 @@ pub(crate) struct Outlet {
     pub(crate) disk: Disk,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) failed: FailureSink,
-}
-
-/// The threads behind the committer.
-pub(crate) struct Threads {
-    writer: JoinHandle<()>,
-    releaser: JoinHandle<()>,
-}
-
-/// Starts the writer and the releaser. They end when the committer's end is dropped, and early only
-/// where one of them fails: they report that themselves and at once, since the committer hears of
-/// it with the next group at the earliest. `sampler` compares groups before they are written.
-pub(crate) fn start(outlet: Outlet, sampler: Sampler) -> std::io::Result<(Writing, Threads)> {
-    let (groups, formed) = mpsc::sync_channel(AHEAD_MAX as usize);
-    let (logged_sender, logged) = mpsc::sync_channel(AHEAD_MAX as usize);
-    let (count, published) = watch::channel(0);
-    let (spent_sender, spent) = mpsc::channel();
-    let mut writer = Writer {
-        sampler,
-        store: Arc::clone(&outlet.store),
-        disk_full: Arc::clone(&outlet.disk_full),
-        formed,
-        logged: logged_sender,
-        appended: Vec::new(),
-        given: 0,
-        published: published.clone(),
-    };
-    let failed = outlet.failed.clone();
-    let releaser = Releaser {
-        outlet,
-        logged,
-        count,
-        spent: spent_sender,
-    };
-    let named = |name: &str| std::thread::Builder::new().name(name.into());
-    let threads = Threads {
-        writer: named("writer").spawn(move || failed.watch("writer", || writer.run()))?,
-        releaser: named("releaser").spawn(move || {
-            let failed = releaser.outlet.failed.clone();
-            failed.watch("releaser", || releaser.run());
-        })?,
-    };
-    let writing = Writing {
-        groups,
-        handed_over: 0,
-        published,
-        spent,
-    };
-    Ok((writing, threads))
-}
-
-impl Threads {
-    /// Waits until both have ended.
-    pub(crate) fn join(self) {
-        for thread in [self.writer, self.releaser] {
-            // A panic was reported when it happened.
-            let _ = thread.join();
-        }
-    }
-}
-
-struct Writer {
-    sampler: Sampler,
-    store: Arc<Store>,
-    disk_full: Arc<AtomicBool>,
-    formed: mpsc::Receiver<Formed>,
-    logged: mpsc::SyncSender<Logged>,
-    /// Groups that are in the log and not yet durable.
-    appended: Vec<Logged>,
-    /// How many groups were given to the releaser, and how many of them are published.
-    given: u64,
-    published: watch::Receiver<u64>,
-}
-
-impl Writer {
-    fn run(&mut self) -> Result<(), CommitterError> {
-        while let Ok(first) = self.formed.recv() {
-            let mut next = Some(first);
-            while let Some(formed) = next {
-                self.check(&formed)?;
-                let position = self.append(&formed.group)?;
-                self.appended.push(Logged { formed, position });
-                next = self.formed.try_recv().ok();
-            }
-            self.sync()?;
-        }
-        Ok(())
-    }
-
-    /// Makes durable what is appended, and hands it on.
-    fn sync(&mut self) -> Result<(), CommitterError> {
-        if self.appended.is_empty() {
-            return Ok(());
-        }
-        self.store.sync()?;
-        for logged in self.appended.drain(..) {
-            self.given += 1;
-            let given = self.logged.send(logged);
-            given.map_err(|_| CommitterError::Writer)?;
-        }
-        Ok(())
-    }
-
-    /// A group that is not what its records make does not get into the log, and nothing after it.
-    fn check(&mut self, formed: &Formed) -> Result<(), CommitterError> {
-        let answers = &formed.afterwards.answers;
-        if !self.sampler.takes(answers) {
-            return Ok(());
-        }
-        self.settle()?;
-        let checked = self.sampler.check(&self.store, &formed.group, answers);
-        checked.map_err(|why| CommitterError::Disagreement {
-            first: answers.first().map_or(0, |answer| {
-                answer
-                    .unit
-                    .placed
-                    .first()
-                    .map_or(0, |placed| placed.sequence)
-            }),
-            why,
-        })
-    }
-
-    /// Waits until the store holds every group before.
-    fn settle(&mut self) -> Result<(), CommitterError> {
-        self.sync()?;
-        while *self.published.borrow() < self.given {
-            self.published
-                .has_changed()
-                .map_err(|_| CommitterError::Writer)?;
-            std::thread::sleep(SETTLING_PAUSE);
-        }
-        Ok(())
-    }
-
-    /// Appends the group. A full disk takes nothing of it and is waited for: what the sequencer has
-    /// placed cannot be taken back, and new requests are refused meanwhile. So is a store that takes no
-    /// commits for now, because the chain contradicts it: nothing of the group was let out. What was appended before
-    /// does not wait with it.
-    fn append(&mut self, group: &Group) -> Result<LogPosition, CommitterError> {
-        let mut waiting = Waiting::default();
-        loop {
-            match self.store.append(group) {
-                Ok(position) => {
-                    waiting.ended();
-                    return Ok(position);
-                }
-                Err(error) => {
-                    self.sync()?;
-                    waiting.wait(error, &self.store, &self.disk_full)?;
-                }
-            }
-        }
-    }
 }

@@ -8,14 +8,13 @@
 //! - [`LogReader::copy_to`] and [`cut`]: copies of a log, and shorter ones.
 //! - [`verify`]: checks a directory of segments without anything else.
 //! - [`packed`]: the packed form of a request.
-//! - [`env`]: the door to the system; nothing else here touches files, randomness or time.
+//! - [`env`]: the door to the system (`kedge-env`); nothing here touches files, randomness or time but through it.
 
 mod archived;
 mod bytes;
 pub mod codec;
 mod copy;
 mod cut;
-pub mod env;
 mod error;
 mod file_log;
 pub mod frame;
@@ -39,6 +38,7 @@ pub use cut::{Cut, CutAt, CutError, cut};
 pub use error::{AppendError, Damage, Failed, IoError, MaintenanceError, OpenError, ReadError};
 pub use file_log::{FileLog, Options};
 pub use frame::{Frame, FrameRefused, KeyId, SideEntry, SideError, SideKeys, StoredFrame};
+pub use kedge_env as env;
 pub use maintenance::Maintenance;
 pub use reader::{Frames, LogReader, StoredRequest};
 pub use recovery::{Position, Recovery, Released, Torn};

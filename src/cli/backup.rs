@@ -223,7 +223,7 @@ fn verify(data: &Path, store: &Path, list: &List) -> Result<Summary, Failure> {
 fn next(mark: &Path, list: &List) -> String {
     let path = mark.display();
     let batches = list.batches;
-    match HighWater::read(mark) {
+    match HighWater::read(&RealEnv, mark) {
         Mark::Released(released) if released.batches > batches => format!(
             "it opens read-only: the mark {path} says that the headers of {} batches were let out, and the directory holds {batches}",
             released.batches

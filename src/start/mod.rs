@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
+use kedge_env::{Env, RealEnv};
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -118,7 +119,8 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     logging::init(&config)?;
     make_private_from_now_on();
     open_files::allow(&config);
-    let time = timekeeping::timekeeper(&config);
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let time = timekeeping::timekeeper(&config, &env);
     clock::keep(Arc::clone(&time));
     let handle = metrics::install()?;
     if let Some(address) = config.metrics_listen {
@@ -133,16 +135,16 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let (first_key, keys) = sequencer_keys::held(&config)?;
     let chain = Chain::open(&config, first_key).await?;
     let claims = Claims::open(&config, chain.domain().chain_id)?;
-    let opened = store::open(&config, &chain, first_key, allowances).await?;
+    let opened = store::open(&config, &env, &chain, first_key, allowances).await?;
     sequencer_keys::check(&opened.store, &keys)?;
     let archived = archive::announce(&opened.store, &config.data_dir)?;
     let copied = Copied {
         store: Arc::clone(&opened.store),
         data: config.data_dir.clone(),
     };
-    let engine = start_engine(&config, &chain, (keys, time), opened.store).await?;
+    let engine = start_engine(&config, &env, &chain, (keys, time), opened.store).await?;
     failing::end_process(engine.failure())?;
-    timekeeping::watch(engine.clone(), chain.second_source()).await;
+    timekeeping::watch(engine.clone(), &*env, chain.second_source()).await;
     sequencer_keys::ask_contract(&chain, &engine).await;
     let anchoring = Anchoring::start(&config, &chain, &engine).await?;
 
@@ -220,12 +222,14 @@ async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, 
 /// The one place where the configuration becomes an engine.
 async fn start_engine(
     config: &Config,
+    env: &Arc<dyn Env>,
     chain: &Chain,
     (keys, time): (HeldKeys, Arc<Timekeeper>),
     store: Arc<Store>,
 ) -> Result<Engine, kedge_actors::StartError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let options = kedge_actors::Options {
+        env: Arc::clone(env),
         domain: chain.domain(),
         keys,
         contract: Some(chain.contract()),

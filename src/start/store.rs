@@ -8,6 +8,7 @@ use kedge_actors::catch_up::open_store_where;
 use kedge_actors::contradiction;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::At;
+use kedge_env::Env;
 use kedge_protocol::Address;
 use kedge_storage::{
     Access, HighWater, KeyId, Mark, MissingMark, Mode, ReadError, SideKeys, Store, Table,
@@ -62,6 +63,7 @@ impl Opened {
 
 pub(super) async fn open(
     config: &Config,
+    env: &Arc<dyn Env>,
     chain: &Chain,
     first_key: Address,
     allowances: Allowances,
@@ -80,8 +82,9 @@ pub(super) async fn open(
         replay_bytes_max: config.replay_bytes_max,
         segments: kedge_storage::LogOptions::default(),
         access: Access::Write,
+        env: Arc::clone(env),
     };
-    let mark = HighWater::read(&config.high_water_path());
+    let mark = HighWater::read(&**env, &config.high_water_path());
     let store = open_where(options.clone(), MissingMark::ReadOnly).await?;
     options.side_keys = at_hand(config, &store, options.side_keys, allowances)?;
     lost_keys(config, &store, allowances)?;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::timekeeper::{Alone, ClockError, TimeBounds, Timekeeper};
-use kedge_actors::{Engine, system_clock};
+use kedge_actors::{Engine, passing_clock, wall_clock};
 use kedge_chain::rpc::{At, RpcClient};
+use kedge_env::Env;
 use kedge_protocol::time::rfc3339;
 
 use crate::config::{ChainMode, Config};
@@ -29,18 +30,8 @@ const LOOKS_PER_BLOCK: u32 = 30;
 /// How long the chain may take to say its newest block.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Milliseconds that pass whatever the clock is set to, also while the machine sleeps.
-fn passed_ms() -> u64 {
-    #[cfg(target_os = "linux")]
-    let clock = rustix::time::ClockId::Boottime;
-    #[cfg(not(target_os = "linux"))]
-    let clock = rustix::time::ClockId::Monotonic;
-    let since = rustix::time::clock_gettime(clock);
-    since.tv_sec as u64 * 1_000 + since.tv_nsec as u64 / 1_000_000
-}
-
 /// The time within the configuration's bounds.
-pub(super) fn timekeeper(config: &Config) -> Arc<Timekeeper> {
+pub(super) fn timekeeper(config: &Config, env: &Arc<dyn Env>) -> Arc<Timekeeper> {
     let gap_max_ms = config.clock_gap_max_s * 1_000;
     let bounds = TimeBounds {
         step_max_ms: config.clock_step_max_s * 1_000,
@@ -48,7 +39,7 @@ pub(super) fn timekeeper(config: &Config) -> Arc<Timekeeper> {
         empty_gap_max_ms: gap_max_ms.max(EMPTY_GAP_MS),
         alone: (config.chain == ChainMode::Embedded).then_some(ALONE),
     };
-    Arc::new(Timekeeper::new(system_clock(), Arc::new(passed_ms), bounds))
+    Arc::new(Timekeeper::new(wall_clock(env), passing_clock(env), bounds))
 }
 
 async fn look_at_chain(time: &Timekeeper, rpc: &RpcClient) {
@@ -71,7 +62,7 @@ fn record(engine: &Engine, was_believed: &mut bool) {
 
 /// Waits for a clock that nobody else can confirm to show that it advances steadily, where the log's last entry is too old
 /// to confirm it.
-async fn settle(engine: &Engine) {
+async fn settle(engine: &Engine, env: &dyn Env) {
     let check = || {
         engine
             .time()
@@ -86,8 +77,8 @@ async fn settle(engine: &Engine) {
         steady_s,
         "the log was idle, and with the embedded chain only the system's clock knows the time: looking whether it advances steadily"
     );
-    let until_ms = passed_ms() + ALONE.steady_ms + ALONE_GRACE_MS;
-    while check().is_err() && passed_ms() < until_ms {
+    let until_ms = env.passed_ms() + ALONE.steady_ms + ALONE_GRACE_MS;
+    while check().is_err() && env.passed_ms() < until_ms {
         tokio::time::sleep(ALONE_LOOK).await;
     }
     if check().is_ok() {
@@ -102,10 +93,10 @@ async fn settle(engine: &Engine) {
 /// Watches the clock and the chain's newest block until the process ends. Returns after the first look, so that a log that
 /// was idle for long is served with a clock that the chain has confirmed, or, where there is none to ask, one that advances
 /// steadily.
-pub(super) async fn watch(engine: Engine, second_source: Option<RpcClient>) {
+pub(super) async fn watch(engine: Engine, env: &dyn Env, second_source: Option<RpcClient>) {
     match &second_source {
         Some(rpc) => look_at_chain(engine.time(), rpc).await,
-        None => settle(&engine).await,
+        None => settle(&engine, env).await,
     }
     tokio::spawn(async move {
         let mut was_believed = true;

@@ -2,11 +2,11 @@
 //! that a store restored from before it is recognised. Signing those numbers again would be
 //! equivocation.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use kedge_env::{Env, File, Mode, read_up_to, write_all};
 use kedge_protocol::Hash;
 use kedge_protocol::hash::keccak;
 
@@ -67,22 +67,29 @@ pub struct HighWaterError {
 }
 
 /// The mark's file, held open.
-#[derive(Debug)]
 pub struct HighWater {
-    file: File,
+    file: Arc<dyn File>,
     path: PathBuf,
+}
+
+impl std::fmt::Debug for HighWater {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HighWater")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
 }
 
 impl HighWater {
     /// What the mark at `path` says.
-    pub fn read(path: &Path) -> Mark {
-        let file = match File::open(path) {
+    pub fn read(env: &dyn Env, path: &Path) -> Mark {
+        let file = match env.open(path, Mode::Read) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Mark::Missing,
             Err(error) => return Mark::Unreadable(format!("it cannot be read: {error}")),
         };
-        match file.metadata() {
-            Ok(metadata) if metadata.len() == 0 => return Mark::Unreadable("it is empty".into()),
+        match file.len() {
+            Ok(0) => return Mark::Unreadable("it is empty".into()),
             Ok(_) => {}
             Err(error) => return Mark::Unreadable(format!("it cannot be read: {error}")),
         }
@@ -90,8 +97,8 @@ impl HighWater {
             .into_iter()
             .filter_map(|offset| {
                 let mut slot = [0; SLOT_BYTES];
-                file.read_exact_at(&mut slot, offset).ok()?;
-                Released::of_slot(&slot)
+                let read = read_up_to(&*file, &mut slot, offset).ok()?;
+                (read == SLOT_BYTES).then(|| Released::of_slot(&slot))?
             })
             .max_by_key(|released| released.batches)
             .map_or_else(
@@ -101,8 +108,8 @@ impl HighWater {
     }
 
     /// Opens a mark that is there, for moving it on.
-    pub fn open(path: &Path) -> Result<Self, HighWaterError> {
-        let file = OpenOptions::new().write(true).open(path);
+    pub fn open(env: &dyn Env, path: &Path) -> Result<Self, HighWaterError> {
+        let file = env.open(path, Mode::Write);
         file.map(|file| Self {
             file,
             path: path.to_owned(),
@@ -115,29 +122,26 @@ impl HighWater {
 
     /// Puts a new mark at `path`, in place of whatever is there. A crash leaves the old file or the
     /// whole new one: it is written elsewhere, made durable, and then given its name.
-    pub fn put(path: &Path, released: Released) -> Result<Self, HighWaterError> {
+    pub fn put(env: &dyn Env, path: &Path, released: Released) -> Result<Self, HighWaterError> {
         let put = || {
             let mut fresh = path.as_os_str().to_owned();
             fresh.push(".new");
-            match std::fs::remove_file(&fresh) {
+            let fresh = Path::new(&fresh);
+            match env.remove(fresh) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&fresh)?;
+            let file = env.open(fresh, Mode::Create)?;
             // Both slots, so that moving the mark on never makes the file longer.
             for offset in [0, SLOT_DISTANCE] {
-                file.write_all_at(&released.to_slot(), offset)?;
+                write_all(&*file, &released.to_slot(), offset)?;
             }
-            file.sync_all()?;
-            std::fs::rename(&fresh, path)?;
+            file.sync()?;
+            env.rename(fresh, path)?;
             let parent = path
                 .parent()
                 .filter(|parent| !parent.as_os_str().is_empty());
-            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+            env.sync_dir(parent.unwrap_or(Path::new(".")))?;
             Ok(file)
         };
         put()
@@ -155,7 +159,7 @@ impl HighWater {
     /// The page cache outlives the process; only a crash of the machine can lose the last of it.
     pub fn advance(&self, released: Released) -> io::Result<()> {
         let offset = released.batches % 2 * SLOT_DISTANCE;
-        let written = self.file.write_all_at(&released.to_slot(), offset);
+        let written = write_all(&*self.file, &released.to_slot(), offset);
         written.map_err(|error| self.named("writing", &error))
     }
 
@@ -167,7 +171,7 @@ impl HighWater {
 
     /// Brings the mark to the disk: at a clean close.
     pub fn sync(&self) -> io::Result<()> {
-        let synced = self.file.sync_data();
+        let synced = self.file.sync();
         synced.map_err(|error| self.named("syncing", &error))
     }
 }

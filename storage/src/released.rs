@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kedge_env::Env;
 use kedge_protocol::Hash;
 
 use crate::high_water::{HighWater, HighWaterError, Mark, Released};
@@ -65,13 +66,15 @@ pub(crate) fn equivocation(
 /// Opens the mark of a store that is not behind it. A mark that is older because the machine crashed
 /// is brought up to the head; where there is none, a new one is made.
 pub(crate) fn open_mark(
+    env: &dyn Env,
     path: &Path,
     head: &LogHead,
     mark: &Mark,
 ) -> Result<HighWater, HighWaterError> {
     match mark {
-        Mark::Released(released) if released.batches >= head.batches => HighWater::open(path),
+        Mark::Released(released) if released.batches >= head.batches => HighWater::open(env, path),
         _ => HighWater::put(
+            env,
             path,
             Released {
                 batches: head.batches,

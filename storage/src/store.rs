@@ -5,8 +5,8 @@ use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
 
+use kedge_env::{Env, RealEnv};
 use kedge_log::{AppendError, Durability, Log, Maintenance, Position, SideKeys};
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
@@ -29,6 +29,8 @@ const FRAME_BYTES_MIN: u64 = 4096;
 /// What a store is opened with.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Time, randomness and the files of the log and of the mark.
+    pub env: Arc<dyn Env>,
     /// The directory of the rows; made if it is not there.
     pub path: PathBuf,
     /// The directory of the log; made if it is not there.
@@ -57,9 +59,10 @@ pub struct Options {
 
 impl Options {
     /// What a store is opened with whose rows are in `path` and whose log is in the directory `log` beside it, with
-    /// little memory and without keys for side entries.
+    /// little memory and without keys for side entries, on the system's own disk.
     pub fn of_store(path: &Path, domain: Domain, sequencer: Address) -> Self {
         Self {
+            env: Arc::new(RealEnv),
             path: path.to_owned(),
             log_path: path.with_file_name("log"),
             domain,
@@ -164,6 +167,7 @@ pub struct Store {
     pub(crate) read_only: Option<String>,
     /// Why it takes no commits for now.
     pub(crate) suspended: RwLock<Option<String>>,
+    pub(crate) env: Arc<dyn Env>,
 }
 
 impl std::fmt::Debug for Store {
@@ -263,13 +267,13 @@ impl Store {
         if frame.is_empty() {
             return Ok(log.position());
         }
-        let started = Instant::now();
+        let started = self.env.now();
         let frame_bytes = (frame.bytes_max() as u64).next_multiple_of(FRAME_BYTES_MIN);
         let appended = log.append(frame).map_err(CommitError::from);
         let position = appended.inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
         self.unflushed_bytes
             .fetch_add(frame_bytes, Ordering::Relaxed);
-        histogram!(names::APPEND_SECONDS).record(started.elapsed());
+        histogram!(names::APPEND_SECONDS).record(self.env.now() - started);
         histogram!(names::GROUP_BYTES).record(frame_bytes as f64);
         counter!(names::COMMITTED_BYTES).increment(frame_bytes);
         Ok(position)
@@ -279,20 +283,20 @@ impl Store {
     /// is on the disk: the process must end.
     pub fn sync(&self) -> Result<(), CommitError> {
         let writing = self.writing.as_ref().ok_or_else(no_log)?;
-        let started = Instant::now();
+        let started = self.env.now();
         writing
             .durability
             .sync()
             .map_err(|error| CommitError::Failed(error.to_string()))
             .inspect_err(|_| counter!(names::COMMIT_FAILURES).increment(1))?;
-        histogram!(names::SYNC_SECONDS).record(started.elapsed());
+        histogram!(names::SYNC_SECONDS).record(self.env.now() - started);
         Ok(())
     }
 
     /// Writes the rows of a group that is durable in the log, which reached up to `position` with it; all of them or
     /// none. Gives the store with it. Groups are applied in the order in which they were appended.
     pub fn apply(&self, group: &Group, position: &Position) -> Result<Snapshot, CommitError> {
-        let started = Instant::now();
+        let started = self.env.now();
         if self.recent.len_bytes() >= 2 * self.recent_bytes_max {
             // Whoever flushes beside the commits does not keep up, or could not.
             self.flush()?;
@@ -301,7 +305,7 @@ impl Store {
         if let Some(sealed_at_ms) = group.sealed_at_ms {
             self.database.time().reached(sealed_at_ms);
         }
-        histogram!(names::WRITE_SECONDS).record(started.elapsed());
+        histogram!(names::WRITE_SECONDS).record(self.env.now() - started);
         histogram!(names::GROUP_WRITES).record(group.len() as f64);
         histogram!(names::GROUP_ACTIONS).record(group.action_ids.len() as f64);
         Ok(snapshot)

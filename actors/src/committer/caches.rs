@@ -61,8 +61,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Before a group: forgets what is in the published snapshot by now, where that is much.
-    pub(super) fn trim_caches(&mut self) -> Result<(), CommitterError> {
+    /// Whether so much is remembered that it is time to forget it.
+    pub(crate) fn remembers_much(&self) -> bool {
         let entries = [
             self.caches.nonces.len(),
             self.caches.minted.len(),
@@ -71,11 +71,12 @@ impl Committer {
             self.caches.secrets.len(),
             self.beside.remembered(),
         ];
-        if entries.into_iter().any(|entries| entries > CACHE_MAX) {
-            self.runtime.block_on(self.writing.settled())?;
-            self.caches = Caches::default();
-            self.beside.forget();
-        }
-        Ok(())
+        entries.into_iter().any(|entries| entries > CACHE_MAX)
+    }
+
+    /// Forgets it, before a group and while everything handed over is published.
+    pub(crate) fn forget(&mut self) {
+        self.caches = Caches::default();
+        self.beside.forget();
     }
 }

@@ -1,7 +1,7 @@
 //! The orderly end: what was placed is written, and every thread that uses the store has ended.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Engine, locked};
 
@@ -11,10 +11,11 @@ impl Engine {
     pub async fn shutdown(&self, timeout: Duration) -> bool {
         let inner = &self.inner;
         inner.closing.store(true, Ordering::Relaxed);
-        let deadline = Instant::now() + timeout;
+        let env = &inner.options.env;
+        let deadline = env.now() + timeout;
         while inner.room.in_flight() > 0
             && inner.signing.stopped().is_none()
-            && Instant::now() < deadline
+            && env.now() < deadline
         {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -1,15 +1,15 @@
-//! The releaser: applies the rows of what is durable, publishes it, and answers.
+//! The releaser's steps: each applies the rows of one durable group and publishes it. Only then is anybody answered.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc;
-use std::time::Instant;
+use std::time::Duration;
 
 use kedge_protocol::Id;
-use kedge_storage::{CommitError, Group, LogPosition, Snapshot};
-use tokio::sync::watch;
+use kedge_storage::{CommitError, Group, Snapshot};
 
-use super::{Afterwards, Answer, Formed, Logged, Outlet, Waiting};
+use super::waiting::Waiting;
+use super::{Afterwards, Answer, Formed, Logged, Outlet, Step};
 use crate::api::{Outcome, Placement};
 use crate::committer::CommitterError;
 use crate::disk::Stuck;
@@ -20,44 +20,71 @@ use crate::world::Published;
 /// A group that was larger than this gives its memory back.
 const SPENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// Takes durable groups in order.
 pub(super) struct Releaser {
-    pub(super) outlet: Outlet,
-    pub(super) logged: mpsc::Receiver<Logged>,
-    /// How many groups are published.
-    pub(super) count: watch::Sender<u64>,
-    /// Takes groups that are done with.
-    pub(super) spent: mpsc::Sender<Group>,
+    outlet: Outlet,
+    given: VecDeque<Logged>,
+    waiting: Waiting,
+    stuck: Stuck,
+}
+
+/// A group that is published and not yet answered.
+#[must_use = "nobody is answered before `answer` is called"]
+pub(super) struct Released {
+    afterwards: Afterwards,
+    group: Group,
 }
 
 impl Releaser {
-    pub(super) fn run(&self) -> Result<(), CommitterError> {
-        let store = &self.outlet.store;
-        while let Ok(Logged { formed, position }) = self.logged.recv() {
-            let Formed {
-                mut group,
-                head,
-                keys_changed_at,
-                afterwards,
-            } = formed;
-            let snapshot = self.apply(&group, &position)?;
-            store.index(&group.take_action_ids());
-            store.release(&head)?;
-            let published = Published {
-                head,
-                keys_changed_at,
-                snapshot,
-            };
-            self.outlet.publish(published, &afterwards.answers);
-            self.outlet.wake(&afterwards);
-            // Before the answers: the next group is handed over while they are given.
-            self.count.send_modify(|count| *count += 1);
-            answer(afterwards);
-            if group.len_bytes() <= SPENT_BYTES_MAX {
-                group.clear();
-                // The committer has ended: nobody needs it.
-                let _ = self.spent.send(group);
-            }
+    /// What it publishes goes out through `outlet`.
+    pub(super) fn new(outlet: Outlet) -> Self {
+        Self {
+            outlet,
+            given: VecDeque::new(),
+            waiting: Waiting::default(),
+            stuck: Stuck::default(),
         }
+    }
+
+    /// Takes the next group. It must be durable.
+    pub(super) fn give(&mut self, logged: Logged) {
+        self.given.push_back(logged);
+    }
+
+    /// Applies the rows of the first of the given groups and publishes it; `None` where none is left. The log has the
+    /// group, so it is never given up: a full disk is waited for.
+    pub(super) fn step(&mut self) -> Result<Option<Step<Released, Duration>>, CommitterError> {
+        let Self {
+            outlet,
+            given,
+            waiting,
+            stuck,
+        } = self;
+        let (env, store) = (&*outlet.env, &outlet.store);
+        let Some(Logged { formed, position }) = given.front() else {
+            return Ok(None);
+        };
+        let snapshot = match store.apply(&formed.group, position) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                let now = env.now();
+                if let CommitError::NoSpace(why) = &error {
+                    stuck.note(&outlet.disk, why, now)?;
+                }
+                let pause = waiting.pause(error, store, &outlet.disk_full, now)?;
+                return Ok(Some(Step::Blocked(pause)));
+            }
+        };
+        waiting.ended(env);
+        stuck.over();
+        let released = given.pop_front().map(|logged| logged.formed);
+        let released = released.map(|formed| outlet.release(formed, snapshot));
+        Ok(released.transpose()?.map(Step::Done))
+    }
+
+    /// After the last group: brings all rows to the disk.
+    pub(super) fn end(&self) -> Result<(), CommitterError> {
+        let store = &self.outlet.store;
         if self.outlet.failed.is_set() {
             // What the writer could not write is not to be followed by anything.
             return Ok(());
@@ -78,34 +105,41 @@ impl Releaser {
         }
         Ok(())
     }
+}
 
-    /// Applies a group's rows. The log has it, so it is never given up: a full disk is waited for.
-    fn apply(&self, group: &Group, position: &LogPosition) -> Result<Snapshot, CommitterError> {
-        let Outlet {
-            store,
-            disk_full,
-            disk,
-            ..
-        } = &self.outlet;
-        let (mut waiting, mut stuck) = (Waiting::default(), Stuck::default());
-        loop {
-            match store.apply(group, position) {
-                Ok(snapshot) => {
-                    waiting.ended();
-                    return Ok(snapshot);
-                }
-                Err(error) => {
-                    if let CommitError::NoSpace(why) = &error {
-                        stuck.note(disk, why, Instant::now())?;
-                    }
-                    waiting.wait(error, store, disk_full)?;
-                }
-            }
-        }
+impl Released {
+    /// Answers everybody who waits for the group. Gives the group, empty again, for another one.
+    pub(super) fn answer(self) -> Option<Group> {
+        answer(self.afterwards);
+        let mut group = self.group;
+        (group.len_bytes() <= SPENT_BYTES_MAX).then(|| {
+            group.clear();
+            group
+        })
     }
 }
 
 impl Outlet {
+    /// Lets out what the store holds with this group: its actions by their ids, the mark of its headers, its state.
+    fn release(&self, formed: Formed, snapshot: Snapshot) -> Result<Released, CommitterError> {
+        let Formed {
+            mut group,
+            head,
+            keys_changed_at,
+            afterwards,
+        } = formed;
+        self.store.index(&group.take_action_ids());
+        self.store.release(&head)?;
+        let published = Published {
+            head,
+            keys_changed_at,
+            snapshot,
+        };
+        self.publish(published, &afterwards.answers);
+        self.wake(&afterwards);
+        Ok(Released { afterwards, group })
+    }
+
     fn publish(&self, published: Published, answers: &[Answer]) {
         let head = published.head;
         self.published.store(Arc::new(published));

@@ -1,13 +1,14 @@
-//! A step of a commit that waits, and says so in the log as often as it helps.
+//! A step of a commit that is to be tried again, and says so in the log as often as it helps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use kedge_env::Env;
 use kedge_storage::{CommitError, Store};
 
-/// How long it waits before it tries a full disk again.
+/// After how long a full disk is tried again.
 const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
-/// How long it waits before it tries a store again that takes no commits for now.
+/// After how long a store is tried again that takes no commits for now.
 const SUSPENDED_PAUSE: Duration = Duration::from_secs(1);
 /// A step that still waits for the same reason is logged again after so long.
 const LOG_AGAIN_AFTER: Duration = Duration::from_mins(1);
@@ -17,36 +18,36 @@ const LOG_AGAIN_AFTER: Duration = Duration::from_mins(1);
 pub(super) struct Waiting(Delay);
 
 impl Waiting {
-    /// Waits after an error that is no failure.
-    pub(super) fn wait(
+    /// The step met an error. Where that is no failure, gives how long to wait before it is tried again.
+    pub(super) fn pause(
         &mut self,
         error: CommitError,
         store: &Store,
         disk_full: &AtomicBool,
-    ) -> Result<(), CommitError> {
+        now: Instant,
+    ) -> Result<Duration, CommitError> {
         match error {
             CommitError::NoSpace(why) => {
-                if self.0.is_due(Reason::NoSpace, Instant::now()) {
+                if self.0.is_due(Reason::NoSpace, now) {
                     tracing::error!(why, "the disk is full; the commit waits for room");
                 }
                 disk_full.store(true, Ordering::Relaxed);
-                std::thread::sleep(NO_SPACE_PAUSE);
-                Ok(())
+                Ok(NO_SPACE_PAUSE)
             }
             CommitError::ReadOnly(why) if store.is_suspended() => {
-                if self.0.is_due(Reason::Suspended, Instant::now()) {
+                if self.0.is_due(Reason::Suspended, now) {
                     tracing::error!(why, "the store takes no commits; what was placed waits");
                 }
-                std::thread::sleep(SUSPENDED_PAUSE);
-                Ok(())
+                Ok(SUSPENDED_PAUSE)
             }
             error => Err(error),
         }
     }
 
     /// The step is done.
-    pub(super) fn ended(self) {
-        if let Some(waited) = self.0.ended(Instant::now()) {
+    pub(super) fn ended(&mut self, env: &dyn Env) {
+        if let Some(began) = std::mem::take(&mut self.0).began {
+            let waited = env.now().saturating_duration_since(began);
             let waited_s = waited.as_secs();
             tracing::warn!(waited_s, "the commit that waited is written");
         }
@@ -80,11 +81,6 @@ impl Delay {
         }
         !is_known
     }
-
-    /// The group is written; how long it waited, if it did.
-    fn ended(self, now: Instant) -> Option<Duration> {
-        self.began.map(|began| now.saturating_duration_since(began))
-    }
 }
 
 #[cfg(test)]
@@ -104,7 +100,6 @@ mod tests {
         assert!(delay.is_due(Reason::NoSpace, at(151)));
         assert!(!delay.is_due(Reason::NoSpace, at(152)));
         assert!(delay.is_due(Reason::Suspended, at(153)));
-        assert_eq!(delay.ended(at(160)), Some(Duration::from_secs(160)));
-        assert_eq!(Delay::default().ended(begin), None);
+        assert_eq!(delay.began, Some(begin));
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::api::Past;
-use kedge_actors::{Asker, SubmitError, system_clock};
+use kedge_actors::{Asker, SubmitError};
+use kedge_env::{Env, RealEnv};
 use kedge_machine::Refusal;
 use kedge_protocol::Id;
 use kedge_protocol::nonce::NonceError;
@@ -336,7 +337,7 @@ async fn a_signed_request_counts_once() {
     let refused = engine.submit(forged.submission).await.err().unwrap();
     assert_eq!(refused, SubmitError::SignerNotOfWallet);
     let mut late = alice.sign(60, false, &[("lock", &object, "{}")]);
-    late.submission.head.deadline_s = system_clock()() / 1_000 - 1;
+    late.submission.head.deadline_s = RealEnv.unix_ms() / 1_000 - 1;
     let expired = engine.submit(late.submission).await.err().unwrap();
     assert_eq!(expired, SubmitError::DeadlineExpired);
     engine.shutdown(Duration::from_secs(5)).await;

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{
     ActionOutcome, Asker, Done, Engine, HeldKeys, Options, Outcome, Submission, SubmitError,
-    SubmittedAction, system_clock,
+    SubmittedAction, wall_clock,
 };
+use kedge_env::{Env, RealEnv};
 use kedge_machine::fold::State;
 use kedge_machine::image::Image;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
@@ -45,11 +46,13 @@ pub(crate) async fn start(path: &Path) -> Engine {
 
 /// An engine on a store that somebody else holds too.
 pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
     let options = Options {
         domain: DOMAIN,
         keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), []),
         contract: None,
-        time: Arc::new(Timekeeper::unbounded(system_clock())),
+        time: Arc::new(Timekeeper::unbounded(wall_clock(&env))),
+        env,
         actor_threads: 2,
         shards: 3,
         objects_live_max: 64,
@@ -97,7 +100,7 @@ impl Client {
         let head = RequestHead {
             signer: self.key.address(),
             nonce,
-            deadline_s: system_clock()() / 1_000 + 300,
+            deadline_s: RealEnv.unix_ms() / 1_000 + 300,
             atomic,
         };
         let mut text = String::new();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use super::sample::{Writer, appended_frames, dir, open, open_at};
 use crate::env::simulated::{Fault, Loss, SimulatedEnv};
@@ -193,6 +194,7 @@ fn a_stop_at_every_operation_of_a_sealing_leaves_one_good_copy() {
 }
 
 /// Passes on to a disk and counts the bytes that are read of each file.
+#[derive(Debug)]
 struct Counted {
     env: SimulatedEnv,
     read: Arc<Mutex<BTreeMap<PathBuf, u64>>>,
@@ -235,6 +237,22 @@ impl Env for Counted {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.env.sync_dir(dir)
+    }
+
+    fn now(&self) -> Instant {
+        self.env.now()
+    }
+
+    fn unix_ms(&self) -> u64 {
+        self.env.unix_ms()
+    }
+
+    fn passed_ms(&self) -> u64 {
+        self.env.passed_ms()
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.env.free_bytes(dir)
     }
 
     fn random(&self, out: &mut [u8]) -> io::Result<()> {

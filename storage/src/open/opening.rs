@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
-use kedge_log::env::RealEnv;
 use kedge_log::{FileLog, Log, LogReader, Position, SideEntry, StoredFrame};
 
 use super::tail::check_tail;
@@ -72,6 +71,7 @@ impl Store {
             high_water: None,
             read_only: Some("it has no log".to_owned()),
             suspended: RwLock::new(None),
+            env: options.env,
         })
     }
 
@@ -109,7 +109,7 @@ impl Store {
             follows(&options, reader.as_ref(), &position, applied)?;
         }
         let mark_path = mark_path(&options);
-        let mark = HighWater::read(&mark_path);
+        let mark = HighWater::read(&*options.env, &mark_path);
         let why = refuses(&options, reader.as_ref(), &position, &mark, missing);
         if let Some(why) = &why {
             tracing::warn!(why, "the store is read-only");
@@ -250,7 +250,12 @@ impl Opening {
         check_tail(&snapshot, &options, &head, end.as_ref())?;
         database.time().reached(head.last_sealed_at_ms);
         let high_water = match &why {
-            None => Some(open_mark(&mark_path(&options), &head, &mark)?),
+            None => Some(open_mark(
+                &*options.env,
+                &mark_path(&options),
+                &head,
+                &mark,
+            )?),
             Some(_) => None,
         };
         let writing = log.map(|log| Writing {
@@ -270,6 +275,7 @@ impl Opening {
             high_water,
             read_only: why,
             suspended: RwLock::new(None),
+            env: options.env,
         };
         if options.access == Access::Derive {
             store.write_index();
@@ -325,7 +331,7 @@ fn open_log(options: &Options) -> Result<Option<LogReader>, OpenError> {
     let path = options.log_path.as_path();
     let identity = options.domain.separator();
     let cache_bytes = options.segments.cache_bytes;
-    match LogReader::open(Arc::new(RealEnv), path, Some(identity), cache_bytes) {
+    match LogReader::open(Arc::clone(&options.env), path, Some(identity), cache_bytes) {
         Ok((reader, _)) => Ok(Some(reader)),
         Err(kedge_log::OpenError::Io(error))
             if error.source.kind() == std::io::ErrorKind::NotFound =>
@@ -339,7 +345,7 @@ fn open_log(options: &Options) -> Result<Option<LogReader>, OpenError> {
 fn open_to_append(options: &Options, released: kedge_log::Released) -> Result<FileLog, OpenError> {
     let path = options.log_path.as_path();
     let opened = FileLog::open(
-        Arc::new(RealEnv),
+        Arc::clone(&options.env),
         path,
         options.domain.separator(),
         &options.side_keys,

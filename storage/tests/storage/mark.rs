@@ -142,7 +142,7 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     let store = open_where(with_mark.clone(), MissingMark::Accepted).unwrap();
     assert_eq!(store.mode(), Mode::ReadWrite);
     drop(store);
-    let Mark::Released(released) = HighWater::read(&mark) else {
+    let Mark::Released(released) = HighWater::read(&kedge_env::RealEnv, &mark) else {
         panic!("there is no mark")
     };
     assert_eq!((released.batches, released.head), (3, log.head.head));

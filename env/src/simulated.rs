@@ -1,10 +1,11 @@
-//! A disk in memory that knows what was synced. It can fail, fill up or stop at a chosen operation, and loses at a
+//! A time of its own, and a disk in memory that knows what was synced. The disk can fail, fill up or stop at a chosen operation, and loses at a
 //! crash what was not synced: all of it, none, or some sectors of it.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::{Env, File, Mode};
 
@@ -51,8 +52,26 @@ enum DirChange {
     Remove(PathBuf),
 }
 
+/// The time: it passes where somebody says so ([`SimulatedEnv::advance`]).
+struct Time {
+    begun: Instant,
+    passed: Duration,
+    unix_ms: u64,
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Self {
+            begun: Instant::now(),
+            passed: Duration::ZERO,
+            unix_ms: 0,
+        }
+    }
+}
+
 #[derive(Default)]
 struct State {
+    time: Time,
     files: Vec<Contents>,
     names: BTreeMap<PathBuf, usize>,
     durable_names: BTreeMap<PathBuf, usize>,
@@ -68,9 +87,15 @@ struct State {
     room: Option<usize>,
 }
 
-/// The simulated disk; clones share it.
+/// The simulated system; clones share it.
 #[derive(Clone, Default)]
 pub struct SimulatedEnv(Arc<Mutex<State>>);
+
+impl std::fmt::Debug for SimulatedEnv {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimulatedEnv").finish_non_exhaustive()
+    }
+}
 
 struct SimulatedFile {
     env: SimulatedEnv,
@@ -154,13 +179,25 @@ fn put(contents: &mut Vec<u8>, at: usize, bytes: &[u8]) {
 }
 
 impl SimulatedEnv {
-    /// An empty disk without faults.
+    /// An empty disk without faults. The wall clock stands at the epoch.
     pub fn new() -> Self {
         Self::default()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets time pass, by every clock.
+    pub fn advance(&self, by: Duration) {
+        let mut state = self.state();
+        state.time.passed += by;
+        state.time.unix_ms += by.as_millis() as u64;
+    }
+
+    /// Sets the wall clock and no other.
+    pub fn set_unix_ms(&self, unix_ms: u64) {
+        self.state().time.unix_ms = unix_ms;
     }
 
     /// How many operations that change something were asked for so far.
@@ -284,6 +321,19 @@ impl SimulatedEnv {
 }
 
 impl Env for SimulatedEnv {
+    fn now(&self) -> Instant {
+        let state = self.state();
+        state.time.begun + state.time.passed
+    }
+
+    fn unix_ms(&self) -> u64 {
+        self.state().time.unix_ms
+    }
+
+    fn passed_ms(&self) -> u64 {
+        self.state().time.passed.as_millis() as u64
+    }
+
     fn create_dir(&self, _dir: &Path) -> io::Result<()> {
         Ok(())
     }
@@ -354,6 +404,12 @@ impl Env for SimulatedEnv {
         state.dir_changes.clear();
         state.durable_names = state.names.clone();
         Ok(())
+    }
+
+    fn free_bytes(&self, _dir: &Path) -> io::Result<u64> {
+        let state = self.state();
+        let free = |room: usize| room.saturating_sub(state.used()) as u64;
+        Ok(state.room.map_or(u64::MAX, free))
     }
 
     fn random(&self, out: &mut [u8]) -> io::Result<()> {
@@ -427,5 +483,24 @@ impl File for SimulatedFile {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.alive()?.files[self.number].now.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_passes_where_somebody_says_so_and_the_wall_clock_alone_can_be_set() {
+        let env = SimulatedEnv::new();
+        let (begun, passed_ms) = (env.now(), env.passed_ms());
+        assert_eq!((env.now(), env.unix_ms()), (begun, 0));
+        env.set_unix_ms(1_000);
+        env.advance(Duration::from_millis(250));
+        assert_eq!(env.now() - begun, Duration::from_millis(250));
+        assert_eq!(env.passed_ms() - passed_ms, 250);
+        assert_eq!(env.unix_ms(), 1_250);
+        env.set_unix_ms(7);
+        assert_eq!(env.now() - begun, Duration::from_millis(250));
     }
 }

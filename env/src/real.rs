@@ -1,20 +1,43 @@
-//! The system's own files.
+//! The system's own clocks, randomness and files.
 
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use super::{Env, File, Mode};
 
-/// The system's files and randomness.
+/// The system's clocks, randomness and files.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RealEnv;
 
 struct RealFile(fs::File);
 
+/// The clock of [`Env::passed_ms`].
+#[cfg(target_os = "linux")]
+const PASSED: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const PASSED: ClockId = ClockId::Monotonic;
+
 impl Env for RealEnv {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn unix_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.map_or(0, |since| since.as_millis() as u64)
+    }
+
+    fn passed_ms(&self) -> u64 {
+        let since = clock_gettime(PASSED);
+        since.tv_sec as u64 * 1_000 + since.tv_nsec as u64 / 1_000_000
+    }
+
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         fs::create_dir_all(dir)?;
         match dir.parent() {
@@ -61,6 +84,10 @@ impl Env for RealEnv {
         fs::File::open(dir)?.sync_all()
     }
 
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        fs4::available_space(dir)
+    }
+
     fn random(&self, out: &mut [u8]) -> io::Result<()> {
         getrandom::fill(out).map_err(io::Error::from)
     }
@@ -81,5 +108,21 @@ impl File for RealFile {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_real_clocks_advance() {
+        let begun = (RealEnv.now(), RealEnv.passed_ms(), RealEnv.unix_ms());
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(RealEnv.now() - begun.0 >= Duration::from_millis(5));
+        assert!(RealEnv.passed_ms() >= begun.1 + 4);
+        assert!(begun.2 > 1_600_000_000_000);
     }
 }

@@ -1,12 +1,22 @@
-//! The one door to the system: files and randomness. Everything else in this crate is computation, so that tests can
-//! run it on a disk that forgets, fills up or fails at a chosen operation ([`simulated`]).
+//! The one door to the system: time, randomness and files. It lies below all other crates. Whoever builds a log, a store or an
+//! engine hands it an [`Env`]; the server hands all of them the same [`RealEnv`]. Everything else in these crates is
+//! computation, so that tests can run it on a disk that forgets, fills up or fails at a chosen operation, and at a time
+//! of their own ([`simulated`]).
+//!
+//! Three things stay outside:
+//! - tokio's timers (`sleep`, `interval`, `timeout`). A runtime whose clock is paused steers them. An [`Env`] for such a
+//!   runtime takes [`Env::now`] from the same clock.
+//! - The pauses of the threads that drive the core's steps. A step returns how long to wait and never waits itself.
+//! - RocksDB's own directory. What lies in it must be seen where RocksDB sees it.
 
 mod real;
 pub mod simulated;
 
+use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 pub use self::real::RealEnv;
 
@@ -21,8 +31,14 @@ pub enum Mode {
     Create,
 }
 
-/// Files and randomness.
-pub trait Env: Send + Sync {
+/// Time, randomness and files.
+pub trait Env: Debug + Send + Sync {
+    /// The monotonic clock: for measuring how long something takes, and for deadlines.
+    fn now(&self) -> Instant;
+    /// The wall clock: milliseconds since the Unix epoch. It may step either way.
+    fn unix_ms(&self) -> u64;
+    /// Milliseconds that pass whatever the wall clock is set to, also while the machine sleeps.
+    fn passed_ms(&self) -> u64;
     /// Makes a directory and those above it, and makes their entries durable.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Opens a file.
@@ -37,6 +53,8 @@ pub trait Env: Send + Sync {
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Makes durable which files a directory holds.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Bytes that the disk of a directory has left.
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
     /// Fills `out` with bytes that nobody can guess.
     fn random(&self, out: &mut [u8]) -> io::Result<()>;
 }
@@ -58,7 +76,7 @@ pub trait File: Send + Sync {
 }
 
 /// Writes all bytes, however short each write is.
-pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+pub fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -74,7 +92,7 @@ pub(crate) fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> i
 }
 
 /// Reads until `out` is full or the file ends; gives how many bytes.
-pub(crate) fn read_up_to(file: &dyn File, out: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_up_to(file: &dyn File, out: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut read = 0;
     while read < out.len() {
         match file.read_at(&mut out[read..], offset + read as u64) {
@@ -88,14 +106,14 @@ pub(crate) fn read_up_to(file: &dyn File, out: &mut [u8], offset: u64) -> io::Re
 }
 
 /// Reads exactly `length` bytes.
-pub(crate) fn read_exact(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+pub fn read_exact(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_exact_into(file, offset, length, &mut bytes)?;
     Ok(bytes)
 }
 
 /// Reads exactly `length` bytes into a buffer, in place of what it held.
-pub(crate) fn read_exact_into(
+pub fn read_exact_into(
     file: &dyn File,
     offset: u64,
     length: usize,
@@ -114,7 +132,7 @@ pub(crate) fn read_exact_into(
 static ZEROS: [u8; 256 * 1024] = [0; 256 * 1024];
 
 /// Fills a part of a file with zeros that are written, not only promised: a later write there changes no metadata.
-pub(crate) fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
+pub fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
     let mut at = from;
     while at < to {
         let piece = (to - at).min(ZEROS.len() as u64);
@@ -125,7 +143,7 @@ pub(crate) fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()>
 }
 
 /// Whether the system has no room left, for now: a disk or a quota that is full.
-pub(crate) fn is_no_space(error: &io::Error) -> bool {
+pub fn is_no_space(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
