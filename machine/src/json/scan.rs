@@ -1,0 +1,335 @@
+//! A quick look at JSON text. It knows most of what is sent and leaves the rest to serde: whatever it accepts, serde
+//! accepts, and where it does not, serde decides and says why.
+
+use kedge_protocol::limits::JSON_DEPTH_MAX;
+
+/// Objects with more members than this are left to serde: each key is compared with those before it.
+const KEYS_MAX: usize = 16;
+/// Longer numbers are left to serde: they may be too large for it.
+const NUMBER_BYTES_MAX: usize = 300;
+
+/// Whether a text is JSON, not nested too deeply and without a key that stands twice in one object. False also says that
+/// this is not the place to know.
+pub(super) fn accepts(text: &str) -> bool {
+    let mut scan = Scan {
+        text: text.as_bytes(),
+        at: 0,
+    };
+    scan.pass_space();
+    scan.check_value(0).is_some() && {
+        scan.pass_space();
+        scan.at == text.len()
+    }
+}
+
+/// The members of an object in a text that is acceptable JSON: its keys, and its values as they stand. `None` for another
+/// value, and for keys with escapes.
+pub(super) fn members(text: &str) -> Option<Vec<(&str, &str)>> {
+    let mut scan = Scan {
+        text: text.as_bytes(),
+        at: 0,
+    };
+    scan.pass_space();
+    scan.take(b'{')?;
+    let mut members = Vec::with_capacity(8);
+    scan.pass_space();
+    if scan.take(b'}').is_some() {
+        return Some(members);
+    }
+    loop {
+        let key = scan.key()?;
+        scan.pass_space();
+        scan.take(b':')?;
+        scan.pass_space();
+        let start = scan.at;
+        scan.pass_value()?;
+        let value = text.get(start..scan.at)?;
+        members.push((text.get(key.0..key.1)?, value));
+        scan.pass_space();
+        if scan.take(b',').is_none() {
+            scan.take(b'}')?;
+            return Some(members);
+        }
+        scan.pass_space();
+    }
+}
+
+struct Scan<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Scan<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    fn pass_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn check_value(&mut self, depth: usize) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.check_string(),
+            b'{' => self.check_object(depth),
+            b'[' => self.check_array(depth),
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            b'n' => self.word(b"null"),
+            _ => self.number(),
+        }
+    }
+
+    fn check_object(&mut self, depth: usize) -> Option<()> {
+        if depth == JSON_DEPTH_MAX {
+            return None;
+        }
+        self.at += 1;
+        self.pass_space();
+        if self.take(b'}').is_some() {
+            return Some(());
+        }
+        let mut keys = [(0, 0); KEYS_MAX];
+        for count in 0..KEYS_MAX {
+            let key = self.key()?;
+            let text = &self.text[key.0..key.1];
+            let mut before = keys[..count].iter();
+            if before.any(|(start, end)| &self.text[*start..*end] == text) {
+                return None;
+            }
+            keys[count] = key;
+            self.pass_space();
+            self.take(b':')?;
+            self.pass_space();
+            self.check_value(depth + 1)?;
+            self.pass_space();
+            if self.take(b',').is_none() {
+                return self.take(b'}');
+            }
+            self.pass_space();
+        }
+        None
+    }
+
+    fn check_array(&mut self, depth: usize) -> Option<()> {
+        if depth == JSON_DEPTH_MAX {
+            return None;
+        }
+        self.at += 1;
+        self.pass_space();
+        if self.take(b']').is_some() {
+            return Some(());
+        }
+        loop {
+            self.check_value(depth + 1)?;
+            self.pass_space();
+            if self.take(b',').is_none() {
+                return self.take(b']');
+            }
+            self.pass_space();
+        }
+    }
+
+    /// Where a key without escapes begins and ends; it is passed over.
+    fn key(&mut self) -> Option<(usize, usize)> {
+        self.take(b'"')?;
+        let start = self.at;
+        self.pass_plain();
+        let end = self.at;
+        self.take(b'"')?;
+        Some((start, end))
+    }
+
+    /// Goes to the next byte of a string that is not simply part of it.
+    fn pass_plain(&mut self) {
+        let rest = &self.text[self.at..];
+        let plain = rest
+            .iter()
+            .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+        self.at += plain.unwrap_or(rest.len());
+    }
+
+    fn check_string(&mut self) -> Option<()> {
+        self.at += 1;
+        loop {
+            self.pass_plain();
+            match self.peek()? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => {
+                    // Of code units serde knows which ones make a character.
+                    let escaped = self.text.get(self.at + 1)?;
+                    let is_simple = br#""\/bfnrt"#.contains(escaped);
+                    self.at += 2;
+                    is_simple.then_some(())?;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        let is_it = self.text[self.at..].starts_with(word);
+        is_it.then(|| self.at += word.len())
+    }
+
+    /// A number without an exponent.
+    fn number(&mut self) -> Option<()> {
+        let start = self.at;
+        // An absent sign is as good.
+        let _ = self.take(b'-');
+        let whole = self.digits();
+        let leads_with_zero = whole > 1 && self.text[self.at - whole] == b'0';
+        if whole == 0 || leads_with_zero {
+            return None;
+        }
+        if self.take(b'.').is_some() && self.digits() == 0 {
+            return None;
+        }
+        let ends = !matches!(self.peek(), Some(b'e' | b'E'));
+        (ends && self.at - start <= NUMBER_BYTES_MAX).then_some(())
+    }
+
+    fn digits(&mut self) -> usize {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    /// Passes over a value of a text that is acceptable.
+    fn pass_value(&mut self) -> Option<()> {
+        let mut open = 0_usize;
+        loop {
+            match self.peek()? {
+                b'"' => self.pass_string()?,
+                b'{' | b'[' => {
+                    open += 1;
+                    self.at += 1;
+                    continue;
+                }
+                b'}' | b']' => {
+                    open = open.checked_sub(1)?;
+                    self.at += 1;
+                }
+                b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => {
+                    self.at += 1;
+                    continue;
+                }
+                _ => self.pass_token(),
+            }
+            if open == 0 {
+                return Some(());
+            }
+        }
+    }
+
+    fn pass_string(&mut self) -> Option<()> {
+        self.at += 1;
+        loop {
+            self.pass_plain();
+            match self.peek()? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => self.at += 2,
+            }
+        }
+    }
+
+    /// A number or a word.
+    fn pass_token(&mut self) {
+        while !matches!(
+            self.peek(),
+            None | Some(b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r')
+        ) {
+            self.at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tests::value;
+    use super::super::{Members, check, check_with_serde};
+    use super::*;
+
+    /// A text near acceptable JSON: written in some way, and perhaps with a byte changed, taken out or put in.
+    fn text() -> impl Strategy<Value = String> {
+        let edit = (
+            any::<prop::sample::Index>(),
+            prop::option::of("[\\x00-\\x7f]"),
+            any::<bool>(),
+        );
+        let odd = prop_oneof![
+            Just(r#"{"a":1,"\u0061":2}"#.to_owned()),
+            Just(r#"["\ud800","\ud83d\ude00","\n\x"]"#.to_owned()),
+            Just("[-0,0.5,1.50,-1e400,1e2,01,1.,-,1e]".to_owned()),
+            Just(format!("{}1{}", "[".repeat(64), "]".repeat(64))),
+            Just("9".repeat(310)),
+        ];
+        let written = prop_oneof![
+            4 => value().prop_map(|value| value.to_string()),
+            2 => value().prop_map(|value| serde_json::to_string_pretty(&value).unwrap()),
+            1 => odd,
+        ];
+        (written, prop::option::of(edit)).prop_map(|(mut text, edit)| {
+            if let Some((at, byte, replaces)) = edit {
+                let places: Vec<usize> = text.char_indices().map(|(place, _)| place).collect();
+                let at = if places.is_empty() {
+                    0
+                } else {
+                    *at.get(&places)
+                };
+                let length = text[at..].chars().next().map_or(0, char::len_utf8);
+                let end = if replaces { at + length } else { at };
+                text.replace_range(at..end, &byte.unwrap_or_default());
+            }
+            text
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        #[test]
+        fn what_the_scan_accepts_serde_accepts(text in text()) {
+            let by_serde = check_with_serde(&text);
+            prop_assert!(by_serde.is_ok() || !accepts(&text), "{by_serde:?}");
+            prop_assert_eq!(check(&text), by_serde.clone());
+            if by_serde.is_ok() {
+                let found = Members::of(&text).map(|members| members.0);
+                prop_assert_eq!(found, Members::with_serde(&text).map(|members| members.0));
+            }
+        }
+    }
+
+    #[test]
+    fn the_scan_knows_what_is_mostly_sent() {
+        for text in [
+            r#"{"properties":{"seat":"14C","row":-3.50,"tags":["a","b\n"],"of":{"x":null,"y":true}}}"#,
+            " { \"a\" : [ ] , \"b\" : { } } \n",
+            r#""text""#,
+            "[1,2.5,false]",
+        ] {
+            assert!(accepts(text), "{text}");
+        }
+        let members = members(r#"{"a":"}","b":[{"c":"]"}]}"#);
+        assert_eq!(
+            members,
+            Some(vec![("a", r#""}""#), ("b", r#"[{"c":"]"}]"#)])
+        );
+    }
+}
