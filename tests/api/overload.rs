@@ -49,6 +49,20 @@ async fn lasting_overload_refuses_some_and_what_was_let_in_is_done() {
     assert!(refused.load(Ordering::Relaxed), "all {done} were let in");
     assert_eq!(server.sequence().await, sequence + done);
 
-    // Who comes alone is never refused, however long it took before.
-    ann.new_object(&server, &template).await;
+    // Who comes alone is let in before long, however long it took before. On a machine that does other things too, the
+    // server may go on for a while to take that for its own load.
+    let body = json!({ "template_id": template });
+    let begun = Instant::now();
+    loop {
+        let answer = ann.mint(&server, &body).await;
+        if answer.status == 201 {
+            break;
+        }
+        answer.refused(503, "UNAVAILABLE");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "one alone is refused all the time"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
