@@ -8,6 +8,9 @@ use metrics::{counter, gauge};
 use crate::metric_definitions as names;
 use crate::store::{CommitError, Store};
 
+/// Bytes that a flush needs besides those of the rows: indexes and filters of the files, and what RocksDB notes of them.
+const FLUSH_ROOM_BYTES: u64 = 8 * 1024 * 1024;
+
 impl Store {
     /// What is to be done now and then beside the commits: brings rows to the disk where a start would have too much
     /// to apply, makes the file for the log's next segment, and compresses one that is closed. Gives whether there may
@@ -53,9 +56,26 @@ impl Store {
         if !self.rows_writable {
             return Ok(());
         }
+        self.check_room()?;
         let flushed = self.recent.flush(|batch| self.note_indexed(batch));
         let rows = flushed.map_err(CommitError::of_rocks)?;
         counter!(names::FLUSHED_ROWS).increment(rows as u64);
+        Ok(())
+    }
+
+    /// Whether the disk has room for a flush. RocksDB needs a while, and sometimes for ever, to continue after a flush that
+    /// found none: so it is not asked.
+    fn check_room(&self) -> Result<(), CommitError> {
+        // Where the system does not say, the flush itself finds out.
+        let Ok(free_bytes) = self.env.free_bytes(&self.path) else {
+            return Ok(());
+        };
+        let needed_bytes = 2 * self.recent.len_bytes() as u64 + FLUSH_ROOM_BYTES;
+        if free_bytes < needed_bytes {
+            return Err(CommitError::NoSpace(format!(
+                "a flush of the rows needs {needed_bytes} bytes, and {free_bytes} are free"
+            )));
+        }
         Ok(())
     }
 }
