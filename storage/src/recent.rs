@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rocksdb::{FlushOptions, WriteBatch, WriteOptions};
+use rocksdb::{ColumnFamily, FlushOptions, WriteBatch, WriteOptions};
 
 use crate::group::Group;
 use crate::rocks::Database;
@@ -251,33 +251,20 @@ impl Recent {
     }
 
     fn batch(&self, layer: &Layer) -> (WriteBatch, usize) {
-        let families: Vec<_> = Table::ALL
-            .iter()
-            .map(|&table| self.database.table(table))
-            .collect();
-        let (mut count, mut bytes) = (0, 0);
+        let (mut rows, mut bytes) = (0, 0);
         layer.for_each_last(|_, key, value| {
-            count += 1;
-            bytes += key.len() + value.map_or(0, <[u8]>::len) + WRITE_HEADER_BYTES_MAX;
+            rows += 1;
+            bytes += key.len() + value.map_or(0, <[u8]>::len);
         });
-        let mut batch = WriteBatch::with_capacity_bytes(bytes);
-        layer.for_each_last(|table, key, value| {
-            let family = families[table as usize];
-            match value {
-                Some(value) => batch.put_cf(family, key, value),
-                None => batch.delete_cf(family, key),
-            }
-        });
-        (batch, count)
+        let mut batch = Rows::with_room(&self.database, rows, bytes);
+        layer.for_each_last(|table, key, value| batch.put(table, key, value));
+        (batch.batch, rows)
     }
 
     fn to_disk(&self) -> Result<(), rocksdb::Error> {
-        let families: Vec<_> = Table::ALL
-            .iter()
-            .map(|&table| self.database.table(table))
-            .collect();
         let mut options = FlushOptions::default();
         options.set_wait(true);
+        let families = self.database.tables();
         self.database.raw().flush_cfs_opt(&families, &options)
     }
 }
@@ -291,22 +278,37 @@ pub(crate) fn row_writes() -> WriteOptions {
     options
 }
 
-/// The rows of a group, in the order of tables and keys.
-pub(crate) fn write_batch(database: &Database, group: &Group) -> WriteBatch {
-    let families: Vec<_> = Table::ALL
-        .iter()
-        .map(|&table| database.table(table))
-        .collect();
-    let capacity_bytes = group.len_bytes() + group.len() * WRITE_HEADER_BYTES_MAX;
-    let mut batch = WriteBatch::with_capacity_bytes(capacity_bytes);
-    for (table, key, value) in group.writes() {
-        let family = families[table as usize];
-        match value {
-            Some(value) => batch.put_cf(family, key, value),
-            None => batch.delete_cf(family, key),
+/// Rows on their way to RocksDB.
+struct Rows<'a> {
+    families: Vec<&'a ColumnFamily>,
+    batch: WriteBatch,
+}
+
+impl<'a> Rows<'a> {
+    /// None yet, with room for so many of so many bytes together.
+    fn with_room(database: &'a Database, rows: usize, bytes: usize) -> Self {
+        Self {
+            families: database.tables(),
+            batch: WriteBatch::with_capacity_bytes(bytes + rows * WRITE_HEADER_BYTES_MAX),
         }
     }
-    batch
+
+    fn put(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) {
+        let family = self.families[table as usize];
+        match value {
+            Some(value) => self.batch.put_cf(family, key, value),
+            None => self.batch.delete_cf(family, key),
+        }
+    }
+}
+
+/// The rows of a group, in the order of tables and keys.
+pub(crate) fn write_batch(database: &Database, group: &Group) -> WriteBatch {
+    let mut rows = Rows::with_room(database, group.len(), group.len_bytes());
+    for (table, key, value) in group.writes() {
+        rows.put(table, key, value);
+    }
+    rows.batch
 }
 
 /// The rows of a group, and that everything up to this frame is applied with them.

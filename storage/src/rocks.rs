@@ -157,6 +157,12 @@ impl Database {
         &self.actions
     }
 
+    /// The families of all tables, in the order of their numbers.
+    pub(crate) fn tables(&self) -> Vec<&ColumnFamily> {
+        let tables = Table::ALL.iter();
+        tables.map(|&table| self.table(table)).collect()
+    }
+
     pub(crate) fn table(&self, table: Table) -> &ColumnFamily {
         self.db
             .cf_handle(table.name())

@@ -171,12 +171,11 @@ impl Snapshot {
         &self,
         table: Table,
         key: &[u8],
-        found: impl FnOnce(Option<&[u8]>) -> T,
+        mut found: impl FnMut(Option<&[u8]>) -> T,
     ) -> Option<T> {
         let Moment { layers, group, .. } = &*self.0;
-        let holds = |layer: &&Arc<Layer>| layer.get(table, key, *group, |_| ()).is_some();
-        let layer = layers.iter().find(holds)?;
-        layer.get(table, key, *group, found)
+        let mut layers = layers.iter();
+        layers.find_map(|layer| layer.get(table, key, *group, &mut found))
     }
 
     /// Where the log ends.

@@ -11,11 +11,7 @@ const NUMBER_BYTES_MAX: usize = 300;
 /// Whether a text is JSON, not nested too deeply and without a key that stands twice in one object. False also says that
 /// this is not the place to know.
 pub(super) fn accepts(text: &str) -> bool {
-    let mut scan = Scan {
-        text: text.as_bytes(),
-        at: 0,
-    };
-    scan.pass_space();
+    let mut scan = Scan::of(text);
     scan.check_value(0).is_some() && {
         scan.pass_space();
         scan.at == text.len()
@@ -25,11 +21,7 @@ pub(super) fn accepts(text: &str) -> bool {
 /// The members of an object in a text that is acceptable JSON: its keys, and its values as they stand. `None` for another
 /// value, and for keys with escapes.
 pub(super) fn members(text: &str) -> Option<Vec<(&str, &str)>> {
-    let mut scan = Scan {
-        text: text.as_bytes(),
-        at: 0,
-    };
-    scan.pass_space();
+    let mut scan = Scan::of(text);
     scan.take(b'{')?;
     let mut members = Vec::with_capacity(8);
     scan.pass_space();
@@ -38,19 +30,13 @@ pub(super) fn members(text: &str) -> Option<Vec<(&str, &str)>> {
     }
     loop {
         let key = scan.key()?;
-        scan.pass_space();
-        scan.take(b':')?;
-        scan.pass_space();
         let start = scan.at;
         scan.pass_value()?;
         let value = text.get(start..scan.at)?;
         members.push((text.get(key.0..key.1)?, value));
-        scan.pass_space();
-        if scan.take(b',').is_none() {
-            scan.take(b'}')?;
+        if scan.ends(b'}')? {
             return Some(members);
         }
-        scan.pass_space();
     }
 }
 
@@ -59,7 +45,17 @@ struct Scan<'a> {
     at: usize,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    /// At the first token of a text.
+    fn of(text: &'a str) -> Self {
+        let mut scan = Self {
+            text: text.as_bytes(),
+            at: 0,
+        };
+        scan.pass_space();
+        scan
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -104,15 +100,10 @@ impl Scan<'_> {
                 return None;
             }
             keys[count] = key;
-            self.pass_space();
-            self.take(b':')?;
-            self.pass_space();
             self.check_value(depth + 1)?;
-            self.pass_space();
-            if self.take(b',').is_none() {
-                return self.take(b'}');
+            if self.ends(b'}')? {
+                return Some(());
             }
-            self.pass_space();
         }
         None
     }
@@ -128,21 +119,33 @@ impl Scan<'_> {
         }
         loop {
             self.check_value(depth + 1)?;
-            self.pass_space();
-            if self.take(b',').is_none() {
-                return self.take(b']');
+            if self.ends(b']')? {
+                return Some(());
             }
-            self.pass_space();
         }
     }
 
-    /// Where a key without escapes begins and ends; it is passed over.
+    /// After an item: whether the object or array ends here. Otherwise it goes to the next item.
+    fn ends(&mut self, close: u8) -> Option<bool> {
+        self.pass_space();
+        if self.take(b',').is_none() {
+            self.take(close)?;
+            return Some(true);
+        }
+        self.pass_space();
+        Some(false)
+    }
+
+    /// Where a key without escapes begins and ends; it goes to the key's value.
     fn key(&mut self) -> Option<(usize, usize)> {
         self.take(b'"')?;
         let start = self.at;
         self.pass_plain();
         let end = self.at;
         self.take(b'"')?;
+        self.pass_space();
+        self.take(b':')?;
+        self.pass_space();
         Some((start, end))
     }
 

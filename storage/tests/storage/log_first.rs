@@ -135,16 +135,8 @@ fn a_log_that_nobody_applied_is_behind_and_brings_the_same_rows() {
     let mut at_once = Log::of(&reference.snapshot()).unwrap();
     // Three batches of the same kind as the other store's, appended and made durable, and none of them applied.
     for _ in 0..3 {
-        let object = 0;
-        let changes = vec![
-            Step::Update { object },
-            Step::Transfer {
-                object,
-                owner: log.head.sequence % 3,
-            },
-        ];
-        let mints = vec![Step::Mint { owner: 1 }, Step::Mint { owner: 2 }];
-        let (group, _) = log.batch(&[mints, changes]);
+        let requests = log.two_requests();
+        let (group, _) = log.batch(&requests);
         store.append(&group).unwrap();
     }
     store.sync().unwrap();

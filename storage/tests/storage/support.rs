@@ -295,19 +295,25 @@ impl Log {
         batch
     }
 
-    /// `count` batches, each with a request that mints two objects and one that changes the first.
+    /// A request that mints two objects, and one that changes the first.
+    pub(crate) fn two_requests(&self) -> [Vec<Step>; 2] {
+        let mints = vec![Step::Mint { owner: 1 }, Step::Mint { owner: 2 }];
+        let object = 0;
+        let changes = vec![
+            Step::Update { object },
+            Step::Transfer {
+                object,
+                owner: self.head.sequence % 3,
+            },
+        ];
+        [mints, changes]
+    }
+
+    /// `count` batches, each of [`Self::two_requests`].
     pub(crate) fn commit_many(&mut self, store: &Store, count: u64) {
         for _ in 0..count {
-            let mints = vec![Step::Mint { owner: 1 }, Step::Mint { owner: 2 }];
-            let object = 0;
-            let changes = vec![
-                Step::Update { object },
-                Step::Transfer {
-                    object,
-                    owner: self.head.sequence % 3,
-                },
-            ];
-            self.commit(store, &[mints, changes]);
+            let requests = self.two_requests();
+            self.commit(store, &requests);
         }
     }
 }
