@@ -334,7 +334,7 @@ impl Operator {
         tracing::info!(number, "a new key seals the log's side entries");
         let older: Vec<String> = rotated.older.into_iter().map(side_keys::name).collect();
         let older = older.join(", ");
-        let mut told = members(json!({
+        let mut answer = members(json!({
             "number": number,
             "file": rotated.path,
             "takes_effect": "now: the log's next side entries are sealed under it",
@@ -343,9 +343,9 @@ impl Operator {
         }));
         if let Some(lost) = rotated.lost.map(side_keys::name) {
             let what = format!("{lost} sealed until now and is gone: put it back from a backup");
-            told.insert("lost".to_owned(), json!(what));
+            answer.insert("lost".to_owned(), json!(what));
         }
-        Ok(told)
+        Ok(answer)
     }
 
     async fn archive(

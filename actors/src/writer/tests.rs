@@ -101,7 +101,7 @@ fn what_was_not_synced_is_lost_unanswered_and_what_was_is_applied_by_the_next_st
 
     let mut bench = Bench::new(place.path(), &env, 0);
     assert_eq!(bench.published_batches(), 1);
-    // Nothing of the lost one is in the way when it comes again.
+    // Nothing of the lost one is in the way when it is sent once more.
     let (again, mut reply) = bench.group(2);
     bench.writer.give(again);
     assert_eq!((bench.write(), bench.write()), ((DONE, 0), (DONE, 1)));

@@ -17,7 +17,7 @@ use crate::committer::CommitterError;
 /// How long the writer waits before it looks again whether what it appended was applied.
 const SETTLING_PAUSE: Duration = Duration::from_micros(200);
 
-/// The threads behind the committer.
+/// The threads that follow the committer.
 pub(crate) struct Threads {
     writer: JoinHandle<()>,
     releaser: JoinHandle<()>,

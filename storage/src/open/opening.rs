@@ -76,7 +76,7 @@ impl Store {
     }
 
     /// Looks at the store and its log, or makes them in empty directories, and says what is done where nothing says how
-    /// far headers were released. A log that lies behind the high-water mark, or has batches and no mark, takes nothing:
+    /// far headers were released. A log that ends before the high-water mark, or has batches and no mark, takes nothing:
     /// not a byte of it is changed.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The high-water mark of released headers: a store that is behind it, or has none, opens for reading only, and its log
+//! The high-water mark of released headers: a store that ends before it, or has none, opens for reading only, and its log
 //! stays as it is.
 
 use std::path::Path;
@@ -42,7 +42,7 @@ fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
     store.close().unwrap();
     assert!(contents(&log_path(&then)) == before, "the log changed");
 
-    // The mark belongs to this log: the newest copy goes on.
+    // The mark belongs to this log: the newest copy continues.
     let store = open_with(with_mark(&now)).unwrap();
     assert_eq!(store.mode(), Mode::ReadWrite);
     log.commit_many(&store, 1);
@@ -68,7 +68,7 @@ fn another_history_than_the_released_one_is_read_only() {
     drop(store);
     let text = why(&open_with(with_mark("two")).unwrap());
     assert!(text.contains("batch 1 is another one"), "{text}");
-    // An emptied directory is behind too.
+    // An emptied directory ends before the mark too.
     let text = why(&open_with(with_mark("three")).unwrap());
     assert!(text.contains("holds 0 batches"), "{text}");
 }

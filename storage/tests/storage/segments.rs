@@ -295,7 +295,7 @@ fn segments_that_are_missing_are_named() {
     );
     assert!(contents(damaged.path()) == before);
 
-    // At the beginning: older segments may be kept elsewhere. The store goes on, and says what is not here.
+    // At the beginning: older segments may be kept elsewhere. The store continues, and says what is not here.
     let (damaged, all) = without(0);
     let store = open(damaged.path()).unwrap();
     let snapshot = store.snapshot();
