@@ -365,7 +365,8 @@ async fn filled_to_the_brim() {
             .count()
     };
     let waits = || lines("the commit waits for room");
-    let ended = || async { (waits() == lines("that waited is written")).then_some(()) };
+    // The line about a wait's begin may itself have met the full disk; the line about its end has room.
+    let ended = || async { (waits() <= lines("that waited is written")).then_some(()) };
     eventually("every wait ends", Duration::from_secs(30), ended).await;
     assert!(waits() <= 3, "{} begin", waits());
     server.stop();

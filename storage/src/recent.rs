@@ -192,6 +192,7 @@ impl Recent {
         let mut rows = 0;
         if flushing.is_pending {
             // RocksDB takes no second layer into its memory before the first one is on the disk.
+            self.check_writable()?;
             self.to_disk()?;
             flushing.is_pending = false;
         }
@@ -259,6 +260,14 @@ impl Recent {
         let mut batch = Rows::with_room(&self.database, rows, bytes);
         layer.for_each_last(|table, key, value| batch.put(table, key, value));
         (batch.batch, rows)
+    }
+
+    /// Fails while RocksDB recovers from a flush that failed. A flush that is requested meanwhile fails too, and each
+    /// request keeps its background thread busy for a second, while the recovery waits for that thread to be idle: enough
+    /// requests keep it waiting for ever.
+    fn check_writable(&self) -> Result<(), rocksdb::Error> {
+        let nothing = WriteBatch::default();
+        self.database.raw().write_opt(nothing, &row_writes())
     }
 
     fn to_disk(&self) -> Result<(), rocksdb::Error> {

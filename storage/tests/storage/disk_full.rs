@@ -2,11 +2,13 @@
 //! is a small memory file system that only this test sees, in a user and mount namespace of its
 //! own; where the system allows neither, the test says so and shows what it was told.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kedge_env::{Env, File, RealEnv};
 use kedge_storage::verify::verify;
 use kedge_storage::{CommitError, Group, LogPosition, Mode, Options, Store};
 
@@ -14,9 +16,18 @@ use crate::support::{Log, Step, kill, open_with, options, plan};
 
 const PLACE: &str = "KEDGE_TEST_SMALL_DISK";
 
-/// Runs [`on_a_small_disk`] in a process that has one.
 #[test]
 fn a_full_disk_loses_nothing_and_goes_on() {
+    run_on_a_small_disk("disk_full::on_a_small_disk");
+}
+
+#[test]
+fn rocksdb_recovers_however_often_a_flush_is_tried() {
+    run_on_a_small_disk("disk_full::flushed_again_and_again");
+}
+
+/// Runs a test of this file in a process that has a small disk.
+fn run_on_a_small_disk(inner: &str) {
     let place = tempfile::tempdir().unwrap();
     let mount = format!(
         "mount -t tmpfs -o size=128m tmpfs {}",
@@ -51,7 +62,6 @@ fn a_full_disk_loses_nothing_and_goes_on() {
         }
     }
     let test = std::env::current_exe().unwrap();
-    let inner = "disk_full::on_a_small_disk";
     let run = format!("{} --exact {inner} --ignored --nocapture", test.display());
     let output = isolated(&format!("{mount} && {run}")).unwrap();
     let told = String::from_utf8_lossy(&output.stdout);
@@ -89,10 +99,7 @@ enum Stopped {
 
 /// Commits on a disk that gets full, until a step is refused: it changed nothing. Gives the group and the step.
 fn until_full(place: &Path, store: &Store, log: &mut Log) -> (Group, Stopped) {
-    let mut file = std::fs::File::create(filler(place)).unwrap();
-    let block = vec![1; 1 << 16];
-    while file.write_all(&block).is_ok() {}
-    drop(file);
+    fill(place);
     loop {
         let before = log.head;
         let (mut group, _) = log.batch(&[vec![Step::Mint { owner: 1 }; 50]]);
@@ -123,6 +130,103 @@ fn until_full(place: &Path, store: &Store, log: &mut Log) -> (Group, Stopped) {
 
 fn filler(place: &Path) -> std::path::PathBuf {
     place.join("filler")
+}
+
+/// Takes all room that the disk has left.
+fn fill(place: &Path) {
+    let mut file = std::fs::File::create(filler(place)).unwrap();
+    let block = vec![1; 1 << 16];
+    while file.write_all(&block).is_ok() {}
+}
+
+/// A system that does not report how much room a disk has: only a flush finds out.
+#[derive(Debug)]
+struct Unmeasured(RealEnv);
+
+impl Env for Unmeasured {
+    fn free_bytes(&self, _: &Path) -> io::Result<u64> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn unix_ms(&self) -> u64 {
+        self.0.unix_ms()
+    }
+
+    fn passed_ms(&self) -> u64 {
+        self.0.passed_ms()
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.0.create_dir(dir)
+    }
+
+    fn open(&self, path: &Path, mode: kedge_env::Mode) -> io::Result<Arc<dyn File>> {
+        self.0.open(path, mode)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.link(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.0.remove(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.0.list(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.0.sync_dir(dir)
+    }
+
+    fn random(&self, out: &mut [u8]) -> io::Result<()> {
+        self.0.random(out)
+    }
+}
+
+#[test]
+#[ignore = "needs a small disk; rocksdb_recovers_however_often_a_flush_is_tried runs it on one"]
+fn flushed_again_and_again() {
+    let place = std::env::var(PLACE).unwrap();
+    let place = Path::new(&place);
+    let options = Options {
+        env: Arc::new(Unmeasured(RealEnv)),
+        ..options(&place.join("data"))
+    };
+    let store = open_with(options).unwrap();
+    let mut log = Log {
+        payload_bytes: 20_000,
+        ..Log::default()
+    };
+    let (mut group, _) = log.batch(&[vec![Step::Mint { owner: 1 }; 90]]);
+    let ids = group.take_action_ids();
+    store.commit(&group).unwrap();
+    store.index(&ids);
+    fill(place);
+    for _ in 0..100 {
+        let flushed = store.flush();
+        assert!(
+            matches!(flushed, Err(CommitError::NoSpace(_))),
+            "{flushed:?}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::remove_file(filler(place)).unwrap();
+    let freed = Instant::now();
+    when_there_is_room(|| store.flush());
+    // RocksDB looks every five seconds whether there is room.
+    let limit = Duration::from_secs(20);
+    assert!(freed.elapsed() < limit, "{:?}", freed.elapsed());
+    store.close().unwrap();
 }
 
 #[test]
