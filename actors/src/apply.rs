@@ -14,7 +14,7 @@ use kedge_protocol::chain::Leaf;
 use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Address, Hash, Id};
-use kedge_storage::{CodecError, Group, LogHead, ReadError, SideEntry, Snapshot};
+use kedge_storage::{CodecError, Group, LogHead, OpenError, ReadError, SideEntry, Snapshot};
 
 use self::before::Before;
 use self::rows::Rows;
@@ -43,6 +43,14 @@ pub enum ApplyError {
     /// Something was refused before.
     #[error("an earlier record was not applied, so nothing after it can be")]
     Broken,
+}
+
+impl ApplyError {
+    /// The same, as what keeps a store from being opened.
+    pub(crate) fn in_frame(&self, frame: u64) -> OpenError {
+        let what = self.to_string();
+        OpenError::Apply { frame, what }
+    }
 }
 
 impl From<CodecError> for ApplyError {

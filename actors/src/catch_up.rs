@@ -1,10 +1,10 @@
 //! Opening a store: what its log has more than its rows is applied by the rules, before anything is served.
 
-use kedge_protocol::Hash;
-use kedge_protocol::chain::Leaf;
-use kedge_protocol::merkle::BatchTree;
+mod hashed;
+
 use kedge_storage::{Group, MissingMark, OpenError, Opening, Options, Store, StoredFrame};
 
+use self::hashed::HashedFrame;
 use crate::apply::{Apply, ApplyError};
 
 /// Bytes of rows that are gathered before they are written.
@@ -65,95 +65,55 @@ pub fn catch_up(
     opening: &Opening,
     mut progress: impl FnMut(CaughtUp),
 ) -> Result<CaughtUp, OpenError> {
-    let mut done = CaughtUp::default();
-    let mut apply: Option<Apply> = None;
-    let mut last: Option<StoredFrame> = None;
-    for frame in opening.frames()? {
-        let frame = frame?;
-        let number = frame.header().number;
-        let refused = |error: ApplyError| OpenError::Apply {
-            frame: number,
-            what: error.to_string(),
-        };
-        let applying = match &mut apply {
-            Some(apply) => apply,
-            None => apply.insert(Apply::over(opening.snapshot()).map_err(refused)?),
-        };
-        let entries = opening.side(&frame)?;
-        if let Some(operators) =
-            Group::operators_in(&entries).map_err(|error| refused(error.into()))?
-        {
-            applying.set_operators(operators);
+    std::thread::scope(|scope| {
+        let frames = hashed::ahead(scope, opening.frames()?);
+        let frames = frames.map_err(|error| OpenError::Thread(error.to_string()))?;
+        let mut done = CaughtUp::default();
+        let mut apply: Option<Apply> = None;
+        let mut last: Option<HashedFrame> = None;
+        for hashed in frames {
+            let hashed = hashed?;
+            let header = hashed.frame.header();
+            let refused = |error: ApplyError| error.in_frame(header.number);
+            let applying = match &mut apply {
+                Some(apply) => apply,
+                None => apply.insert(Apply::over(opening.snapshot()).map_err(refused)?),
+            };
+            let entries = opening.side(&hashed.frame)?;
+            let operators = Group::operators_in(&entries);
+            if let Some(operators) = operators.map_err(|error| refused(error.into()))? {
+                applying.set_operators(operators);
+            }
+            applying.frame(&hashed).map_err(refused)?;
+            applying
+                .side_entries(&entries)
+                .map_err(|error| refused(error.into()))?;
+            done.frames += 1;
+            done.actions += u64::from(header.actions);
+            done.batches = header.next_batch();
+            done.sequence = header.next_sequence() - 1;
+            progress(done);
+            if applying.len_bytes() >= ROWS_BYTES_MAX || applying.remembered() >= REMEMBERED_MAX {
+                write(opening, applying, &hashed.frame)?;
+                last = None;
+            } else {
+                last = Some(hashed);
+            }
         }
-        applying.frame(&frame).map_err(refused)?;
-        applying
-            .side_entries(&entries)
-            .map_err(|error| refused(error.into()))?;
-        done.frames += 1;
-        done.actions += u64::from(frame.header().actions);
-        done.batches = frame.header().next_batch();
-        done.sequence = frame.header().next_sequence() - 1;
-        progress(done);
-        if applying.len_bytes() >= ROWS_BYTES_MAX || applying.remembered() >= REMEMBERED_MAX {
-            write(opening, applying, &frame)?;
-            last = None;
-        } else {
-            last = Some(frame);
+        if let (Some(mut apply), Some(last)) = (apply, last) {
+            write(opening, &mut apply, &last.frame)?;
         }
-    }
-    if let (Some(mut apply), Some(last)) = (apply, last) {
-        write(opening, &mut apply, &last)?;
-    }
-    Ok(done)
+        Ok(done)
+    })
 }
 
 /// Writes everything that was applied, in one piece: whatever moment the process ends at, the rows are those of one
 /// frame.
 fn write(opening: &Opening, apply: &mut Apply, through: &StoredFrame) -> Result<(), OpenError> {
-    let refused = |error: ApplyError| OpenError::Apply {
-        frame: through.header().number,
-        what: error.to_string(),
-    };
-    let rows = apply.take_rows().map_err(refused)?;
+    let number = through.header().number;
+    let rows = apply.take_rows();
+    let rows = rows.map_err(|error| error.in_frame(number))?;
     opening.apply(&rows, through)?;
     apply.rest_on(opening.snapshot());
     Ok(())
-}
-
-impl Apply {
-    /// Applies the requests and batches of the log's next frame.
-    ///
-    /// # Errors
-    /// [`ApplyError`] where the frame is damaged, or the rules do not make what it says.
-    pub fn frame(&mut self, frame: &StoredFrame) -> Result<(), ApplyError> {
-        let mut batches = frame.batches()?.into_iter();
-        let mut batch = batches.next();
-        let mut leaves: Vec<Hash> = Vec::new();
-        for request in frame.requests()? {
-            let record = request.into_record()?;
-            let placed = record.placed(&record.hashes());
-            self.request(&record, &placed)?;
-            leaves.extend(placed.iter().map(Leaf::hash));
-            let is_last =
-                batch.is_some_and(|of| record.last_sequence() >= of.header.last_sequence());
-            if let Some(sealed) = batch.filter(|_| is_last) {
-                // What is applied is what the sequencer signed, and not only what stands beside the header.
-                if BatchTree::new(&leaves).root() != sealed.header.root {
-                    let number = sealed.header.number;
-                    let what =
-                        format!("the requests of batch {number} do not have its header's root");
-                    return Err(ApplyError::Frame(what));
-                }
-                self.batch(&sealed, &leaves)?;
-                leaves.clear();
-                batch = batches.next();
-            }
-        }
-        match batch {
-            None if leaves.is_empty() => Ok(()),
-            _ => Err(ApplyError::Frame(
-                "its batches do not end where its requests do".to_owned(),
-            )),
-        }
-    }
 }

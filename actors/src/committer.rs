@@ -22,6 +22,7 @@ use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, Frontier};
 use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use kedge_storage::{CommitError, Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
@@ -391,16 +392,20 @@ impl Committer {
     ) -> Result<(), CommitterError> {
         match decided {
             Decided::Object { base, next, index } => {
-                let mut object = kedge_protocol::resource::Object::clone(next);
-                object.trace.place(sequence, timestamp_ms);
+                let object: &Object = next;
+                let mut trace = object.trace;
+                trace.place(sequence, timestamp_ms);
                 let owner_before = base.as_ref().map(|base| base.owner_id);
-                group.put_object(
-                    &object,
-                    owner_before.filter(|owner| *owner != object.owner_id),
-                );
+                let moved_from = owner_before.filter(|owner| *owner != object.owner_id);
+                group.put_object_placed(object, &trace, moved_from);
+                let placed = Object {
+                    properties: String::new(),
+                    trace,
+                    ..*object
+                };
                 for change in index {
                     group.change_property(
-                        &object,
+                        &placed,
                         change.path,
                         change.before.as_deref(),
                         &change.after,
@@ -411,7 +416,7 @@ impl Committer {
                     *minted += 1;
                     group.put_minted(object.template_id, *minted);
                 }
-                if object.status == kedge_protocol::resource::ObjectStatus::Burned {
+                if object.status == ObjectStatus::Burned {
                     let (id, published) = (object.template_id, self.published.load());
                     let known = self.caches.burned.get(&id).copied();
                     let burned = 1 + known.map_or_else(|| published.snapshot.burned(id), Ok)?;

@@ -2,6 +2,7 @@
 //! it never writes. Object actors are hosted by shards (see `docs/adr`): a shard hands each of them
 //! its messages one at a time, in the order in which they came.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use kedge_machine::{Caller, Input, Refusal, TemplateRules, World, object};
@@ -15,6 +16,10 @@ use crate::unit::Decided;
 
 /// Decisions on one object that may be under way; more is a queue that no one would wait for.
 const DEPTH_MAX: usize = 4_096;
+/// What a processor fetches at once.
+const CACHE_LINE_BYTES: usize = 64;
+/// Lines of an object's properties that are fetched ahead: the processor sees by itself where a walk through more leads.
+const FETCHED_LINES_MAX: usize = 8;
 
 /// What a decision rests on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +51,15 @@ impl ObjectActor {
     /// The object's integrity with the decisions under way.
     pub(crate) fn integrity(&self) -> Hash {
         self.overlay.top().trace.integrity
+    }
+
+    /// Has the processor fetch the properties, which a decision reads first thing.
+    pub(crate) fn fetch_properties(&self) {
+        let properties = self.overlay.top().properties.as_bytes();
+        let fetched = properties.chunks(CACHE_LINE_BYTES).take(FETCHED_LINES_MAX);
+        for line in fetched {
+            black_box(line.first());
+        }
     }
 
     /// Decides one action on what the earlier decisions left.

@@ -10,6 +10,7 @@ use std::fmt;
 use kedge_protocol::limits::JSON_DEPTH_MAX;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use smallvec::SmallVec;
 
 /// Why a text is not acceptable JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -152,25 +153,21 @@ impl<'de> Visitor<'de> for Key {
     }
 }
 
-/// The members of an object in their order, values as slices of its text.
-pub struct Members<'a>(pub Vec<(Cow<'a, str>, &'a str)>);
+/// A member of an object: its key, and its value as a slice of the object's text.
+type Member<'a> = (Cow<'a, str>, &'a str);
+
+/// The members of an object in their order. Those of most objects need no memory of their own.
+#[derive(Default)]
+pub struct Members<'a>(pub SmallVec<[Member<'a>; 8]>);
 
 impl<'a> Members<'a> {
     /// Reads the members of a text that [`check`] accepted; `None` if it is no object.
     pub fn of(text: &'a str) -> Option<Self> {
         // Most values of a merge are no objects, and an error costs more than a look.
-        if !text.trim_start().starts_with('{') {
+        if !text.trim_ascii_start().starts_with('{') {
             return None;
         }
-        if let Some(members) = scan::members(text) {
-            let members = members.into_iter();
-            return Some(Self(
-                members
-                    .map(|(key, value)| (Cow::Borrowed(key), value))
-                    .collect(),
-            ));
-        }
-        Self::with_serde(text)
+        scan::members(text).or_else(|| Self::with_serde(text))
     }
 
     fn with_serde(text: &'a str) -> Option<Self> {
@@ -189,7 +186,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::with_capacity(8);
+        let mut members = SmallVec::new();
         while let Some(key) = access.next_key_seed(Key)? {
             let value: &'de RawValue = access.next_value()?;
             members.push((key, value.get()));
@@ -258,10 +255,8 @@ fn merge_into(out: &mut String, target: Option<&str>, patch: &str) {
         out.push_str(&compact(patch));
         return;
     };
-    let members = target
-        .and_then(Members::of)
-        .map_or(Vec::new(), |members| members.0);
-    let mut used = vec![false; changes.len()];
+    let Members(members) = target.and_then(Members::of).unwrap_or_default();
+    let mut used: SmallVec<[bool; 8]> = SmallVec::from_elem(false, changes.len());
     out.push('{');
     let empty_len = out.len();
     for (key, value) in members {

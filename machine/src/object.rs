@@ -328,7 +328,7 @@ fn delete_attributes(properties: &str, payload: &str) -> Result<String, Refusal>
 
 /// Replaces (`Some`) or removes (`None`) top-level members.
 fn edit(properties: &str, changes: &[(&str, Option<&str>)]) -> Result<String, Refusal> {
-    let old = Members::of(properties).map_or(Vec::new(), |members| members.0);
+    let Members(old) = Members::of(properties).unwrap_or_default();
     let kept = old.iter().filter_map(|(key, value)| {
         match changes.iter().rev().find(|(name, _)| name == key) {
             None => Some((key.as_ref(), *value)),

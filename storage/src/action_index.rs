@@ -5,7 +5,6 @@
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
 use kedge_protocol::ids::IdMap;
 use rocksdb::{IngestExternalFileOptions, SstFileWriter};
@@ -14,7 +13,9 @@ use crate::rocks::{Database, file_options};
 use crate::tables::Table;
 
 /// Actions in memory that are worth a file. A start reads at most about twice as many again.
-const FILE_ACTIONS: usize = 128 * 1024;
+pub(crate) const FILE_ACTIONS: usize = 128 * 1024;
+/// Actions in memory, at most: whoever adds more writes a file first.
+pub(crate) const MEMORY_ACTIONS_MAX: usize = 16 * FILE_ACTIONS;
 
 /// The file's name in the store's directory, before its rows are the table's. One is written at a time.
 const FILE: &str = "ACTION-INDEX.tmp";
@@ -26,20 +27,22 @@ struct State {
     recent: Sequences,
     /// What is being written to a file, or could not be written so far.
     leaving: Arc<Sequences>,
-    is_writing: bool,
-    thread: Option<JoinHandle<()>>,
     /// Every action up to this sequence is in the table.
     in_table: u64,
 }
 
 /// The part of the index that is in memory.
 #[derive(Default)]
-pub(crate) struct ActionIndex(Mutex<State>);
+pub(crate) struct ActionIndex {
+    state: Mutex<State>,
+    /// Held while a file is written.
+    writing: Mutex<()>,
+}
 
 impl ActionIndex {
     fn state(&self) -> MutexGuard<'_, State> {
         // No code of ours panics while it holds the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// At the start: every action up to this sequence is in the table.
@@ -47,9 +50,11 @@ impl ActionIndex {
         self.state().in_table = in_table;
     }
 
-    /// Adds actions that are in the log, in its order.
-    pub(crate) fn add(&self, actions: &[([u8; 16], u64)]) {
-        self.state().recent.extend(actions.iter().copied());
+    /// Adds actions that are in the log, in its order. Gives how many are in memory.
+    pub(crate) fn add(&self, actions: &[([u8; 16], u64)]) -> usize {
+        let mut state = self.state();
+        state.recent.extend(actions.iter().copied());
+        state.recent.len() + state.leaving.len()
     }
 
     /// The sequence of an action that is in memory.
@@ -64,97 +69,43 @@ impl ActionIndex {
         self.state().in_table
     }
 
-    /// What is worth a file; nothing while one is being written.
-    fn take_full(&self) -> Option<Arc<Sequences>> {
-        let state = self.state();
-        let is_full = !state.is_writing && state.recent.len() >= FILE_ACTIONS;
-        is_full.then(|| Self::take(state))
-    }
-
-    /// Everything, once no file is being written.
-    fn take_all(&self) -> Option<Arc<Sequences>> {
-        let thread = self.state().thread.take();
-        if let Some(Err(panic)) = thread.map(JoinHandle::join) {
-            std::panic::resume_unwind(panic);
-        }
-        let state = self.state();
-        let is_any = !state.recent.is_empty() || !state.leaving.is_empty();
-        is_any.then(|| Self::take(state))
-    }
-
-    /// Everything, unless a file is being written.
-    fn take_idle(&self) -> Option<Arc<Sequences>> {
-        let state = self.state();
-        let is_any = !state.recent.is_empty() || !state.leaving.is_empty();
-        (is_any && !state.is_writing).then(|| Self::take(state))
-    }
-
-    fn take(mut state: MutexGuard<'_, State>) -> Arc<Sequences> {
+    /// Everything in memory, if that is at least so much.
+    fn take(&self, count_min: usize) -> Option<Arc<Sequences>> {
+        let mut state = self.state();
         let State {
-            recent,
-            leaving,
-            is_writing,
-            ..
+            recent, leaving, ..
         } = &mut *state;
-        // What could not be written before goes along.
+        if recent.len() + leaving.len() < count_min {
+            return None;
+        }
         let mut all = std::mem::take(recent);
+        // What could not be written before is written now.
         all.extend(leaving.iter());
         *leaving = Arc::new(all);
-        *is_writing = true;
-        Arc::clone(leaving)
+        Some(Arc::clone(leaving))
     }
 
     fn written(&self, last: u64) {
         let mut state = self.state();
         state.in_table = state.in_table.max(last);
         state.leaving = Arc::default();
-        state.is_writing = false;
-    }
-
-    fn failed(&self) {
-        self.state().is_writing = false;
     }
 }
 
-/// Writes a file of the newest actions where there are enough of them, on a thread of its own.
-pub(crate) fn write_when_full(database: &Arc<Database>, path: &Path) {
-    let Some(actions) = database.actions().take_full() else {
+/// Writes everything in memory to a file of the table, if that is at least `count_min` actions. It waits while another
+/// thread writes one.
+pub(crate) fn write(database: &Database, path: &Path, count_min: usize) {
+    let index = database.actions();
+    let writing = index.writing.lock();
+    let _one_at_a_time = writing.unwrap_or_else(PoisonError::into_inner);
+    let Some(actions) = index.take(count_min) else {
         return;
     };
-    let (writer, path) = (Arc::clone(database), path.to_owned());
-    let spawned = std::thread::Builder::new()
-        .name("action-index".into())
-        .spawn(move || write(&writer, &path, &actions));
-    match spawned {
-        Ok(thread) => database.actions().state().thread = Some(thread),
+    match ingest(database, path, &actions) {
+        Ok(last) => index.written(last),
+        // Nothing is lost: it is still in memory, and the log has it.
         Err(error) => {
-            tracing::warn!(%error, "the action index stays in memory for now");
-            database.actions().failed();
-        }
-    }
-}
-
-/// Writes everything, before an orderly end.
-pub(crate) fn write_all(database: &Arc<Database>, path: &Path) {
-    if let Some(actions) = database.actions().take_all() {
-        write(database, path, &actions);
-    }
-}
-
-/// Writes everything while actions are added, unless a file is being written.
-pub(crate) fn write_idle(database: &Database, path: &Path) {
-    if let Some(actions) = database.actions().take_idle() {
-        write(database, path, &actions);
-    }
-}
-
-fn write(database: &Database, path: &Path, actions: &Sequences) {
-    match ingest(database, path, actions) {
-        Ok(last) => database.actions().written(last),
-        Err(error) => {
-            // Nothing is lost: it is still in memory, and the log has it.
             tracing::warn!(%error, "the action index could not be written; it is tried again later");
-            database.actions().failed();
         }
     }
 }

@@ -178,6 +178,9 @@ pub enum OpenError {
         /// What the system says.
         text: String,
     },
+    /// What the log has more than the rows could not be applied.
+    #[error("the system starts no thread more: {0}")]
+    Thread(String),
     /// Rows could not be written.
     #[error(transparent)]
     Commit(#[from] CommitError),

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactionDecision, DB,
     DBCompactionStyle, DBCompressionType, ErrorKind, LogLevel, Options as RocksOptions,
+    UniversalCompactOptions,
 };
 
 use kedge_log::LogReader;
@@ -259,12 +260,18 @@ pub(crate) fn file_options(table: Table) -> RocksOptions {
         options.set_level_zero_file_num_compaction_trigger(ACTION_FILES);
         options.set_level_zero_slowdown_writes_trigger(3 * ACTION_FILES);
         options.set_level_zero_stop_writes_trigger(4 * ACTION_FILES);
+        let mut merging = UniversalCompactOptions::default();
+        merging.set_max_merge_width(ACTION_FILES);
+        // No row is written twice, so there is nothing to be gained by merging all files because the newer ones are large.
+        merging.set_max_size_amplification_percent(i32::MAX);
+        options.set_universal_compaction_options(&merging);
     }
     options
 }
 
-/// So many files of about one size are merged into one.
-const ACTION_FILES: i32 = 20;
+/// So many files of about one size are merged into one: a look-up asks the filter of each file, and each merge writes
+/// all its rows again.
+const ACTION_FILES: i32 = 32;
 
 fn compression(shape: &Shape) -> DBCompressionType {
     if shape.text {

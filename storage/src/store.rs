@@ -13,7 +13,7 @@ use kedge_protocol::eip712::Domain;
 use metrics::{counter, gauge, histogram};
 use rocksdb::WriteBatch;
 
-use crate::action_index;
+use crate::action_index::{self, MEMORY_ACTIONS_MAX};
 use crate::group::Group;
 use crate::high_water::{HighWater, Released};
 use crate::metric_definitions as names;
@@ -249,8 +249,11 @@ impl Store {
 
     /// Lets the ids of actions lead to their sequences, once these are durable.
     pub fn index(&self, actions: &[([u8; 16], u64)]) {
-        self.database.actions().add(actions);
-        action_index::write_when_full(&self.database, &self.path);
+        let in_memory = self.database.actions().add(actions);
+        if in_memory >= MEMORY_ACTIONS_MAX {
+            // Maintenance does not keep up, or could not.
+            action_index::write(&self.database, &self.path, MEMORY_ACTIONS_MAX);
+        }
     }
 
     /// Appends a group to the log and gives how far that reaches then. It is durable after the next
@@ -329,7 +332,7 @@ impl Store {
     /// start has nothing to read for them.
     pub fn write_index(&self) {
         if self.rows_writable {
-            action_index::write_all(&self.database, &self.path);
+            action_index::write(&self.database, &self.path, 1);
             self.recent.rebase();
         }
     }

@@ -5,20 +5,23 @@ use std::sync::atomic::Ordering;
 use kedge_log::Maintenance;
 use metrics::{counter, gauge};
 
+use crate::action_index;
 use crate::metric_definitions as names;
 use crate::store::{CommitError, Store};
 
-/// Bytes that a flush needs besides those of the rows: indexes and filters of the files, and what RocksDB notes of them.
-const FLUSH_ROOM_BYTES: u64 = 8 * 1024 * 1024;
+/// Bytes that must be free besides those that the rows take. A few would do for indexes and filters; the others are for
+/// whatever else fills the disk while the flush runs.
+const FLUSH_ROOM_BYTES: u64 = 64 * 1024 * 1024;
 
 impl Store {
     /// What is to be done now and then beside the commits: brings rows to the disk where a start would have too much
-    /// to apply, makes the file for the log's next segment, and compresses one that is closed. Gives whether there may
+    /// to apply, writes the index of actions where enough of them are in memory, makes the file for the log's next segment, and compresses one that is closed. Gives whether there may
     /// be more to do at once.
     pub fn maintain(&self) -> Result<bool, CommitError> {
         let Some(writing) = &self.writing else {
             return Ok(false);
         };
+        action_index::write(&self.database, &self.path, action_index::FILE_ACTIONS);
         let unflushed = self.unflushed_bytes.load(Ordering::Relaxed);
         self.recent.drop_read();
         gauge!(names::RECENT_BYTES).set(self.recent.len_bytes() as f64);

@@ -1,7 +1,11 @@
 //! A quick look at JSON text. It knows most of what is sent and leaves the rest to serde: whatever it accepts, serde
 //! accepts, and where it does not, serde decides and says why.
 
+use std::borrow::Cow;
+
 use kedge_protocol::limits::JSON_DEPTH_MAX;
+
+use super::Members;
 
 /// Objects with more members than this are left to serde: each key is compared with those before it.
 const KEYS_MAX: usize = 16;
@@ -20,10 +24,10 @@ pub(super) fn accepts(text: &str) -> bool {
 
 /// The members of an object in a text that is acceptable JSON: its keys, and its values as they stand. `None` for another
 /// value, and for keys with escapes.
-pub(super) fn members(text: &str) -> Option<Vec<(&str, &str)>> {
+pub(super) fn members(text: &str) -> Option<Members<'_>> {
     let mut scan = Scan::of(text);
     scan.take(b'{')?;
-    let mut members = Vec::with_capacity(8);
+    let mut members = Members::default();
     scan.pass_space();
     if scan.take(b'}').is_some() {
         return Some(members);
@@ -33,7 +37,8 @@ pub(super) fn members(text: &str) -> Option<Vec<(&str, &str)>> {
         let start = scan.at;
         scan.pass_value()?;
         let value = text.get(start..scan.at)?;
-        members.push((text.get(key.0..key.1)?, value));
+        let key = text.get(key.0..key.1)?;
+        members.0.push((Cow::Borrowed(key), value));
         if scan.ends(b'}')? {
             return Some(members);
         }
@@ -266,7 +271,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::tests::value;
-    use super::super::{Members, check, check_with_serde};
+    use super::super::{check, check_with_serde};
     use super::*;
 
     /// A text near acceptable JSON: written in some way, and perhaps with a byte changed, taken out or put in.
@@ -329,10 +334,11 @@ mod tests {
         ] {
             assert!(accepts(text), "{text}");
         }
-        let members = members(r#"{"a":"}","b":[{"c":"]"}]}"#);
+        let Members(members) = members(r#"{"a":"}","b":[{"c":"]"}]}"#).unwrap();
+        let expected = [("a", r#""}""#), ("b", r#"[{"c":"]"}]"#)];
         assert_eq!(
-            members,
-            Some(vec![("a", r#""}""#), ("b", r#"[{"c":"]"}]"#)])
+            members.as_slice(),
+            expected.map(|(key, value)| (Cow::Borrowed(key), value))
         );
     }
 }

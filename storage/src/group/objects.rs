@@ -3,7 +3,7 @@
 
 use kedge_protocol::Id;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
-use kedge_protocol::resource::Object;
+use kedge_protocol::resource::{Object, Trace};
 
 use super::Group;
 use crate::codec::encode_into;
@@ -20,18 +20,28 @@ impl Group {
     /// where none of the others is a milestone.
     /// `previous_owner` is the owner before, where it changed.
     pub fn put_object(&mut self, object: &Object, previous_owner: Option<Id>) {
+        self.put_object_placed(object, &object.trace, previous_owner);
+    }
+
+    /// As [`Self::put_object`], with the trace that the object has once it is placed.
+    pub fn put_object_placed(
+        &mut self,
+        object: &Object,
+        trace: &Trace,
+        previous_owner: Option<Id>,
+    ) {
         self.put_with(Table::Objects, &object.id.bytes, |out| {
-            encode_into(out, &ObjectRow::from(object));
+            encode_into(out, &ObjectRow::placed(object, trace));
         });
-        if object.trace.version.is_multiple_of(OBJECT_HISTORY_MAX) {
-            let key = milestone_key(&object.id, object.trace.version);
+        if trace.version.is_multiple_of(OBJECT_HISTORY_MAX) {
+            let key = milestone_key(&object.id, trace.version);
             self.put_with(Table::Milestones, &key, |out| {
-                encode_into(out, &ObjectRow::from(object));
+                encode_into(out, &ObjectRow::placed(object, trace));
             });
         }
-        let created = object.trace.created_sequence;
+        let created = trace.created_sequence;
         let is_new =
-            object.trace.version == 1 || self.first_sequence.is_some_and(|first| created >= first);
+            trace.version == 1 || self.first_sequence.is_some_and(|first| created >= first);
         let owner = ObjectIndex::Owner(object.owner_id).key(created);
         if is_new {
             for list in [

@@ -215,7 +215,11 @@ impl Opening {
         self.applied_bytes
             .fetch_add(rows.len_bytes() as u64, Ordering::Relaxed);
         self.database.actions().add(&rows.action_ids);
-        action_index::write_when_full(&self.database, &self.options.path);
+        action_index::write(
+            &self.database,
+            &self.options.path,
+            action_index::MEMORY_ACTIONS_MAX,
+        );
         Ok(())
     }
 

@@ -83,32 +83,37 @@ impl Layer {
         let shard = self.shard(table, first(key));
         let mut rows = shard.write().unwrap_or_else(PoisonError::into_inner);
         let bytes = value.map_or(0, <[u8]>::len);
-        let new = Version {
-            group,
-            value: value.map(Box::from),
-        };
         let Some(versions) = rows.get_mut(key) else {
-            rows.insert(Key::from_slice(key), SmallVec::from_iter([new]));
+            let value = value.map(Box::from);
+            let versions = SmallVec::from_iter([Version { group, value }]);
+            rows.insert(Key::from_slice(key), versions);
             let bytes = ROW_BYTES + key.len() + bytes;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
             return;
         };
         let mut freed = 0;
         let mut kept = 0;
+        let mut spare = None;
         for index in 0..versions.len() {
             let next = versions.get(index + 1).map_or(group, |next| next.group);
             if is_read(read, versions[index].group, next) {
                 versions.swap(kept, index);
                 kept += 1;
-            } else {
-                freed += versions[index]
-                    .value
-                    .as_ref()
-                    .map_or(0, |value| value.len());
+            } else if let Some(value) = versions[index].value.take() {
+                freed += value.len();
+                spare = Some(value);
             }
         }
+        // Most rows keep their length: then the memory of the version that goes will do.
+        let value = value.map(|value| match spare {
+            Some(mut spare) if spare.len() == value.len() => {
+                spare.copy_from_slice(value);
+                spare
+            }
+            _ => Box::from(value),
+        });
         versions.truncate(kept);
-        versions.push(new);
+        versions.push(Version { group, value });
         // First what comes, then what goes: the sum never falls below zero.
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_sub(freed, Ordering::Relaxed);

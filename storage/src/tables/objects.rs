@@ -58,8 +58,9 @@ pub(crate) struct ObjectRow<'a> {
     trace: TraceRow,
 }
 
-impl<'a> From<&'a Object> for ObjectRow<'a> {
-    fn from(object: &'a Object) -> Self {
+impl<'a> ObjectRow<'a> {
+    /// An object that has this trace once it is placed.
+    pub(crate) fn placed(object: &'a Object, trace: &Trace) -> Self {
         Self {
             organization_id: object.organization_id.bytes,
             template_id: object.template_id.bytes,
@@ -72,7 +73,7 @@ impl<'a> From<&'a Object> for ObjectRow<'a> {
                 ObjectStatus::Locked => 2,
                 ObjectStatus::Burned => 3,
             },
-            trace: TraceRow::from(&object.trace),
+            trace: TraceRow::from(trace),
         }
     }
 }

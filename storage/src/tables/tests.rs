@@ -86,7 +86,7 @@ proptest! {
             trace,
         };
         let mut bytes = Vec::new();
-        encode_into(&mut bytes, &ObjectRow::from(&object));
+        encode_into(&mut bytes, &ObjectRow::placed(&object, &object.trace));
         check_damage(&bytes, &object, |bytes| {
             decode::<ObjectRow<'_>>(bytes)?.into_object([9; 16])
         });
