@@ -25,6 +25,8 @@ pub(super) struct HashedFrame {
 
 struct HashedBatch {
     sealed: SignedBatch,
+    /// Whether the leaves have the root that the sequencer signed.
+    is_signed: bool,
     /// How many requests it has.
     requests: usize,
     leaves: Vec<Hash>,
@@ -34,7 +36,7 @@ impl HashedFrame {
     /// Hashes a frame.
     ///
     /// # Errors
-    /// [`ApplyError`] where the frame is damaged, or its requests are not those that the sequencer signed.
+    /// [`ApplyError`] where the frame is damaged.
     fn of(frame: StoredFrame) -> Result<Self, ApplyError> {
         let mut placed = Vec::new();
         let mut batches = Vec::new();
@@ -49,14 +51,8 @@ impl HashedFrame {
             requests += 1;
             let is_last = |of: &SignedBatch| record.last_sequence() >= of.header.last_sequence();
             if let Some(sealed_one) = next.take_if(|of| is_last(of)) {
-                let header = &sealed_one.header;
-                if BatchTree::new(&leaves).root() != header.root {
-                    let number = header.number;
-                    let what =
-                        format!("the requests of batch {number} do not have its header's root");
-                    return Err(ApplyError::Frame(what));
-                }
                 batches.push(HashedBatch {
+                    is_signed: BatchTree::new(&leaves).root() == sealed_one.header.root,
                     sealed: sealed_one,
                     requests: std::mem::take(&mut requests),
                     leaves: std::mem::take(&mut leaves),
@@ -81,12 +77,18 @@ impl Apply {
     /// Applies the requests and batches of the log's next frame.
     ///
     /// # Errors
-    /// [`ApplyError`] where the rules do not make what it says.
+    /// [`ApplyError`] where the rules do not make what it says, or its requests are not those that the sequencer signed.
     pub(super) fn frame(&mut self, hashed: &HashedFrame) -> Result<(), ApplyError> {
         let mut requests = hashed.frame.requests()?.into_iter().zip(&hashed.placed);
         for batch in &hashed.batches {
             for (request, placed) in requests.by_ref().take(batch.requests) {
                 self.request(&request.into_record()?, placed)?;
+            }
+            // After the rules: they know which action differs.
+            if !batch.is_signed {
+                let number = batch.sealed.header.number;
+                let what = format!("the requests of batch {number} do not have its header's root");
+                return Err(ApplyError::Frame(what));
             }
             self.batch(&batch.sealed, &batch.leaves)?;
         }
