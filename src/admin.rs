@@ -1,5 +1,5 @@
-//! The operator's socket: a Unix socket that only the server's own user opens, one line of JSON
-//! each way. `{"command": …}` is answered with `{"ok": true, …}` or `{"ok": false, "error": …}`.
+//! The operator's socket: a Unix socket that only the server's own user opens, one line of JSON each way. `{"command":
+//! …}` is answered with `{"ok": true, …}` or `{"ok": false, "error": …}`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

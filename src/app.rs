@@ -1,4 +1,4 @@
-//! What every request works with.
+//! The parts of the server that requests work with.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Old segments of the log, moved from a running server's data directory to an archive, and back.
 //!
 //! A segment is removed from the log only when the archive holds it whole and `ARCHIVED.json` in the log's directory
-//! says where. The log then begins later: it is continued, backed up and read as before, and whoever asks for what is
-//! archived gets the archive's name.
+//! says where. The log then begins later: it is continued, backed up and read as before, and a caller that asks for
+//! what is archived gets the archive's name. The trait [`Archive`] leaves room for an object store (adr/0014).
 
 mod local;
 mod proofs;

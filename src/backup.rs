@@ -1,10 +1,11 @@
-//! Backups: a consistent copy of a running server's data directory, with a list of everything in it,
-//! and back.
+//! Backups: a consistent copy of a running server's data directory, with a list of everything in it, and back.
 //!
-//! A backup is a directory with `BACKUP.json`, which is written last, and `data/`, laid out like a
-//! data directory. The high-water mark is no part of it: a copy says nothing of what was let out after
-//! it was made, so a restored one opens read-only wherever nothing else says it. Rows are none either:
-//! a restore makes them from the log.
+//! A backup is a directory with `BACKUP.json`, which is written last and has every file's digest, and `data/`, laid out
+//! like a data directory. The log is copied up to a frame that was durable, which is one moment between two commit
+//! groups. The other files are copied in an order in which nothing names what is missing: the keys after the log, so
+//! every key that its frames name is there. The high-water mark is no part of it: a copy does not know what was
+//! released after it was made, so a restored one opens read-only wherever nothing else shows that. Rows are not part of
+//! it either: a restore makes them from the log, which may be cut at an earlier frame first (`log/src/cut.rs`).
 
 mod older;
 mod restore;

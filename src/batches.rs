@@ -1,5 +1,5 @@
-//! Sealed batches that reads ask for again and again: the proofs and receipts of the last ones, mostly.
-//! A sealed batch never changes, so what is kept of it holds for every snapshot that has it.
+//! Sealed batches that reads request again and again: mostly the last ones, for proofs and receipts, kept with their
+//! trees. A sealed batch never changes, so what is kept holds for every snapshot that has it.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,5 +1,7 @@
-//! Claims in zero knowledge, checked for this server's log: what costs little first, the proof's pairing
-//! last, and only so many at one time.
+//! Claims in zero knowledge, checked for this server's log on threads of their own, at most `CLAIM_CHECKS_MAX` at a
+//! time; more are refused at once with 503, or with 429 where an organization has its share. Words, paths and what the
+//! store holds are checked first, points and pairing last. The verification key is read at the start; a key that must
+//! not be trusted on the log's chain ends the start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The time of day, as the edge needs it: deadlines of signatures and tokens.
+//! The time of day, as the edge needs it: for deadlines of signatures and tokens.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,8 +1,7 @@
-//! Conditional requests (RFC 9110, 13): the entity tag of what can be changed says its version and the
-//! beginning of its integrity, so that `If-Match` is decided by the actor that owns it, on what is
-//! under way, and not on a snapshot that may be behind. Where a read shows more than the resource's own
-//! state (how many objects a template has, which nonces are spent), a hash of the answer follows: it
-//! tells answers apart, and `If-Match` passes over it.
+//! Conditional requests (RFC 9110, 13). The entity tag of a resource that can change names its version and the
+//! beginning of its integrity. So the actor that owns the resource decides `If-Match`, on what is in flight, and not on
+//! a snapshot that may lag. Where a read shows more than the resource's own state (how many objects a template has,
+//! which nonces are spent), a hash of the answer follows: it distinguishes answers, and `If-Match` ignores it.
 
 use hyper::HeaderMap;
 use hyper::header::IF_MATCH;

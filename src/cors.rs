@@ -1,6 +1,6 @@
-//! Pages of other origins (the Fetch standard's CORS protocol): which ones may call, and what of an
-//! answer they may read. Nothing here authenticates: a browser sends no credentials by itself, and
-//! whoever is no browser is not held back.
+//! Pages of other origins (the Fetch standard's CORS protocol): which ones may call, and what of an answer they may
+//! read. A browser's preflight is answered before anything is counted. Nothing here authenticates: a browser sends no
+//! credentials by itself, and other callers are not held back.
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

@@ -1,5 +1,5 @@
-//! Cursors of lists: a place, sealed with a key of this server, for one list alone. A cursor that
-//! was changed, or taken from another list, does not open.
+//! Cursors of lists: a place, sealed with a key of this server, for one list alone. A cursor that was changed, or comes
+//! from another list, does not open.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,5 +1,5 @@
-//! Small files of state, written so that a crash leaves the old content or the new one: into a file
-//! of another name, synced, given its name, and the directory synced.
+//! Small files of state, written so that a crash leaves the old content or the new one: into a file of another name,
+//! synced, renamed, and the directory synced.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! How errors are written: the service's envelope `{code, status, body}`, RFC 9457's problem
-//! details for callers that ask for them, or v2's `{message}` under its paths.
+//! How errors are written: the service's envelope `{code, status, body}`, RFC 9457's problem details for callers that
+//! ask for them, or v2's `{message}` under its paths.
 
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;

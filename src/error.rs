@@ -1,5 +1,5 @@
-//! Errors as callers see them: one code each, with a status, words that say what to do, and
-//! nothing of the inside. [`crate::envelope`] writes them.
+//! Errors as callers see them: one code each, with a status, words that say what to do, and nothing internal.
+//! [`crate::envelope`] writes them.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,7 @@
-//! `Idempotency-Key`: a request that comes again with its key is answered as the first time, and
-//! nothing is done twice. What is needed for that is stored in the commit of the change itself:
-//! the place in the log, from which the answer is made again, and what the log does not hold.
+//! `Idempotency-Key`: a retry with the same key is answered as the first time, and nothing is done twice. The key is
+//! checked before the nonce. What is needed is stored in the commit of the change itself: a hash of the request, its
+//! place in the log, from which the answer is made again, and what the log does not hold (the resource as it was, the
+//! errors of actions that failed). Secrets are never kept.
 
 pub mod unsigned;
 

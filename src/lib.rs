@@ -1,6 +1,16 @@
-//! The HTTP edge of the server: configuration, endpoints, authentication, signatures, answers. What
-//! a request does is the engine's; this crate lets in only what is well-formed and signed, and
-//! writes what comes out.
+//! The server without its command line: the HTTP edge, and everything that starts, keeps and checks a server. The
+//! engine (`kedge-actors`) carries requests out; this crate lets in only what is well-formed and signed, and writes the
+//! answers.
+//!
+//! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `auth`, `limits`,
+//!   `body`, `signing`, `idempotency`, `conditional`, `call`, `routes`, `views`, `envelope`, `error`, `cors`, `v2`.
+//! - What answers share: `listing`, `cursor`, `query`, `range`, `stream`, `batches`.
+//! - The API's document: `openapi`.
+//! - Features: `search`, `events`, `files`, `webhooks`, `disputes`, `claims`.
+//! - The operator's side: `start`, `config`, `admin`, `operator`, `metrics`, `logging`, `clock`.
+//! - Copies and repairs: `backup`, `archive`, `rebuild`, `verify`, `side_keys`, `durable`.
+//!
+//! The command line is `cli`, in the program (`main.rs`).
 
 pub mod admin;
 pub mod app;

@@ -1,5 +1,5 @@
-//! Pages of lists: `limit`, `cursor`, `order`, and the deprecated `offset`. Rows are read in small
-//! pieces, so that neither large records nor a filter that drops most of them run away.
+//! Pages of lists: `limit`, `cursor`, `order`, and the deprecated `offset`. Rows are read in small pieces, so neither
+//! large records nor a filter that drops most of them run away.
 
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX};
 pub use kedge_storage::Page as Rows;

@@ -1,5 +1,5 @@
-//! The log: lines for people, or one JSON object a line, on standard error. Standard output is for
-//! what a command answers.
+//! The log: lines for people, or one JSON object a line, on standard error. Standard output is for the results of
+//! commands.
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;

@@ -1,5 +1,4 @@
-//! What the operator does in the log: signed by the operator's own key, with its own nonces, like
-//! everybody's actions.
+//! What the operator does in the log: signed by the operator's own key, with its own nonces, like everybody's actions.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Ranges of bytes (RFC 9110, 14): one range is served. Several in one request are answered with the
-//! whole, as a server may.
+//! Ranges of bytes (RFC 9110, 14): one range is served. Several in one request are answered with the whole, as a server
+//! may.
 
 use hyper::HeaderMap;
 use hyper::header::{IF_RANGE, RANGE};

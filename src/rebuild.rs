@@ -1,5 +1,5 @@
-//! Making a store again from its log: every row, in a new place, verified there, and then put where the damaged store
-//! was. The log is not changed.
+//! Rebuilds a store from its log: every row, in a new place, verified there. One system call then exchanges the names
+//! of the two directories. The log is not changed.
 
 use std::io;
 use std::path::{Path, PathBuf};

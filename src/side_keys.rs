@@ -1,5 +1,6 @@
-//! The keys that seal the log's side entries: what the log holds beside its actions, such as password hashes. Each is a
-//! file of its own in the folder of keys, named by its number; the one with the highest number seals.
+//! The keys that seal the log's side entries: what the log holds besides its actions, such as password hashes. Each is
+//! a separate file in the folder of keys, named by its number; the highest number seals. A rotation makes the new key's
+//! file durable, then `Store::seal_with` has the next frame sealed under it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

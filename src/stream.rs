@@ -1,6 +1,5 @@
-//! Bodies of answers: whole ones, and ones that are written while they are read. Of the latter one
-//! piece waits at the most: who writes waits until it is taken, and gives up on a caller who takes
-//! nothing.
+//! Bodies of answers: whole ones, and ones that are written while they are read, such as contents and exports. Of the
+//! latter at most one piece waits: the writer waits until it is read, and gives up on a caller that reads nothing.
 
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,7 @@
-//! What is left of the v2 interface: its paths lead to those that took their place. Renames are
-//! by path: whatever method a caller uses, the successor decides whether it takes that.
+//! What is left of the v2 interface: its paths lead to their successors. They leave before the table of endpoints,
+//! count on their address's limit, and touch nothing else. Renames are by path: whatever method a caller uses, the
+//! successor decides whether it accepts that. Refusals have v2's own shape of errors. Only plain path segments are
+//! redirected, so no redirect leaves the server.
 
 use hyper::header::{ALLOW, HeaderName, HeaderValue, LINK, LOCATION};
 use hyper::{Method, StatusCode, Uri};

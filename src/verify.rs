@@ -1,5 +1,5 @@
-//! Verifying a whole store: every hash, header and signature of its log, and its state, which must
-//! be to the byte what a replay of the log with the rules makes.
+//! Verifies a whole store: every hash, header and signature of its log, and its state, which must be to the byte what a
+//! replay of the log with the rules makes.
 
 use std::io;
 use std::path::Path;

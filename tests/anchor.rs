@@ -1,5 +1,5 @@
-//! Anchoring by the real server, on Anvil and on the embedded chain: proof files that the contract
-//! confirms, a node that goes away and comes back, and a store that is older than its anchor.
+//! Anchoring by the real server, on Anvil and on the embedded chain: proof files that the contract confirms, a node
+//! that goes away and returns, and a store that is older than its anchor.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

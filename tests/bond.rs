@@ -1,6 +1,5 @@
-//! What the bond asks of the operator, answered by the real server on Anvil: demands and challenges,
-//! across a kill, close to the deadline, and one that the log has no answer to. And what the server
-//! learns of the contract's keys.
+//! What the bond asks of the operator, answered by the real server on Anvil: demands and challenges, across a kill,
+//! close to the deadline, and one that the log has no answer to. And what the server learns of the contract's keys.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,5 +1,5 @@
-//! The server killed at any moment, with hundreds of requests in flight: what it has acknowledged
-//! is there, once and in place, and the whole store verifies.
+//! The server killed at any moment, with hundreds of requests in flight: what it has acknowledged is there, once and in
+//! place, and the whole store verifies.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,6 +1,6 @@
-//! A disk that fills up under load: a clear 503, nothing acknowledged is lost, and it goes on when
-//! there is room. The disk is a small memory file system in a mount namespace of the test's own.
-//! Only where the kernel gives nobody such a namespace are the tests left out, and in CI not even there.
+//! A disk that fills up under load: a clear 503, nothing acknowledged is lost, and the server continues when there is
+//! room. The disk is a small memory file system in a mount namespace of the test's own. The tests are left out only
+//! where the kernel gives nobody such a namespace, and never in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,5 +1,6 @@
-//! Ethereum nodes that lie, forget or are not there, before the real server: it signs nothing that they say, believes nothing that its
-//! log contradicts on one answer alone, and says when its node is missing. And when anchors are due.
+//! Ethereum nodes that lie, forget or are missing, in front of the real server: it signs nothing on their word,
+//! believes nothing that its log contradicts on one answer alone, and reports when its node is missing. And when
+//! anchors are due.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

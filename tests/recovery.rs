@@ -1,4 +1,4 @@
-//! Stores that must not simply be gone on with: older ones, other logs', changed ones.
+//! Stores that must not simply be continued: older ones, other logs', changed ones.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

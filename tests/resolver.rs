@@ -1,4 +1,5 @@
-//! A claim from the command line to the chain: the resolver is deployed, the claim is proved, and the contract says what it shows.
+//! A claim from the command line to the chain: the resolver is deployed, the claim is proved, and the contract states
+//! what it shows.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,5 +1,5 @@
-//! The house's rules that no compiler holds: which crate may see which, how long a file may be,
-//! what must not stand in the sources, and that the documents name tests that exist.
+//! The project's rules that no compiler checks: which crate may see which, how long a file may be, what the sources
+//! must not contain, and that the documents name tests that exist.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,7 +1,7 @@
-//! How many requests may be under way before more are refused. The number follows how long they take:
-//! where most of them wait longer than they should for a while, requests come faster than they are done,
-//! and each one more would only make all of them wait longer. So fewer are taken, and the others are told
-//! at once.
+//! How many requests may be in flight before more are refused. The number follows how long they take: where more than a
+//! tenth of them takes longer than `wait_target_ms` for half a second, requests arrive faster than they complete, and
+//! one more would only make all of them wait longer. So fewer are admitted, down to `requests_min`, and the others are
+//! refused at once.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,23 +11,23 @@ use crate::metric_definitions as metric;
 
 /// How long answers are counted before the limit is looked at again.
 const WINDOW: Duration = Duration::from_millis(100);
-/// Windows in a row that must be slow before the limit falls: bursts pass.
+/// Consecutive slow windows that lower the limit: short bursts don't.
 const SLOW_WINDOWS: u32 = 5;
-/// Answers that a window needs to tell anything.
+/// A window with fewer answers is not judged.
 const ANSWERS_MIN: usize = 16;
 
-/// The bounds of the limit, and what is too long.
+/// The bounds of the limit, and what counts as slow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// The limit is never below.
+    /// The limit never falls below this.
     pub(crate) requests_min: usize,
-    /// The limit is never above, and begins here.
+    /// The limit never rises above this. It starts here.
     pub(crate) requests_max: usize,
-    /// A tenth of all may take longer than this before fewer are taken.
+    /// At most a tenth may take longer before the limit falls.
     pub(crate) wait_target: Duration,
 }
 
-/// The limit of requests under way.
+/// The limit on requests in flight.
 pub(crate) struct Admission {
     bounds: Bounds,
     limit: AtomicUsize,
@@ -38,7 +38,7 @@ struct Window {
     ends_at: Instant,
     answers: usize,
     slow: usize,
-    /// How many windows were slow lately.
+    /// How many windows were slow recently.
     slow_windows: u32,
 }
 
@@ -57,7 +57,7 @@ impl Admission {
         }
     }
 
-    /// Requests that may be under way now.
+    /// Requests that may be in flight now.
     pub(crate) fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
@@ -131,7 +131,7 @@ mod tests {
             }
         }
 
-        /// Windows with a hundred answers each, of which `slow` are slow.
+        /// Windows with a hundred answers each, `slow` of them slow.
         fn windows(&mut self, count: usize, slow: usize) -> usize {
             for _ in 0..count {
                 for answer in 0..100 {

@@ -1,5 +1,6 @@
-//! Anchors that somebody else sent, as anybody may. A node names them, and a node may lie: a row is made only where the log itself
-//! gives every field of the checkpoint, with the signature that the transaction brought. Nothing is signed for it.
+//! Anchors that somebody else sent, as anybody may. A node reports them, and a node may lie: a row is made only where
+//! the log itself gives every field of the checkpoint, with the signature from the transaction. Nothing is signed for
+//! it.
 
 use kedge_chain::contract::{AnchorContract, AnchoredEvent, ReadError};
 use kedge_chain::rpc::At;
@@ -16,8 +17,8 @@ use crate::metric_definitions as metric;
 const AHEAD_MS_MAX: u64 = 15 * 60 * 1_000;
 
 impl AnchorState {
-    /// Makes a row of the checkpoint that the chain holds and no row of ours covers. Tried again while its
-    /// block is not final; what the log does not say is refused for good.
+    /// Creates a row for the checkpoint that the chain holds and no row of ours covers. Retries while its block is not
+    /// final. Refuses for good what the log does not confirm.
     pub(crate) async fn adopt(&mut self) -> Result<(), StoreError> {
         let Some(batches) = self.foreign else {
             return Ok(());
@@ -55,7 +56,7 @@ impl AnchorState {
         self.store_foreign(&event, signed).await
     }
 
-    /// The event and its signature; `None` while it is not final, by the second node too if there is one.
+    /// The event and its signature; `None` until it is final, according to the second node too if there is one.
     async fn read_foreign(
         &self,
         batches: u64,
@@ -90,8 +91,8 @@ impl AnchorState {
         )
     }
 
-    /// The checkpoint of so many batches, as this log gives it. Its time is the only field that the log does not
-    /// hold: it lies between the last batch's seal and now.
+    /// The checkpoint over this many batches, as this log gives it. Its time is the only field that the log does not
+    /// hold: it must lie between the last batch's seal and now.
     fn own_checkpoint(
         &self,
         batches: u64,

@@ -1,5 +1,6 @@
-//! Whether what the actors decided makes the rows that [`Apply`] makes of the same records. It is looked at
-//! on a sample of groups, where the operator wants it, before they are written: a bug is never served.
+//! Checks whether what the actors decided makes the rows that [`Apply`] makes of the same records. Where the operator
+//! asks for it (`compare_groups_every`), it checks a sample of groups before they are written. One that differs does
+//! not get into the log, and the process ends: a bug is never served.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use crate::engine::Engine;
 use crate::record::record;
 use crate::writer::Answer;
 
-/// Groups of up to so many requests are all in it.
+/// Every group of up to this many requests is in the sample.
 const SMALL_REQUESTS: usize = 8;
 
 /// Why a group must not be written.
@@ -28,7 +29,7 @@ pub(crate) enum Disagreement {
 
 /// Compares a sample of the groups with what their records make.
 pub(crate) struct Sampler {
-    /// Of larger groups every so many-th is in the sample; 0: no group is.
+    /// Every `every`-th larger group is in the sample; 0: no group is.
     every: u64,
     seen: u64,
     compared: Arc<AtomicU64>,
@@ -44,7 +45,7 @@ impl Sampler {
         }
     }
 
-    /// Whether the group that is written next is in the sample.
+    /// Whether the next group to be written is in the sample.
     pub(crate) fn takes(&mut self, answers: &[Answer]) -> bool {
         if self.every == 0 || answers.is_empty() {
             return false;
@@ -53,7 +54,7 @@ impl Sampler {
         answers.len() <= SMALL_REQUESTS || self.seen.is_multiple_of(self.every)
     }
 
-    /// Checks a group of the sample. The store must stand where the group before has left it.
+    /// Checks a group of the sample. The store must be in the state that the previous group left.
     pub(crate) fn check(
         &self,
         store: &Store,
@@ -67,7 +68,7 @@ impl Sampler {
 }
 
 impl Engine {
-    /// How many groups were compared with what their records make, since the start.
+    /// How many groups have been compared with what their records make, since the start.
     pub fn groups_compared(&self) -> u64 {
         self.inner.compared.load(Ordering::Relaxed)
     }

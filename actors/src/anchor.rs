@@ -1,6 +1,10 @@
-//! The anchor actor: at every interval, if there is anything new, it has the log's checkpoint
-//! anchored, and follows the transaction until the chain cannot give it up. What it does outward is
-//! stored before, through the committer.
+//! The anchor actor: at every interval, if there is anything new, it has the log's checkpoint anchored, and follows the
+//! transaction until the chain cannot give it up. An anchor is one Ethereum transaction for everything since the last
+//! one. The actor drives `chain/src/sender`, a state machine with one transaction in flight.
+//!
+//! What it is about to send is stored first, through the committer. On every start and before each send it reads the
+//! contract: the chain is the truth. When the next anchor is due follows from the time of the last one, which is
+//! stored.
 
 use std::time::Duration;
 
@@ -37,22 +41,22 @@ pub struct AnchorOptions {
     pub second_rpc: Option<RpcClient>,
     /// How often the log is anchored, milliseconds.
     pub interval_ms: u64,
-    /// How often the chain is looked at while something is under way, milliseconds.
+    /// How often the chain is checked while an anchor is in progress, milliseconds.
     pub poll_ms: u64,
     /// The bond whose cases are answered, if the log has one.
     pub responder: Option<ResponderOptions>,
 }
 
-/// What the anchor actor is told.
+/// Messages to the anchor actor.
 pub(crate) enum AnchorMessage {
     /// Look at the clock and the chain.
     Tick,
     /// Anchor without waiting for the interval.
     Now(RpcReplyPort<Result<AnchorReport, String>>),
-    /// Look at the chain again, and go on if nothing stands in the way; says how many batches the
-    /// chain's checkpoint covers.
+    /// Check the chain again, and continue if nothing stands in the way. Returns how many batches the chain's
+    /// checkpoint covers.
     Recover(RpcReplyPort<Result<u64, String>>),
-    /// Read the contract's keys of the sequencer.
+    /// Read the sequencer's keys from the contract.
     ReadKeys(RpcReplyPort<Result<(), String>>),
 }
 
@@ -67,14 +71,14 @@ pub(crate) struct AnchorState {
     chain_compared: bool,
     /// Batches of a checkpoint that the chain holds, until a row of ours covers it.
     pub(crate) foreign: Option<u64>,
-    /// A claim of the node that made the store read-only.
+    /// A node's claim that made the store read-only.
     pub(crate) doubt: Option<Doubt>,
-    /// The contract by the second node, if there is one.
+    /// The contract as the second node sees it, if there is one.
     pub(crate) second: Option<AnchorContract>,
     pub(crate) node: NodeProbe,
     pub(crate) finality_fallback_depth: u64,
     pub(crate) next_keys_at_ms: u64,
-    /// Who asked for an anchor that has not been begun yet.
+    /// Callers that asked for an anchor that has not begun yet.
     asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
 }
 
@@ -82,7 +86,7 @@ pub(crate) fn store_error(error: impl std::error::Error + Send + Sync + 'static)
     StoreError(Box::new(error))
 }
 
-/// Starts the anchor actor; it ticks until the engine stops it.
+/// Starts the anchor actor. It ticks until the engine stops it.
 pub(crate) async fn start(
     engine: &Engine,
     options: AnchorOptions,
@@ -137,8 +141,8 @@ pub(crate) async fn start(
     Ok(actor)
 }
 
-/// When the last anchor was begun: what is due follows from that, not from when the server started. Before the
-/// first anchor the first batch counts.
+/// When the last anchor began. The next one is due from then, not from the server's start. Before the first anchor, the
+/// first batch counts.
 fn last_begun_ms(engine: &Engine) -> Result<u64, StoreError> {
     let rows = recent(engine)?;
     let last = rows.iter().find(|row| row.status != AnchorStatus::Failed);
@@ -175,18 +179,18 @@ impl Actor for AnchorActor {
             AnchorMessage::Tick => {}
             AnchorMessage::Now(reply) => state.asked.push(reply),
             AnchorMessage::ReadKeys(reply) => {
-                // Whoever asked may have gone.
+                // The caller may be gone.
                 let _ = reply.send(state.read_keys_now().await);
                 return Ok(());
             }
             AnchorMessage::Recover(reply) => {
-                // Whoever asked may have gone.
+                // The caller may be gone.
                 let _ = reply.send(state.recover().await);
                 return Ok(());
             }
         }
-        // A node that is down is no failure of ours, and a store that is closing ends the actor
-        // with the rest of the engine.
+        // A node that is down is no failure of ours. A store that is closing ends the actor together with the rest of
+        // the engine.
         if let Err(error) = state.tick().await {
             tracing::warn!(%error, "anchoring did not get on");
         }
@@ -203,7 +207,7 @@ impl AnchorState {
         }
         self.read_keys(now_ms).await;
         if self.respond(now_ms).await {
-            // An answer has a deadline and an anchor has none: the nonce is the answer's.
+            // An answer has a deadline and an anchor has none, so the answer gets the nonce.
             return self.record_lag(now_ms);
         }
         self.reconsider().await?;
@@ -224,7 +228,7 @@ impl AnchorState {
         self.record_lag(now_ms)
     }
 
-    /// Compares with the chain, and submits what is new, if it is time.
+    /// Compares with the chain, and submits what is new, if it is due.
     async fn begin(&mut self, now_ms: u64, due: bool) -> Result<(), StoreError> {
         let latest = match self.sender.latest().await {
             Ok(latest) => latest,
@@ -279,7 +283,7 @@ impl AnchorState {
             proof,
         };
         if let Err(error) = self.sender.submit(intent).await {
-            // Something is under way after all: the next tick tries again.
+            // An anchor is in progress after all: the next tick tries again.
             tracing::debug!(%error, "the anchor waits");
             return Ok(());
         }
@@ -307,13 +311,13 @@ impl AnchorState {
         report: impl Fn() -> Result<AnchorReport, String>,
     ) -> Result<(), StoreError> {
         for reply in self.asked.drain(..) {
-            // Whoever asked may have gone.
+            // The caller may be gone.
             let _ = reply.send(report());
         }
         Ok(())
     }
 
-    /// Stores an anchor that has got on, and tells what that means.
+    /// Stores an anchor that has progressed, and the events about that.
     pub(crate) async fn store(
         &self,
         before: AnchorStatus,

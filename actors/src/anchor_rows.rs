@@ -1,4 +1,4 @@
-//! The anchors' rows: what the sender intends, kept where the anchors of the log are.
+//! The anchors' rows: what the sender intends, stored with the anchors of the log.
 
 use kedge_chain::sender::{AnchorIntent, IntentStore, StoreError, StoredIntent};
 use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
@@ -6,7 +6,7 @@ use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 use crate::anchor::store_error;
 use crate::engine::Engine;
 
-/// Rows that are looked at for open intents: far more than can be open at once.
+/// How many rows are searched for open intents: far more than can be open at once.
 const OPEN_ROWS_MAX: usize = 64;
 
 /// The sender's intents, kept in the rows of their anchors.
@@ -16,7 +16,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The newest row of a checkpoint over so many batches that has not ended in failure.
+    /// The newest row of a checkpoint over this many batches that has not failed.
     fn find(&self, batches: u64) -> Result<Option<AnchorRow>, StoreError> {
         let found = recent(&self.engine)?.into_iter().find(|row| {
             row.checkpoint.checkpoint.batches == batches && row.status != AnchorStatus::Failed
@@ -30,7 +30,7 @@ impl Rows {
     }
 }
 
-/// The newest rows, the newest one first.
+/// The newest rows, newest first.
 pub(crate) fn recent(engine: &Engine) -> Result<Vec<AnchorRow>, StoreError> {
     let page = Page {
         after: None,
@@ -94,7 +94,7 @@ impl IntentStore for Rows {
             return Ok(());
         };
         row.tx = Vec::new();
-        // What is forgotten before it came to an end gave way to a larger one.
+        // An intent that is forgotten before it finished gave way to a larger one.
         if row.status != AnchorStatus::Finalized {
             row.status = AnchorStatus::Failed;
         }

@@ -1,5 +1,4 @@
-//! The engine's side of anchoring: signed checkpoints, and what the operator asks of the anchor
-//! actor.
+//! The engine's side of anchoring: signed checkpoints, and what the operator asks of the anchor actor.
 
 use std::time::Duration;
 
@@ -12,13 +11,13 @@ use crate::anchor::{self, AnchorMessage, AnchorOptions};
 use crate::engine::{Engine, locked};
 use crate::signing::SigningError;
 
-/// How long a caller waits for an anchor to be on its way.
+/// How long a caller waits until an anchor is submitted.
 const ANCHOR_NOW_MAX: Duration = Duration::from_secs(30);
 
-/// What came of being asked to anchor now.
+/// The result of a request to anchor now.
 #[derive(Clone, Debug)]
 pub struct AnchorReport {
-    /// The anchor's number; `None` where nothing is new since the last one.
+    /// The anchor's number; `None` if nothing is new since the last one.
     pub number: Option<u64>,
     /// Its identifier.
     pub id: Option<Id>,
@@ -37,8 +36,7 @@ pub enum CheckpointError {
     Key(#[from] SigningError),
 }
 
-/// Why a store of so many batches (`held`) does not lead to a checkpoint that the chain holds, if it
-/// does not.
+/// Why a store of `held` batches does not lead to a checkpoint that the chain holds, if it does not.
 pub fn contradiction(
     snapshot: &Snapshot,
     held: u64,
@@ -95,7 +93,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Anchors what is new without waiting for the interval; returns once it is on its way.
+    /// Anchors what is new without waiting for the interval. Returns once the anchor is submitted.
     pub async fn anchor_now(&self) -> Result<AnchorReport, String> {
         let actor = self
             .inner
@@ -109,8 +107,8 @@ impl Engine {
         }
     }
 
-    /// Looks at the chain again, and goes on if nothing stands in the way; says how many batches
-    /// the chain's checkpoint covers.
+    /// Checks the chain again, and continues if nothing stands in the way. Returns how many batches the chain's
+    /// checkpoint covers.
     pub async fn recover(&self) -> Result<u64, String> {
         let actor = self
             .inner
@@ -124,7 +122,7 @@ impl Engine {
         }
     }
 
-    /// Takes writes again, unless the store was opened for reading.
+    /// Accepts writes again, unless the store was opened for reading.
     pub(crate) fn resume(&self) {
         self.inner.store.resume();
     }

@@ -1,5 +1,8 @@
-//! Answers to what the bond asks of the operator, made from the log. The anchor actor owns them,
-//! because they are paid for by the account of the anchors: one nonce is in flight.
+//! Answers to what the bond asks of the operator, made from the log. The anchor actor owns them, because one account
+//! pays for both and one nonce is in flight. `chain/src/responder` sends them, the nearest deadline first, and follows
+//! them until a final block holds them. Each transaction is stored before it is sent (table `bond_answers`). While an
+//! answer waits for the next nonce, no anchor is begun. An answer waits for an anchor in flight until half of the time
+//! has passed, and then takes its nonce.
 
 use kedge_chain::contract::LatestCheckpoint;
 use kedge_chain::contract::bond::{
@@ -20,12 +23,12 @@ use kedge_storage::{PlacedAction, SideWrite};
 use crate::anchor::{AnchorState, store_error};
 use crate::engine::Engine;
 
-/// The responder's answers, in rows of their own.
+/// The responder's answers, in their own rows.
 pub(crate) struct AnswerRows {
     engine: Engine,
 }
 
-/// A responder that goes on with what the engine's store has.
+/// A responder that continues with what the engine's store has.
 pub(crate) async fn open(
     engine: &Engine,
     options: Options,
@@ -64,19 +67,18 @@ impl AnswerStore for AnswerRows {
     }
 }
 
-/// What the log has to say to a case.
+/// The log's answer to a case.
 enum Answer {
-    /// This is to be sent.
+    /// Send this.
     Calldata(Vec<u8>),
     /// The batch is this log's, and has to be anchored first.
     AnchorFirst,
-    /// Nothing: why.
+    /// No answer, and why.
     None(String),
 }
 
 impl AnchorState {
-    /// Looks at the bond and goes on with the answers; says whether one of them waits for the
-    /// account's next nonce.
+    /// Checks the bond and continues with the answers. Returns whether one of them waits for the account's next nonce.
     pub(crate) async fn respond(&mut self, now_ms: u64) -> bool {
         let Some(mut responder) = self.responder.take() else {
             return false;
@@ -161,7 +163,7 @@ impl AnchorState {
         Ok(Answer::Calldata(calldata))
     }
 
-    /// An old action is answered by its age: that shows nothing of it. Another one is opened.
+    /// An old action is answered by its age, which reveals nothing of it. For any other, its opening is sent.
     async fn action_answer(
         &self,
         responder: &Responder<AnswerRows>,
@@ -209,7 +211,7 @@ impl AnchorState {
     }
 }
 
-/// The action's words and its whole request, out of the log.
+/// The action's text and its whole request, from the log.
 fn opening(engine: &Engine, placed: &PlacedAction) -> Result<Opening, StoreError> {
     let request = engine.published().snapshot.request_at(placed.sequence);
     let request = request

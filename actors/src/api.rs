@@ -16,22 +16,22 @@ use kedge_protocol::{Hash, Id};
 
 use crate::overlay::Versioned;
 
-/// Who asks, as the edge has authenticated them.
+/// Who sends the request, as authenticated by the edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asker {
-    /// A wallet; that the signer is one of its keys is checked by its organization's actor.
+    /// A wallet. Its organization's actor checks that the signer is one of its keys.
     Wallet {
         /// The wallet.
         wallet_id: Id,
         /// Its organization.
         organization_id: Id,
     },
-    /// An organization, by an API key alone; which of its wallets asks, the signer says.
+    /// An organization, by an API key alone. The signer determines which of its wallets it is.
     Organization {
         /// The organization.
         organization_id: Id,
     },
-    /// The operator, about an organization.
+    /// The operator, on behalf of an organization.
     Operator {
         /// The organization.
         organization_id: Id,
@@ -54,13 +54,12 @@ impl Asker {
     }
 }
 
-/// A secret that is stored in the commit of the action that made or renewed its owner, but never in
-/// the log.
+/// A secret that is stored in the commit of the action that made or renewed its owner, but never in the log.
 #[derive(Clone, PartialEq, Eq)]
 pub enum NewSecret {
-    /// The password's hash (PHC string) of a wallet that is registered.
+    /// The password's hash (PHC string) of a wallet that is being registered.
     Password(String),
-    /// What is kept of an API key's or a webhook's secret.
+    /// What is stored of an API key's or a webhook's secret.
     Token(Vec<u8>),
 }
 
@@ -73,26 +72,26 @@ impl std::fmt::Debug for NewSecret {
     }
 }
 
-/// Makes bytes from what became of a request's actions, and when, milliseconds.
+/// Makes bytes from the outcome of a request's actions and the time, milliseconds.
 pub type Residue = Box<dyn Fn(&[ActionOutcome], u64) -> Vec<u8> + Send + Sync>;
 
 /// What is remembered, in the same commit, of a request with an idempotency key.
 pub struct Keep {
     /// Hash of caller, endpoint and key.
     pub key: [u8; 32],
-    /// Hash of what was asked.
+    /// Hash of the request's content.
     pub request: [u8; 32],
     /// Until when, Unix seconds.
     pub until_s: u64,
-    /// Makes what the answer holds and the log does not, from what became of the actions and when.
+    /// Makes the part of the answer that the log does not hold, from the actions' outcomes and the time.
     pub residue: Residue,
-    /// Held until the request has ended, so that nobody else begins with the same key.
+    /// Held until the request has ended, so that no other request starts with the same key.
     pub in_progress: Mutex<Option<Box<dyn std::any::Any + Send + Sync>>>,
 }
 
 impl Keep {
-    /// The request has ended, and what it did can be read: whoever comes next may begin. To be
-    /// called before the answer goes out, because the next one may follow on its heels.
+    /// The request has ended and its effects can be read, so the next request with the key may start. Call this before
+    /// the answer goes out, because the next one may follow at once.
     pub(crate) fn release(&self) {
         let held = self.in_progress.lock();
         drop(held.unwrap_or_else(PoisonError::into_inner).take());
@@ -107,7 +106,7 @@ impl std::fmt::Debug for Keep {
     }
 }
 
-/// The state of a resource that a caller has seen, as its entity tag says it.
+/// The state of a resource that a caller has seen, as its entity tag states it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expected {
     /// Its version.
@@ -127,7 +126,7 @@ impl Expected {
         }
     }
 
-    /// Refuses where a request names states and the resource's is none of them.
+    /// Refuses if a request names states and the resource is in none of them.
     pub(crate) fn check(states: Option<&[Self]>, trace: &Trace) -> Result<(), Refusal> {
         match states {
             Some(states) if !states.contains(&Self::of(trace)) => Err(Refusal::Precondition {
@@ -147,7 +146,7 @@ pub struct SubmittedAction {
     pub target: Range<usize>,
     /// The payload, as signed.
     pub payload: Range<usize>,
-    /// What may be told of the payload where that is a digest of a body with secrets.
+    /// What may be disclosed of the payload, where the payload is a digest of a body with secrets.
     pub disclosed: Option<Range<usize>>,
     /// hashStruct of the action.
     pub action_hash: Hash,
@@ -158,7 +157,7 @@ pub struct SubmittedAction {
 /// A request whose signature has been checked.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// Who asks.
+    /// Who sends it.
     pub asker: Asker,
     /// Signer, nonce, deadline, atomic.
     pub head: RequestHead,
@@ -174,11 +173,11 @@ pub struct Submission {
     pub actions: Vec<SubmittedAction>,
     /// A secret that is stored with it.
     pub secret: Option<NewSecret>,
-    /// Act only if what is acted on is in one of these states (If-Match); for requests of one action.
+    /// Act only if the resource acted on is in one of these states (If-Match); for requests with one action.
     pub expected: Option<Vec<Expected>>,
-    /// What to remember of it, where it has an idempotency key.
+    /// What to remember of it, if it has an idempotency key.
     pub keep: Option<Arc<Keep>>,
-    /// When the caller stops waiting: work not begun by then is not begun.
+    /// When the caller stops waiting: work that has not begun by then never begins.
     pub expires_at: Instant,
 }
 
@@ -189,7 +188,7 @@ impl Submission {
     }
 }
 
-/// A batch as it was sealed, with its tree at hand for paths and multiproofs.
+/// A batch as it was sealed, with its tree available for paths and multiproofs.
 pub struct SealedBatch {
     /// The signed header.
     pub signed: SignedBatch,
@@ -199,7 +198,7 @@ pub struct SealedBatch {
     pub tree: BatchTree,
 }
 
-/// What an action made or changed. Sequence and times are filled in by the readers below.
+/// What an action made or changed. The readers below fill in sequence and times.
 #[derive(Clone, Debug)]
 pub enum Made {
     /// An object, as it is after the action.
@@ -264,23 +263,23 @@ impl Done {
     }
 }
 
-/// What became of one action of a submission.
+/// The outcome of one action of a submission.
 #[derive(Clone, Debug)]
 pub enum ActionOutcome {
     /// It was done.
     Done(Done),
-    /// It was refused; nothing changed through it.
+    /// It was refused and changed nothing.
     Refused(Refusal),
 }
 
-/// Where a submission's done actions were placed: one batch, one after the other, at one time.
+/// Where a submission's done actions were placed: one batch, consecutively, at one time.
 #[derive(Clone)]
 pub struct Placement {
     /// The batch.
     pub batch: Arc<SealedBatch>,
     /// The sequence of the first.
     pub first_sequence: u64,
-    /// Its place among the batch's leaves.
+    /// The first one's index among the batch's leaves.
     pub first_leaf_index: u32,
     /// How many there are.
     pub count: u32,
@@ -289,7 +288,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The multiproof of the submission's leaves; empty where they fill the batch.
+    /// The multiproof of the submission's leaves; empty if they fill the batch.
     pub fn proof(&self) -> Vec<Hash> {
         let first = self.first_leaf_index as usize;
         let indices: Vec<usize> = (first..first + self.count as usize).collect();
@@ -302,15 +301,15 @@ impl Placement {
     }
 }
 
-/// What became of a submission. Everything in it is durable.
+/// The outcome of a submission. Everything in it is durable.
 #[derive(Clone)]
 pub struct Outcome {
-    /// Where its actions were placed; `None` where none was done: nothing changed.
+    /// Where its actions were placed; `None` if none was done and nothing changed.
     pub placement: Option<Placement>,
-    /// One for each action, in request order. Where an atomic submission failed, the actions that
-    /// would have been done alone are refused for that: see [`Outcome::first_refusal`].
+    /// One for each action, in request order. Where an atomic submission failed, the actions that would have succeeded
+    /// on their own are refused too: see [`Outcome::first_refusal`].
     pub actions: Vec<ActionOutcome>,
-    /// The action that an atomic submission failed with.
+    /// The action at which an atomic submission failed.
     pub failed_index: Option<usize>,
     /// The signer's highest spent nonce.
     pub nonce_highest: u64,
@@ -328,19 +327,19 @@ impl Outcome {
     }
 }
 
-/// What came of a request whose nonce cannot be spent now.
+/// What happened to the request with a nonce that cannot be spent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Past {
-    /// Something of it was done.
+    /// Some of it was done.
     Done {
-        /// The sequence of its first action; for the signer's own organization alone.
+        /// The sequence of its first action; only for the signer's own organization.
         sequence: Option<u64>,
     },
     /// Nothing was done, and nothing will be.
     Refused,
 }
 
-/// Why a submission came to nothing as a whole.
+/// Why a submission failed as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// The nonce cannot be spent.
@@ -350,25 +349,25 @@ pub enum SubmitError {
         error: NonceError,
         /// The signer's highest spent nonce.
         highest: u64,
-        /// What came of the request that the nonce was for, where that can be told.
+        /// What happened to the request that used the nonce, where that is known.
         past: Option<Past>,
     },
-    /// The same signed request failed as a whole before; it is remembered until its deadline.
+    /// The same signed request failed as a whole before. That is remembered until its deadline.
     #[error("this signed request was refused before; sign a new one with a new salt seed")]
     Replayed,
     /// The deadline passed before the actions could be placed.
     #[error("the request's deadline passed before it could be placed")]
     DeadlineExpired,
-    /// The signer is no active key of the caller's wallet.
+    /// The signer is not an active key of the caller's wallet.
     #[error("the signing address is no active key of the caller's wallet")]
     SignerNotOfWallet,
-    /// The signer is no active key of a wallet of the API key's organization.
+    /// The signer is not an active key of a wallet of the API key's organization.
     #[error("the signing address is no active key of a wallet of the API key's organization")]
     SignerNotOfOrganization,
-    /// The caller's wallet is not there (any more).
+    /// The caller's wallet does not exist (any more).
     #[error("the caller's wallet does not exist")]
     NoSuchWallet,
-    /// Too much is under way.
+    /// Too many requests are in flight.
     #[error("the server is at its limit of requests under way; try again shortly")]
     Overloaded,
     /// The organization has as many requests in flight as it may.
@@ -379,21 +378,21 @@ pub enum SubmitError {
         /// How many it may have.
         limit: usize,
     },
-    /// The caller's time ended before anything was begun: the request waited for supply that other
-    /// requests hold, or for its turn.
+    /// The caller's time ended before anything was begun: the request waited for supply that other requests hold, or
+    /// for its turn.
     #[error(
         "the request waited for others until its time was over; nothing was changed, try again"
     )]
     Waited,
-    /// The store takes no writes now.
+    /// The store accepts no writes now.
     #[error("{0}")]
     ReadOnly(String),
-    /// Something that the request needs could not be read, or the server is stopping; nothing was
-    /// done, and nothing will be.
+    /// Something that the request needs could not be read, or the server is stopping. Nothing was done, and nothing
+    /// will be.
     #[error("the request could not be carried out now; nothing was changed")]
     Unavailable,
-    /// It was on its way to the disk when the answer could not be waited for any longer: it may
-    /// stand in the log, may come to stand there, or may be lost.
+    /// It was on its way to the disk when the wait for its answer ended. It may be in the log already, may still get
+    /// there, or may be lost.
     #[error("it is not known whether the request was carried out, or still will be")]
     Unknown,
 }

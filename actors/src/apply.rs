@@ -1,6 +1,9 @@
-//! One apply: the function from logged requests and sealed batches to rows of the store, from nothing or
-//! from any point of the log. Verification, the rebuilding of a store, and the check of what the live
-//! engine writes all use it, so that what they compare is one and the same.
+//! One function from logged requests and sealed batches to rows of the store, from nothing or from any point of the
+//! log. A start, a restore, a rebuild, verification, and the check of what the live engine writes all use it, so what
+//! they compare is the same.
+//!
+//! An [`Apply`] keeps what it reads and changes in memory until [`Apply::rest_on`] lets go of it. It writes an object
+//! that changes often only once.
 
 mod before;
 mod rows;

@@ -1,4 +1,5 @@
-//! Opening a store: what its log has more than its rows is applied by the rules, before anything is served.
+//! Opening a store. The store says which frame was applied last. Everything that the log holds after it is applied by
+//! the rules before anything is served.
 
 mod hashed;
 

@@ -1,8 +1,13 @@
-//! The committer: it takes placed units in order, seals them into batches and forms the group that
-//! becomes durable next, while the threads behind it (`writer.rs`) write the one before, make it
-//! durable, publish it and answer. Together these OS threads are the only writer of the store.
+//! The committer: it takes placed units in order, seals them into batches, signs the headers, extends the log tree, and
+//! forms the group that becomes durable next. Meanwhile the threads after it (`writer.rs`) write the previous group,
+//! make it durable, publish it and answer. Together these OS threads are the only writer of the store.
 //!
-//! Forming a group is a series of steps. The thread around them (`thread.rs`) receives, waits and hands over.
+//! A *commit group* is what one sync makes durable: a frame of the log, and the rows that it leaves. A *batch* is at
+//! most 500 actions under one Merkle root and one signature. It closes at 500 or with its commit group, so every answer
+//! carries a full receipt. A request is never split over two batches.
+//!
+//! Forming a group is a series of steps that own no thread and no channel, and never wait. The thread around them
+//! (`thread.rs`) receives, waits and hands over.
 
 mod caches;
 mod thread;

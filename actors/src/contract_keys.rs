@@ -1,5 +1,5 @@
-//! What the contract says of the sequencer's keys. The anchor actor reads it now and then, so that
-//! nobody who signs a batch or judges evidence has to ask a node.
+//! The sequencer's keys according to the contract. The anchor actor reads them now and then, so that signing a batch or
+//! judging evidence needs no call to a node.
 
 use std::sync::Arc;
 
@@ -12,27 +12,26 @@ use crate::work::Work;
 
 /// How often the keys are read, milliseconds: a rotation is rare, and named ahead of its batch.
 const READ_MS: u64 = 60_000;
-/// The same while log and contract do not name the same keys, or no batch is signed.
+/// The same, while log and contract do not name the same keys, or no batch is signed.
 const READ_UNSETTLED_MS: u64 = 1_000;
 /// How long a caller waits for the contract's keys.
 const READ_NOW_MAX: std::time::Duration = std::time::Duration::from_secs(30);
-/// The pause after a node did not answer, milliseconds.
+/// The pause after a node failed to answer, milliseconds.
 const RETRY_MS: u64 = 10_000;
 
 impl Engine {
-    /// The sequencer's keys by the contract, as they were last read; `None` while no node has told
-    /// them.
+    /// The sequencer's keys by the contract, as last read; `None` until a node has returned them.
     pub fn contract_keys(&self) -> Option<Arc<KeyTrust>> {
         self.inner.signing.contract.load_full()
     }
 
-    /// Notes the contract's keys, and has the committer look which key signs now.
+    /// Notes the contract's keys, and has the committer check which key signs now.
     pub async fn note_contract_keys(&self, keys: KeyTrust) {
         self.inner.signing.contract.store(Some(Arc::new(keys)));
         let work = locked(&self.inner.work).clone();
         if let Some(work) = work {
             let (done, looked) = oneshot::channel();
-            // An engine that has ended signs nothing any more.
+            // An engine that has ended signs nothing.
             let _ = work.send(Work::Keys { done }).await;
             drop(work);
             let _ = looked.await;
@@ -41,7 +40,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Reads the contract's keys now; an error says why that could not be done.
+    /// Reads the contract's keys now. An error states why that failed.
     pub async fn read_contract_keys(&self) -> Result<(), String> {
         let actor = self.inner.anchor.get();
         let actor = actor.ok_or("this server does not anchor")?;
@@ -54,7 +53,7 @@ impl Engine {
 }
 
 impl AnchorState {
-    /// Reads the keys now, and has the committer look at them.
+    /// Reads the keys now, and has the committer check them.
     pub(crate) async fn read_keys_now(&mut self) -> Result<(), String> {
         let read = self.sender.contract().key_trust().await;
         let keys = read.map_err(|error| format!("the chain cannot be read: {error}"))?;
@@ -63,7 +62,7 @@ impl AnchorState {
         Ok(())
     }
 
-    /// Reads the keys, if it is time to. What was read before stays while the node is down.
+    /// Reads the keys, if they are due. While the node is down, the keys read before stay.
     pub(crate) async fn read_keys(&mut self, now_ms: u64) {
         if now_ms < self.next_keys_at_ms {
             return;

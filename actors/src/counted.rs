@@ -1,6 +1,7 @@
-//! What a request adds to its organization's part of the log: the bytes that its quota covers. They follow
-//! from the record and from what its actions make, and from nothing else, so that whoever applies the log
-//! counts the same. The numbers are about what the log and the rows of the store take.
+//! What a request adds to its organization's part of the log: the bytes that its quota covers. They follow from the
+//! record and from what its actions make, and from nothing else. So the committer, which counts them in the group that
+//! writes them, and a replay come to the same numbers (table `log_bytes`). These are about what the log and the rows of
+//! the store take.
 
 use kedge_machine::image::Image;
 use kedge_machine::index::IndexChange;
@@ -9,15 +10,15 @@ use kedge_protocol::resource::Object;
 
 use crate::unit::Decided;
 
-/// Of a request: its head, signature and places, besides its actions.
+/// Of a request: its head, signature and places, in addition to its actions.
 const REQUEST_BYTES: usize = 256;
-/// Of an action: its resource, its place in that resource's history and its leaf, besides its texts.
+/// Of an action: its resource, its place in that resource's history and its leaf, in addition to its texts.
 const ACTION_BYTES: usize = 128;
 /// Of an action that failed.
 const FAILED_BYTES: usize = 34;
-/// Of a resource: its identifiers, trace and places in lists, besides its texts.
+/// Of a resource: its identifiers, trace and places in lists, in addition to its texts.
 const RESOURCE_BYTES: usize = 384;
-/// Of an entry in the index of properties, besides its value.
+/// Of an entry in the index of properties, in addition to its value.
 const INDEX_ENTRY_BYTES: usize = 64;
 
 /// What a request's record adds.
@@ -43,7 +44,7 @@ pub(crate) fn of_new_object(object: &Object, index_bytes: usize) -> i64 {
     signed(RESOURCE_BYTES + object.properties.len() + index_bytes)
 }
 
-/// What a change of an object adds, or takes away.
+/// What a change of an object adds or removes.
 pub(crate) fn of_change(before: &str, after: &str) -> i64 {
     signed(after.len()) - signed(before.len())
 }

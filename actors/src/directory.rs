@@ -1,6 +1,11 @@
-//! The directory: knows every shard and organization actor, spawns the latter on demand and lets
-//! idle ones end. Each unit gets its ticket here, in the same step in which it is given out to be
-//! decided, so that the order of tickets is the order in which every actor sees the units.
+//! The directory: knows every shard and organization actor, spawns the latter on demand and lets idle ones end. It
+//! gives each unit its ticket in the same step in which it hands the unit's parts out to be decided, so the order of
+//! tickets is the order in which every actor sees the units.
+//!
+//! Some units are decided alone: one that went stale too often, one that changes a template (which concerns every
+//! organization that mints of it), and one that names a key of the sequencer. Nothing is in flight before such a unit,
+//! and for the latter two nothing is given out until the unit is committed. What was held meanwhile goes next, before
+//! another unit is decided alone.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,16 +21,16 @@ use crate::shard::ShardMessage;
 use crate::unit::{Part, Unit};
 use crate::world::Catalog;
 
-/// What the directory is told.
+/// Messages to the directory.
 pub(crate) enum DirectoryMessage {
     /// A new request, to be admitted by its organization's actor.
     Request(Box<Unit>),
     /// An admitted request that mints of another organization's bounded templates.
     Reserve { organization: Id, unit: Box<Unit> },
-    /// An admitted request, to be decided; again, if it was found stale.
+    /// An admitted request, to be decided, again if it was stale.
     Dispatch(Arc<Unit>),
-    /// A request that went stale too often, or that changes what others look up: to be decided
-    /// with nothing before it under way.
+    /// A request that went stale too often, or that changes what others look up. It is decided with no earlier request
+    /// in flight.
     DispatchAlone(Arc<Unit>),
     /// The sequencer answers [`SequencerMessage::Flush`].
     Flushed,
@@ -37,7 +42,7 @@ pub(crate) enum DirectoryMessage {
 pub(crate) struct DirectoryOptions {
     pub(crate) shards: Vec<ActorRef<ShardMessage>>,
     pub(crate) sequencer: ActorRef<SequencerMessage>,
-    /// Makes an organization's actor's options.
+    /// Makes the options of an organization's actor.
     pub(crate) organization:
         Box<dyn Fn(Option<Id>, ActorRef<DirectoryMessage>) -> OrganizationOptions + Send + Sync>,
     pub(crate) organizations_live_max: usize,
@@ -51,15 +56,15 @@ enum Entry {
         actor: ActorRef<OrganizationMessage>,
         used_at: u64,
     },
-    /// Asked to end; messages for it wait for its answer.
+    /// Asked to end. Messages for it wait for its answer.
     Retiring {
         actor: ActorRef<OrganizationMessage>,
         waiting: Vec<OrganizationMessage>,
     },
 }
 
-/// Units that wait. Those that end meanwhile are let go as the queue grows, so that it holds few more
-/// than there are callers.
+/// Units that wait. As the queue grows, units that have ended meanwhile are dropped, so that it holds few more than
+/// there are callers.
 #[derive(Default)]
 struct Queue {
     units: VecDeque<Arc<Unit>>,
@@ -83,11 +88,11 @@ impl Queue {
     }
 }
 
-/// What the sequencer was asked to say the end of: once everything before it is committed, it comes.
+/// What comes next once the sequencer reports that everything before it is committed.
 enum Turn {
     /// A request.
     Unit(Arc<Unit>),
-    /// The commit of an exclusive request: what is looked up has changed.
+    /// The commit of an exclusive request: what others look up has changed.
     Fence,
 }
 
@@ -95,15 +100,15 @@ pub(crate) struct DirectoryState {
     options: DirectoryOptions,
     organizations: HashMap<Option<Id>, Entry>,
     next_ticket: u64,
-    /// What everything before is waited for. While there is something, nothing else is given out: it
-    /// would make it stale again.
+    /// What waits until everything before it is committed. Until then nothing else is given out, because it would make
+    /// this stale again.
     turn: Option<Turn>,
-    /// Requests that are to have such a turn. Between two of them goes what is held, so that nobody
-    /// waits for more than one.
+    /// Requests that are to have such a turn. Held units go between two of them, so that no unit waits for more than
+    /// one turn.
     alone: Queue,
     /// What waits for the turn to end.
     held: Queue,
-    /// Counts messages: the age of an entry.
+    /// Counts messages. Gives the age of an entry.
     clock: u64,
 }
 
@@ -158,8 +163,8 @@ impl Actor for Directory {
         Ok(())
     }
 
-    /// An organization's actor that has ended was retired; one that failed takes the engine with
-    /// it, because what it knew of requests under way is lost.
+    /// An organization's actor that has ended was retired. One that failed takes the engine down with it, because what
+    /// it knew of requests in flight is lost.
     async fn handle_supervisor_evt(
         &self,
         _: ActorRef<DirectoryMessage>,
@@ -203,7 +208,7 @@ impl DirectoryState {
         Ok(())
     }
 
-    /// Asks the organization's actor that was not used for the longest time to end.
+    /// Asks the organization's actor that was idle for longest to end.
     fn retire_one(&mut self) {
         if self.organizations.len() <= self.options.organizations_live_max {
             return;
@@ -246,7 +251,7 @@ impl DirectoryState {
         Ok(())
     }
 
-    /// Asks the sequencer to say when every unit given out so far is committed, or refused.
+    /// Asks the sequencer to report when every unit given out so far is committed or refused.
     fn flush(&self) -> Result<(), ActorProcessingErr> {
         let ticket = self.next_ticket - 1;
         self.options
@@ -255,7 +260,7 @@ impl DirectoryState {
         Ok(())
     }
 
-    /// Begins the turn of the next request that is to be alone, if there is no turn.
+    /// Begins the turn of the next request that is to be alone, if no turn is in progress.
     fn take_turn(&mut self) -> Result<(), ActorProcessingErr> {
         if self.turn.is_none()
             && let Some(unit) = self.alone.pop()

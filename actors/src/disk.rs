@@ -1,5 +1,5 @@
-//! Watches the free space of the store's disk, so that writes are refused while the store itself
-//! still has room to finish what it has begun.
+//! Watches the free space of the store's disk, so that writes are refused while the store itself still has room to
+//! finish what it has begun.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use kedge_storage::CommitError;
 
 use crate::metric_definitions as metric;
 
-/// How long the store may say that the disk is full while it is not: RocksDB recovers from a full disk by itself within
-/// seconds, and now and then not at all.
+/// How long the store may report that the disk is full while it is not. RocksDB recovers from a full disk by itself
+/// within seconds, but now and then not at all.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// The disk of the store.
@@ -24,7 +24,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// The disk of a folder. Writes are taken while it has so many bytes free.
+    /// The disk of a folder. Writes are accepted while it has this many bytes free.
     pub(crate) fn new(env: Arc<dyn Env>, folder: &Path, reserve_bytes: u64) -> Self {
         Self {
             env,
@@ -37,20 +37,20 @@ impl Disk {
         self.env.free_bytes(&self.path)
     }
 
-    /// Whether there is as much room as writes need to be taken.
+    /// Whether there is enough room to accept writes.
     fn has_room(&self) -> bool {
         self.free_bytes()
             .is_ok_and(|free_bytes| free_bytes >= self.reserve_bytes)
     }
 }
 
-/// Since when the store has been saying that a disk is full which is not.
+/// Since when the store has reported a full disk that is not full.
 #[derive(Default)]
 pub(crate) struct Stuck(Option<Instant>);
 
 impl Stuck {
-    /// Notes that a step found no room. An error once that has been wrong for long: a new start of the process applies
-    /// from the log what the store could not take.
+    /// Notes that a step found no room. Fails once that report has been wrong for long. Restarting the process applies
+    /// from the log what the store could not accept.
     pub(crate) fn note(&mut self, disk: &Disk, why: &str, now: Instant) -> Result<(), CommitError> {
         if !disk.has_room() {
             self.0 = None;
@@ -65,16 +65,16 @@ impl Stuck {
         )))
     }
 
-    /// The step was done.
+    /// The step succeeded.
     pub(crate) fn over(&mut self) {
         self.0 = None;
     }
 }
 
-/// How often the disk is looked at: the reserve must outlast what can be written in between.
+/// How often the disk is checked: the reserve must outlast what can be written in between.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Starts watching; `full` is kept true while less than the reserve is free.
+/// Starts watching. `full` is true while less than the reserve is free.
 pub(crate) fn watch(disk: Disk, full: &Arc<AtomicBool>) {
     let reserve_bytes = disk.reserve_bytes;
     let full = Arc::downgrade(full);

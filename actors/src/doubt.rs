@@ -1,7 +1,7 @@
-//! A chain that contradicts the log. A node may lie, or be wrong for a moment, so one answer decides nothing: what
-//! the sequencer's key signed is proof, and no node can make that up. What is only claimed is asked again, of a second node
-//! too where there is one. A store that became read-only by a claim takes writes again when the claim is gone; one that a
-//! signature contradicts waits for the operator.
+//! A chain that contradicts the log. A node may lie, or be wrong for a moment, so one answer decides nothing. What the
+//! sequencer's key signed is proof, and no node can make that up. What a node only claims is asked again, of a second
+//! node too where one is configured. A store that became read-only by a claim accepts writes again when the claim is
+//! gone; one that a signature contradicts waits for the operator.
 
 use std::time::Duration;
 
@@ -15,22 +15,22 @@ use crate::anchoring::contradiction;
 use crate::engine::Engine;
 use crate::metric_definitions as metric;
 
-/// How often a node is asked again at once, and the pause before each time.
+/// How many times a node is asked again at once, and the pause before each time.
 const ASKED_AGAIN: u32 = 2;
 const PAUSE: Duration = Duration::from_millis(250);
-/// Answers in a row that must lead to the log before a claim counts as gone.
+/// Consecutive answers that must lead to the log before a claim counts as withdrawn.
 const AGREEING_MIN: u32 = 3;
 
 /// A checkpoint that a node claims and that this store does not lead to.
 pub(crate) struct Doubt {
-    /// Which; unknown where the claim was met before the start, when nothing ran that could ask about it.
+    /// Which one; unknown if the claim appeared before the start, when nothing ran that could ask about it.
     batches: Option<u64>,
-    /// Answers in a row that led to the log.
+    /// Consecutive answers that led to the log.
     agreeing: u32,
 }
 
 impl Doubt {
-    /// What the start of a server leaves, if the chain contradicted the store then.
+    /// The doubt that the start of a server leaves, if the chain contradicted the store then.
     pub(crate) fn of_start(engine: &Engine) -> Option<Self> {
         engine.inner.store.is_suspended().then_some(Self {
             batches: None,
@@ -39,7 +39,7 @@ impl Doubt {
     }
 }
 
-/// What came of asking again.
+/// The result of asking again.
 enum Found {
     /// The sequencer's key signed a checkpoint that this store does not lead to.
     Proven,
@@ -61,7 +61,7 @@ impl AnchorState {
         contradiction(&published.snapshot, held, batches, history).map_err(store_error)
     }
 
-    /// Decides what an answer that contradicts the log means; gives what to report.
+    /// Decides what an answer that contradicts the log means. Returns what to report.
     pub(crate) async fn contradicted(
         &mut self,
         latest: LatestCheckpoint,
@@ -125,8 +125,8 @@ impl AnchorState {
         Ok(Found::Claimed)
     }
 
-    /// Whether the contract's transaction shows that the sequencer signed a checkpoint which this store does
-    /// not lead to.
+    /// Whether the contract's transaction shows that the sequencer signed a checkpoint that this store does not lead
+    /// to.
     async fn is_proven(&self, contract: &AnchorContract, batches: u64) -> Result<bool, StoreError> {
         let signed = match contract.anchored_event(batches).await {
             Ok(Some(event)) => contract.anchored_signature(&event).await,
@@ -142,7 +142,7 @@ impl AnchorState {
                 .is_some())
     }
 
-    /// While a claim made the store read-only: looks whether it is gone, and takes writes again if it is.
+    /// While a claim keeps the store read-only: checks whether it is gone, and if so accepts writes again.
     pub(crate) async fn reconsider(&mut self) -> Result<(), StoreError> {
         let Some(claimed) = self.doubt.as_ref().map(|doubt| doubt.batches) else {
             return Ok(());
@@ -193,8 +193,8 @@ impl AnchorState {
         Ok(())
     }
 
-    /// Looks at the chain again; a store that leads to what it holds takes writes again, if that
-    /// was why it took none, and what is not anchored is tried at once.
+    /// Checks the chain again. If the store leads to what the chain holds, it accepts writes again, if that was why it
+    /// refused them, and tries at once to anchor what is not anchored.
     pub(crate) async fn recover(&mut self) -> Result<u64, String> {
         let latest = self.sender.latest().await;
         let latest = latest.map_err(|error| format!("the chain cannot be read: {error}"))?;

@@ -1,6 +1,11 @@
-//! How a unit ends: once, and whoever ends it. A unit that has not been begun ends with its caller, at
-//! its deadline or when the caller goes away: what it reserved and the places that it holds are free in
-//! that moment, wherever it waits. One that has been begun ends with its outcome.
+//! How a unit ends, exactly once. What it owes then (answer, nonce, rights, supply, permit, place of its idempotency
+//! key) is kept once, shared by the unit and its caller.
+//!
+//! A unit waits for a change of rights, for supply that others reserved, for a request that is decided alone, or for
+//! its shard. It can wait forever in none of these places. A unit that has not been begun ends with its caller, at its
+//! deadline or when the caller goes away: what it reserved and the places that it holds are free at that moment, and
+//! the queue later finds an empty shell. A unit that has been begun ends with its outcome; `fate.rs` says what its
+//! caller hears.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +37,7 @@ pub(crate) struct Settlement {
     pub(crate) wallet: Option<Id>,
     /// The wallet whose rights it was to change.
     pub(crate) subject: Option<Id>,
-    /// True when the nonce was spent.
+    /// True if the nonce was spent.
     pub(crate) spent: bool,
     /// The mints that were reserved.
     pub(crate) grants: Vec<Grant>,
@@ -40,12 +45,12 @@ pub(crate) struct Settlement {
     pub(crate) minted: Vec<Grant>,
 }
 
-/// How far a unit has come.
+/// A unit's progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// It waits: nothing of it is decided.
     Waiting,
-    /// It is being decided, or was; it may be in the log soon.
+    /// It is being decided, or was. It may be in the log soon.
     Begun,
     /// It was answered, or given up.
     Ended,
@@ -54,7 +59,7 @@ enum Stage {
 /// What is owed when a unit ends: an answer, the nonce's settlement, the supply, the permits.
 struct Owed {
     stage: Stage,
-    /// The caller has gone.
+    /// The caller is gone.
     abandoned: bool,
     reply: Option<oneshot::Sender<Result<Outcome, SubmitError>>>,
     settle: Vec<ActorRef<OrganizationMessage>>,
@@ -63,7 +68,7 @@ struct Owed {
     wallet: Option<Id>,
     subject: Option<Id>,
     grants: Vec<Grant>,
-    /// The organization's actor that keeps it waiting.
+    /// The organization's actor at which it waits.
     waits_at: Option<ActorRef<OrganizationMessage>>,
     keep: Option<Arc<Keep>>,
     place: Option<Place>,
@@ -94,12 +99,12 @@ impl Ending {
         }))
     }
 
-    /// No code of ours panics while it holds the lock for long enough to leave nonsense.
+    /// Ignores poisoning: no code panics while the state under the lock is inconsistent.
     fn owed(&self) -> MutexGuard<'_, Owed> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The owed of a unit that has not ended.
+    /// What a unit owes that has not ended.
     fn open(&self) -> Option<MutexGuard<'_, Owed>> {
         Some(self.owed()).filter(|owed| owed.stage != Stage::Ended)
     }
@@ -109,7 +114,7 @@ impl Ending {
         self.open().is_none()
     }
 
-    /// Notes who asks, and that `organization` learns of the end; false where the unit has ended.
+    /// Notes who asks, and that `organization` is notified of the end. False if the unit has ended.
     pub(crate) fn admit(
         &self,
         wallet: Option<Id>,
@@ -124,8 +129,7 @@ impl Ending {
         true
     }
 
-    /// Notes supply that `organization` reserves; false where the unit has ended: then nothing is to
-    /// be reserved.
+    /// Notes supply that `organization` reserves. False if the unit has ended: then nothing may be reserved.
     pub(crate) fn grant(
         &self,
         grants: &[Grant],
@@ -139,7 +143,7 @@ impl Ending {
         true
     }
 
-    /// Notes that the unit waits at `organization`; false where it has ended.
+    /// Notes that the unit waits at `organization`. False if it has ended.
     pub(crate) fn wait_at(&self, organization: &ActorRef<OrganizationMessage>) -> bool {
         let Some(mut owed) = self.open() else {
             return false;
@@ -148,7 +152,7 @@ impl Ending {
         true
     }
 
-    /// It is decided from here on; false where it has ended.
+    /// It is being decided from here on. False if it has ended.
     pub(crate) fn begin(&self) -> bool {
         let open = self.open();
         open.is_some_and(|mut owed| {
@@ -157,7 +161,7 @@ impl Ending {
         })
     }
 
-    /// What was decided was dropped: the unit waits again. False where nobody waits for it.
+    /// What was decided was dropped: the unit waits again. False if no caller waits for it.
     pub(crate) fn wait_again(&self) -> bool {
         let open = self.open();
         open.is_some_and(|mut owed| {
@@ -177,12 +181,12 @@ impl Ending {
     pub(crate) fn end(&self, result: Result<Outcome, SubmitError>, minted: Option<Vec<Grant>>) {
         let Some(mut owed) = self.open() else { return };
         if let Some(reply) = owed.close(minted) {
-            // The caller may have gone; what was done stays done.
+            // The caller may be gone. What was done stays done.
             let _ = reply.send(result);
         }
     }
 
-    /// The caller waits no longer. True if nothing was begun: then nothing will be.
+    /// The caller no longer waits. True if nothing was begun: then nothing ever will be.
     pub(crate) fn give_up(&self) -> bool {
         let Some(mut owed) = self.open() else {
             return false;
@@ -209,7 +213,7 @@ impl Owed {
         }
     }
 
-    /// Gives back everything that the unit holds; what is left is to answer.
+    /// Gives back everything that the unit holds. What remains is to answer.
     fn close(
         &mut self,
         minted: Option<Vec<Grant>>,
@@ -238,7 +242,7 @@ impl Owed {
     }
 }
 
-/// A caller that waits for a unit. Dropped, it waits no longer.
+/// A caller that waits for a unit. Once dropped, it no longer waits.
 pub(crate) struct Waiter(pub(crate) Arc<Ending>);
 
 impl Drop for Waiter {

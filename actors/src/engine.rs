@@ -1,5 +1,5 @@
-//! The engine: everything between a verified request and its durable outcome. [`Engine::start`]
-//! spawns the actors and the committer; the handle is cheap to clone.
+//! The engine: everything between a verified request and its durable outcome. [`Engine::start`] spawns the actors and
+//! the committer; the handle is cheap to clone.
 
 mod shutdown;
 
@@ -53,11 +53,11 @@ pub struct Options {
     pub env: Arc<dyn Env>,
     /// What the log is bound to.
     pub domain: Domain,
-    /// Sign batches and checkpoints, each those that are its own.
+    /// Sign batches and checkpoints; each key signs only its own.
     pub keys: HeldKeys,
-    /// The contract that anchors the log. A new log waits until it has named the first key.
+    /// The contract that anchors the log. A new log waits until the contract has named the first key.
     pub contract: Option<Address>,
-    /// Gives the time, and says when it is not to be believed.
+    /// Gives the time, and reports when it cannot be trusted.
     pub time: Arc<Timekeeper>,
     /// Threads that the actors share, at least one.
     pub actor_threads: usize,
@@ -67,25 +67,25 @@ pub struct Options {
     pub objects_live_max: usize,
     /// Organization actors that may be live.
     pub organizations_live_max: usize,
-    /// Requests that may be under way.
+    /// Requests that may be in flight.
     pub requests_max: usize,
-    /// Requests that may be under way however long they take.
+    /// Requests that may always be in flight, however long they take.
     pub requests_min: usize,
-    /// Where more than a tenth of all requests takes longer for half a second, fewer may be under way.
+    /// If over a tenth of all requests takes longer for half a second, fewer may be in flight.
     pub wait_target: Duration,
-    /// Actions that may be under way.
+    /// Actions that may be in flight.
     pub actions_max: usize,
-    /// Every so many-th commit group is compared with what its records make; 0 compares none.
+    /// One of this many commit groups is compared with what its records make; 0 compares none.
     pub compare_groups_every: u64,
-    /// How many of the requests in flight may be one organization's, percent.
+    /// How large a part of the requests in flight may belong to one organization, percent.
     pub organization_share_percent: u8,
     /// Keys whose versions the sequencer remembers.
     pub recent_keys_max: usize,
-    /// Templates and variations that are kept at hand.
+    /// Templates and variations that are cached.
     pub catalog_entries_max: usize,
     /// The folder whose disk is watched.
     pub data_path: PathBuf,
-    /// Free bytes below which no write is begun.
+    /// With fewer free bytes, no write is begun.
     pub disk_reserve_bytes: u64,
 }
 
@@ -290,8 +290,8 @@ impl Engine {
         })
     }
 
-    /// Carries out a request. What it returns is durable; an error means that nothing was done and
-    /// nothing will be, but for [`SubmitError::Unknown`]: then its nonce tells.
+    /// Carries out a request. What it returns is durable. An error means that nothing was done and nothing will be,
+    /// except [`SubmitError::Unknown`]: then the request's nonce shows which.
     pub async fn submit(
         &self,
         submission: impl Into<Arc<Submission>>,
@@ -312,14 +312,14 @@ impl Engine {
         let (reply, mut answer) = oneshot::channel();
         let unit = Box::new(Unit::new(submission, parts, place, reply));
         let fate = Arc::clone(&unit.fate);
-        // Whether the caller goes away or its time ends: what was not begun ends with it.
+        // Whether the caller goes away or its time runs out: work that was not begun ends with it.
         let waiter = unit.waiter();
         let sent = inner
             .directory
             .send_message(DirectoryMessage::Request(unit));
         sent.map_err(|_| SubmitError::Unavailable)?;
         let mut failed = inner.failed.clone();
-        // A commit that waits for room on the disk may take any time; the caller need not.
+        // A commit that waits for room on the disk may take any time; the caller need not wait for it.
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered.ok(),
@@ -344,15 +344,15 @@ impl Engine {
         }))
     }
 
-    /// How many requests one organization may have in flight: a part of what there may be now.
+    /// How many requests one organization may have in flight: a part of the present limit.
     fn share_max(&self) -> usize {
         let inner = &self.inner;
         let percent = usize::from(inner.options.organization_share_percent);
         (inner.admission.limit() * percent / 100).max(1)
     }
 
-    /// Refuses where as many requests are under way as may be: before anything else is done for one
-    /// more, so that refusing costs as little as it can.
+    /// Refuses if as many requests are in flight as may be. Checked before anything else is done for another request,
+    /// so that refusing costs as little as possible.
     pub fn check_room(&self) -> Result<(), SubmitError> {
         if self.requests_under_way() < self.inner.admission.limit() {
             Ok(())
@@ -392,7 +392,7 @@ impl Engine {
         self.side_writes_telling(writes, Vec::new()).await
     }
 
-    /// Stores several things outside the log and what is told of them in one commit.
+    /// Stores several things outside the log, and the events about them, in one commit.
     pub(crate) async fn side_writes_telling(
         &self,
         writes: Vec<SideWrite>,
@@ -425,7 +425,7 @@ impl Engine {
         self.inner.published.load_full()
     }
 
-    /// What decisions look up: wallets, templates and variations as they are committed.
+    /// What decisions look up: committed wallets, templates and variations.
     pub fn world(&self) -> impl World + use<> {
         self.inner.reader.clone()
     }
@@ -435,7 +435,7 @@ impl Engine {
         self.inner.progress.wait_for(sequence, timeout).await
     }
 
-    /// Waits for events of an organization.
+    /// Waits for an organization's events.
     pub fn listen(&self, organization: Id) -> Listener {
         self.inner.listeners.join(organization)
     }
@@ -445,7 +445,7 @@ impl Engine {
         &self.inner.options.domain
     }
 
-    /// The sequencer's keys, each with the batch that it is valid from, as the committed log names them.
+    /// The sequencer's keys as the committed log names them, each with the first batch for which it is valid.
     pub fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
         self.published().snapshot.sequencer_keys()
     }
@@ -455,7 +455,7 @@ impl Engine {
         self.inner.options.contract
     }
 
-    /// Whether the sequencer's key of this address is held.
+    /// Whether the sequencer key with this address is held.
     pub fn holds(&self, key: Address) -> bool {
         self.inner.options.keys.get(key).is_some()
     }
@@ -465,7 +465,7 @@ impl Engine {
         self.inner.options.time.now_ms()
     }
 
-    /// Whether changes are taken: the store takes them, and batches are signed.
+    /// Whether changes are accepted: the store accepts them, and batches are signed.
     pub fn mode(&self) -> Mode {
         match (self.inner.store.mode(), self.inner.signing.stopped()) {
             (Mode::ReadWrite, Some(why)) => Mode::ReadOnly(why.to_string()),
@@ -478,17 +478,17 @@ impl Engine {
         self.inner.store.set_read_only(why);
     }
 
-    /// True while the disk is too full to take writes.
+    /// True while the disk is too full to accept writes.
     pub fn disk_full(&self) -> bool {
         self.inner.disk_full.load(Ordering::Relaxed)
     }
 
-    /// Requests that may be under way.
+    /// Requests that may be in flight.
     pub fn requests_max(&self) -> usize {
         self.inner.options.requests_max
     }
 
-    /// Requests that are under way.
+    /// Requests in flight.
     pub fn requests_under_way(&self) -> usize {
         self.inner.room.in_flight()
     }
@@ -497,7 +497,7 @@ impl Engine {
         &self.inner.reader
     }
 
-    /// Where it shows that the engine cannot continue.
+    /// Reports when the engine cannot continue.
     pub fn failure(&self) -> Failure {
         self.inner.failed.clone()
     }

@@ -1,17 +1,17 @@
-//! Where the engine's parts say that they cannot continue: the committer and the threads that follow it,
-//! and the supervisor of the actors. Whoever runs the engine ends the process then; a part that has
-//! failed makes nothing durable and answers nothing any more.
+//! Where the engine's parts report that they cannot continue: the committer and the threads that follow it, and the
+//! supervisor of the actors. The process then ends. A part that has failed makes nothing durable and answers nothing
+//! any more.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::watch;
 
-/// Takes the first failure.
+/// Keeps the first failure.
 #[derive(Clone)]
 pub(crate) struct FailureSink(watch::Sender<Option<String>>);
 
-/// Sees the first failure. It holds nothing of the engine.
+/// Sees the first failure. It holds no part of the engine.
 #[derive(Clone)]
 pub struct Failure(watch::Receiver<Option<String>>);
 
@@ -22,8 +22,8 @@ pub(crate) fn channel() -> (FailureSink, Failure) {
 }
 
 impl FailureSink {
-    /// Reports why the engine cannot continue. The first reason stays: what follows from it would
-    /// only hide it.
+    /// Reports why the engine cannot continue. The first reason stays: later ones follow from it and would only hide
+    /// it.
     pub(crate) fn report(&self, why: &impl Display) {
         self.0.send_if_modified(|first| {
             let is_first = first.is_none();
@@ -34,12 +34,12 @@ impl FailureSink {
         });
     }
 
-    /// True when something has failed.
+    /// True once something has failed.
     pub(crate) fn is_set(&self) -> bool {
         self.0.borrow().is_some()
     }
 
-    /// Runs a part to its end, and reports at once if that was a failure or a panic.
+    /// Runs a part to its end, and reports at once if it failed or panicked.
     pub(crate) fn watch<E: Display>(&self, part: &str, run: impl FnOnce() -> Result<(), E>) {
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(Ok(())) => {}
@@ -55,7 +55,7 @@ impl Failure {
         self.0.borrow().clone()
     }
 
-    /// Resolves with the reason when the engine cannot continue, and with `None` when it has ended in order.
+    /// Resolves with the reason once the engine cannot continue, or with `None` once it has ended in order.
     pub async fn wait(&mut self) -> Option<String> {
         let seen = self.0.wait_for(Option::is_some).await;
         seen.ok().and_then(|why| why.clone())

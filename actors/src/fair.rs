@@ -1,6 +1,8 @@
-//! Turns at something scarce, with a share for each of those who want it. Whoever has its share waits
-//! for its own turns to end and for nobody else's, so that however many one wants, the others' next
-//! turn is as near as before.
+//! Turns at something scarce, with a share for each holder. A holder that has its share waits only for its own turns to
+//! end or is refused, so however many one wants, the others' next turn is as near as before.
+//!
+//! Requests at the edge, event streams, downloads, long reads, pages of lists, claims, attempts at webhooks and
+//! look-ups of names take their turns here. Signed requests in flight have the same in `room.rs`.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -16,13 +18,13 @@ pub fn share(all: usize, percent: u8) -> usize {
 /// Why there is no turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Full {
-    /// Everything is taken.
+    /// All turns are in use.
     All,
-    /// The one who wants it has its share.
+    /// The caller's key has its full share.
     Share,
 }
 
-/// Turns, so many at one time.
+/// Turns, a limited number at a time.
 pub struct Turns<K: Eq + Hash> {
     all: Arc<Semaphore>,
     share: usize,
@@ -30,14 +32,14 @@ pub struct Turns<K: Eq + Hash> {
     lines: Mutex<HashMap<K, Line>>,
 }
 
-/// Those of one.
+/// The turns of one key.
 struct Line {
     turns: Arc<Semaphore>,
-    /// Turns that are taken and waited for.
+    /// Turns in use and waited for.
     length: usize,
 }
 
-/// A place among those who wait for a turn, and the turn.
+/// A place in the queue for a turn, kept while the turn lasts.
 struct Place<K: Eq + Hash> {
     turns: Arc<Turns<K>>,
     key: K,
@@ -68,7 +70,7 @@ impl<K: Eq + Hash> Drop for Place<K> {
 }
 
 impl<K: Eq + Hash + Clone> Turns<K> {
-    /// `all` at one time, `share` of them for each; each may have `line_max` taken and waited for.
+    /// `all` at one time, at most `share` of them for each key; each may have `line_max` in use and waited for.
     pub fn new(all: usize, share: usize, line_max: usize) -> Arc<Self> {
         Arc::new(Self {
             all: Arc::new(Semaphore::new(all)),
@@ -78,26 +80,26 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         })
     }
 
-    /// How many each may have at one time.
+    /// How many each key may have at one time.
     pub fn share(&self) -> usize {
         self.share
     }
 
-    /// How many each may have taken and wait for.
+    /// How many each key may have in use and wait for.
     pub fn line_max(&self) -> usize {
         self.line_max
     }
 
-    /// True when everything is taken.
+    /// True if all turns are in use.
     pub fn is_full(&self) -> bool {
         self.all.available_permits() == 0
     }
 
-    /// Takes a turn if there is one now.
+    /// Takes a turn if one is free now.
     pub fn try_take(self: &Arc<Self>, key: K) -> Result<Turn<K>, Full> {
         let (place, own) = self.line_up(key).ok_or(Full::Share)?;
         let own = own.try_acquire_owned().map_err(|_| {
-            // Who may have everything, and has it, leaves nothing to anybody.
+            // A key that may have all turns, and has them, leaves none for others.
             if self.is_full() {
                 Full::All
             } else {
@@ -111,10 +113,10 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         })
     }
 
-    /// Waits for a turn; fails at once where too many of the same wait already.
+    /// Waits for a turn; fails at once if too many of the same key are waiting already.
     pub async fn take(self: &Arc<Self>, key: K) -> Result<Turn<K>, Full> {
         let (place, own) = self.line_up(key).ok_or(Full::Share)?;
-        // Neither is ever closed.
+        // Neither semaphore is ever closed.
         let own = own.acquire_owned().await.map_err(|_| Full::Share)?;
         let any = Arc::clone(&self.all).acquire_owned().await;
         Ok(Turn {

@@ -1,5 +1,6 @@
-//! What is done while commits continue: rows reach the disk before a start would have too much to apply, the log's next
-//! segment gets its file ahead of time, and closed segments are compressed.
+//! A thread for upkeep while commits continue: it brings recent rows to RocksDB, each once and all in one piece, before
+//! they fill their memory or a start would have too much to apply. It makes the file for the log's next segment ahead
+//! of time and compresses closed segments.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -12,11 +13,11 @@ use kedge_storage::{CommitError, Store};
 use crate::disk::{Disk, Stuck};
 use crate::failure::FailureSink;
 
-/// How often it looks whether there is something to do.
+/// How often it checks whether there is work.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// The thread's nice value. Where the processor is wanted by others all the time, closed segments stay raw for longer.
+/// The thread's nice value. If the processor is busy all the time, closed segments stay raw for longer.
 const NICE: i32 = 10;
-/// After a step that failed, it is tried again so much later.
+/// How long after a failed step it is tried again.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Starts the thread; it ends with the engine, or the store.
@@ -35,7 +36,7 @@ pub(crate) fn start(
     })
 }
 
-/// What it does can wait: it takes the processor when nobody else wants it much.
+/// Its work can wait: it uses the processor when little else wants it.
 fn give_way() {
     let thread = rustix::thread::gettid();
     if let Err(error) = rustix::process::setpriority_process(Some(thread), NICE) {

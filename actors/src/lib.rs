@@ -1,7 +1,17 @@
-//! The engine of the server: ractor actors around the pure rules of `machine`, and the committer
-//! around `storage`. A request becomes a unit; the organization's actor admits it, object actors
-//! decide its actions, the Sequencer places them, the committer makes them durable, and only then
-//! is anything answered.
+//! The engine of the server: ractor actors around the pure rules of `machine`, the committer around `storage`, and
+//! anchoring around `chain`. A request becomes a unit; the organization's actor admits it, object actors decide its
+//! actions, the Sequencer places them, the committer makes them durable, and only then is anything answered.
+//!
+//! - In and out: `engine`, `api`, `preview`; `world` is what decisions look up.
+//! - Deciding, on the threads of `pipeline`: `directory`, `organization`, `shard`, `object`, `resources` on `overlay`s,
+//!   then `sequencer`. `rights`, `supply`, `refused`, `ending` and `fate` keep concurrent units from disturbing each
+//!   other.
+//! - Bounds: `room`, `admission`, `fair`, `counted`.
+//! - Committing: `committer`, `writer`, `keeper`, and `agreement`, which checks a sample.
+//! - Replaying: `apply`, `catch_up`.
+//! - The chain: `anchor` with `adopting`, `doubt`, `node` and `answering`; `signing` and `contract_keys`.
+//! - Outward: `events`, `webhooks`.
+//! - Health: `timekeeper`, `disk`, `store_health`, `failure`, `supervisor`.
 
 mod admission;
 mod adopting;

@@ -5,7 +5,7 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogra
 /// Decisions by actors, labelled `actor` (object, organization) and `basis` (committed, overlay,
 /// new, any).
 pub const DECISIONS: &str = "kedge_decisions_total";
-/// Units that rested on something that had changed and were decided again.
+/// Units decided again because something they rested on had changed.
 pub const STALE_UNITS: &str = "kedge_stale_units_total";
 /// Units that wait in the sequencer for their turn.
 pub const SEQUENCER_EARLY: &str = "kedge_sequencer_early_units";
@@ -25,17 +25,17 @@ pub const BATCH_ACTIONS: &str = "kedge_batch_actions";
 pub const CHAIN_SEQUENCE: &str = "kedge_chain_sequence";
 /// Batches in the log.
 pub const CHAIN_BATCHES: &str = "kedge_chain_batches";
-/// Requests under way in the engine.
+/// Requests in flight in the engine.
 pub const REQUESTS_UNDER_WAY: &str = "kedge_requests_under_way";
-/// How long the oldest request in flight in the engine has been there.
+/// How long the oldest request in the engine has been in flight.
 pub const REQUEST_OLDEST_SECONDS: &str = "kedge_request_oldest_seconds";
-/// How many requests may be under way in the engine.
+/// How many requests may be in flight in the engine.
 pub const REQUESTS_UNDER_WAY_MAX: &str = "kedge_requests_under_way_max";
-/// Requests refused because too much was under way.
+/// Requests refused because too many were in flight.
 pub const OVERLOADED: &str = "kedge_requests_overloaded_total";
 /// 1 while no batch is signed, because the sequencer's key for it is not known or not held.
 pub const SIGNING_STOPPED: &str = "kedge_signing_stopped";
-/// 1 while the disk is too full to take writes.
+/// 1 while the disk is too full to accept writes.
 pub const DISK_FULL: &str = "kedge_disk_full";
 /// Free space on the disk of the data directory.
 pub const DISK_FREE_BYTES: &str = "kedge_disk_free_bytes";
@@ -43,7 +43,7 @@ pub const DISK_FREE_BYTES: &str = "kedge_disk_free_bytes";
 pub const CLOCK_OUT_OF_BOUNDS: &str = "kedge_clock_out_of_bounds";
 /// How far the clock is ahead of what the time should be.
 pub const CLOCK_AHEAD_SECONDS: &str = "kedge_clock_ahead_seconds";
-/// How far the clock is ahead of the chain's newest block, its age since it was seen counted.
+/// How far the clock is ahead of the chain's newest block, counting its age since it was seen.
 pub const CLOCK_AHEAD_OF_BLOCK_SECONDS: &str = "kedge_clock_ahead_of_block_seconds";
 /// Batches that are not anchored yet.
 pub const ANCHOR_LAG_BATCHES: &str = "kedge_anchor_lag_batches";
@@ -51,14 +51,14 @@ pub const ANCHOR_LAG_BATCHES: &str = "kedge_anchor_lag_batches";
 pub const ANCHOR_LAG_SECONDS: &str = "kedge_anchor_lag_seconds";
 /// 1 while the chain's node answers, 0 while it does not.
 pub const CHAIN_NODE_REACHABLE: &str = "kedge_chain_node_reachable";
-/// What a node said of the contract and was not believed, labelled `claim` (checkpoint, anchor).
+/// Statements of a node about the contract that were not believed, labelled `claim` (checkpoint, anchor).
 pub const CHAIN_CLAIMS_REFUSED: &str = "kedge_chain_claims_refused_total";
-/// Time of an attempt to deliver to a webhook, labelled `outcome` (delivered, failed, gone).
+/// Duration of an attempt to deliver to a webhook, labelled `outcome` (delivered, failed, gone).
 pub const WEBHOOK_ATTEMPT_SECONDS: &str = "kedge_webhook_attempt_seconds";
 /// Deliveries to webhooks that have ended, labelled `status` (delivered, failed).
 pub const WEBHOOK_DELIVERIES: &str = "kedge_webhook_deliveries_total";
 
-/// Tells the recorder what the metrics mean.
+/// Registers what the metrics mean with the recorder.
 pub fn describe() {
     describe_counter!(
         DECISIONS,
@@ -148,7 +148,7 @@ pub fn describe() {
     start_at_zero();
 }
 
-/// A counter that appears with its first event has no rate for that event.
+/// A counter that first appears with its first event shows no rate for that event.
 fn start_at_zero() {
     for name in [STALE_UNITS, BATCHES_SEALED, ACTIONS_COMMITTED, OVERLOADED] {
         counter!(name).increment(0);

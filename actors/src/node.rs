@@ -1,4 +1,4 @@
-//! Whether the chain's node answers. A server serves without it; this says that it is missing.
+//! Whether the chain's node answers. A server serves without it; this reports that it is missing.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use crate::anchor::AnchorState;
 use crate::engine::Engine;
 use crate::metric_definitions as metric;
 
-/// How often a node that answers is asked whether it still does, milliseconds.
+/// How often a node that answers is probed, milliseconds.
 const PROBE_MS: u64 = 10_000;
-/// Failures in a row after which a node counts as unreachable.
+/// Consecutive failures after which a node counts as unreachable.
 const FAILURES_MIN: u32 = 2;
 
-/// How the chain's node is.
+/// The state of the chain's node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeHealth {
-    /// Where it is asked: scheme, host and port alone.
+    /// Where it is asked: only scheme, host and port.
     pub endpoint: String,
-    /// Since when it does not answer, milliseconds; `None` while it does.
+    /// Since when it has not answered, milliseconds; `None` while it does.
     pub unreachable_since_ms: Option<u64>,
     /// What the last attempt met.
     pub error: Option<String>,
@@ -33,14 +33,14 @@ pub(crate) struct NodeProbe {
 }
 
 impl Engine {
-    /// How the chain's node is; `None` before it was asked, or where the server does not anchor.
+    /// The state of the chain's node; `None` before it was asked, or if the server does not anchor.
     pub fn node(&self) -> Option<Arc<NodeHealth>> {
         self.inner.node.load_full()
     }
 }
 
 impl AnchorState {
-    /// Asks the node for a sign of life, if it is time to; gives why it can't be used now.
+    /// Probes the node, if it is due. Returns why it can't be used now.
     pub(crate) async fn probe_node(&mut self, now_ms: u64) -> Option<String> {
         if now_ms < self.node.next_at_ms {
             return None;
@@ -48,7 +48,7 @@ impl AnchorState {
         let rpc = self.sender.contract().rpc();
         let endpoint = rpc.endpoint().to_string();
         let error = match rpc.chain_id().await {
-            // It answers: what it says is for others to judge.
+            // It answers; whether the answer is right is judged elsewhere.
             Ok(_) | Err(RpcError::Node(_)) => {
                 self.node_answers(endpoint, now_ms);
                 return None;

@@ -1,6 +1,6 @@
-//! The object actor: owns one live object and the decisions on it that are under way. It decides,
-//! it never writes. Object actors are hosted by shards (see `docs/adr`): a shard hands each of them
-//! its messages one at a time, in the order in which they came.
+//! The object actor: owns one live object and an overlay of the decisions on it that are in flight. It decides on the
+//! top of the overlay and never writes. Shards host object actors (adr/0004): a shard hands each of them its messages
+//! one at a time, in the order in which they came.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,6 +1,10 @@
-//! The organization actor: admits its wallets' requests (membership, keys, nonces, supply) and
-//! decides what concerns everything of it that is not an object. One more of them, without an
-//! organization, is the desk at which new wallets register.
+//! The organization actor: admits its wallets' requests and decides what concerns everything of it that is not an
+//! object. One more of these actors, without an organization, is the desk at which new wallets register.
+//!
+//! Admission takes one message a request. The actor owns its wallets' nonce windows, with the nonces in flight, and the
+//! supply of its bounded templates. It refuses a signer that is no key of the wallet, a nonce that is spent or in
+//! flight, and a request that failed as a whole before. A retry with a spent nonce learns what became of it: `done`
+//! with the sequence, or `refused`.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,24 +29,24 @@ use crate::supply::{self, Supplies};
 use crate::unit::{Part, Unit};
 use crate::world::{Reader, unavailable};
 
-/// Entries that an actor's caches may hold before settled ones are let go.
+/// Entries that an actor's caches may hold before settled ones are dropped.
 pub(crate) const CACHE_MAX: usize = 10_000;
 
-/// What an organization's actor is told.
+/// Messages to an organization's actor.
 pub(crate) enum OrganizationMessage {
     /// Admit a request of one of its wallets.
     Admit(Box<Unit>),
     /// Reserve supply of its templates for a request that was admitted.
     Reserve(Box<Unit>),
-    /// Decide an action on something of it, or a registration.
+    /// Decide an action on one of its resources, or a registration.
     Decide(Part),
     /// A unit was refused after it was decided.
     Drop { ticket: u64 },
     /// A request of one of its wallets, or one that reserved supply, has ended.
     Settle(Settlement),
-    /// A request that waits here has ended: its caller waits no longer.
+    /// A request that waits here has ended: its caller no longer waits.
     Sweep,
-    /// End if nothing is under way, and say which.
+    /// End if nothing is in flight, and report whether it did.
     Retire,
 }
 
@@ -59,7 +63,7 @@ pub(crate) struct OrganizationOptions {
 
 pub(crate) struct Organization;
 
-/// A signer's spent nonces, and those of requests under way.
+/// A signer's spent nonces, and those of requests in flight.
 struct Signer {
     window: NonceWindow,
     pending: Vec<u64>,
@@ -161,7 +165,7 @@ impl OrganizationState {
         self.reserve_and_pass_on(unit, myself);
     }
 
-    /// Who asks, with the rights that they have now. Nobody yet, for a registration.
+    /// Who sends it, with their present rights. Nobody yet, for a registration.
     fn caller(&mut self, submission: &Submission) -> Result<Option<Caller>, SubmitError> {
         let signer = submission.head.signer;
         let wallet_id = match submission.asker {
@@ -242,7 +246,7 @@ impl OrganizationState {
             return Err(refuse(error, self.past(address, error)?));
         }
         if signer.pending.contains(&nonce) {
-            // Nobody can tell yet.
+            // Not known yet.
             return Err(refuse(NonceError::Used { nonce, highest }, None));
         }
         // Whichever of two requests is placed first, the other must stay inside the window.
@@ -253,13 +257,13 @@ impl OrganizationState {
         Ok(())
     }
 
-    /// What came of the request that a nonce was for.
+    /// What happened to the request that used a nonce.
     fn past(&self, signer: Address, error: NonceError) -> Result<Option<Past>, SubmitError> {
         Ok(match error {
             NonceError::Used { nonce, .. } => {
                 let published = self.options.reader.published();
                 let sequence = match self.options.id {
-                    // Whose nonce it is was checked before.
+                    // The nonce was checked to be the signer's.
                     Some(_) => published.snapshot.spent_at(signer, nonce),
                     None => Ok(None),
                 };
@@ -271,8 +275,8 @@ impl OrganizationState {
         })
     }
 
-    /// Passes a unit on: to the organization whose templates' supply it needs next, or to be decided.
-    /// Where that is this organization, reserves it first.
+    /// Passes a unit on: to the organization whose templates' supply it needs next, or to be decided. If that is this
+    /// organization, reserves it first.
     fn reserve_and_pass_on(&mut self, unit: Box<Unit>, myself: &ActorRef<OrganizationMessage>) {
         let next = |unit: &Unit| unit.needs.front().map(|need| need.organization);
         let own = self.options.id;
@@ -329,7 +333,7 @@ impl OrganizationState {
                 self.admit(unit, myself);
             }
         }
-        // At the desk every signer is new; its wallet's organization goes on with its nonces.
+        // At the desk every signer is new; its wallet's organization continues with its nonces.
         if self.options.id.is_none() {
             let done = |signer: &Signer| signer.pending.is_empty();
             if self.signers.get(&settlement.signer).is_some_and(done) {
@@ -338,7 +342,7 @@ impl OrganizationState {
         }
     }
 
-    /// Lets go of requests that have ended while they waited here, and of what waited for them.
+    /// Drops requests that have ended while they waited here, and releases what waited for them.
     fn sweep(&mut self, myself: &ActorRef<OrganizationMessage>) {
         self.supplies.sweep();
         for unit in self.rights.retry() {

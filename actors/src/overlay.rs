@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A resource as one decision leaves it. The sequencer writes the sequence that the decision was
-/// given; until then it is zero, and nothing that rests on it may be placed.
+/// A resource as one decision leaves it. The sequencer sets the sequence that the decision was given. Until then it is
+/// zero, and nothing that rests on it may be placed.
 #[derive(Debug)]
 pub struct Versioned<T> {
     value: T,
@@ -32,7 +32,7 @@ impl<T> Versioned<T> {
         self.sequence.load(Ordering::Acquire)
     }
 
-    /// Writes down the sequence.
+    /// Sets the sequence.
     pub fn set_sequence(&self, sequence: u64) {
         self.sequence.store(sequence, Ordering::Release);
     }
@@ -46,7 +46,7 @@ impl<T> Deref for Versioned<T> {
     }
 }
 
-/// The committed state of a resource and, behind it, the decisions under way, by their tickets.
+/// The committed state of a resource, followed by the pending decisions, by their tickets.
 #[derive(Debug)]
 pub(crate) struct Overlay<T> {
     base: Arc<Versioned<T>>,
@@ -54,7 +54,7 @@ pub(crate) struct Overlay<T> {
 }
 
 impl<T> Overlay<T> {
-    /// Over a committed state.
+    /// Starts from a committed state.
     pub(crate) fn new(base: Arc<Versioned<T>>) -> Self {
         Self {
             base,
@@ -67,12 +67,12 @@ impl<T> Overlay<T> {
         self.tail.back().map_or(&self.base, |(_, top)| top)
     }
 
-    /// True when no decision is under way.
+    /// True if no decision is pending.
     pub(crate) fn is_settled(&self) -> bool {
         self.tail.is_empty()
     }
 
-    /// How many decisions are under way.
+    /// How many decisions are pending.
     pub(crate) fn depth(&self) -> usize {
         self.tail.len()
     }
@@ -82,8 +82,8 @@ impl<T> Overlay<T> {
         self.tail.push_back((ticket, next));
     }
 
-    /// Forgets what came before the newest decision that is committed: tickets commit in order. A
-    /// refused unit's decision has no sequence; it stays until the refusal arrives here.
+    /// Drops what came before the newest decision that is committed: tickets commit in order. A refused unit's decision
+    /// has no sequence; it stays until the refusal arrives here.
     pub(crate) fn settle(&mut self, committed_ticket: u64) {
         while let Some((ticket, decided)) = self.tail.front() {
             if *ticket > committed_ticket || decided.sequence() == 0 {
@@ -95,8 +95,8 @@ impl<T> Overlay<T> {
         }
     }
 
-    /// Drops a refused unit's decisions and everything that rests on them. A unit whose decisions
-    /// are gone already (with those it rested on) takes nothing else with it.
+    /// Drops a refused unit's decisions and everything that rests on them. If a unit's decisions are gone already (with
+    /// those they rested on), nothing else is dropped.
     pub(crate) fn drop_unit(&mut self, refused: u64) {
         if let Some(place) = self.tail.iter().position(|(ticket, _)| *ticket == refused) {
             self.tail.truncate(place);
@@ -141,7 +141,7 @@ mod tests {
         let mut overlay = overlay(&[3, 4, 4, 9]);
         overlay.drop_unit(4);
         assert_eq!((overlay.depth(), ***overlay.top()), (1, 3));
-        // 9 went with 4; its own refusal must not take what came after.
+        // 9 was dropped with 4; its own refusal must not drop what came after.
         overlay.push(11, Arc::new(Versioned::decided(11)));
         overlay.drop_unit(9);
         assert_eq!(***overlay.top(), 11);

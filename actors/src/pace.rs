@@ -1,14 +1,15 @@
-//! When a group may be handed over. Each costs a signature, a write and a sync, whatever it holds: where
-//! many requests are under way, a little patience makes fewer groups that hold more.
+//! When a group may be handed over. Each costs a signature, a write and a sync, whatever it holds. Where several
+//! requests are in flight that are not in the group, it stays open until a millisecond after the last group: fewer
+//! groups then hold more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-/// The least time between two groups where many requests are under way.
+/// The least time between two groups while many requests are in flight.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// Requests under way outside the group that make it worth to wait: with fewer nobody may be about to come.
+/// Requests in flight outside the group from which on it is worth waiting: with fewer, none may be about to arrive.
 const OTHERS_MIN: usize = 3;
 
 /// The pace of groups.
@@ -19,7 +20,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Of requests that hold one of `permits_max` permits each while they are under way.
+    /// Each request holds one of `permits_max` permits while it is in flight.
     pub(crate) fn new(permits: Arc<Semaphore>, permits_max: usize, now: Instant) -> Self {
         Self {
             permits,
@@ -33,7 +34,7 @@ impl Pace {
         self.handed_over_at = now;
     }
 
-    /// Until when a group with so many requests waits for more, where others are likely to come.
+    /// Until when a group with this many requests waits for more, if others are likely to come.
     pub(crate) fn held_until(&self, requests: usize, now: Instant) -> Option<Instant> {
         let under_way = self
             .permits_max

@@ -1,8 +1,8 @@
 //! The actors that decide and place requests, wired together, and the threads that they run on.
 //!
-//! These threads are their own: a message from actor to actor would otherwise wait behind every
-//! connection that has something to read, and a request takes five such messages. So what is under way
-//! gets on however many callers knock.
+//! They have their own threads: a message from actor to actor would otherwise wait for every connection that has
+//! something to read, and a request takes five such messages. So what is in flight progresses however many callers
+//! knock.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -48,8 +48,8 @@ impl ActorThreads {
         }
     }
 
-    /// Ends them, and waits for it: what their actors hold of the store must be gone before the process ends,
-    /// because the store's library is not to be used behind the end of `main`.
+    /// Ends them, and waits for it: their actors must let go of the store before the process ends, because the store's
+    /// library must not be used after the end of `main`.
     pub(crate) async fn stop(&self, timeout: Duration) {
         let Some(runtime) = locked(&self.0).take() else {
             return;
@@ -62,7 +62,7 @@ impl ActorThreads {
 }
 
 impl Drop for ActorThreads {
-    /// A runtime that is dropped waits for its threads, which no asynchronous caller may do.
+    /// Dropping a runtime waits for its threads, which no asynchronous caller may do.
     fn drop(&mut self) {
         if let Some(runtime) = locked(&self.0).take() {
             runtime.shutdown_background();
@@ -81,7 +81,7 @@ pub(crate) struct Pipeline {
     pub(crate) supervision: SupervisorOptions,
 }
 
-/// The actors that the engine speaks to.
+/// The actors that the engine sends to.
 pub(crate) struct Actors {
     pub(crate) supervisor: ActorRef<()>,
     pub(crate) directory: ActorRef<DirectoryMessage>,
@@ -90,7 +90,7 @@ pub(crate) struct Actors {
 }
 
 impl Pipeline {
-    /// Spawns them where it is called.
+    /// Spawns them on the caller's runtime.
     pub(crate) async fn spawn(self) -> Result<Actors, SpawnErr> {
         let Self {
             tip,

@@ -1,5 +1,5 @@
-//! What actions would do: the rules' decisions on one published state, each on top of the ones
-//! before it. Nothing is reserved, placed or stored.
+//! What actions would do: the rules' decisions on one published state, each on top of the ones before it, in an overlay
+//! of the preview's own. It asks no actor. Nothing is reserved, placed or stored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use kedge_protocol::{Id, Prefix};
 use crate::engine::Engine;
 use crate::world::{Published, Reader, unavailable};
 
-/// Decides actions of one request as they would be decided now.
+/// Decides the actions of one request as they would be decided now.
 pub struct Preview {
     published: Arc<Published>,
     reader: Reader,
@@ -36,14 +36,13 @@ impl Engine {
 }
 
 impl Preview {
-    /// The state that it decides on.
+    /// The state it decides on.
     pub fn published(&self) -> &Published {
         &self.published
     }
 
-    /// What the next action of the bus would do: gives the object after it. What follows from the
-    /// action's content (a new object's identifier, the integrity) is settled by the signature, so
-    /// that it means nothing here.
+    /// What the next action of the bus would do: returns the object after it. What follows from the action's content (a
+    /// new object's identifier, the integrity) is settled only by the signature, so it means nothing here.
     pub fn decide(&mut self, caller: &Caller, input: &Input<'_>) -> Result<Object, Refusal> {
         if *input.kind == Kind::Mint {
             return self.mint(caller, input);

@@ -64,7 +64,7 @@ pub(crate) fn record(
     (record, contents)
 }
 
-/// The organization and the wallet that asked; a registration's own are the ones that it makes.
+/// The organization and the wallet that asked; for a registration, those that it makes.
 fn asker(placed: &PlacedUnit) -> (Id, Id) {
     if let Some(caller) = placed.unit.caller {
         return (caller.organization_id, caller.wallet_id);
@@ -82,7 +82,7 @@ fn asker(placed: &PlacedUnit) -> (Id, Id) {
     }
 }
 
-/// True for what may end credentials that were good until now.
+/// True for what may end credentials that were valid until now.
 pub(crate) fn ends_credentials(image: &Image) -> bool {
     match image {
         Image::ApiKey(_) => true,
@@ -91,7 +91,7 @@ pub(crate) fn ends_credentials(image: &Image) -> bool {
     }
 }
 
-/// Writes a resource; `before` is the one acted on as it was, for the names that it gives up.
+/// Writes a resource; `before` is the earlier state of the one acted on, for the names that it gives up.
 pub(crate) fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
     match image {
         Image::Object(object) => group.put_object(object, None),

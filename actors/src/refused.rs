@@ -1,4 +1,5 @@
-//! A refusal, and the decision under way that it rests on: nobody is refused for what never comes to be.
+//! A refusal, and the decision in flight that it rests on. A refusal that rests on a decision without a place in the
+//! log is no answer: nobody is refused because of something that never happens.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use kedge_protocol::resource::Object;
 use crate::overlay::Versioned;
 use crate::unit::{Decided, Decision};
 
-/// Why an action is not done, and on what that was decided.
+/// Why an action is not done, and the state on which that was decided.
 #[derive(Clone)]
 pub(crate) struct Refused {
     /// Why.
@@ -17,7 +18,7 @@ pub(crate) struct Refused {
     ground: Option<Ground>,
 }
 
-/// A state that had no place in the log yet when something was refused on it.
+/// A state that had no place in the log yet when an action was refused because of it.
 #[derive(Clone)]
 enum Ground {
     Object(Arc<Versioned<Object>>),
@@ -40,7 +41,7 @@ impl From<Unavailable> for Refused {
 }
 
 impl Refused {
-    /// Decided on an object as it would be.
+    /// Decided on an object in a pending state.
     pub(crate) fn on_object(refusal: Refusal, object: &Arc<Versioned<Object>>) -> Self {
         let is_placed = object.sequence() != 0;
         Self {
@@ -49,7 +50,7 @@ impl Refused {
         }
     }
 
-    /// Decided on another resource as it would be.
+    /// Decided on another resource in a pending state.
     pub(crate) fn on_resource(refusal: Refusal, images: &Arc<Versioned<Vec<Image>>>) -> Self {
         let is_placed = images.sequence() != 0;
         Self {
@@ -58,7 +59,7 @@ impl Refused {
         }
     }
 
-    /// True when what it rests on has a place by now, or is what `earlier` of its own unit leave.
+    /// True if what it rests on has a place by now, or comes from an `earlier` action of its own unit.
     fn stands(&self, earlier: &[Decision]) -> bool {
         let is_placed = match &self.ground {
             None => return true,
@@ -81,14 +82,14 @@ impl Refused {
     }
 }
 
-/// The decisions that were no refusals, the latest first.
+/// The decisions that were not refusals, latest first.
 fn own(decisions: &[Decision]) -> impl Iterator<Item = &Decided> {
     let latest_first = decisions.iter().rev();
     latest_first.filter_map(|(_, decided)| decided.as_ref().ok())
 }
 
-/// Whether everything that a unit's decisions rest on has its place, or is the unit's own. Asked when
-/// everything before the unit has had its turn: what has no place by then never gets one.
+/// Whether everything that a unit's decisions rest on has its place, or is the unit's own. Asked when everything before
+/// the unit has had its turn: what has no place by then never gets one.
 pub(crate) fn all_stand(decisions: &[Decision]) -> bool {
     let mut indexed = decisions.iter().enumerate();
     indexed.all(|(index, (_, decided))| match decided {

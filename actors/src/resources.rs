@@ -1,5 +1,5 @@
-//! What an organization's actor decides: actions on everything of it that is not an object, each on
-//! top of the earlier decisions that are under way.
+//! What an organization's actor decides: actions on everything of it that is not an object (wallets, members, keys,
+//! templates, webhooks, files, the operator's tiers), each on top of the earlier decisions in flight.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,7 +19,7 @@ use crate::shard::input;
 use crate::unit::{Base, Decided, Unit};
 use crate::world::{Reader, unavailable};
 
-/// Resources that were acted on, each with the decisions on it that are under way.
+/// Resources that were acted on, each with its pending decisions.
 #[derive(Default)]
 pub(crate) struct Resources {
     overlays: HashMap<Id, Overlay<Vec<Image>>>,
@@ -92,19 +92,19 @@ impl Resources {
         Ok(Some(overlay))
     }
 
-    /// Drops what a refused unit decided, and all that rests on it.
+    /// Drops what a refused unit decided, and everything that rests on it.
     pub(crate) fn drop_unit(&mut self, ticket: u64) {
         for overlay in self.overlays.values_mut() {
             overlay.drop_unit(ticket);
         }
     }
 
-    /// Forgets a resource that changed beside another one; nothing on it is under way.
+    /// Drops a resource that changed together with another one; nothing on it is pending.
     pub(crate) fn forget(&mut self, id: Id) {
         self.overlays.remove(&id);
     }
 
-    /// True when nothing is under way.
+    /// True if nothing is pending.
     pub(crate) fn is_settled(&mut self, committed_ticket: u64) -> bool {
         self.overlays.values_mut().all(|overlay| {
             overlay.settle(committed_ticket);
@@ -113,7 +113,7 @@ impl Resources {
     }
 }
 
-/// A resource as it is committed.
+/// A resource in its committed state.
 fn load(id: Id, reader: &Reader) -> Result<Option<Image>, Refusal> {
     let published = reader.published();
     let snapshot = &published.snapshot;

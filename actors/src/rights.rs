@@ -1,5 +1,6 @@
-//! Changes of what a wallet may do. A request is placed with the rights that it was admitted with;
-//! so a change waits for the wallet's requests under way, and its later requests wait for the change.
+//! Changes of a wallet's keys or role. A request is decided with its signer's rights, so these must not change between
+//! its admission and its place. A change waits until the wallet's requests in flight have ended, and its later requests
+//! wait for the change. Rights come before supply, so a request that waits here holds nothing but its permit.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -7,18 +8,18 @@ use kedge_protocol::Id;
 
 use crate::unit::Unit;
 
-/// Who has requests under way, and whose rights are being changed.
+/// Which wallets have requests in flight, and whose rights are being changed.
 #[derive(Default)]
 pub(crate) struct Rights {
     under_way: HashMap<Id, u32>,
     changing: HashSet<Id>,
-    /// Whose rights held requests will change: their wallets' later requests queue up behind.
+    /// Wallets whose rights a held request will change: their later requests queue after it.
     awaited: HashSet<Id>,
     held: VecDeque<Box<Unit>>,
 }
 
 impl Rights {
-    /// True for a request of `wallet` that may not begin now.
+    /// True if a request of `wallet` may not begin now.
     pub(crate) fn must_wait(&self, wallet: Id, subject: Option<Id>) -> bool {
         let changes =
             |subject: Id| self.changing.contains(&subject) || self.under_way.contains_key(&subject);
@@ -27,7 +28,7 @@ impl Rights {
             || subject.is_some_and(changes)
     }
 
-    /// Keeps a request until something has ended.
+    /// Holds a request until another one has ended.
     pub(crate) fn hold(&mut self, unit: Box<Unit>, subject: Option<Id>) {
         self.awaited.extend(subject);
         self.held.push_back(unit);
@@ -39,7 +40,7 @@ impl Rights {
         self.changing.extend(subject);
     }
 
-    /// It has ended. Gives what was held, to be tried again.
+    /// It has ended. Returns what was held, to be retried.
     pub(crate) fn end(&mut self, wallet: Id, subject: Option<Id>) -> VecDeque<Box<Unit>> {
         if let Some(count) = self.under_way.get_mut(&wallet) {
             *count -= 1;
@@ -53,13 +54,13 @@ impl Rights {
         self.retry()
     }
 
-    /// Gives what is held, to be tried again.
+    /// Returns what is held, to be retried.
     pub(crate) fn retry(&mut self) -> VecDeque<Box<Unit>> {
         self.awaited.clear();
         std::mem::take(&mut self.held)
     }
 
-    /// True when nothing is under way and nothing is held.
+    /// True if nothing is in flight and nothing is held.
     pub(crate) fn is_idle(&self) -> bool {
         self.under_way.is_empty() && self.held.is_empty()
     }

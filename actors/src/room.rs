@@ -1,6 +1,7 @@
-//! Room for requests in flight: permits for requests and for their actions, and each organization's
-//! share of them, so that nobody's requests leave no room for those of others. The permits are the one
-//! account: what the metrics say is read from them.
+//! Room for requests in flight. ractor's mailboxes are unbounded, so there are permits for requests and for their
+//! actions, and each organization has a share of them, so that nobody's requests leave no room for those of others. The
+//! permits travel with the unit and come back when it ends. Without one a request is refused with 503 before anything
+//! else is done for it. The permits are the one account: the metrics are read from them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ use crate::metric_definitions as metric;
 /// How often the age of the oldest request is measured.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// All room, and who has taken it.
+/// All places, and who uses them.
 pub(crate) struct Room {
     env: Arc<dyn Env>,
     requests: Arc<Semaphore>,
@@ -28,13 +29,13 @@ pub(crate) struct Room {
 #[derive(Default)]
 struct Taken {
     next: u64,
-    /// When each request in flight was let in; numbers rise with time.
+    /// When each request in flight entered; numbers rise with time.
     begun: BTreeMap<u64, Instant>,
-    /// Requests in flight by who has them.
+    /// Requests in flight, by holder.
     shares: HashMap<Holder, usize>,
 }
 
-/// Who has a share: an organization, or all registrations together.
+/// A holder of a share: an organization, or all registrations together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Holder {
     Organization(Id),
@@ -49,7 +50,7 @@ pub(crate) struct Place {
     permits: Option<[OwnedSemaphorePermit; 2]>,
 }
 
-/// Whose share a request takes; the operator's own take nobody's.
+/// Whose share a request counts towards; the operator's own count towards none.
 fn holder_of(asker: &Asker) -> Option<Holder> {
     match *asker {
         Asker::Operator { .. } => None,
@@ -87,8 +88,7 @@ impl Room {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for a request, where there is one and the organization has fewer than
-    /// `share_max`. Never waits.
+    /// Takes a place for a request, if there is one and the organization has fewer than `share_max`. Never waits.
     pub(crate) fn enter(
         self: &Arc<Self>,
         submission: &Submission,
@@ -110,7 +110,7 @@ impl Room {
             taken.begun.insert(number, self.env.now());
             number
         };
-        // From here on dropping the place takes everything back.
+        // From here on, dropping the place gives everything back.
         let mut place = Place {
             room: Arc::clone(self),
             number,
@@ -143,7 +143,7 @@ impl Room {
         })
     }
 
-    /// Measures as long as the room is used.
+    /// Measures as long as the room is in use.
     pub(crate) fn watch(self: &Arc<Self>) {
         let room = Arc::downgrade(self);
         tokio::spawn(async move {

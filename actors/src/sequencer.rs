@@ -1,5 +1,19 @@
-//! The Sequencer: one actor that takes decided units strictly in the order of their tickets, checks
-//! that what they rest on still stands, places them in the log, and passes them to the committer.
+//! The Sequencer: one actor that takes decided units strictly in the order of their tickets, places them in the log,
+//! and passes them to the committer, whose bounded channel makes it wait. The last part of a unit to finish proposes
+//! it. The Sequencer checks that what a decision rests on has itself been placed and has not been written since, then
+//! gives sequence and time, leaf and head. It never reads the store.
+//!
+//! # When a decision goes stale
+//!
+//! A refusal after the fact is rare: an atomic request whose last action fails, a deadline that passes in the queue,
+//! two requests that claim one name. The Sequencer then tells the shards to drop what the request decided. Decisions
+//! that rest on it have a base without a sequence, and are found stale when their turn comes. So is a refusal that
+//! rests on a decision without a place (`refused.rs`).
+//!
+//! A stale request waits until everything placed so far can be read, however long the disk takes, and is given out
+//! again under a new ticket. After three rounds it is decided alone: the directory gives nothing out until everything
+//! before it is committed, so nothing can make it stale again. Nothing waits for a lock, and no action can build on a
+//! decision that was rolled back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,13 +39,13 @@ const ROUNDS_SHARED: u32 = 3;
 /// Rounds after which a unit is given up: never reached unless a decision reads what nobody wrote.
 const ROUNDS_MAX: u32 = 8;
 
-/// What the sequencer is told.
+/// Messages to the sequencer.
 pub(crate) enum SequencerMessage {
     /// All parts of a unit have reported.
     Propose { ticket: u64, unit: Arc<Unit> },
-    /// Say when every unit up to this ticket is committed, or refused.
+    /// Report when every unit up to this ticket is committed or refused.
     Flush { ticket: u64 },
-    /// Who decides, and who gives out again what was stale; sent once, before any unit.
+    /// The actors that decide, and the one that redispatches stale units; sent once, before any unit.
     Wire {
         directory: ActorRef<DirectoryMessage>,
         shards: Vec<ActorRef<ShardMessage>>,
@@ -109,7 +123,7 @@ impl Actor for Sequencer {
     }
 }
 
-/// What the step makes of a unit.
+/// The result of a unit's step.
 enum Verdict {
     Place {
         decisions: Vec<Decision>,
@@ -119,7 +133,7 @@ enum Verdict {
     /// Nothing is done: every action was refused, or one of an atomic unit.
     Refuse {
         outcome: Outcome,
-        /// Some actions were decided all the same, and must be dropped.
+        /// Some actions were decided nevertheless, and must be dropped.
         decided: bool,
     },
     Stale,
@@ -241,7 +255,7 @@ impl SequencerState {
         sent.map_err(|_| ActorProcessingErr::from("the committer has ended"))
     }
 
-    /// Tells everyone who decided something of the unit that it will not be.
+    /// Tells every actor that decided something of the unit to drop it.
     fn drop_decisions(&self, ticket: u64, unit: &Arc<Unit>) {
         for (shard, _) in &unit.parts {
             let unit = Arc::clone(unit);
@@ -253,9 +267,8 @@ impl SequencerState {
         }
     }
 
-    /// Tells the directory once everything up to its ticket has had its turn and can be read. However long
-    /// the disk takes: what is decided before would be decided by old rules, and stand in the log
-    /// after the new ones.
+    /// Notifies the directory once everything up to its ticket has had its turn and can be read, however long the disk
+    /// takes. A decision made earlier would follow the old rules, yet stand in the log after the new ones.
     fn answer_flush(&mut self) {
         if self
             .flush_ticket
@@ -271,7 +284,7 @@ impl SequencerState {
         let sequence = self.options.machine.tip().sequence;
         tokio::spawn(async move {
             if progress.reach(sequence).await {
-                // A directory that is gone gives nothing out any more.
+                // A directory that has ended gives out nothing any more.
                 let _ = directory.send_message(DirectoryMessage::Flushed);
             }
         });
@@ -306,8 +319,7 @@ impl SequencerState {
     }
 }
 
-/// The keys that the decisions write, one entry a key; `None` where a decision rests on something
-/// that was refused.
+/// The keys that the decisions write, one entry per key; `None` if a decision rests on something that was refused.
 fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
     let mut writes: Vec<KeyWrite> = Vec::with_capacity(decisions.len());
     let done: Vec<&Decided> = decisions
@@ -319,7 +331,7 @@ fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
             decided.add_writes(&mut writes);
             continue;
         }
-        // What it rests on has no place yet: right only where the unit itself decided that.
+        // What it rests on has no place yet: that is right only if the unit itself decided it.
         let own = done[..i]
             .iter()
             .rev()
@@ -341,8 +353,8 @@ fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
     Some(writes)
 }
 
-/// Writes the given sequences down where later decisions look for them; gives the sequence of each
-/// resource's action before.
+/// Sets the given sequences where later decisions look for them. Returns the sequence of each resource's previous
+/// action.
 fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
     let done = decisions
         .iter()

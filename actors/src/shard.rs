@@ -1,6 +1,7 @@
-//! A shard: the ractor actor that hosts the object actors whose identifiers fall to it. It gets one
-//! message for all of a request's actions on its objects, so that a batch of 500 costs a few
-//! messages; each object's actions are still decided one after the other by that object's actor.
+//! A shard: the ractor actor that hosts the object actors whose identifiers fall to it. It gets one message for all of
+//! a request's actions on its objects, so a batch of 500 costs a few messages. Each object's actor still decides that
+//! object's actions one after the other. Mints make no actor. An atomic request with a refusal drops its own decisions
+//! in this shard at once, before others rest on them.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

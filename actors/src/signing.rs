@@ -1,5 +1,6 @@
-//! With which key the next batch is signed, or why it is not signed. The key of a batch follows from
-//! the list in the log; the contract's list, once it is known, must say the same.
+//! Which key signs the next batch, or why it is not signed: the server's keys, the log's list, and the contract's list
+//! as the anchor actor last read it. The key of a batch follows from the log's list; the contract's, once it is known,
+//! must agree. The committer asks for the key when it opens a batch (adr/0011).
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use kedge_protocol::{Address, Hash, KeyFrom, KeyOfBatch, SequencerKeys};
 
 use crate::metric_definitions as metric;
 
-/// The sequencer's keys that this server holds: the present one, and the next where it is known.
+/// The sequencer's keys that this server holds: the present one, and the next if it is known.
 #[derive(Clone)]
 pub struct HeldKeys(Vec<Arc<SigningKey>>);
 
@@ -36,7 +37,7 @@ impl HeldKeys {
 /// Why a batch or a checkpoint is not signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SigningError {
-    /// The right key is not here.
+    /// The right key is not held.
     #[error(
         "batch {batch} is signed with the sequencer key {wanted}, which the log names from batch {from_batch} on, and this server does not hold that key: start it with sequencer_key_file or next_sequencer_key_file naming its file"
     )]
@@ -45,7 +46,7 @@ pub enum SigningError {
         batch: u64,
         /// The key that signs it.
         wanted: Address,
-        /// Since which batch.
+        /// Its first batch.
         from_batch: u64,
     },
     /// Log and contract differ.
@@ -60,18 +61,18 @@ pub enum SigningError {
         /// The key that the contract names.
         contract: Address,
     },
-    /// A new log whose contract has not said yet which key begins it.
+    /// A new log whose contract has not named its first key yet.
     #[error(
         "the contract has not been read yet: a new log signs nothing before the contract names its first key. Check chain_rpc_url and chain_contract"
     )]
     ContractUnknown,
 }
 
-/// What decides with which key a batch is signed.
+/// Decides which key signs a batch.
 pub(crate) struct Signing {
     held: HeldKeys,
     separator: Hash,
-    /// Whether a new log waits for what the contract says.
+    /// Whether a new log waits for the contract's keys.
     asks_contract: bool,
     log: ArcSwap<SequencerKeys>,
     pub(crate) contract: ArcSwapOption<KeyTrust>,
@@ -95,12 +96,12 @@ impl Signing {
         }
     }
 
-    /// The address whose key the log names for a batch.
+    /// The address of the key that the log names for a batch.
     pub(crate) fn named_for(&self, batch: u64) -> Address {
         self.log.load().key_of(batch)
     }
 
-    /// The key that a batch is signed with.
+    /// The key that signs a batch.
     pub(crate) fn key_of(&self, batch: u64) -> Result<Arc<SigningKey>, SigningError> {
         let log = self.log.load();
         match self.contract.load().as_deref() {
@@ -128,8 +129,8 @@ impl Signing {
         Ok(checkpoint.sign(&self.separator, &key))
     }
 
-    /// The log has named a key, in batch `batch`. False where the key should have signed that batch
-    /// already: then the rules were not kept, and nothing may be signed any more.
+    /// The log has named a key, in batch `batch`. False if the key should have signed that batch already: then the
+    /// rules were violated, and nothing may be signed any more.
     pub(crate) fn named(&self, entry: KeyFrom, batch: u64) -> bool {
         let mut keys = SequencerKeys::clone(&self.log.load());
         let follows = entry.from_batch > batch && keys.push(entry).is_ok();
@@ -146,7 +147,7 @@ impl Signing {
         self.show();
     }
 
-    /// Notes whether the next batch can be signed; says so where that has changed.
+    /// Notes whether the next batch can be signed; logs it if that has changed.
     pub(crate) fn review(&self, next_batch: u64) {
         match self.key_of(next_batch) {
             Ok(_) => {
@@ -172,13 +173,12 @@ impl Signing {
         metrics::gauge!(metric::SIGNING_STOPPED).set(f64::from(is_stopped));
     }
 
-    /// Why nothing is signed, if that is so.
+    /// Why nothing is signed, if that is the case.
     pub(crate) fn stopped(&self) -> Option<Arc<SigningError>> {
         self.stopped.load_full()
     }
 
-    /// True while the contract's list and the log's are not the same: one names a key that the other
-    /// will name, or should.
+    /// True while the contract's list and the log's differ: one names a key that the other will name, or should.
     pub(crate) fn is_unsettled(&self) -> bool {
         let log = self.log.load();
         let contract = self.contract.load();
@@ -188,14 +188,14 @@ impl Signing {
     }
 }
 
-/// Whether log and contract name the same keys for all batches up to `batch` that the contract answers for.
+/// Whether log and contract name the same keys for all batches up to `batch` that the contract covers.
 fn agree(log: &SequencerKeys, contract: &KeyTrust, batch: u64) -> Result<(), SigningError> {
     let (from, until) = (contract.coverage.from_batch, contract.coverage.until_batch);
     if batch < from {
         return Ok(());
     }
     let last = batch.min(until.saturating_sub(1));
-    // The batches at which a key begins in one of the lists, and the first that the contract answers for.
+    // The batches at which a key begins in one of the lists, and the first that the contract covers.
     let begins = contract.keys.iter().map(|term| term.from_batch);
     let begins = begins.chain(log.entries().iter().map(|entry| entry.from_batch));
     let differs = |batch: &u64| contract_key(contract, *batch) != Some(log.key_of(*batch));
@@ -284,7 +284,7 @@ mod tests {
     fn a_new_log_waits_for_the_contract() {
         let signing = signing(true, &[entry(1, 0)]);
         assert_eq!(signer(&signing, 0), Err(SigningError::ContractUnknown));
-        // What is there already goes on where the node is down.
+        // While the node is down, an existing log continues.
         assert_eq!(signer(&signing, 1), Ok(key(1).address()));
         signing.contract.store(Some(contract(&[(2, 0)], ALL)));
         let wrong = signer(&signing, 0).unwrap_err();
@@ -304,7 +304,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        // The contract lacks the rotation: it counts from the batch on that the log names.
+        // The contract lacks the rotation: that counts from the batch that the log names.
         assert_eq!(differ_at(&[(1, 0)], ALL, 4), None);
         assert_eq!(differ_at(&[(1, 0)], ALL, 5), Some(5));
         assert!(signing.is_unsettled());
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(differ_at(&[(1, 0), (2, 5), (1, 7)], ALL, 8), Some(7));
         assert_eq!(differ_at(&[(1, 0), (2, 4)], ALL, 6), Some(4));
         assert_eq!(differ_at(&[(1, 0), (3, 5)], ALL, 6), Some(5));
-        // A successor answers for its own batches alone, and a retired one for those before it.
+        // A successor covers only its own batches, and a retired contract only those before it.
         assert_eq!(differ_at(&[(2, 0)], (5, u64::MAX), 6), None);
         assert_eq!(differ_at(&[(2, 0)], (4, u64::MAX), 6), Some(4));
         assert_eq!(differ_at(&[(1, 0)], (0, 5), 6), None);

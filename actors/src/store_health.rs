@@ -1,5 +1,5 @@
-//! Looks for failures of the store that no commit has met yet: its background work writes table files
-//! long after the commit that filled them, and without traffic nobody would notice that it cannot.
+//! Looks for failures of the store that no commit has met yet: its background work writes table files long after the
+//! commit that filled them, and without traffic nobody would notice that it cannot.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::work::Work;
 
-/// How often it looks.
+/// How often it checks.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Starts looking, until the engine or its store is gone. After a failure in the background it commits
-/// nothing at all, as an attempt: the store says then whether it still takes writes.
+/// Starts checking, until the engine or its store is gone. After a failure in the background it makes an empty commit
+/// as an attempt, and the store reports whether it still accepts writes.
 pub(crate) fn watch(store: &Arc<Store>, committer: &mpsc::Sender<Work>) {
     let (store, committer): (Weak<Store>, _) = (Arc::downgrade(store), committer.downgrade());
     tokio::spawn(async move {

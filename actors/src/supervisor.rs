@@ -1,6 +1,6 @@
-//! The supervisor of the engine's own actors. A decision that panics is contained where it happens;
-//! an actor that fails all the same takes with it what it knew of requests under way, so the engine
-//! stops and the process is started again from what is on disk.
+//! The supervisor of the engine's own actors. A decision that panics is contained where it happens. If an actor fails
+//! all the same, what it knew of requests in flight is lost, so the engine stops and the process restarts from what is
+//! on disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use crate::failure::FailureSink;
 
 pub(crate) struct Supervisor;
 
-/// Where a failure is told.
+/// Where failures are reported.
 pub(crate) struct SupervisorOptions {
     pub(crate) failed: FailureSink,
-    /// The engine is being stopped: an actor that misses another one then is no failure.
+    /// The engine is being stopped: an actor that then misses another one is no failure.
     pub(crate) ending: Arc<AtomicBool>,
 }
 

@@ -1,9 +1,8 @@
-//! The supply of an organization's bounded templates: what was minted, and what is reserved for
-//! requests in flight. A mint that meets reserved supply waits instead of failing.
+//! The supply of an organization's bounded templates: what was minted, and what is reserved for requests in flight. A
+//! mint that meets reserved supply waits instead of failing.
 //!
-//! Every request reserves in one order: organizations by their ids, and of one organization everything
-//! at once. So whoever waits at one organization holds supply of earlier ones alone, and no two
-//! requests wait for each other.
+//! Every request reserves in one order: organizations by their ids, and everything of one organization at once. So a
+//! request that waits at one organization holds only supply of earlier ones, and no two requests wait for each other.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -21,7 +20,7 @@ use crate::world::Reader;
 /// Supply of a bounded template that a unit needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Need {
-    /// Whose template it is.
+    /// The template's owner.
     pub(crate) organization: Id,
     /// The template.
     pub(crate) template: Id,
@@ -29,7 +28,7 @@ pub(crate) struct Need {
     pub(crate) count: u64,
 }
 
-/// The supply that the unit's mints need, in the order in which everybody reserves.
+/// The supply that the unit's mints need, in the order in which every unit reserves.
 pub(crate) fn needs(unit: &Unit, reader: &Reader) -> Result<VecDeque<Need>, SubmitError> {
     let mut counts: HashMap<Id, u64> = HashMap::new();
     for action in &unit.submission.actions {
@@ -77,8 +76,8 @@ pub(crate) struct Supplies {
 }
 
 impl Supplies {
-    /// Reserves what the unit needs next, which is supply of the organization of `myself`, all of it
-    /// or nothing; gives the unit back unless it waits here, or has ended.
+    /// Reserves what the unit needs next, which is supply of the organization of `myself`, all of it or nothing.
+    /// Returns the unit unless it waits here or has ended.
     pub(crate) fn reserve(
         &mut self,
         mut unit: Box<Unit>,
@@ -100,7 +99,7 @@ impl Supplies {
                 return None;
             }
         }
-        // Supply that is reserved may come back: a mint waits for it rather than fail.
+        // Reserved supply may come back: a mint waits for it rather than failing.
         let must_wait = |need: &Need| {
             let supply = self.supplies.get(&need.template);
             supply.is_some_and(|supply| {
@@ -134,7 +133,7 @@ impl Supplies {
         Some(unit)
     }
 
-    /// Takes a template's supply up, or its bound where that was changed before anything was minted.
+    /// Loads a template's supply, or refreshes its bound, which may change before anything is minted.
     fn load(&mut self, template: Id, reader: &Reader) -> Result<(), SubmitError> {
         let rules = reader.template(template);
         let rules = rules.map_err(|_| SubmitError::Unavailable)?;
@@ -153,8 +152,8 @@ impl Supplies {
         Ok(())
     }
 
-    /// Takes back what a unit that has ended had reserved, and counts what it minted. Gives the
-    /// units that waited for that.
+    /// Takes back what a unit that has ended had reserved, and counts what it minted. Returns the units that waited for
+    /// that.
     pub(crate) fn settle(&mut self, settlement: &Settlement) -> VecDeque<Box<Unit>> {
         for grant in &settlement.grants {
             if let Some(supply) = self.supplies.get_mut(&grant.template) {
@@ -172,12 +171,12 @@ impl Supplies {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Lets go of waiting units that have ended.
+    /// Drops waiting units that have ended.
     pub(crate) fn sweep(&mut self) {
         self.waiting.retain(|unit| !unit.is_ended());
     }
 
-    /// True when nothing is reserved and nothing waits.
+    /// True if nothing is reserved and nothing waits.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.supplies.values().all(|supply| supply.reserved == 0)
     }

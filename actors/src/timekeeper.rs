@@ -1,13 +1,12 @@
-//! The server's time: what its clock says, held against what else is known of the time. An action's time stands
-//! in the log for ever and none may be earlier than the one before, so one action with a wrong time ahead
-//! stops all writes until real time has caught up. Nothing is written while the clock is not believed.
+//! The server's time: its clock, checked against what else is known of the time (adr/0010). An action's time stands in
+//! the log forever and none may be earlier than the one before, so one action with a wrong time ahead stops all writes
+//! until real time has caught up. Nothing is written while the clock is not believed.
 //!
-//! The clock is believed while it says no more than `step_max_ms` above the time that has really passed since it
-//! was believed first. To be believed at first, and after a step, it must be near something that has
-//! happened: the log's last entry, the chain's newest block, or the operator's word. What is known to
-//! have happened only bounds the time from below, so a node that stands still, or lies about the
-//! future, stops nothing as long as the clock is right. Where no other source exists ([`Alone`]), a clock that advances
-//! steadily is believed at a start.
+//! The clock is believed while it shows no more than `step_max_ms` above the time that has really passed since it was
+//! first believed. To be believed at first, and after a step, it must be near something that has happened: the log's
+//! last entry, the chain's newest block, or the operator's word. What is known to have happened only bounds the time
+//! from below. So a node that stands still, or lies about the future, stops nothing as long as the clock is right.
+//! Where no other source exists ([`Alone`]), a clock that advances steadily is believed at a start.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +17,7 @@ use crate::api::SubmitError;
 use crate::engine::Engine;
 use crate::metric_definitions as metric;
 
-/// Gives milliseconds, of the wall clock since the Unix epoch.
+/// Returns milliseconds of the wall clock since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// The wall clock.
@@ -27,15 +26,15 @@ pub fn wall_clock(env: &Arc<dyn Env>) -> Clock {
     Arc::new(move || env.unix_ms())
 }
 
-/// Milliseconds that pass whatever the wall clock is set to.
+/// Elapsed milliseconds, whatever the wall clock is set to.
 pub fn passing_clock(env: &Arc<dyn Env>) -> Clock {
     let env = Arc::clone(env);
     Arc::new(move || env.passed_ms())
 }
 
-/// How far the operator's word may be from the clock that it confirms.
+/// How far the time that the operator states may be from the clock that it confirms.
 const WORD_MS_MAX: u64 = 5 * 60 * 1_000;
-/// How far a clock that advances steadily may be from the time that passes.
+/// How far a clock that advances steadily may be from the elapsed time.
 const STEADY_MS_MAX: u64 = 1_000;
 /// Nothing is believed.
 const NOTHING: i64 = i64::MIN;
@@ -43,26 +42,26 @@ const NOTHING: i64 = i64::MIN;
 /// How far the clock is trusted.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeBounds {
-    /// How far it may run ahead of the time that has passed since it was believed.
+    /// How far it may run ahead of the time elapsed since it was believed.
     pub step_max_ms: u64,
-    /// How far it may be past the log's last entry or the chain's newest block to be believed.
+    /// How far it may be past the log's last entry or the chain's newest block and still be believed.
     pub gap_max_ms: u64,
     /// The same past the newest block while the log is empty.
     pub empty_gap_max_ms: u64,
-    /// What is asked of the clock at a start where no other source knows the time. `None` where there is one.
+    /// What a start demands of the clock if no other source knows the time. `None` if there is one.
     pub alone: Option<Alone>,
 }
 
-/// When the clock is believed at a start although nothing that happened is near it and nobody else can be asked.
+/// When a start believes the clock although no known event is near it and there is no other source to ask.
 #[derive(Clone, Copy, Debug)]
 pub struct Alone {
-    /// How long it must have advanced as time passes.
+    /// How long it must have advanced in step with elapsed time.
     pub steady_ms: u64,
     /// How far past the log's last entry it may be.
     pub idle_max_ms: u64,
 }
 
-/// A time at some moment of the time that passes.
+/// A time, seen at some moment of elapsed time.
 #[derive(Clone, Copy, Debug)]
 struct Sighting {
     time_ms: u64,
@@ -70,7 +69,7 @@ struct Sighting {
 }
 
 impl Sighting {
-    /// What time it is by now, at the least.
+    /// What time it must be by now, at least.
     fn now(self, passed_ms: u64) -> u64 {
         let since = passed_ms.saturating_sub(self.passed_ms);
         self.time_ms.saturating_add(since)
@@ -79,14 +78,14 @@ impl Sighting {
 
 #[derive(Default)]
 struct State {
-    /// The clock when it was believed last for a reason of its own.
+    /// The clock when it was last believed for an independent reason.
     believed: Option<Sighting>,
     /// An empty log believed the clock because nothing spoke against it.
     unconfirmed: bool,
     /// The log's last entry when the engine started.
     log: Option<Sighting>,
     block: Option<Sighting>,
-    /// Since when the clock has advanced as time passes, where no other source knows the time.
+    /// Since when the clock has advanced in step with elapsed time, if no other source knows the time.
     steady: Option<Sighting>,
 }
 
@@ -112,7 +111,7 @@ pub struct Timekeeper {
     state: Mutex<State>,
     /// The log's last entry, as far as it is known here.
     log_ms: AtomicU64,
-    /// By how much the clock may be above the time that passes: for the many who only ask.
+    /// How far the clock may be ahead of elapsed time: spares most calls the lock.
     ahead_max_ms: AtomicI64,
 }
 
@@ -127,7 +126,7 @@ impl std::fmt::Debug for Timekeeper {
 /// Why nothing is written now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ClockError {
-    /// It is ahead of all that is known of the time.
+    /// It is ahead of everything known of the time.
     #[error(
         "the server's clock is {} s ahead of what is known of the time: nothing is written to the log until the clock is set right, the chain's newest block agrees with it, or the operator confirms it (kedge admin clock)",
         .by_ms / 1_000
@@ -150,7 +149,7 @@ pub enum ClockError {
 /// What is known of the time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// What the clock says.
+    /// The clock's reading.
     pub clock_ms: u64,
     /// What the time should be; `None` before anything is known.
     pub expected_ms: Option<u64>,
@@ -159,7 +158,7 @@ pub struct Standing {
 }
 
 impl Timekeeper {
-    /// Holds `clock` to bounds. `passed` gives milliseconds that pass whatever the clock is set to.
+    /// Holds `clock` to bounds. `passed` returns elapsed milliseconds, whatever the clock is set to.
     pub fn new(clock: Clock, passed: Clock, bounds: TimeBounds) -> Self {
         Self {
             clock,
@@ -187,8 +186,8 @@ impl Timekeeper {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says where the log ends, before anything is written: `None` while it is empty. What was believed before
-    /// without knowing that is forgotten.
+    /// Sets where the log ends, before anything is written: `None` while it is empty. What was believed before without
+    /// that knowledge is forgotten.
     pub fn log_ends_at(&self, last_ms: Option<u64>) {
         let passed_ms = (self.passed)();
         self.log_ms.store(last_ms.unwrap_or(0), Ordering::Release);
@@ -201,7 +200,7 @@ impl Timekeeper {
         }
     }
 
-    /// Says when the chain's newest block was made.
+    /// Notes the time of the chain's newest block.
     pub fn block_seen(&self, time_ms: u64) {
         let Some(bounds) = self.bounds else { return };
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
@@ -217,7 +216,7 @@ impl Timekeeper {
         }
     }
 
-    /// The operator says what time it is. Where the clock says the same, it is believed.
+    /// The operator states the time. If the clock agrees, it is believed.
     pub fn confirm(&self, told_ms: u64) -> Result<(), u64> {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
         let apart_ms = clock_ms.abs_diff(told_ms);
@@ -242,7 +241,7 @@ impl Timekeeper {
         self.ahead_max_ms.store(ahead_max, Ordering::Release);
     }
 
-    /// Whether the clock is believed; the second is what the time should be, where that is known.
+    /// Whether the clock is believed. The error holds what the time should be, if that is known.
     fn judge(&self, clock_ms: u64, passed_ms: u64) -> Result<(), Option<u64>> {
         let ahead_max = self.ahead_max_ms.load(Ordering::Acquire);
         if ahead_max != NOTHING
@@ -264,8 +263,8 @@ impl Timekeeper {
             bounds.gap_max_ms
         };
         let first = state.believed.is_none();
-        // Before the log's end it is ahead of nothing, and no measure for later either: once it is right, it is looked
-        // at as if for the first time. Whether anything is written meanwhile is for `is_behind`.
+        // A clock that is before the log's end is ahead of nothing, but is no measure for later either: once it is
+        // right, it is judged as if for the first time. `is_behind` decides whether anything is written meanwhile.
         if first && state.log.is_some_and(|log| clock_ms < log.time_ms) {
             return Ok(());
         }
@@ -295,7 +294,7 @@ impl Timekeeper {
         state.believed.or(happened).map(|seen| seen.now(passed_ms))
     }
 
-    /// The time to write into the log behind an entry of `log_ms`, or why nothing is to be written.
+    /// The time to write into the log after an entry of `log_ms`, or why nothing may be written.
     pub fn check(&self, log_ms: u64) -> Result<u64, ClockError> {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
         if let Err(expected_ms) = self.judge(clock_ms, passed_ms) {
@@ -315,8 +314,8 @@ impl Timekeeper {
         bounds.is_some_and(|bounds| log_ms > clock_ms.saturating_add(bounds.step_max_ms))
     }
 
-    /// The time, for everything that is not the log's: what the clock says, or, where it is not believed, what the time
-    /// should be.
+    /// The time for everything outside the log: the clock's reading or, if that is not believed, what the time should
+    /// be.
     pub fn now_ms(&self) -> u64 {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
         match self.judge(clock_ms, passed_ms) {
@@ -347,8 +346,8 @@ impl Timekeeper {
 }
 
 impl Engine {
-    /// Refuses where the clock is not to be believed: before its time is held against anything, and
-    /// before anything is written with it.
+    /// Refuses if the clock cannot be believed. Called before anything is compared with its time, and before anything
+    /// is written with it.
     pub fn check_clock(&self) -> Result<(), SubmitError> {
         let inner = &self.inner;
         let log_ms = self.published().head.last_sealed_at_ms;
@@ -359,7 +358,7 @@ impl Engine {
         )
     }
 
-    /// Sets the metrics of the clock; says whether it is believed, as [`Self::check_clock`] does.
+    /// Sets the metrics of the clock. Returns whether it is believed, as [`Self::check_clock`] does.
     pub fn record_clock(&self) -> Result<(), SubmitError> {
         let standing = self.time().standing();
         let ahead_s = |of_ms: u64| (standing.clock_ms as f64 - of_ms as f64) / 1_000.0;
@@ -374,7 +373,7 @@ impl Engine {
         checked
     }
 
-    /// Who keeps the engine's time.
+    /// What keeps the engine's time.
     pub fn time(&self) -> &Timekeeper {
         &self.inner.options.time
     }

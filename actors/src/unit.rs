@@ -1,5 +1,6 @@
-//! A submission on its way through the engine. It is decided in parts, by shards and organization
-//! actors, gathered, and handed to the sequencer once; whatever happens, it is answered once.
+//! A submission on its way through the engine. Shards and organization actors decide it in parts; the parts are
+//! gathered and handed to the sequencer once. A deadline travels with it: past that it is not begun. Whatever happens,
+//! it is answered once.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -29,19 +30,19 @@ use crate::supply::Need;
 /// What an action would do, decided but not placed.
 #[derive(Clone)]
 pub(crate) enum Decided {
-    /// To one object.
+    /// On one object.
     Object {
         /// What the decision rests on; `None` for a mint.
         base: Option<Arc<Versioned<Object>>>,
         /// The object after it.
         next: Arc<Versioned<Object>>,
-        /// What that changes in the index of properties; nothing, and no memory, where the
-        /// template has no indexed places.
+        /// The resulting changes in the index of properties. Empty, and without allocation, if the template has no
+        /// indexed places.
         index: Vec<IndexChange>,
     },
-    /// To other resources, the one acted on first.
+    /// On other resources, the one acted on first.
     Resources {
-        /// What the first one was before, if it was there: its version, integrity and sequence.
+        /// The first one's version, integrity and sequence before, if it existed.
         base: Option<Base>,
         /// The resources after it.
         next: Arc<Versioned<Vec<Image>>>,
@@ -49,7 +50,7 @@ pub(crate) enum Decided {
         claims: Vec<Key>,
         /// Names that it gives up.
         releases: Vec<Key>,
-        /// What it looked at and its actor does not own, with the version that it saw.
+        /// What it read and its actor does not own, with the version that it saw.
         reads: Vec<(Key, u64)>,
     },
 }
@@ -61,7 +62,7 @@ pub(crate) struct Base {
     pub(crate) version: u64,
     /// Its integrity.
     pub(crate) integrity: Hash,
-    /// The images that made it so; their sequence is zero until they are placed.
+    /// The images that led to it; their sequence is zero until they are placed.
     pub(crate) images: Arc<Versioned<Vec<Image>>>,
 }
 
@@ -78,7 +79,7 @@ impl Decided {
         }
     }
 
-    /// The organization that issued the object; none where it acts on something else.
+    /// The organization that issued the object; none if it acts on something else.
     pub(crate) fn issuer(&self) -> Option<Id> {
         match self {
             Self::Object { next, .. } => Some(next.organization_id),
@@ -96,8 +97,8 @@ impl Decided {
         }
     }
 
-    /// The sequence of the resource's action before: 0 if there was none. `None` while what the
-    /// decision rests on has not been placed.
+    /// The sequence of the resource's previous action: 0 if there was none. `None` until what the decision rests on has
+    /// been placed.
     pub(crate) fn previous_sequence(&self) -> Option<u64> {
         let sequence = match self {
             Self::Object { base: None, .. } | Self::Resources { base: None, .. } => return Some(0),
@@ -111,7 +112,7 @@ impl Decided {
         (sequence != 0).then_some(sequence)
     }
 
-    /// True when it rests on what `earlier` left.
+    /// True if it rests on what `earlier` left.
     pub(crate) fn rests_on(&self, earlier: &Self) -> bool {
         match (self, earlier) {
             (
@@ -130,7 +131,7 @@ impl Decided {
         }
     }
 
-    /// Writes down the sequence that the action was given.
+    /// Sets the sequence that the action was given.
     pub(crate) fn set_sequence(&self, sequence: u64) {
         match self {
             Self::Object { next, .. } => next.set_sequence(sequence),
@@ -142,7 +143,7 @@ impl Decided {
     pub(crate) fn add_writes(&self, writes: &mut Vec<KeyWrite>) {
         let (id, version, _) = self.resource();
         match self {
-            // Nobody can know a mint's identifier before it is placed: no version to compare.
+            // A mint's identifier is unknown before it is placed: there is no version to compare.
             Self::Object { base: None, .. } => {}
             Self::Object { .. } => writes.push(KeyWrite {
                 key: Key::resource(id),
@@ -181,7 +182,7 @@ impl Decided {
 /// A decision, by the action's index in the request.
 pub(crate) type Decision = (u16, Result<Decided, Refused>);
 
-/// What became of a unit's actions.
+/// The outcomes of a unit's actions.
 pub(crate) fn outcomes(
     decisions: impl Iterator<Item = Decision>,
     placed: &[Placed],
@@ -217,21 +218,21 @@ struct Gathered {
     decisions: Vec<Decision>,
     /// A part was lost or ran out of time: the unit cannot be placed.
     failed: Option<SubmitError>,
-    /// The oldest snapshot that a part read absent names from.
+    /// The oldest snapshot in which a part looked up absent names.
     read_sequence: Option<u64>,
 }
 
-/// A submission under way.
+/// A submission in flight.
 pub(crate) struct Unit {
     /// What was asked.
     pub(crate) submission: Arc<Submission>,
     /// The actions of each shard: index in the list of shards, then indices in the request.
     pub(crate) parts: Vec<(usize, Vec<u16>)>,
-    /// Who asks, once admitted.
+    /// Who sends it, once admitted.
     pub(crate) caller: Option<Caller>,
     /// Mints granted by templates with a bounded supply.
     pub(crate) grants: Vec<Grant>,
-    /// Supply that is still to be reserved, in the order that holds for everybody.
+    /// Supply that is still to be reserved, in the order in which every unit reserves.
     pub(crate) needs: VecDeque<Need>,
     /// Whether it is placed, or never will be.
     pub(crate) fate: Arc<Fate>,
@@ -262,17 +263,17 @@ impl Unit {
         }
     }
 
-    /// The caller's hold on it: without one, a unit that is not begun ends.
+    /// The caller's hold on it: once dropped, a unit that has not begun ends.
     pub(crate) fn waiter(&self) -> Waiter {
         Waiter(Arc::clone(&self.ending))
     }
 
-    /// True when it was answered or given up, so that nothing is to be done for it.
+    /// True if it was answered or given up, so that nothing is left to do for it.
     pub(crate) fn is_ended(&self) -> bool {
         self.ending.is_ended()
     }
 
-    /// From here on `organization` learns of the unit's end; false where it has ended.
+    /// From here on `organization` is notified of the unit's end. False if it has ended.
     pub(crate) fn admit(
         &mut self,
         caller: Option<Caller>,
@@ -284,7 +285,7 @@ impl Unit {
         self.ending.admit(wallet, subject, organization)
     }
 
-    /// Notes supply that `organization` reserves for it; false where it has ended.
+    /// Notes supply that `organization` reserves for it. False if it has ended.
     pub(crate) fn grant(
         &mut self,
         grants: &[Grant],
@@ -294,23 +295,23 @@ impl Unit {
         self.ending.grant(grants, organization)
     }
 
-    /// Notes that it waits at `organization`; false where it has ended.
+    /// Notes that it waits at `organization`. False if it has ended.
     pub(crate) fn wait_at(&self, organization: &ActorRef<OrganizationMessage>) -> bool {
         self.ending.wait_at(organization)
     }
 
-    /// Begins to decide a part of it, where it is in time and somebody waits for it.
+    /// Begins to decide a part of it, if it is in time and a caller waits for it.
     pub(crate) fn begin(&self, now: Instant) -> bool {
         now < self.submission.expires_at && self.ending.begin()
     }
 
-    /// What was decided was dropped; false where nobody waits for another round.
+    /// What was decided was dropped. False if no caller waits for another round.
     pub(crate) fn wait_again(&self) -> bool {
         self.ending.wait_again()
     }
 
-    /// True for a unit that changes what others look up without saying so: it is decided with
-    /// nothing before it under way, and nothing is given out before it is committed.
+    /// True for a unit that changes what others look up without listing it as a read: it is decided with no earlier
+    /// unit in flight, and nothing is given out before it is committed.
     pub(crate) fn is_exclusive(&self) -> bool {
         let mut actions = self.submission.actions.iter();
         actions.any(|action| matches!(action.kind, Kind::TemplateUpdate | Kind::SystemSequencerKey))
@@ -331,7 +332,7 @@ impl Unit {
         self.rounds.load(Ordering::Relaxed)
     }
 
-    /// Before a round of deciding. No part of an earlier round is open.
+    /// Starts a round of deciding. No part of an earlier round is open.
     pub(crate) fn open(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
         *locked(&self.gathered) = Gathered::default();
@@ -339,8 +340,8 @@ impl Unit {
             .store(self.parts.len().max(1), Ordering::Release);
     }
 
-    /// After all parts: the decisions in request order and the sequence of the oldest snapshot
-    /// that was read, or why there are none.
+    /// Called after all parts: the decisions in request order and the sequence of the oldest snapshot that was read, or
+    /// why there are none.
     pub(crate) fn take_decisions(&self) -> Result<(Vec<Decision>, u64), SubmitError> {
         let gathered = std::mem::take(&mut *locked(&self.gathered));
         if let Some(error) = gathered.failed {
@@ -354,7 +355,7 @@ impl Unit {
         Ok((decisions, gathered.read_sequence.unwrap_or(u64::MAX)))
     }
 
-    /// Answers, and settles the nonce: spent exactly where something was placed.
+    /// Answers, and settles the nonce: it is spent exactly if something was placed.
     pub(crate) fn complete(&self, result: Result<Outcome, SubmitError>) {
         let minted = match &result {
             Ok(outcome) if outcome.placement.is_some() => Some(self.minted(outcome)),
@@ -384,14 +385,14 @@ impl Unit {
     }
 }
 
-/// No code of ours panics while it holds one of these locks for long enough to leave nonsense.
+/// Ignores poisoning: no code panics while the state under one of these locks is inconsistent.
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        // Placed and not answered: it was on its way to the disk when the engine failed or ended.
+        // Placed but not answered: it was on its way to the disk when the engine failed or ended.
         self.complete(Err(if self.fate.abandon() {
             SubmitError::Unavailable
         } else {
@@ -400,8 +401,8 @@ impl Drop for Unit {
     }
 }
 
-/// One part's share of a unit. Dropped without a report it counts as failed, so that the sequencer,
-/// which takes units strictly by ticket, never waits for one that was lost.
+/// One part's share of a unit. If it is dropped without a report it counts as failed, so that the sequencer, which
+/// takes units strictly by ticket, never waits for a lost one.
 pub(crate) struct Part {
     ticket: u64,
     unit: Option<Arc<Unit>>,

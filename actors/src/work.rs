@@ -17,23 +17,23 @@ pub(crate) struct PlacedUnit {
     pub(crate) decisions: Vec<Decision>,
     /// One for each action that is done, in order.
     pub(crate) placed: Vec<Placed>,
-    /// For each of them the sequence of its resource's action before.
+    /// For each of them, the sequence of its resource's previous action.
     pub(crate) previous_sequences: Vec<u64>,
     pub(crate) timestamp_ms: u64,
 }
 
-/// What the committer is given, in the order in which it becomes true.
+/// The committer's input, in the order in which it takes effect.
 pub(crate) enum Work {
     /// Actions for the log.
     Placed(PlacedUnit),
-    /// A request that failed as a whole: remembered, so that it cannot come again.
+    /// A request that failed as a whole: remembered, so that it cannot be sent again.
     Refused { unit: Arc<Unit>, outcome: Outcome },
-    /// What is known of the sequencer's keys has changed; acknowledged when it was looked at.
+    /// What is known of the sequencer's keys has changed; acknowledged once it was checked.
     Keys { done: oneshot::Sender<()> },
-    /// What others store, outside the log; acknowledged when it is durable.
+    /// What others store outside the log; acknowledged once it is durable.
     Side {
         writes: Vec<SideWrite>,
-        /// What is told of it.
+        /// The events about it.
         events: Vec<EventRow>,
         done: oneshot::Sender<()>,
     },

@@ -1,4 +1,6 @@
-//! What decisions look up, read from the published snapshot.
+//! What decisions look up, read from the published snapshot. A unit that waits for a commit waits without bound
+//! (`Progress::reach`): a decision made before the commit can be read would follow old rules, and stand in the log
+//! after the new ones. The callers' patience is bounded instead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,16 +17,16 @@ use tokio::sync::watch;
 
 /// The newest committed state: what every read outside the actors sees.
 pub struct Published {
-    /// Where the log stands.
+    /// Where the log ends.
     pub head: LogHead,
-    /// No API key has changed after this sequence, and no wallet was removed from its organization: what
-    /// was found about one there still holds.
+    /// Since this sequence no API key has changed, and no wallet was removed from its organization: what was read about
+    /// one there still holds.
     pub keys_changed_at: u64,
     /// The store at that moment.
     pub snapshot: Snapshot,
 }
 
-/// What can be seen already, and waiting for more.
+/// What is visible already, with a way to wait for more.
 #[derive(Clone)]
 pub(crate) struct Progress {
     visible: watch::Receiver<u64>,
@@ -35,8 +37,8 @@ impl Progress {
         Self { visible }
     }
 
-    /// Waits until everything up to `sequence` can be read, however long that takes: for who must not
-    /// decide before. False when it never will be, because the engine has failed or ends.
+    /// Waits until everything up to `sequence` can be read, however long that takes: for callers that must not decide
+    /// earlier. False if it never will be, because the engine has failed or is ending.
     pub(crate) async fn reach(&self, sequence: u64) -> bool {
         let mut visible = self.visible.clone();
         visible.wait_for(|seen| *seen >= sequence).await.is_ok()
@@ -50,10 +52,9 @@ impl Progress {
     }
 }
 
-/// Templates and variations, whose rules hardly ever change once they exist; bounded.
+/// Templates and variations, whose rules rarely change once they exist; bounded.
 pub(crate) struct Catalog {
-    /// By the generation that their reader was of: who reads on while rules change keeps old rules
-    /// to itself.
+    /// By their reader's generation: a reader that continues while rules change keeps the old rules to itself.
     templates: Cache<(u64, Id), Arc<TemplateRules>>,
     /// How often rules have changed.
     generation: AtomicU64,
@@ -71,7 +72,7 @@ impl Catalog {
         }
     }
 
-    /// Forgets templates: the rules of one have changed.
+    /// Drops all templates: the rules of one have changed.
     pub(crate) fn forget_templates(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.templates.clear();
@@ -87,11 +88,11 @@ impl Catalog {
 pub(crate) struct Reader {
     published: Arc<ArcSwap<Published>>,
     catalog: Arc<Catalog>,
-    /// The catalog's generation when a reader that stays took its state.
+    /// The catalog's generation when a fixed reader took its state.
     generation: Option<u64>,
 }
 
-/// Logs what went wrong; the caller of the action hears only that it could not be decided.
+/// Logs what went wrong. The caller of the action learns only that it could not be decided.
 pub(crate) fn unavailable(error: &ReadError) -> Unavailable {
     tracing::error!(%error, "the store could not be read for a decision");
     Unavailable
@@ -106,14 +107,14 @@ impl Reader {
         }
     }
 
-    /// What is kept at hand of the committed state.
+    /// The cache of the committed state.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog)
     }
 
-    /// A reader that stays at what is published now.
+    /// A reader that stays at the state published now.
     pub(crate) fn fixed(&self) -> (Self, Arc<Published>) {
-        // Before the state: what is older than its generation is what must not happen.
+        // Read before the state, so that the state is never older than its generation.
         let generation = Some(self.catalog.generation());
         let published = self.published();
         let reader = Self {
@@ -138,7 +139,7 @@ pub(crate) fn held(snapshot: &Snapshot, organization: Id, of: Prefix) -> Result<
             descending: false,
             limit: PAGE_ITEMS_MAX,
         };
-        // For each, when it was made, and whether it was ended.
+        // For each: when it was made, and whether it was ended.
         let rows: Vec<(u64, bool)> = if of == Prefix::Key {
             let row = |key: &ApiKey| (key.trace.created_sequence, key.deleted);
             let keys = snapshot.api_keys(organization, page)?;
@@ -315,7 +316,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Commits the template with these many objects at the most.
+    /// Commits the template with at most this many objects.
     fn commit(store: &Store, max_supply: u64) -> Published {
         let template = Template {
             id: ID,
@@ -350,7 +351,7 @@ mod tests {
         let published = Arc::new(ArcSwap::from_pointee(commit(&store, 1)));
         let reader = Reader::new(Arc::clone(&published), Arc::new(Catalog::new(10)));
         let supply = |reader: &Reader| reader.template(ID).unwrap().unwrap().max_supply;
-        // Somebody looks at the state of now for longer than the rules hold.
+        // A reader keeps the present state for longer than the rules hold.
         let (slow, _) = reader.fixed();
         published.store(Arc::new(commit(&store, 2)));
         reader.catalog().forget_templates();

@@ -1,10 +1,11 @@
-//! What follows the forming of a group, in two threads: the writer appends it to the log and makes everything
-//! appended so far durable with one sync; the releaser applies its rows to the store, publishes what is now true, and
-//! only then answers. So the disk is waited for while the next group is formed and the rows of the one before are
-//! written. The store never holds rows of what the log could still lose.
+//! What follows the forming of a group, in two threads. The writer appends it to the log and makes everything appended
+//! so far durable with one sync. The releaser then keeps its rows in memory, where snapshots see them
+//! (`storage/src/recent.rs`), publishes and answers. So the disk is waited for while the next group is formed and the
+//! rows of the previous one are kept, and the store never holds rows of what the log could still lose (adr/0015).
 //!
-//! Both are steps (`appending.rs`, `releaser.rs`) that own no thread, no channel and no pause; the threads around them
-//! (`threads.rs`) receive, step, wait where a step says so, and send. So a test takes the steps in any order.
+//! Both are steps (`appending.rs`, `releaser.rs`) that own no thread, no channel and no pause. A step that finds no
+//! room returns how long to pause, and is called again. The threads around them (`threads.rs`) receive, step, pause and
+//! send. `tests.rs` takes the same steps by hand, on one thread and a simulated disk, in orders that a seed chooses.
 
 mod appending;
 mod releaser;
@@ -34,8 +35,8 @@ use crate::world::Published;
 
 pub(crate) use threads::{Threads, start};
 
-/// Groups that may be handed over and not published: one that the disk is waited for, and one
-/// whose rows are written. A group that waits longer stays open and grows.
+/// Groups that may be handed over and not published: one that waits for the disk, and one whose rows are written. A
+/// group that waits longer stays open and grows.
 const AHEAD_MAX: u64 = 2;
 
 /// A unit whose batch is sealed, to be answered after the commit.
@@ -53,14 +54,14 @@ pub(crate) struct Afterwards {
     pub(crate) answers: Vec<Answer>,
     pub(crate) refusals: Vec<(Arc<Unit>, Outcome)>,
     pub(crate) acknowledgements: Vec<oneshot::Sender<()>>,
-    /// Whose things something happened to.
+    /// The organizations that something happened to.
     touched: Vec<Id>,
-    /// Who is told something besides the log; `None` stands for everybody.
+    /// Who is notified of events outside the log; `None` stands for everybody.
     pub(crate) told: Vec<Option<Id>>,
 }
 
 impl Afterwards {
-    /// True where nobody waits for anything.
+    /// True if nobody waits for anything.
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty() && self.refusals.is_empty() && self.acknowledgements.is_empty()
     }
@@ -77,24 +78,23 @@ pub(crate) struct Formed {
     pub(crate) group: Group,
     /// Where the log ends with it.
     pub(crate) head: LogHead,
-    /// No API key has changed behind this sequence.
+    /// No API key has changed after this sequence.
     pub(crate) keys_changed_at: u64,
     pub(crate) afterwards: Afterwards,
 }
 
-/// A group that is in the log, which reaches up to `position` with it.
+/// A group in the log, which ends at `position` with it.
 struct Logged {
     formed: Formed,
     position: LogPosition,
 }
 
-/// What a step has come to. A step does its work and returns: whoever takes it owns the thread, the channels and the
-/// pauses.
+/// The result of a step. A step does its work and returns: its caller owns the thread, the channels and the pauses.
 #[derive(PartialEq, Eq, Debug)]
 enum Step<T, W> {
     /// It is done, with this result.
     Done(T),
-    /// It is not done, and nothing of it has changed anything. It is to be taken again once this is over.
+    /// It is not done, and has changed nothing. Retry it once this is over.
     Blocked(W),
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Writing {
     groups: mpsc::SyncSender<Formed>,
     handed_over: u64,
     published: watch::Receiver<u64>,
-    /// Groups that are done with, empty again.
+    /// Groups no longer in use, emptied.
     spent: mpsc::Receiver<Group>,
 }
 
@@ -132,14 +132,14 @@ impl Writing {
             .map_or(Err(CommitterError::Writer), |_| Ok(()))
     }
 
-    /// An empty group, with the memory of an earlier one where one is at hand, or else with room for so many bytes.
+    /// An empty group: with the memory of an earlier one if there is one, otherwise with room for `capacity_bytes`.
     pub(crate) fn empty_group(&self, capacity_bytes: usize) -> Group {
         self.spent
             .try_recv()
             .unwrap_or_else(|_| Group::with_capacity_bytes(capacity_bytes))
     }
 
-    /// Gives the next group.
+    /// Hands over the next group.
     pub(crate) fn hand_over(&mut self, formed: Formed) -> Result<(), CommitterError> {
         self.handed_over += 1;
         let given = self.groups.send(formed);
@@ -147,7 +147,7 @@ impl Writing {
     }
 }
 
-/// Where what is durable becomes visible.
+/// Makes durable groups visible.
 pub(crate) struct Outlet {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) store: Arc<Store>,

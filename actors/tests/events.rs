@@ -1,5 +1,5 @@
-//! Reading events of a store that holds a random log: whatever part is asked for, in whatever
-//! pieces, is that part of the one order that a plain list of all events gives.
+//! Reading events of a store that holds a random log: any part, in any pieces, is that part of the one order that a
+//! plain list of all events gives.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -33,7 +33,7 @@ fn organization(number: u64) -> Id {
     id(Prefix::Organization, number)
 }
 
-/// Numbers that follow from a seed (splitmix64).
+/// Numbers derived from a seed (splitmix64).
 struct Rng(u64);
 
 impl Rng {
@@ -46,7 +46,7 @@ impl Rng {
     }
 }
 
-/// What must be read: where an event stands, its type, its object's number, who sees it.
+/// What must be read: an event's place, its type, its object's number, who sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Expected {
     position: Position,
@@ -60,7 +60,7 @@ struct Log {
     store: Store,
     head: LogHead,
     all: Vec<Expected>,
-    /// Events besides the log so far, by organization; the last counts the public ones.
+    /// Events outside the log so far, by organization; the last counts the public ones.
     numbers: [u64; ORGANIZATIONS as usize + 1],
     last: Position,
 }
@@ -73,7 +73,7 @@ fn open(path: &Path) -> Store {
     Store::open(options).unwrap()
 }
 
-/// Objects belong to the organizations in turn, and all of one are of one template.
+/// Objects belong to the organizations in turn, and all of one organization have one template.
 fn issuer(object: u64) -> u64 {
     object % ORGANIZATIONS
 }
@@ -124,7 +124,7 @@ impl Log {
         self.store.commit(group).unwrap();
     }
 
-    /// A commit of some events besides the log alone.
+    /// A commit with only some events outside the log.
     fn beside(&mut self, rng: &mut Rng) {
         let mut group = Group::new();
         for _ in 0..=rng.below(3) {
@@ -313,7 +313,7 @@ fn positions(snapshot: &Snapshot, viewer: u64, filter: &Filter, span: Span) -> V
     piece.events.iter().map(|event| event.position).collect()
 }
 
-/// Reads piece by piece, each going on where the one before came to.
+/// Reads piece by piece, each continuing where the previous one ended.
 fn in_pieces(snapshot: &Snapshot, viewer: u64, span: Span, rng: &mut Rng) -> Vec<Position> {
     let mut found = Vec::new();
     let mut span = span;
@@ -366,7 +366,7 @@ fn every_part_is_that_part_of_the_one_order() {
                 in_pieces(&snapshot, viewer, descending, &mut rng),
                 backwards
             );
-            // From everywhere, seen or not, there is no gap and nothing comes twice.
+            // From any place, seen or not, there is no gap and nothing comes twice.
             for from in log.all.iter().map(|event| event.position) {
                 let span = Span {
                     after: Some(from),
@@ -424,7 +424,7 @@ fn filters_and_bounds_leave_out_the_rest() {
             template_id: Some(template(viewer)),
             ..Filter::default()
         };
-        // A failure names an object, but whose that is the failure does not tell.
+        // A failure names an object, but not whose it is.
         let expected = kept(&|event| {
             let of_object = event.object.is_some_and(|object| issuer(object) == viewer);
             let made_here = event.event_type == EventType::VariationCreated;

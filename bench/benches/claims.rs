@@ -1,5 +1,5 @@
-//! Claims: what a proof costs to make, what a claim costs to check, and what a spoilt one costs whoever
-//! refuses it. The action is one of a batch of 500.
+//! Claims: what a proof costs to make, what a claim costs to check, and what a spoilt one costs to refuse. The action
+//! is one of a batch of 500.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,4 @@
-//! Bytes on the disk for an update, when everything is compacted: each table's files in the list that
-//! RocksDB itself keeps of them.
+//! Bytes on the disk for an update, when everything is compacted: each table's files in RocksDB's own list of them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

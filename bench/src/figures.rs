@@ -1,4 +1,4 @@
-//! Figures of several runs, and telling them: a table for people, JSON for programs.
+//! Figures of several runs, and reporting them: a table for people, JSON for programs.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,5 +1,4 @@
-//! Organizations with a wallet, an API key and objects each: made through the API, at home in this
-//! process alone.
+//! Organizations with a wallet, an API key and objects each: made through the API, known to this process alone.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Does an action cost more the more the store holds? Two stores of one server, a small and a large
-//! one, measured in turns with as many actions each time.
+//! Does an action cost more, the more the store holds? Two stores of one server, a small and a large one, measured in
+//! turns with as many actions each time.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

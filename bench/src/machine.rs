@@ -1,4 +1,4 @@
-//! The machine that a measure was made on, and who used its processors (Linux, proc(5)).
+//! The machine that a measure was made on, and what used its processors (Linux, proc(5)).
 
 use std::fs;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Benches that need a whole server. Each is a subcommand and a module of its own; they share the
-//! server's process, the generator, and what is told of the machine.
+//! Benches that need a whole server. Each is a subcommand and a separate module; they share the server's process, the
+//! generator, and the description of the machine.
 
 mod bare;
 mod compare;

@@ -1,5 +1,5 @@
-//! The requests of a measure. Bodies and the hashes of their texts are made once; what differs from
-//! request to request is nonce, salts and signature, and those stand in the headers.
+//! The requests of a measure. Bodies and the hashes of their texts are made once. What differs from request to request
+//! is nonce, salts and signature, and those are in the headers.
 
 use std::sync::Arc;
 use std::time::Duration;

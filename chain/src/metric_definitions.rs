@@ -10,32 +10,32 @@ pub const RPC_DURATION_SECONDS: &str = "kedge_chain_rpc_duration_seconds";
 pub const ANCHOR_TRANSACTIONS_TOTAL: &str = "kedge_anchor_transactions_total";
 /// Gas that the anchor transactions used.
 pub const ANCHOR_GAS_USED: &str = "kedge_anchor_gas_used";
-/// What the last anchor transaction may pay at most for a unit of gas.
+/// The most that the last anchor transaction may pay for a unit of gas.
 pub const ANCHOR_MAX_FEE_WEI: &str = "kedge_anchor_max_fee_wei";
 /// Anchor intents that are not final yet.
 pub const ANCHOR_INTENTS_OPEN: &str = "kedge_anchor_intents_open";
-/// 1 while a transaction waits at the fee ceiling or for funds.
+/// 1 while a transaction waits because of the fee ceiling or for funds.
 pub const ANCHOR_HELD: &str = "kedge_anchor_held";
-/// Failed steps of the sender since the last good one; above 0 the node is in trouble.
+/// Failed steps of the sender since the last successful one; above 0, the node has trouble.
 pub const ANCHOR_STEP_FAILURES: &str = "kedge_anchor_step_failures";
-/// Cases of the bond that wait for an answer of this operator.
+/// Cases of the bond that wait for this operator's answer.
 pub const BOND_CASES_OPEN: &str = "kedge_bond_cases_open";
-/// Open cases that the log has no answer to.
+/// Open cases that the log cannot answer.
 pub const BOND_CASES_UNANSWERABLE: &str = "kedge_bond_cases_unanswerable";
-/// Seconds until the nearest deadline of an open case; the whole time for an answer while there is none.
+/// Seconds until the nearest deadline of an open case; the full time for an answer if there is none.
 pub const BOND_DEADLINE_SECONDS: &str = "kedge_bond_deadline_seconds";
 /// Answers to cases, by `outcome`: one of `BOND_OUTCOMES`.
 pub const BOND_ANSWERS_TOTAL: &str = "kedge_bond_answers_total";
 /// 1 once a fault was proven and the anchor contract is frozen.
 pub const BOND_FROZEN: &str = "kedge_bond_frozen";
-/// Looks at the bond that failed since the last good one.
+/// Failed looks at the bond since the last successful one.
 pub const BOND_LOOK_FAILURES: &str = "kedge_bond_look_failures";
 /// Height of the embedded chain.
 pub const EMBEDDED_BLOCK_NUMBER: &str = "kedge_embedded_chain_block_number";
 /// Requests that the embedded chain answered, by `outcome`.
 pub const EMBEDDED_REQUESTS_TOTAL: &str = "kedge_embedded_chain_requests_total";
 
-/// What may become of an anchor transaction.
+/// The outcomes of an anchor transaction.
 const ANCHOR_OUTCOMES: [&str; 7] = [
     "sent",
     "bumped",
@@ -46,7 +46,7 @@ const ANCHOR_OUTCOMES: [&str; 7] = [
     "failed",
 ];
 
-/// What may become of an answer.
+/// The outcomes of an answer.
 const BOND_OUTCOMES: [&str; 6] = [
     "sent",
     "bumped",

@@ -1,6 +1,5 @@
-//! The table of verdicts, `protocol/vectors/verdicts.json`: evidence good and spoiled, as files and as
-//! calldata of the judge, each with the verdict that every checker must come to. `KEDGE_WRITE_VERDICTS=1`
-//! writes it anew.
+//! The table of verdicts, `protocol/vectors/verdicts.json`: evidence good and spoiled, as files and as calldata of the
+//! judge, each with the verdict that every checker must reach. `KEDGE_WRITE_VERDICTS=1` rewrites it.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -26,7 +25,7 @@ use serde_json::Value;
 use faults::{ANCHORED, FIRST_KEY, ROTATED_AT, SECOND_KEY, cases, log, trust};
 use signed_log::{domain, key};
 
-/// The state of the contract.
+/// The contract's state.
 #[derive(Serialize)]
 struct State {
     domain: Domain,
@@ -86,7 +85,7 @@ fn state() -> State {
     }
 }
 
-/// One case a line, so that a change shows which one it is.
+/// One case per line, so that a change shows which one it is.
 fn table() -> String {
     let rows = cases(&log()).into_iter().map(|case| Row {
         name: case.name,

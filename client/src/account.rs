@@ -21,19 +21,19 @@ use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign, un
 use crate::transport::{Answer, Backoff, Call};
 use crate::types::{LoginAnswer, RegisterAnswer, TokenPair, Wallet};
 
-/// How often a request is signed anew after its nonce was found spent.
+/// How often a request is signed again after its nonce was found spent.
 const NEW_NONCES_MAX: u32 = 3;
-/// A signature that is to wait must have this much time left when it is sent, in seconds.
+/// Time that a signature must have left when it is sent after a wait, in seconds.
 const DEADLINE_MARGIN_S: u64 = 5;
 
-/// What registering needs besides the key.
+/// What registering needs in addition to the key.
 #[derive(Clone, Serialize)]
 pub struct Registration {
-    /// For logging in.
+    /// The login address.
     pub email: String,
     /// At least 15 characters.
     pub password: String,
-    /// A name to show.
+    /// A display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nickname: Option<String>,
     /// The new organization's name.
@@ -56,7 +56,7 @@ struct Inner {
     key: SigningKey,
     nonces: NonceCounter,
     tokens: RwLock<Option<Arc<TokenPair>>>,
-    /// One refresh at a time: a refresh token works once.
+    /// One refresh at a time: a refresh token works only once.
     refreshing: tokio::sync::Mutex<()>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Authorized<'a> {
     pub(crate) path: &'a str,
     pub(crate) body: Bytes,
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Shows the token, the API key or both; registering needs neither.
+    /// Whether to send the token, the API key or both; registering needs neither.
     pub(crate) bearer: bool,
 }
 
@@ -113,7 +113,7 @@ impl Account {
         tokens.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The access token as it stands now, for requests that this client does not send itself.
+    /// The current access token, for requests that this client does not send itself.
     pub fn access_token(&self) -> Result<String> {
         let tokens = self.tokens().ok_or_else(not_logged_in)?;
         Ok(tokens.access_token.clone())
@@ -128,7 +128,7 @@ impl Account {
         *tokens = Some(Arc::new(pair));
     }
 
-    /// Registers a wallet for this key, with an organization of its own, and logs in.
+    /// Registers a wallet for this key, with its own organization, and logs in.
     pub async fn register(&self, registration: &Registration) -> Result<Wallet> {
         self.register_with(registration, None).await
     }
@@ -191,13 +191,13 @@ impl Account {
         Ok(answer.wallet)
     }
 
-    /// Takes new tokens for the old ones. Done by itself whenever the access token has expired.
+    /// Exchanges the tokens for new ones. Happens automatically when the access token has expired.
     pub async fn refresh(&self) -> Result<()> {
         let used = self.tokens().ok_or_else(not_logged_in)?;
         self.refresh_after(&used).await
     }
 
-    /// Refreshes unless somebody else has done so since `used` was taken.
+    /// Refreshes unless another task has done so since `used` was read.
     async fn refresh_after(&self, used: &Arc<TokenPair>) -> Result<()> {
         let _one_at_a_time = self.0.refreshing.lock().await;
         let current = self.tokens().ok_or_else(not_logged_in)?;
@@ -222,7 +222,7 @@ impl Account {
         }
     }
 
-    /// The account's wallet. Also tells this account where its nonces stand.
+    /// The account's wallet. Also updates this account's nonces.
     pub async fn me(&self) -> Result<Wallet> {
         let wallet: Wallet = self.get("/wallets/me", "the wallet").await?;
         let own = wallet.nonces.iter().find(|n| n.address == self.address());
@@ -240,12 +240,12 @@ impl Account {
         self.fetch(path).await?.read(what)
     }
 
-    /// The answer to a GET, whatever it is.
+    /// The answer to a GET, whatever its status.
     pub(crate) async fn fetch(&self, path: &str) -> Result<Answer> {
         self.send_unsigned(Method::GET, path, Bytes::new()).await
     }
 
-    /// Sends what changes nothing, and so is not signed.
+    /// Sends a request that changes nothing and so is not signed.
     pub(crate) async fn ask<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -287,10 +287,10 @@ impl Account {
         let mut sending = Sending::new(self, request);
         let mut signed = self.sign_now(signs).await?;
         let mut new_nonces = 0;
-        // While false, nothing that was sent can have been carried out, so that signing once more
-        // cannot do a thing twice.
+        // While false, nothing that was sent can have been carried out, so signing again cannot do anything twice.
         let mut unsure = false;
-        // True once its outcome was unknown: then a spent nonce may be its own, still on its way to the disk.
+        // True once the outcome was unknown: a spent nonce may then be this request's own, still in flight to
+        // the disk.
         let mut asking = false;
         loop {
             let answer = match sending.once(Some(&signed)).await {
@@ -315,11 +315,11 @@ impl Account {
             let spent = refusal.code() == Some("NONCE_REUSED");
             match refusal.done() {
                 Done::Before(sequence) if unsure => {
-                    // Who registers can read nothing yet, and nobody else knows the key.
+                    // While registering, nothing can be read yet, and no other client has the key.
                     if !request.bearer || self.stands(&signed).await? {
                         return Err(already_done(sequence, &signed));
                     }
-                    // Another request of this key spent the nonce, so that this one never will be done.
+                    // Another request of this key spent the nonce, so this one will never be done.
                     (unsure, asking) = (false, false);
                 }
                 Done::Unknown => (unsure, asking) = (true, true),
@@ -354,7 +354,7 @@ impl Account {
         }
     }
 
-    /// Whether an action of a signed request stands in the log.
+    /// Whether the log holds an action of a signed request.
     async fn stands(&self, signed: &SignedRequest) -> Result<bool> {
         for content in &signed.contents {
             let id = Id::of_hash(Prefix::Action, content);
@@ -377,7 +377,7 @@ impl Account {
             return Ok(nonce);
         }
         if self.acts_by_key_alone() {
-            // Nobody says where the nonces stand; the first refusal does.
+            // The nonces' state is unknown here; the first refusal reports it.
             self.0.nonces.learn(0);
         } else {
             self.me().await?;
@@ -403,7 +403,7 @@ impl Account {
     }
 }
 
-/// One request being sent, perhaps several times.
+/// One request that is sent, possibly several times.
 struct Sending<'a> {
     account: &'a Account,
     call: Call<'a>,
@@ -449,8 +449,8 @@ impl<'a> Sending<'a> {
         transport.exchange(&self.call, &headers).await
     }
 
-    /// Whether the same bytes are to be sent again: after a refresh, or a wait. Both come before
-    /// the server looks at the signature, so it is still good.
+    /// Whether to send the same bytes again: after a refresh, or a wait. Both kinds of refusal come before the
+    /// server checks the signature, so it is still usable.
     async fn again(&mut self, answer: &Answer) -> Result<bool> {
         let expired = answer.status == 401 && answer.refusal().code() == Some("TOKEN_EXPIRED");
         if let Some(used) = self.used.take_if(|_| expired && !self.refreshed) {
@@ -462,7 +462,7 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// True where the signature is about to be too old to be sent.
+/// True if the signature is too close to its deadline to be sent.
 fn expires(signed: &SignedRequest) -> bool {
     signed.head.deadline_s < unix_now_s() + DEADLINE_MARGIN_S
 }
@@ -490,7 +490,7 @@ fn not_logged_in() -> Error {
     Error::Usage("the account is not logged in".to_owned())
 }
 
-/// The bytes of a body; they are signed as they are.
+/// The bytes of a body, which are signed unchanged.
 pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
     serde_json::to_vec(value)
         .map(Bytes::from)

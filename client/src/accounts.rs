@@ -15,14 +15,14 @@ use crate::page::{ListQuery, Pages};
 use crate::sign::ActionText;
 use crate::types::{Changed, Wallet};
 
-/// An API key to be made.
+/// An API key to be created.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NewApiKey {
     /// Its name; not unique.
     pub name: String,
     /// What it may do; each area once.
     pub permissions: Vec<Permission>,
-    /// When it ends by itself, RFC 3339.
+    /// When it expires, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
@@ -34,15 +34,15 @@ pub struct ApiKey {
     pub id: Id,
     /// The organization that it acts for.
     pub organization_id: Id,
-    /// The wallet that made it.
+    /// The wallet that created it.
     pub wallet_id: Id,
     /// Its name.
     pub name: String,
     /// What it may do.
     pub permissions: Vec<Permission>,
-    /// When it ends by itself, RFC 3339.
+    /// When it expires, RFC 3339.
     pub expires_at: Option<String>,
-    /// When it was used last, to the minute, RFC 3339.
+    /// When it was last used, to the minute, RFC 3339.
     pub last_used_at: Option<String>,
     /// How often its secret was replaced.
     pub rotations: u64,
@@ -52,14 +52,14 @@ pub struct ApiKey {
     pub updated_at: String,
 }
 
-/// An API key with its new secret, which is shown this once.
+/// An API key with its new secret, which is shown only once.
 #[derive(Clone, PartialEq, Deserialize)]
 pub struct ShownApiKey {
     /// For [`crate::Builder::api_key`].
     pub key: String,
-    /// Until when the secret before it still counts, RFC 3339.
+    /// Until when the previous secret stays valid, RFC 3339.
     pub previous_until: Option<String>,
-    /// What is known of it.
+    /// Its other fields.
     #[serde(flatten)]
     pub api_key: ApiKey,
 }
@@ -71,16 +71,16 @@ impl std::fmt::Debug for ShownApiKey {
     }
 }
 
-/// An invitation to be made.
+/// An invitation to be created.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct NewInvitation {
     /// The only e-mail address that may use it; any by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// What the wallet that joins may do; member by default.
+    /// The role of the wallet that joins; member by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// How long it stands open, in seconds; a week by default.
+    /// How long it stays open, in seconds; a week by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_in_s: Option<u64>,
 }
@@ -94,24 +94,24 @@ pub struct Invitation {
     pub organization_id: Id,
     /// The wallet that invites.
     pub invited_by: Id,
-    /// What the wallet that joins may do.
+    /// The role of the wallet that joins.
     pub role: Role,
     /// The only e-mail address that may use it.
     pub email: Option<String>,
-    /// When it ends, RFC 3339.
+    /// When it expires, RFC 3339.
     pub expires_at: String,
     /// The wallet that used it.
     pub used_by: Option<Id>,
-    /// It was taken back.
+    /// Whether it was revoked.
     pub revoked: bool,
 }
 
-/// An invitation with its code, which is shown this once.
+/// An invitation with its code, which is shown only once.
 #[derive(Clone, PartialEq, Deserialize)]
 pub struct ShownInvitation {
     /// For [`Account::join`].
     pub code: String,
-    /// What is known of it.
+    /// Its other fields.
     #[serde(flatten)]
     pub invitation: Invitation,
 }
@@ -123,19 +123,19 @@ impl std::fmt::Debug for ShownInvitation {
     }
 }
 
-/// A change of a wallet; what is `None` stays.
+/// A change of a wallet; `None` keeps the current value.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct WalletChange {
-    /// Another address for logging in.
+    /// The new e-mail address for logging in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// Another name to show.
+    /// The new display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nickname: Option<String>,
 }
 
 impl Account {
-    /// Makes an API key of the account's organization; for owners and admins.
+    /// Creates an API key of the account's organization; for owners and admins.
     pub async fn create_api_key(&self, key: &NewApiKey) -> Result<Changed<ShownApiKey>> {
         let (made, content) = self
             .change::<ShownApiKey>(Method::POST, "/api-keys", &Kind::KeyCreate, "", key)
@@ -154,8 +154,7 @@ impl Account {
         self.get(&format!("/api-keys/{id}"), "an API key").await
     }
 
-    /// Replaces an API key's secret. The one before it counts for `overlap_s` more seconds; a day if
-    /// `None`.
+    /// Replaces an API key's secret. The previous one stays valid for `overlap_s` more seconds; for a day if `None`.
     pub async fn rotate_api_key(
         &self,
         id: Id,
@@ -170,7 +169,7 @@ impl Account {
         Ok(changed)
     }
 
-    /// Ends an API key at once.
+    /// Deletes an API key at once.
     pub async fn delete_api_key(&self, id: Id) -> Result<Changed<ApiKey>> {
         let target = id.to_string();
         let path = format!("/api-keys/{target}");
@@ -209,11 +208,11 @@ impl Account {
         Ok(changed)
     }
 
-    /// Takes a key's right to sign for the account's wallet away.
+    /// Removes a key's right to sign for the account's wallet.
     pub async fn remove_signer(&self, address: Address) -> Result<Changed<Wallet>> {
         let wallet = self.me().await?.id.to_string();
         let path = format!("/wallets/me/keys/{address}");
-        // What the path says is what is signed.
+        // The signed payload repeats the path's address.
         let payload = format!(r#"{{"address":"{address}"}}"#);
         let action = ActionText {
             kind: &Kind::WalletKeyRemove,
@@ -245,7 +244,7 @@ impl Account {
         Ok(changed)
     }
 
-    /// Invites somebody to the account's organization.
+    /// Invites someone to the account's organization.
     pub async fn invite(
         &self,
         organization_id: Id,
@@ -259,7 +258,7 @@ impl Account {
         Ok(changed)
     }
 
-    /// Ends a wallet's membership of the account's organization: its keys, its logins, its API keys.
+    /// Ends a wallet's membership of the account's organization, with its keys, logins and API keys.
     pub async fn remove_member(
         &self,
         organization_id: Id,
@@ -271,7 +270,7 @@ impl Account {
             .await
     }
 
-    /// Takes an invitation back that nobody has used.
+    /// Revokes an unused invitation.
     pub async fn revoke_invitation(
         &self,
         organization_id: Id,

@@ -13,7 +13,7 @@ use crate::error::{Envelope, Error, Result};
 use crate::sign::ActionText;
 use crate::types::{Action, NewObject, Properties};
 
-/// An action to be sent: its payload is signed as the text that it is here.
+/// An action to be sent: its payload is signed as exactly this text.
 #[derive(Clone, Debug)]
 pub struct NewAction {
     kind: Kind,
@@ -22,7 +22,7 @@ pub struct NewAction {
 }
 
 impl NewAction {
-    /// An action of any kind of the bus. The target is an object, for a mint a template.
+    /// An action of any kind of the bus. The target is an object or, for a mint, a template.
     pub fn new(kind: Kind, target: Id, payload: &impl Serialize) -> Result<Self> {
         if !kind.is_bus() {
             let kind = kind.text();
@@ -37,7 +37,7 @@ impl NewAction {
         })
     }
 
-    /// Makes an object.
+    /// Mints an object.
     pub fn mint(template_id: Id, object: &NewObject) -> Result<Self> {
         Self::new(Kind::Mint, template_id, object)
     }
@@ -48,7 +48,7 @@ impl NewAction {
         Self::new(Kind::Update, object_id, &payload)
     }
 
-    /// Gives an object to a wallet, by id or address.
+    /// Transfers an object to a wallet, by id or address.
     pub fn transfer(object_id: Id, to: &str) -> Result<Self> {
         Self::new(Kind::Transfer, object_id, &serde_json::json!({ "to": to }))
     }
@@ -80,13 +80,13 @@ struct WireBatch<'a> {
     atomic: bool,
 }
 
-/// How a request of many actions is answered.
+/// How the actions of a request depend on each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum BatchMode {
-    /// Each action by itself: some may be refused.
+    /// Each action on its own: some may be refused.
     #[default]
     Independent,
-    /// All or none: one that is refused refuses the request.
+    /// All or none: one refused action refuses the whole request.
     Atomic,
 }
 
@@ -99,15 +99,15 @@ pub struct DoneAction {
     pub content: Hash,
     /// The object that it made or acted on.
     pub object_id: Id,
-    /// That object's version with it.
+    /// That object's version after it.
     pub object_version: u64,
     /// Its place in the log.
     pub sequence: u64,
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     pub leaf_index: u32,
 }
 
-/// What became of one action of a request.
+/// The result of one action of a request.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ActionResult {
     /// It was done.
@@ -126,12 +126,12 @@ impl ActionResult {
     }
 }
 
-/// What became of a request of many actions.
+/// The result of a request of many actions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BatchOutcome {
     /// One for each action, in request order.
     pub results: Vec<ActionResult>,
-    /// The receipt of those that were done; `None` where none was.
+    /// The receipt of those that were done; `None` if none were.
     pub receipt: Option<BatchReceipt>,
 }
 
@@ -188,7 +188,7 @@ impl WireResult {
 }
 
 impl Account {
-    /// Does one action, and checks its receipt.
+    /// Does one action and checks its receipt.
     pub async fn act(&self, action: &NewAction) -> Result<Action> {
         let target = action.target.to_string();
         let text = ActionText {
@@ -210,7 +210,7 @@ impl Account {
         Ok(done)
     }
 
-    /// Does 1 to 500 actions under one signature, and checks their receipt.
+    /// Does 1 to 500 actions under one signature and checks their receipt.
     pub async fn batch(&self, actions: &[NewAction], mode: BatchMode) -> Result<BatchOutcome> {
         let targets: Vec<String> = actions.iter().map(|a| a.target.to_string()).collect();
         let texts: Vec<ActionText<'_>> = actions

@@ -21,7 +21,7 @@ use crate::transport::{Answer, Backoff, Call, Transport, escape};
 use crate::types::{Anchor, Batch, BatchLeaves, CheckpointAnswer, Consistency, DomainDocument};
 use crate::watch::HeaderWatch;
 
-/// How a client is set up.
+/// The configuration of a client.
 #[derive(Clone, Debug)]
 pub struct Builder {
     base_url: String,
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     pub(crate) api_key: Option<ApiKey>,
 }
 
-/// A key that no debug output shows.
+/// A key that is hidden in debug output.
 #[derive(Clone)]
 pub(crate) struct ApiKey(pub(crate) String);
 
@@ -49,9 +49,9 @@ impl std::fmt::Debug for ApiKey {
 }
 
 impl Builder {
-    /// Trusts this domain and these sequencer keys, the first one or more of the log, and of others
-    /// those that the log itself names after them. Without a pin the client trusts what the server says
-    /// at [`Builder::connect`]: compare that with the contract, or with a note of an earlier day.
+    /// Trusts this domain, these sequencer keys (the log's first one or more), and later keys that the log
+    /// itself names. Without a pin, the client trusts what the server states at [`Builder::connect`]: compare
+    /// that with the contract, or with an earlier record.
     #[must_use]
     pub fn pin(mut self, domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         self.pinned = Some((domain, keys.into()));
@@ -65,30 +65,30 @@ impl Builder {
         self
     }
 
-    /// How far ahead the deadline of a signed request lies; 5 minutes by default.
+    /// How far ahead a signed request's deadline is; 5 minutes by default.
     #[must_use]
     pub fn deadline_ahead(mut self, ahead: Duration) -> Self {
         self.options.deadline_ahead = ahead;
         self
     }
 
-    /// Shows this API key with every request of its accounts. An account that is logged in shows its
-    /// token too; then the narrower right holds. One that is not acts by the key alone: it signs, and
-    /// its key must be one of a wallet of the key's organization.
+    /// Sends this API key with every request of its accounts. A logged-in account also sends its token; then
+    /// the narrower right applies. Other accounts act by the API key alone: they sign with a key that must
+    /// belong to a wallet of the API key's organization.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.options.api_key = Some(ApiKey(key.into()));
         self
     }
 
-    /// When to send again.
+    /// When to retry.
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.options.retry = policy;
         self
     }
 
-    /// Whether receipts are checked as they come; they are by default.
+    /// Whether to check receipts as they arrive; yes by default.
     #[must_use]
     pub fn verify_receipts(mut self, verify: bool) -> Self {
         self.options.verify_receipts = verify;
@@ -149,7 +149,7 @@ struct Inner {
     watch: HeaderWatch,
 }
 
-/// A client of one log. Cheap to clone; connections and memory of headers are shared.
+/// A client of one log. Cheap to clone; clones share connections and remembered headers.
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
 
@@ -169,7 +169,7 @@ impl Client {
         }
     }
 
-    /// An account that signs with this key. It can do nothing before it registers or logs in.
+    /// An account that signs with this key. It can do nothing until it registers or logs in.
     pub fn account(&self, key: SigningKey) -> Account {
         Account::new(self.clone(), key)
     }
@@ -222,13 +222,13 @@ impl Client {
         self.0.watch.see(batch)
     }
 
-    /// Takes a header whose signature was checked already.
+    /// Remembers a header whose signature was already checked.
     pub(crate) fn see_batch(&self, batch: &SignedBatch) -> Check {
         self.0.watch.see(batch)
     }
 
-    /// All batches, oldest first unless asked otherwise. Their headers are not checked here: see
-    /// [`Client::batch`] and [`Batch::signed`].
+    /// All batches, oldest first by default. Their headers are not checked here: see [`Client::batch`] and
+    /// [`Batch::signed`].
     pub fn batches(&self, query: &ListQuery) -> Pages<Batch> {
         Pages::new(Source::Public(self.clone()), "/batches".to_owned(), query)
     }
@@ -302,8 +302,8 @@ impl Client {
         Ok(signed)
     }
 
-    /// The proof that the log of `to` batches begins with the log of `from` batches, checked
-    /// against the roots that it names. Compare those with roots that you know.
+    /// The proof that the log of `to` batches begins with the log of `from` batches, checked against the roots
+    /// that it states. Compare these with roots that you know.
     pub async fn consistency(&self, from: u64, to: u64) -> Result<Consistency> {
         let path = format!("/consistency?from={from}&to={to}");
         let answer: Consistency = self.get(&path, "a consistency proof").await?;
@@ -322,7 +322,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// Waits until the server answers at all and says that it is ready.
+    /// Checks that the server answers and reports that it is ready.
     pub async fn ready(&self) -> Result<()> {
         let answer = self
             .0

@@ -1,4 +1,4 @@
-//! Disputes: bringing evidence and claims, and reading what was decided.
+//! Disputes: submitting evidence and claims, and reading what was decided.
 
 use bytes::Bytes;
 use hyper::Method;
@@ -17,36 +17,36 @@ use crate::page::{ListQuery, Pages, Source};
 pub enum DisputeKind {
     /// A fault of the sequencer.
     Fault,
-    /// What an action says.
+    /// A claim about an action.
     Claim,
 }
 
-/// A dispute that was decided. Evidence and claims are not in lists.
+/// A decided dispute. Lists omit evidence and claims.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Dispute {
     /// Its identifier.
     pub id: Id,
-    /// The organization that brought it.
+    /// The organization that submitted it.
     pub organization_id: Id,
     /// What is disputed.
     pub kind: DisputeKind,
-    /// The fault that was proven; of a fault.
+    /// The proven fault; only for a fault.
     #[serde(default)]
     pub fault: Option<Fault>,
     /// The batch or the anchor of a fault, the action of a claim.
     pub subject_id: Id,
     /// The number of the batch that it is about.
     pub batch: u64,
-    /// The evidence; of a fault.
+    /// The evidence; only for a fault.
     #[serde(default)]
     pub evidence: Option<EvidenceFile>,
-    /// The claim file; of a claim.
+    /// The claim file; only for a claim.
     #[serde(default)]
     pub claim: Option<ClaimFile>,
-    /// SHA-256 of the evidence in its normal form; of a fault.
+    /// SHA-256 of the evidence in its normal form; only for a fault.
     #[serde(default)]
     pub evidence_digest: Option<Hash>,
-    /// SHA-256 of the claim file in its normal form; of a claim.
+    /// SHA-256 of the claim file in its normal form; only for a claim.
     #[serde(default)]
     pub claim_digest: Option<Hash>,
     /// When the verdict was recorded, RFC 3339.
@@ -55,17 +55,17 @@ pub struct Dispute {
     pub sequence: u64,
 }
 
-/// What came of bringing something.
+/// The result of a submission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Brought {
     /// The dispute.
     pub dispute: Dispute,
-    /// The verdict was recorded now, not when the same was brought before.
+    /// Whether the verdict is new, not from an earlier submission.
     pub is_new: bool,
 }
 
 impl Account {
-    /// Brings evidence of a fault. Check it before: what shows none is refused.
+    /// Submits evidence of a fault. Check it first: a file that shows none is refused.
     pub async fn bring_evidence(&self, file: &EvidenceFile) -> Result<Brought> {
         let brought = self.bring(file).await?;
         let told = &brought.dispute;
@@ -74,7 +74,7 @@ impl Account {
         Ok(brought)
     }
 
-    /// Brings a claim. The account's wallet must have the claimant's key.
+    /// Submits a claim. The account's wallet must have the claimant's key.
     pub async fn bring_claim(&self, file: &ClaimFile) -> Result<Brought> {
         let brought = self.bring(file).await?;
         let told = &brought.dispute;

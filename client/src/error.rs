@@ -32,12 +32,12 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// What the server says about it.
+    /// The server's explanation.
     pub fn message(&self) -> &str {
         self.text("message").unwrap_or("no message")
     }
 
-    /// The request's id, for asking the operator.
+    /// The request's id, to quote to the operator.
     pub fn request_id(&self) -> Option<&str> {
         self.text("request_id")
     }
@@ -53,34 +53,34 @@ pub enum Error {
     /// The server refused.
     #[error(transparent)]
     Refused(#[from] Envelope),
-    /// The server answered with something that is not its envelope.
+    /// The server's answer is not its error envelope.
     #[error("the server answered with status {status} and no error envelope: {text}")]
     Unexpected {
         /// The HTTP status.
         status: u16,
-        /// The beginning of the body.
+        /// The start of the body.
         text: String,
     },
-    /// The request did not get through, or its answer did not come back whole. A signed request
-    /// may have been carried out all the same.
+    /// The request did not get through, or its answer did not arrive whole. A signed request may still have
+    /// been carried out.
     #[error("{0}")]
     Transport(String),
-    /// No answer in time. A signed request may have been carried out all the same.
+    /// No answer in time. A signed request may still have been carried out.
     #[error("no answer within {timeout_ms} ms")]
     Timeout {
-        /// How long was waited.
+        /// The time limit.
         timeout_ms: u64,
     },
-    /// The request was carried out by an earlier sending whose answer was lost. It stands in the log,
-    /// once; its actions can be read there by these identifiers.
+    /// The request was carried out by an earlier attempt whose answer was lost. The log holds it, once; its
+    /// actions can be read there by these identifiers.
     #[error("the request was carried out before, and its answer was lost; its actions begin with {}", .actions[0])]
     AlreadyDone {
-        /// The sequence of the first of its actions, where the server says it.
+        /// The sequence of the first of its actions, if the server states it.
         sequence: Option<u64>,
-        /// The identifiers of its actions in request order; not each must have been done.
+        /// The identifiers of its actions in request order; some may not have been done.
         actions: Vec<Id>,
     },
-    /// A successful answer that cannot be read.
+    /// A successful answer could not be parsed.
     #[error("the answer to {what} cannot be read: {error}")]
     Answer {
         /// The call.
@@ -91,19 +91,19 @@ pub enum Error {
     /// The answer does not hold: the server is faulty, or not the one that was trusted.
     #[error("the answer does not verify: {0}")]
     Verification(#[from] Box<VerificationError>),
-    /// The call was put together wrongly; nothing was sent.
+    /// The call was invalid; nothing was sent.
     #[error("{0}")]
     Usage(String),
 }
 
-/// What a refusal says of what was done.
+/// What a refusal states about what was done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done {
-    /// What was asked may be done, now or later.
+    /// The request may be done, now or later.
     Unknown,
-    /// The nonce was spent by the very same request, at this sequence.
+    /// The same request spent the nonce, at this sequence.
     Before(Option<u64>),
-    /// It says nothing of it, or that nothing was done.
+    /// It states nothing about that, or that nothing was done.
     Nothing,
 }
 
@@ -129,7 +129,7 @@ impl Error {
     pub(crate) fn done(&self) -> Done {
         match self {
             Self::Refused(envelope) => envelope.done(),
-            // A server in front of this one gave up, or the way broke off.
+            // A proxy in front of the server gave up, or the connection broke.
             Self::Unexpected {
                 status: 502 | 504, ..
             }
@@ -154,50 +154,50 @@ impl From<VerificationError> for Error {
     }
 }
 
-/// Why an answer is not to be believed.
+/// Why an answer is not trusted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum VerificationError {
-    /// The receipt does not hold by itself.
+    /// The receipt itself is invalid.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
-    /// The receipt is for another action than the one that was sent.
+    /// The receipt is for an action other than the one sent.
     #[error("the receipt is for content {found}, but the action that was sent has {expected}")]
     OtherAction {
-        /// The content of what was sent.
+        /// The content of the action sent.
         expected: Hash,
         /// The content in the receipt.
         found: Hash,
     },
-    /// An identifier that follows from the action is another one in the answer.
+    /// An identifier in the answer is not the one that follows from the action.
     #[error("the answer names {found}, but the action that was sent makes {expected}")]
     OtherId {
-        /// What the action makes.
+        /// The identifier that follows.
         expected: Id,
-        /// What the answer says.
+        /// The identifier in the answer.
         found: Id,
     },
-    /// An action was done, but no receipt shows it.
+    /// An action was done, but no receipt proves it.
     #[error("the answer has no receipt for action {index} of the request, which it says was done")]
     NoReceipt {
         /// The action's index in the request.
         index: usize,
     },
-    /// The receipt and the results do not speak of the same actions.
+    /// The receipt and the results cover different actions.
     #[error("the receipt's actions are not the request's actions that were done")]
     OtherActions,
     /// The sequencer signed two headers with one number. Both are evidence: keep them.
     #[error("equivocation: the sequencer signed two headers with batch number {}", .0[0].header.number)]
     Equivocation(Box<[SignedBatch; 2]>),
-    /// Two consecutive headers do not join. Both are evidence: keep them.
+    /// Two consecutive headers do not connect. Both are evidence: keep them.
     #[error("headers {} and {} do not join into one chain", .0[0].header.number, .0[1].header.number)]
     BrokenLink(Box<[SignedBatch; 2]>),
     /// A proof file does not hold.
     #[error(transparent)]
     ProofFile(#[from] ProofFileError),
-    /// The file is about another action than the one that was asked for.
+    /// The file is about an action other than the requested one.
     #[error("the proof is of action {found}, not of {expected}")]
     OtherProof {
-        /// The action that was asked for.
+        /// The requested action.
         expected: Id,
         /// The action in the file.
         found: Id,
@@ -209,29 +209,29 @@ pub enum VerificationError {
     /// A consistency proof does not hold.
     #[error("the consistency proof: {0}")]
     Consistency(ProofError),
-    /// A checkpoint's signature does not recover.
+    /// A checkpoint's signature recovers to no key.
     #[error("the checkpoint: {0}")]
     Signature(#[from] SignatureError),
-    /// Somebody else signed the checkpoint.
+    /// Another key signed the checkpoint.
     #[error("the checkpoint was signed by {found}, not by the sequencer {expected}")]
     OtherSequencer {
         /// The pinned sequencer.
         expected: Address,
-        /// Who signed.
+        /// The key that signed.
         found: Address,
     },
     /// The log does not show the sequencer key that the server states.
     #[error("the sequencer's next key: {0}")]
     Key(#[from] KeyProofError),
-    /// The server speaks for another log than the pinned one.
+    /// The server's log is not the pinned one.
     #[error("the server's log is another one than the pinned one: {0}")]
     OtherLog(String),
-    /// An anchor's batch or a field derived from others is not what it should be.
+    /// An anchor's batch, or a field derived from others, is wrong.
     #[error("{0}")]
     Inconsistent(&'static str),
 }
 
-/// How long the server asks to wait, as it said it in `Retry-After`.
+/// How long to wait, according to the server's `Retry-After`.
 pub(crate) fn retry_after(headers: &hyper::HeaderMap) -> Option<Duration> {
     let text = headers.get(hyper::header::RETRY_AFTER)?.to_str().ok()?;
     text.trim().parse().ok().map(Duration::from_secs)

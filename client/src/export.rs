@@ -1,5 +1,5 @@
-//! The export of the log, read line by line with memory for one line. A
-//! [`Checker`](kedge_protocol::export::Checker) checks it.
+//! The export of the log, read line by line with memory for one line. A [`Checker`](kedge_protocol::export::Checker)
+//! checks it.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use crate::transport::Call;
 /// The longest line that is read: the largest request with all its texts escaped.
 const LINE_BYTES_MAX: usize = 256 << 20;
 
-/// An export under way.
+/// An export in progress.
 #[derive(Debug)]
 pub struct Export {
     body: Incoming,
     rest: BytesMut,
-    /// How far `rest` was searched for the end of a line.
+    /// How far `rest` was searched for a line's end.
     searched: usize,
     timeout: Duration,
 }
 
 impl Client {
-    /// The export from a batch on: every header and leaf, and with an access token the requests of
-    /// its wallet's organization.
+    /// The export from a batch on: every header and leaf, and, with an access token, the requests of its
+    /// wallet's organization.
     pub async fn export(&self, from: u64, access_token: Option<&str>) -> Result<Export> {
         let path = format!("/export?from={from}");
         let bearer = access_token.map(|token| ("authorization", format!("Bearer {token}")));
@@ -57,8 +57,8 @@ impl Account {
 }
 
 impl Export {
-    /// The next line, without its end; `None` at the end. An export that does not end with a
-    /// checkpoint is not whole.
+    /// The next line, without its line ending; `None` at the end. An export that does not end with a checkpoint
+    /// is incomplete.
     pub async fn line(&mut self) -> Result<Option<Bytes>> {
         loop {
             let unseen = &self.rest[self.searched..];

@@ -19,7 +19,7 @@ impl Account {
     /// Uploads a file. Its bytes are held in memory.
     pub async fn upload(&self, name: &str, bytes: &[u8]) -> Result<Changed<StoredFile>> {
         let sha256 = sha256(bytes);
-        // A boundary that the bytes cannot hold: it is made from all of them.
+        // A boundary computed from all the bytes, so they cannot contain it.
         let boundary = URL_SAFE_NO_PAD.encode(sha256.0);
         let part = format!("\r\n--{boundary}\r\nContent-Disposition: form-data; name=");
         let mut body = part.trim_start().as_bytes().to_vec();

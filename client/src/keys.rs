@@ -1,5 +1,5 @@
-//! The sequencer's keys, as the client trusts them: those of its pin, or those that the server stated at
-//! first, and what the log itself names after them.
+//! The sequencer's keys, as the client trusts them: those of its pin, or those that the server stated at first, and
+//! those that the log itself names after them.
 
 use std::sync::PoisonError;
 
@@ -15,7 +15,7 @@ use crate::error::{Result, VerificationError};
 use crate::retry::RetryPolicy;
 use crate::transport::{Call, Transport, escape};
 
-/// The status of a server that has no such list: it has one key.
+/// The status of a server without such a list, which has one key.
 const NOT_FOUND: u16 = 404;
 
 /// A key of the list that the server states.
@@ -42,7 +42,7 @@ struct Stated {
     cursor: Option<String>,
 }
 
-/// The keys that the server states and its log names; none where it has no list.
+/// The keys that the server states and its log names; empty if the server has no list.
 async fn stated(transport: &Transport, retry: &RetryPolicy) -> Result<Vec<StatedKey>> {
     let mut keys = Vec::new();
     let mut path = "/sequencer-keys?limit=1000".to_owned();
@@ -63,7 +63,7 @@ async fn stated(transport: &Transport, retry: &RetryPolicy) -> Result<Vec<Stated
     }
 }
 
-/// Adds to the trusted keys those that the log names after them.
+/// Adds those keys to the trusted ones that the log names after them.
 fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) -> Result<()> {
     let known = trusted.entries().iter();
     if let Some((known, stated)) = known
@@ -89,8 +89,8 @@ fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) ->
     Ok(())
 }
 
-/// The keys to trust from the beginning: the pinned ones and what follows from them, or, without a pin,
-/// those that the server states. `told` is the key that it says to sign with now.
+/// The keys to trust at the start: the pinned ones and those that follow from them, or, without a pin, those
+/// that the server states. `told` is the key that it states for signing now.
 pub(crate) async fn first(
     transport: &Transport,
     retry: &RetryPolicy,
@@ -120,19 +120,18 @@ pub(crate) async fn first(
 }
 
 impl Client {
-    /// The keys that are trusted to sign batches, each with the first batch that it signs.
+    /// The trusted sequencer keys, each with the first batch that it signs.
     pub fn sequencer_keys(&self) -> SequencerKeys {
         let keys = self.keys().read().unwrap_or_else(PoisonError::into_inner);
         keys.clone()
     }
 
-    /// The log's first sequencer key. Those after it follow from the log: see
-    /// [`Client::sequencer_keys`].
+    /// The log's first sequencer key. For the later keys that the log names, see [`Client::sequencer_keys`].
     pub fn sequencer(&self) -> Address {
         self.sequencer_keys().first()
     }
 
-    /// Asks the server for keys that its log has named since, and trusts those that it shows.
+    /// Asks the server for keys that its log has named since, and trusts those that it proves.
     pub async fn update_keys(&self) -> Result<()> {
         let retry = &self.options().retry;
         let stated = stated(self.transport(), retry).await?;
@@ -145,8 +144,8 @@ impl Client {
         Ok(())
     }
 
-    /// Learns the key of a header that none of the trusted ones signed, if the log names it. Where it does
-    /// not, the check that follows says so.
+    /// Learns the key of a header that no trusted key signed, if the log names it. Otherwise the check that
+    /// follows fails.
     pub(crate) async fn learn_key_of(&self, batch: Option<&SignedBatch>) {
         let Some(batch) = batch else { return };
         let checked = check_header(batch, &self.domain(), &self.sequencer_keys());

@@ -1,6 +1,6 @@
-//! The Rust client. It signs every change, sends it again as the service asks, and believes
-//! nothing: each answer to a signed request brings a receipt, which is checked against what was
-//! sent, the log's domain and the sequencer's key before the call returns.
+//! The Rust client. It signs every change, retries as the service asks, and believes nothing: each answer to a signed
+//! request brings a receipt, which is checked against what was sent, the log's domain and the sequencer's key before
+//! the call returns.
 //!
 //! ```no_run
 //! use kedge_client::{BatchMode, Client, NewAction, NewObject, NewTemplate, Registration};

@@ -1,4 +1,4 @@
-//! The counter that hands out nonces: one for a key, shared by all that sign with it.
+//! The counter of nonces: one per key, shared by everything that signs with it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,12 +7,12 @@ use kedge_protocol::limits::NONCE_JUMP_MAX;
 /// Hands out each nonce once.
 #[derive(Debug, Default)]
 pub(crate) struct NonceCounter {
-    /// The next nonce; 0 while it is not known where to begin.
+    /// The next nonce; 0 while the starting point is unknown.
     next: AtomicU64,
 }
 
 impl NonceCounter {
-    /// The next nonce, or `None` while the server's highest is not known.
+    /// The next nonce, or `None` while the server's highest is unknown.
     pub(crate) fn take(&self) -> Option<u64> {
         self.next
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
@@ -21,14 +21,14 @@ impl NonceCounter {
             .ok()
     }
 
-    /// Learns the highest nonce that the server knows: others may sign with the same key.
+    /// Learns the highest nonce that the server knows: other clients may sign with the same key.
     pub(crate) fn learn(&self, highest: u64) {
         self.next
             .fetch_max(highest.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// After `refused` was refused with this highest: also goes back if the counter ran too far
-    /// ahead, as it does when very many requests fail.
+    /// After the server refused `refused` and stated `highest`: also goes back if the counter is too far ahead,
+    /// as happens when very many requests fail.
     pub(crate) fn resynchronise(&self, refused: u64, highest: u64) {
         if refused > highest.saturating_add(NONCE_JUMP_MAX) {
             self.next

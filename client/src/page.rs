@@ -20,17 +20,17 @@ pub struct Page<T> {
     pub cursor: Option<String>,
     /// Whether records follow.
     pub has_more: bool,
-    /// Of an object's history: the version below which actions have left the list.
+    /// For an object's history: the version below which actions are no longer listed.
     #[serde(default)]
     pub pruned_before: Option<u64>,
 }
 
-/// What a list is asked for. Not every list knows every filter; the server refuses those it does not.
+/// The parameters of a list. Not every list supports every filter; the server refuses unsupported ones.
 #[derive(Clone, Debug, Default)]
 pub struct ListQuery {
-    /// Items of a page; the server's default is 100, its most 1,000.
+    /// Items per page; the server's default is 100, its maximum 1,000.
     pub limit: Option<u32>,
-    /// Newest first, where the list goes both ways.
+    /// Newest first, if the list supports both directions.
     pub descending: bool,
     /// Objects of this template.
     pub template_id: Option<Id>,
@@ -76,7 +76,7 @@ pub(crate) enum Source {
     Account(Account),
 }
 
-/// A list that is fetched as it is read.
+/// A list that is fetched while it is read.
 #[derive(Debug)]
 pub struct Pages<T> {
     source: Source,
@@ -129,7 +129,7 @@ impl<T: DeserializeOwned> Pages<T> {
         Ok(self.pending.pop_front())
     }
 
-    /// The records that are left, `items_max` at the most.
+    /// The remaining records, at most `items_max`.
     pub async fn collect(mut self, items_max: usize) -> Result<Vec<T>> {
         let mut items = Vec::new();
         while items.len() < items_max

@@ -18,12 +18,12 @@ struct WirePreview<'a> {
     signer: Address,
 }
 
-/// An object as it would be.
+/// An object as it would become.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct PreviewedObject {
-    /// Its identifier; `None` for a new one, whose signature settles it.
+    /// Its identifier; `None` for a new one, whose signature determines it.
     pub id: Option<Id>,
-    /// The template that it was made from.
+    /// Its template.
     pub template_id: Id,
     /// The wallet that would own it.
     pub owner_id: Id,
@@ -31,13 +31,13 @@ pub struct PreviewedObject {
     pub owner_address: Address,
     /// Its properties.
     pub properties: Properties,
-    /// What may happen to it.
+    /// What may be done with it.
     pub status: ObjectStatus,
-    /// How many actions would have made it what it is.
+    /// How many actions it would be the result of.
     pub version: u64,
 }
 
-/// What would become of one action.
+/// The result that one action would have.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum PreviewResult {
@@ -48,7 +48,7 @@ pub enum PreviewResult {
     },
     /// It would be refused.
     Refused {
-        /// Why.
+        /// The reason.
         error: Envelope,
     },
 }
@@ -58,15 +58,14 @@ pub enum PreviewResult {
 pub struct Preview {
     /// One for each action, in request order.
     pub results: Vec<PreviewResult>,
-    /// True when at least one action would be done; for an atomic request, when all would.
+    /// True if at least one action would be done; for an atomic request, if all would.
     pub would_commit: bool,
-    /// EIP-712 typed data for a wallet that signs by itself (`eth_signTypedData_v4`).
+    /// EIP-712 typed data for a wallet that signs on its own (`eth_signTypedData_v4`).
     pub typed_data: Value,
 }
 
 impl Account {
-    /// Asks what 1 to 500 actions would do now. Nothing is signed and nothing changes; what the
-    /// server says here is a promise of nothing.
+    /// Asks what 1 to 500 actions would do now. Signs and changes nothing; the server's answer promises nothing.
     pub async fn preview(&self, actions: &[NewAction], mode: BatchMode) -> Result<Preview> {
         let body = to_json(&WirePreview {
             actions: actions.iter().map(NewAction::wire).collect(),

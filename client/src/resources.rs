@@ -25,13 +25,13 @@ struct MintBody<'a> {
     object: &'a NewObject,
 }
 
-/// Which form of a proof file is asked for.
+/// The requested form of a proof file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ProofForm {
-    /// That the log holds the action; for showing around.
+    /// Shows that the log holds the action; can be passed on.
     #[default]
     Inclusion,
-    /// Also that the signer signed it; shows the signature and the neighbours' hashes.
+    /// Also shows that the signer signed it; reveals the signature and the neighbours' hashes.
     Authorship,
 }
 
@@ -92,7 +92,7 @@ impl Account {
         Ok((changed, content))
     }
 
-    /// Makes a template.
+    /// Creates a template.
     pub async fn create_template(&self, template: &NewTemplate) -> Result<Changed<Template>> {
         let kind = Kind::TemplateCreate;
         let (made, content) = self
@@ -117,7 +117,7 @@ impl Account {
         Ok(changed)
     }
 
-    /// Makes variations of a template, all or none; at most 500.
+    /// Creates variations of a template, all or none; at most 500.
     pub async fn create_variations(
         &self,
         template_id: Id,
@@ -136,7 +136,7 @@ impl Account {
         Ok(made)
     }
 
-    /// Makes an object of a template.
+    /// Mints an object from a template.
     pub async fn mint(&self, template_id: Id, object: &NewObject) -> Result<Changed<Object>> {
         let body = MintBody {
             template_id,
@@ -161,7 +161,7 @@ impl Account {
         Ok(changed)
     }
 
-    /// Gives an object to a wallet, by id or address.
+    /// Transfers an object to a wallet, by id or address.
     pub async fn transfer(&self, object_id: Id, to: &str) -> Result<Changed<Object>> {
         let target = object_id.to_string();
         let path = format!("/objects/{target}/transfer");
@@ -201,7 +201,7 @@ impl Account {
         self.get(&format!("/objects/{id}"), "an object").await
     }
 
-    /// The actions of an object, newest first; the log keeps the leaves of those that have left it.
+    /// The actions of an object, newest first; for those no longer listed, the log keeps the leaves.
     pub fn history(&self, object_id: Id, query: &ListQuery) -> Pages<Action> {
         self.list(format!("/objects/{object_id}/history"), query)
     }
@@ -216,8 +216,8 @@ impl Account {
         self.get(&format!("/ebus/actions/{id}"), "an action").await
     }
 
-    /// The proof file of an action, checked offline. It says nothing of the chain before the
-    /// action's anchor is final, and what it says then is the chain's to confirm.
+    /// The proof file of an action, checked offline. Until the action's anchor is final, it states nothing
+    /// about the chain; after that, only the chain can confirm what it states.
     pub async fn proof(&self, action_id: Id, form: ProofForm) -> Result<ProofFile> {
         let path = format!("/ebus/actions/{action_id}/proof?form={}", form.text());
         let proof: ProofFile = self.get(&path, "a proof").await?;

@@ -1,24 +1,24 @@
-//! When a request is sent again: refused, on 429, and on 503 only if asked to; signed, and with an outcome that
-//! nobody knows, until it is known. Always the very same bytes: their nonce is spent at most once.
+//! When a request is retried. A refused one: on 429, and on 503 only if asked to. A signed one whose outcome nobody
+//! knows: until it is known. Always with the very same bytes: their nonce is spent at most once.
 
 use std::time::Duration;
 
-/// The wait where the server does not say how long, in seconds.
+/// The wait if the server does not state one, in seconds.
 const WAIT_S_DEFAULT: u64 = 60;
 
-/// The first wait after an outcome that nobody knows, in seconds.
+/// The first wait after an unknown outcome, in seconds.
 const UNKNOWN_WAIT_S: u64 = 1;
 
-/// How requests are sent again.
+/// When to send requests again.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
-    /// How often a request is sent at the most; 1 never retries.
+    /// How often a request is sent at most; 1 means no retries.
     pub attempts_max: u32,
-    /// Also on 503. Off by default: an answer of 503 may come from something in front of the
-    /// server, after the server has done what was asked.
+    /// Also retry on 503. Off by default: a 503 may come from a proxy in front of the server, after the server
+    /// has done what was requested.
     pub on_unavailable: bool,
-    /// Also a signed request whose outcome is unknown: the answer says so, the connection broke off, or there was no
-    /// answer in time. The same bytes are sent, so that it is done once at most. On by default.
+    /// Also retry a signed request with an unknown outcome: the answer says so, the connection broke, or there
+    /// was no answer in time. The same bytes are sent, so it is done at most once. On by default.
     pub on_unknown: bool,
     /// The longest single wait, in milliseconds.
     pub wait_ms_max: u64,
@@ -36,7 +36,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Never sends again.
+    /// Never retries.
     pub fn never() -> Self {
         Self {
             attempts_max: 1,
@@ -49,7 +49,7 @@ impl RetryPolicy {
         status == 429 || (status == 503 && self.on_unavailable)
     }
 
-    /// As [`Self::wait`], where the outcome is unknown: soon, unless the server says otherwise.
+    /// Like [`Self::wait`], for an unknown outcome: soon, unless the server states otherwise.
     pub fn wait_unknown(
         &self,
         attempt: u32,
@@ -60,9 +60,9 @@ impl RetryPolicy {
         self.wait(attempt, Some(asked), jitter)
     }
 
-    /// How long to wait after the `attempt`-th sending (from 0) was refused: what the server asks
-    /// for (or a minute), doubled with each attempt, and up to a quarter more by `jitter` (0 to 1),
-    /// so that clients that were refused together do not come back together.
+    /// How long to wait after attempt `attempt` (from 0) was refused: the time that the server states (or a
+    /// minute), doubled with each attempt, plus up to a quarter by `jitter` (0 to 1), so that clients refused
+    /// together do not retry together.
     pub fn wait(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
         let asked = retry_after.unwrap_or(Duration::from_secs(WAIT_S_DEFAULT));
         let doubled = asked.saturating_mul(1 << attempt.min(16));
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(policy.wait(0, None, 0.0), Duration::from_mins(1));
         assert_eq!(policy.wait(0, None, 1.0), Duration::from_secs(75));
         assert_eq!(policy.wait(16, None, 0.0), Duration::from_mins(15));
-        // The server's word counts for more than our ceiling.
+        // The server's wait overrides our ceiling.
         let day = Some(Duration::from_hours(24));
         assert_eq!(policy.wait(3, day, 0.0), Duration::from_hours(24));
     }

@@ -1,5 +1,5 @@
-//! Signing requests (docs/PROTOCOL.md, layer 1), and what a signed request's actions will be called
-//! in the log (layer 2).
+//! Signing requests (docs/PROTOCOL.md, layer 1), and the ids that a signed request's actions will have in the log
+//! (layer 2).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,27 +11,27 @@ use kedge_protocol::signature::{Signature, SigningKey};
 
 use crate::error::{Error, Result};
 
-/// An action as it is signed.
+/// An action, as signed.
 #[derive(Clone, Debug)]
 pub struct ActionText<'a> {
     /// What it does.
     pub kind: &'a Kind,
-    /// What it does it to; may be empty.
+    /// Its target; may be empty.
     pub target: &'a str,
-    /// The exact text.
+    /// The exact payload.
     pub payload: &'a [u8],
 }
 
-/// What a request says besides its actions, and the key that signs it.
+/// A request without its actions, and the key that signs it.
 #[derive(Clone, Debug)]
 pub struct RequestTerms<'a> {
     /// The key.
     pub key: &'a SigningKey,
     /// The separator of the log's domain.
     pub domain_separator: &'a Hash,
-    /// Not spent before by this key.
+    /// Not yet spent by this key.
     pub nonce: u64,
-    /// Unix seconds; not placed in the log later than this.
+    /// Unix seconds; the log accepts the request no later than this.
     pub deadline_s: u64,
     /// All actions or none.
     pub atomic: bool,
@@ -120,7 +120,7 @@ pub fn unix_now_s() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
-/// The deadline that lies `ahead` of now, in Unix seconds.
+/// The deadline `ahead` of now, in Unix seconds.
 pub fn deadline_in(ahead: Duration) -> u64 {
     unix_now_s().saturating_add(ahead.as_secs())
 }
@@ -136,7 +136,7 @@ mod tests {
         value[member].as_str().unwrap()
     }
 
-    /// The vectors' requests, signed again from their words alone.
+    /// Signs the vectors' requests again from their texts.
     #[test]
     fn signatures_and_contents_are_the_vectors() {
         let source = include_str!("../../protocol/vectors/chain.json");
@@ -159,7 +159,7 @@ mod tests {
                 .map(|a| Kind::of_text(text(a, "kind")))
                 .collect();
             if kinds.iter().any(Option::is_none) {
-                continue; // a kind whose endpoint is not built yet
+                continue; // a kind without an endpoint yet
             }
             let texts: Vec<ActionText<'_>> = actions
                 .iter()

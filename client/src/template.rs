@@ -14,12 +14,12 @@ pub struct ActionRule {
     pub kind: String,
     /// Who may do it.
     pub who: Who,
-    /// JSON Schema of the payload; for the template's own kinds alone.
+    /// JSON Schema of the payload; only for the template's own kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Properties>,
 }
 
-/// A template to be made.
+/// A template to be created.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct NewTemplate {
     /// Unique in the organization.
@@ -27,23 +27,23 @@ pub struct NewTemplate {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What its objects begin with.
+    /// The initial properties of its objects.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub properties: Properties,
-    /// JSON Schema 2020-12 that its objects' properties fulfil.
+    /// JSON Schema 2020-12 that its objects' properties must fulfil.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Properties>,
-    /// How many objects there may be.
+    /// The most objects there may be.
     #[serde(skip_serializing_if = "Option::is_none", with = "decimal")]
     pub max_supply: Option<u64>,
-    /// Who may do what, where the default does not fit.
+    /// Who may do what, where it differs from the default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<ActionRule>,
-    /// Readable by every organization.
+    /// Whether every organization may read it.
     pub public_access: bool,
 }
 
-/// What changes of a template that has no live objects; what is `None` stays.
+/// A change of a template that has no live objects; `None` keeps the current value.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct TemplateChange {
     /// Unique in the organization.
@@ -52,16 +52,16 @@ pub struct TemplateChange {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What its objects begin with.
+    /// The initial properties of its objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub properties: Option<Properties>,
-    /// JSON Schema 2020-12 that its objects' properties fulfil.
+    /// JSON Schema 2020-12 that its objects' properties must fulfil.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Properties>,
-    /// Who may do what, where the default does not fit.
+    /// Who may do what, where it differs from the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<ActionRule>>,
-    /// Readable by every organization.
+    /// Whether every organization may read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_access: Option<bool>,
 }
@@ -77,27 +77,27 @@ pub struct Template {
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// What its objects begin with.
+    /// The initial properties of its objects.
     pub properties: Properties,
-    /// JSON Schema 2020-12 that its objects' properties fulfil.
+    /// JSON Schema 2020-12 that its objects' properties must fulfil.
     #[serde(default)]
     pub schema: Option<Properties>,
-    /// How many objects there may be; `None` for any number.
+    /// The most objects there may be; `None` for no limit.
     #[serde(default, with = "decimal")]
     pub max_supply: Option<u64>,
     /// How many were minted.
     pub minted_count: u64,
-    /// Who may do what, where the default does not fit.
+    /// Who may do what, where it differs from the default.
     pub actions: Vec<ActionRule>,
-    /// Readable by every organization.
+    /// Whether every organization may read it.
     pub public_access: bool,
     /// How many variations it has.
     pub variation_count: u64,
-    /// How many actions made it what it is.
+    /// How many actions it is the result of.
     pub version: u64,
-    /// The hash over them.
+    /// The hash over those actions.
     pub integrity_hash: Hash,
-    /// The last one's sequence.
+    /// The last action's sequence.
     pub sequence: u64,
     /// RFC 3339.
     pub created_at: String,
@@ -105,7 +105,7 @@ pub struct Template {
     pub updated_at: String,
 }
 
-/// Numbers that can pass 2^53 travel as decimal texts.
+/// Numbers that can exceed 2^53 are sent as decimal texts.
 mod decimal {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};

@@ -19,15 +19,15 @@ use crate::retry::RetryPolicy;
 
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// How much of an answer that is no envelope is shown.
+/// How much of an answer without an envelope is shown.
 const SHOWN_BYTES_MAX: usize = 200;
 const AGENT: &str = concat!("kedge-client/", env!("CARGO_PKG_VERSION"));
 
-/// A request, but for what is added at each sending.
+/// A request, without what is added at each attempt.
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
-    /// JSON; empty for none.
+    /// JSON; empty for no body.
     pub(crate) body: Bytes,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What came back.
+/// A server's answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -61,7 +61,7 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// The error that an answer other than success is.
+    /// The error that an unsuccessful answer stands for.
     pub(crate) fn refusal(&self) -> Error {
         match serde_json::from_slice::<Envelope>(&self.body) {
             Ok(envelope) => Error::Refused(envelope),
@@ -87,11 +87,11 @@ impl Answer {
     }
 }
 
-/// The way to one server.
+/// The connection to one server.
 #[derive(Debug)]
 pub(crate) struct Transport {
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    /// Scheme, host, port and path in front; no slash at its end.
+    /// Scheme, host, port and path prefix, without a trailing slash.
     base_url: String,
     timeout_ms: u64,
 }
@@ -147,7 +147,7 @@ impl Transport {
         Duration::from_millis(self.timeout_ms)
     }
 
-    /// Sends once and gives the body of a successful answer as it comes; nothing limits its length.
+    /// Sends once and returns the body of a successful answer as a stream without a length limit.
     pub(crate) async fn open(
         &self,
         call: &Call<'_>,
@@ -217,7 +217,7 @@ impl Transport {
     }
 }
 
-/// An error with its causes: hyper's own text does not name them.
+/// An error with its causes, which hyper's own text does not contain.
 fn chain_text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -228,7 +228,7 @@ fn chain_text(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Counts the sendings of one request and waits between them.
+/// Counts the attempts of one request and waits between them.
 pub(crate) struct Backoff<'a> {
     policy: &'a RetryPolicy,
     sent: u32,
@@ -239,7 +239,7 @@ impl<'a> Backoff<'a> {
         Self { policy, sent: 0 }
     }
 
-    /// Whether this answer is worth another sending; if so, waits before it says yes.
+    /// Whether to send again after this answer; if so, waits first.
     pub(crate) async fn again(&mut self, answer: &Answer) -> Result<bool> {
         let attempt = self.sent;
         self.sent += 1;
@@ -253,7 +253,7 @@ impl<'a> Backoff<'a> {
 }
 
 impl Backoff<'_> {
-    /// Whether a signed request with an unknown outcome is sent again; if so, waits before it says yes.
+    /// Whether to send a signed request with an unknown outcome again; if so, waits first.
     pub(crate) async fn ask_again(&mut self, answer: Option<&Answer>) -> Result<bool> {
         let attempt = self.sent;
         self.sent += 1;
@@ -269,7 +269,7 @@ impl Backoff<'_> {
     }
 }
 
-/// A value as it stands in a query or a path (RFC 3986: everything but unreserved is escaped).
+/// A value for a query or a path (RFC 3986: everything but unreserved is escaped).
 pub(crate) fn escape(value: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = String::with_capacity(value.len());

@@ -1,5 +1,4 @@
-//! What the server's answers hold. Members that are not listed are ignored, so that a newer server
-//! can say more.
+//! The content of the server's answers. Members that are not listed are ignored, so that a newer server can add some.
 
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
@@ -16,12 +15,12 @@ pub use crate::template::{ActionRule, NewTemplate, Template, TemplateChange};
 /// A JSON object.
 pub type Properties = Map<String, Value>;
 
-/// How far a signing key's nonces have come.
+/// The state of a signing key's nonces.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct NonceState {
     /// The key's address.
     pub address: Address,
-    /// The highest nonce that was spent; 0 before the first.
+    /// The highest spent nonce; 0 before the first.
     #[serde(with = "kedge_protocol::proof::decimal")]
     pub highest: u64,
 }
@@ -35,16 +34,16 @@ pub struct Wallet {
     pub organization_id: Id,
     /// What it may do there.
     pub role: Role,
-    /// A name to show.
+    /// A display name.
     pub nickname: Option<String>,
-    /// For logging in.
+    /// The login address.
     pub email: String,
     /// The address that it was registered with.
     pub address: Address,
-    /// The addresses that may sign for it; told to the wallet itself.
+    /// The addresses that may sign for it; only shown to the wallet itself.
     #[serde(default)]
     pub keys: Vec<Address>,
-    /// Their nonces; told to the wallet itself.
+    /// Their nonces; only shown to the wallet itself.
     #[serde(default)]
     pub nonces: Vec<NonceState>,
     /// RFC 3339.
@@ -66,15 +65,15 @@ pub struct StoredFile {
     pub name: String,
     /// SHA-256 of its bytes.
     pub sha256: Hash,
-    /// How many bytes.
+    /// The number of its bytes.
     pub size_bytes: u64,
-    /// What the bytes showed themselves to be.
+    /// The media type detected from the bytes.
     pub media_type: String,
     /// RFC 3339.
     pub created_at: String,
 }
 
-/// What a login, a refresh or a registration gives, beside the rest.
+/// The tokens of a login, a refresh or a registration.
 #[derive(Clone, Deserialize)]
 pub(crate) struct TokenPair {
     pub(crate) access_token: String,
@@ -97,20 +96,20 @@ pub(crate) struct RegisterAnswer {
     pub(crate) action_id: Id,
 }
 
-/// A resource as a signed request left it, with the proof that the request was done.
+/// A resource after a signed request, with the proof that the request was done.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Changed<T> {
     /// The resource.
     #[serde(flatten)]
     pub resource: T,
-    /// The action that did it.
+    /// The action that changed it.
     pub action_id: Id,
-    /// Its receipt. Present wherever receipts are verified.
+    /// Its receipt. Always present if receipts are verified.
     #[serde(default)]
     pub receipt: Option<Receipt>,
 }
 
-/// A variation to be made.
+/// A variation to be created.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NewVariation {
     /// Unique in the template.
@@ -138,7 +137,7 @@ pub struct Variation {
     pub created_at: String,
 }
 
-/// The variations that one request made, in order.
+/// The variations that one request created, in order.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct MadeVariations {
     /// The variations.
@@ -151,10 +150,10 @@ pub struct NewObject {
     /// One of the template's variations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variation_id: Option<Id>,
-    /// Merged over the template's and the variation's.
+    /// Merged over the properties of template and variation.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub properties: Properties,
-    /// Who gets it, a wallet's id or address; otherwise the caller.
+    /// The recipient, by a wallet's id or address; the caller by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
@@ -176,13 +175,13 @@ pub struct Object {
     pub owner_address: Address,
     /// Its properties.
     pub properties: Properties,
-    /// What may happen to it.
+    /// What may be done with it.
     pub status: ObjectStatus,
-    /// How many actions made it what it is.
+    /// How many actions it is the result of.
     pub version: u64,
-    /// The hash over them.
+    /// The hash over those actions.
     pub integrity_hash: Hash,
-    /// The last one's sequence.
+    /// The last action's sequence.
     pub sequence: u64,
     /// RFC 3339.
     pub created_at: String,
@@ -205,7 +204,7 @@ pub struct Action {
     pub target: String,
     /// The resource whose integrity it extends.
     pub resource_id: Id,
-    /// The payload's value; a text for digests.
+    /// The payload's value; for a digest, a text.
     pub payload: Value,
     /// The address that signed.
     pub signer: Address,
@@ -216,43 +215,43 @@ pub struct Action {
     pub timestamp: String,
     /// Its leaf hash.
     pub leaf: Hash,
-    /// The log's head with it, where that is known.
+    /// The log's head after it, if known.
     pub head: Option<Hash>,
     /// The batch that holds it.
     pub batch_id: Id,
     /// That batch's number.
     pub batch_number: u64,
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     pub leaf_index: u32,
-    /// The resource's version with it.
+    /// The resource's version after it.
     pub object_version: u64,
     /// Its content.
     pub content: Hash,
     /// The resource's integrity before it.
     pub previous_integrity: Hash,
-    /// Its receipt; in the answer to a request of many actions there is one for all of them.
+    /// Its receipt; a request of many actions has one receipt for all of them.
     #[serde(default)]
     pub receipt: Option<Receipt>,
 }
 
-/// How far a batch or an anchor has come.
+/// The progress of a batch or its anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchStatus {
-    /// Signed, not on the chain.
+    /// Signed, but not on the chain.
     Sealed,
-    /// A transaction that covers it is on its way.
+    /// A transaction that covers it is in flight.
     Anchoring,
-    /// A block has that transaction.
+    /// A block holds that transaction.
     Anchored,
     /// The block is final.
     Finalized,
-    /// One that this client does not know.
+    /// A status that this client does not know.
     #[serde(other)]
     Other,
 }
 
-/// A batch's header, as the server lists it.
+/// A batch's header, in the server's form.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Batch {
     /// Its identifier.
@@ -261,7 +260,7 @@ pub struct Batch {
     pub number: u64,
     /// The sequence of its first action.
     pub first_sequence: u64,
-    /// How many actions it holds.
+    /// The number of actions it holds.
     pub action_count: u32,
     /// The head before it.
     pub previous_head: Hash,
@@ -277,7 +276,7 @@ pub struct Batch {
     pub sealed_at_ms: u64,
     /// The sequencer's signature.
     pub signature: Signature,
-    /// How far it has come.
+    /// Its progress.
     pub status: BatchStatus,
     /// The anchor that covers it.
     pub anchor_id: Option<Id>,
@@ -314,7 +313,7 @@ pub struct BatchLeaves {
     pub leaves: Vec<Hash>,
 }
 
-/// How far an anchor has come.
+/// The progress of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnchorStatus {
@@ -328,12 +327,12 @@ pub enum AnchorStatus {
     Finalized,
     /// Given up.
     Failed,
-    /// One that this client does not know.
+    /// A status that this client does not know.
     #[serde(other)]
     Other,
 }
 
-/// An anchor: a checkpoint on its way to the chain, or there.
+/// An anchor: a checkpoint that is being or has been put on the chain.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Anchor {
     /// Its identifier.
@@ -350,7 +349,7 @@ pub struct Anchor {
     pub head: Hash,
     /// The sequence of the last action.
     pub sequence: u64,
-    /// How far it has come.
+    /// Its progress.
     pub status: AnchorStatus,
     /// The transaction.
     pub tx_hash: Option<Hash>,
@@ -395,7 +394,7 @@ pub struct Consistency {
     pub proof: Vec<Hash>,
 }
 
-/// What `/.well-known/eip712-domain.json` tells.
+/// The content of `/.well-known/eip712-domain.json`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DomainDocument {
@@ -417,7 +416,7 @@ pub struct DomainDocument {
 pub enum ChainId {
     /// As a number.
     Number(u64),
-    /// As decimal text, for those past 2^53.
+    /// As decimal text, for ids above 2^53.
     Text(String),
 }
 

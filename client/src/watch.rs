@@ -7,18 +7,18 @@ use kedge_protocol::batch::SignedBatch;
 
 use crate::error::VerificationError;
 
-/// How many headers are remembered: the newest ones.
+/// The number of headers remembered: the newest ones.
 const HEADERS_MAX: usize = 1024;
 
-/// The headers that were seen, by number.
+/// The headers seen so far, by number.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderWatch {
     headers: Mutex<BTreeMap<u64, SignedBatch>>,
 }
 
 impl HeaderWatch {
-    /// Takes a header whose signature was checked: refuses it if another one with its number was
-    /// seen, or if it does not join the one before or after it.
+    /// Remembers a header whose signature was checked. Fails if another one with its number was seen, or if it
+    /// does not connect to the one before or after it.
     pub(crate) fn see(&self, batch: &SignedBatch) -> Result<(), VerificationError> {
         let mut headers = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
         let number = batch.header.number;
@@ -44,7 +44,7 @@ impl HeaderWatch {
         Ok(())
     }
 
-    /// The header with the highest number that was seen.
+    /// The seen header with the highest number.
     pub(crate) fn highest(&self) -> Option<SignedBatch> {
         let headers = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
         headers.last_key_value().map(|(_, batch)| *batch)

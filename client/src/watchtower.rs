@@ -1,9 +1,11 @@
-//! What a watchtower knows of a log, and the faults that it can prove with it.
+//! What a watchtower knows of a log, and the faults that it can prove with it. Pure: a memory and a judgement, without
+//! I/O.
 //!
-//! It is given everything that the operator signed or serves, in any order, and what the contract
-//! holds. Wherever two things should contradict, it makes the evidence and holds it against the
-//! rules of [`kedge_protocol::evidence::check()`]; only what these prove is reported. So a source
-//! that lies can make it look twice, and never accuse.
+//! It is given everything that the operator signed or serves (headers, checkpoints, opened actions), in any order and
+//! from anywhere, and what the contract holds. Wherever two things should contradict, it makes the evidence and checks
+//! it by the rules of [`kedge_protocol::evidence::check()`]; only what these prove is reported. What an operator owes
+//! (leaves of anchored batches, the anchoring of a served header) is counted in the chain's time, and reported to be
+//! demanded. So a source that lies can cost it time, and never makes it accuse.
 
 mod finding;
 mod review;
@@ -41,49 +43,49 @@ impl Known {
     }
 }
 
-/// Whether leaves are those of a header.
+/// Whether the leaves belong to a header.
 fn lead_to(header: &BatchHeader, leaves: &[Hash]) -> bool {
     !leaves.is_empty()
         && leaves.len() == header.count as usize
         && BatchTree::new(leaves).root() == header.root
 }
 
-/// The watchtower's memory. It grows with the log: a few hundred bytes a batch, and as many an
-/// action that it was shown opened.
+/// The watchtower's memory. It grows with the log: a few hundred bytes per batch, and as many per opened action
+/// that it was shown.
 pub struct Watchtower {
     trust: Trust,
     separator: Hash,
-    /// Every header that was seen, by number.
+    /// Every header seen, by number.
     headers: BTreeMap<u64, Vec<Known>>,
-    /// Those that were seen elsewhere before the operator served them, or that it never served.
+    /// Headers seen elsewhere before the operator served them, or that it never served.
     aside: Vec<Known>,
-    /// The followed batches below this number were held against what is anchored.
+    /// The followed batches below this number were compared with what is anchored.
     reviewed: u64,
-    /// Anchored checkpoints of so many batches and fewer are what the followed log leads to.
+    /// Anchored checkpoints up to this batch count agree with the followed log.
     agreed: u64,
-    /// Batches whose leaves are not known, and since when, Unix seconds.
+    /// Batches with unknown leaves, and since when, Unix seconds.
     lacking: BTreeMap<u64, u64>,
-    /// Batches whose leaves the operator gave elsewhere.
+    /// Batches whose leaves the operator published elsewhere.
     published: BTreeSet<u64>,
     patience_s: u64,
-    /// The batches that the operator serves, as they were first served.
+    /// The batches that the operator serves, as first served.
     followed: Vec<Known>,
     tree: Tree,
     checkpoints: BTreeMap<u64, Vec<(SignedCheckpoint, u32)>>,
-    /// Those of them that were not held against the log yet.
+    /// Checkpoints not yet compared with the log.
     unreviewed: Vec<(SignedCheckpoint, u32)>,
     actions: BTreeMap<u64, Vec<LeafEvidence>>,
     by_content: HashMap<Hash, LeafEvidence>,
     by_previous: HashMap<Hash, LeafEvidence>,
-    /// Actions that nobody asked for, until their batch is anchored.
+    /// Actions that nobody authorised, until their batch is anchored.
     unauthorised: Vec<LeafEvidence>,
     found: Vec<Finding>,
     reported: BTreeSet<Hash>,
 }
 
 impl Watchtower {
-    /// A watchtower that has seen nothing. An operator has `patience_s` seconds of the chain's time to
-    /// give the leaves of an anchored batch, and to anchor a batch that it signed.
+    /// A watchtower that has seen nothing. An operator has `patience_s` seconds of the chain's time to publish
+    /// the leaves of an anchored batch, and to anchor a batch that it signed.
     pub fn new(trust: Trust, patience_s: u64) -> Self {
         Self {
             separator: trust.domain.separator(),
@@ -108,17 +110,17 @@ impl Watchtower {
         }
     }
 
-    /// Takes what the contracts say now, with every checkpoint that they took.
+    /// Adopts the contracts' current state, with every checkpoint that they accepted.
     pub fn trust(&mut self, trust: Trust) {
         self.trust = trust;
     }
 
-    /// How many batches were followed.
+    /// The number of followed batches.
     pub fn batches(&self) -> u64 {
         self.tree.size()
     }
 
-    /// Whether a header is signed by a key of the log.
+    /// Whether a key of the log signed a header.
     pub fn knows_signer(&self, batch: &SignedBatch) -> bool {
         let digest = batch.header.digest(&self.separator);
         let signer = batch.signature.recover(&digest).ok();
@@ -130,8 +132,8 @@ impl Watchtower {
         std::mem::take(&mut self.found)
     }
 
-    /// Takes the next batch of the log as the operator serves it, with its leaves; a batch that was
-    /// followed already is held against it.
+    /// Accepts the log's next batch as the operator serves it, with its leaves. For a number already followed,
+    /// it compares the two batches.
     pub fn follow(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), NotSigned> {
         let known = self.join(batch)?;
         let number = batch.header.number;
@@ -152,23 +154,22 @@ impl Watchtower {
         Ok(())
     }
 
-    /// Takes a batch that was followed before a restart. Its leaves were held against it then, unless
-    /// they are lacking.
+    /// Accepts a batch that was followed before a restart. Its leaves were checked then, unless they are lacking.
     pub fn resume(&mut self, batch: &SignedBatch) -> Result<(), NotSigned> {
         self.join(batch).map(|_| ())
     }
 
-    /// The batches whose leaves are not known, and since when, Unix seconds.
+    /// The batches with unknown leaves, and since when, Unix seconds.
     pub fn lacking(&self) -> &BTreeMap<u64, u64> {
         &self.lacking
     }
 
-    /// Goes on with what was lacking before a restart.
+    /// Restores what was lacking before a restart.
     pub fn resume_lacking(&mut self, lacking: BTreeMap<u64, u64>) {
         self.lacking = lacking;
     }
 
-    /// The operator gave the leaves of a batch elsewhere: they are not asked for again.
+    /// The operator published a batch's leaves elsewhere: they are not requested again.
     pub fn published(&mut self, number: u64) {
         self.published.insert(number);
         self.lacking.remove(&number);
@@ -184,7 +185,7 @@ impl Watchtower {
         Ok(known)
     }
 
-    /// Takes a header from anywhere.
+    /// Accepts a header from any source.
     pub fn header(&mut self, batch: &SignedBatch) -> Result<(), NotSigned> {
         self.see(batch, true).map(|_| ())
     }
@@ -234,7 +235,7 @@ impl Watchtower {
         Ok(known)
     }
 
-    /// Takes a signed checkpoint from anywhere.
+    /// Accepts a signed checkpoint from any source.
     pub fn checkpoint(&mut self, signed: &SignedCheckpoint) -> Result<(), NotSigned> {
         let checkpoint = &signed.checkpoint;
         let last = checkpoint.batches.checked_sub(1).ok_or(NotSigned)?;
@@ -260,7 +261,7 @@ impl Watchtower {
         Ok(())
     }
 
-    /// Takes an opened action of a signed batch. `previous` is the integrity that it extends.
+    /// Accepts an opened action of a signed batch. `previous` is the integrity that it extends.
     pub fn action(
         &mut self,
         batch: &SignedBatch,
@@ -308,8 +309,8 @@ impl Watchtower {
         Ok(())
     }
 
-    /// Takes a request as the operator serves it, with its batch and all the batch's leaves. What
-    /// does not lead to these leaves shows nothing.
+    /// Accepts a request as the operator serves it, with its batch and all the batch's leaves. Whatever does
+    /// not lead to these leaves proves nothing.
     pub fn request(
         &mut self,
         batch: &SignedBatch,
@@ -368,7 +369,7 @@ impl Watchtower {
         }
     }
 
-    /// The place in the contract's list of the key that may have signed for a batch.
+    /// The index in the contract's list of the key that may have signed for a batch.
     fn key_of(
         &self,
         batch: u64,
@@ -390,7 +391,7 @@ impl Watchtower {
         let Ok(verdict) = check(&evidence, &self.trust) else {
             return;
         };
-        // Once a fault and batch: further evidence of the same proves nothing more.
+        // Once per fault and batch: more evidence of the same proves nothing more.
         let name = format!("{} {}", verdict.fault, verdict.batch);
         let id = kedge_protocol::hash::keccak(name.as_bytes());
         self.report(id, Finding::Fault(Box::new(evidence)));

@@ -13,29 +13,29 @@ use crate::page::{ListQuery, Pages};
 use crate::sign::ActionText;
 use crate::types::Changed;
 
-/// A webhook to be made.
+/// A webhook to be created.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NewWebhook {
     /// An https URL on the public internet.
     pub url: String,
     /// Types of events; `*` is every type.
     pub events: Vec<String>,
-    /// Nothing is sent while it is not.
+    /// Whether events are sent.
     pub active: bool,
     /// What it is for.
     pub description: String,
 }
 
-/// A change of a webhook; what is `None` stays.
+/// A change of a webhook; `None` keeps the current value.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct WebhookChange {
-    /// Where to.
+    /// The target URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Types of events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<String>>,
-    /// Whether anything is sent.
+    /// Whether events are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
     /// What it is for.
@@ -50,22 +50,22 @@ pub struct Webhook {
     pub id: Id,
     /// The organization whose events are sent.
     pub organization_id: Id,
-    /// Where to.
+    /// The target URL.
     pub url: String,
     /// Types of events; `*` is every type.
     pub events: Vec<String>,
-    /// Nothing is sent while it is not.
+    /// Whether events are sent.
     pub active: bool,
     /// What it is for.
     pub description: String,
-    /// The signing secret, `whsec_…`: in the answer that made it, and in no other.
+    /// The signing secret, `whsec_…`: only in the answer that created it.
     #[serde(default)]
     pub secret: Option<String>,
-    /// How many actions made it what it is.
+    /// How many actions it is the result of.
     pub version: u64,
-    /// The hash over them.
+    /// The hash over those actions.
     pub integrity_hash: Hash,
-    /// The last one's sequence.
+    /// The last action's sequence.
     pub sequence: u64,
     /// RFC 3339.
     pub created_at: String,
@@ -82,7 +82,7 @@ pub struct Delivery {
     pub webhook_id: Id,
     /// The event.
     pub event_id: Id,
-    /// What the event tells.
+    /// The event's type.
     pub event_type: String,
     /// `pending`, `delivered` or `failed`.
     pub status: String,
@@ -101,7 +101,7 @@ pub struct Delivery {
 }
 
 impl Account {
-    /// Makes a webhook; the answer holds its secret.
+    /// Creates a webhook; the answer holds its secret.
     pub async fn create_webhook(&self, webhook: &NewWebhook) -> Result<Changed<Webhook>> {
         let kind = Kind::WebhookCreate;
         let (made, content) = self
@@ -120,7 +120,7 @@ impl Account {
         Ok(changed.await?.0)
     }
 
-    /// Ends a webhook.
+    /// Deletes a webhook.
     pub async fn delete_webhook(&self, id: Id) -> Result<Changed<Webhook>> {
         let target = id.to_string();
         let path = format!("/webhooks/{target}");
@@ -134,7 +134,7 @@ impl Account {
         Ok(changed.await?.0)
     }
 
-    /// Gives a webhook a new secret, which the answer holds; both sign for `overlap_s`.
+    /// Replaces a webhook's secret; the answer holds the new one, and both sign for `overlap_s`.
     pub async fn rotate_webhook(&self, id: Id, overlap_s: u64) -> Result<Changed<Webhook>> {
         let target = id.to_string();
         let path = format!("/webhooks/{target}/rotate");
@@ -159,12 +159,12 @@ impl Account {
         self.list(format!("/webhooks/{webhook_id}/deliveries"), query)
     }
 
-    /// Sends a test event at once, and says what came of it.
+    /// Sends a test event at once, and returns the result.
     pub async fn test_webhook(&self, id: Id) -> Result<Delivery> {
         self.send_anew(&format!("/webhooks/{id}/test")).await
     }
 
-    /// Has a delivery made again, at once.
+    /// Repeats a delivery, at once.
     pub async fn redeliver(&self, webhook_id: Id, delivery_id: Id) -> Result<Delivery> {
         let path = format!("/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver");
         self.send_anew(&path).await

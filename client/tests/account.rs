@@ -101,7 +101,7 @@ async fn a_batch_tells_what_was_done_and_what_was_not() {
 async fn after_429_the_same_signature_goes_out_again_five_times_at_most() {
     let (log, url) = Log::start().await;
     let account = logged_in(&url).await;
-    log.fail([Fault::Receipt(|_| {})]); // the look at /wallets/me
+    log.fail([Fault::Receipt(|_| {})]); // for the request to /wallets/me
     log.fail([busy(), busy()]);
     account.act(&emit()).await.unwrap();
     let seen: Vec<_> = log
@@ -171,7 +171,7 @@ async fn with_503_asked_for_the_same_signature_is_sent_and_never_another() {
         .unwrap();
     account.me().await.unwrap();
     log.seen();
-    // Something in front said 503 although the request was done: its nonce is spent now.
+    // A proxy answered 503 although the request was done: its nonce is now spent.
     log.fail([
         Fault::Refuse(503, "UNAVAILABLE", vec![("retry-after", "0".into())]),
         Fault::Refuse(409, "NONCE_REUSED", vec![("x-nonce-highest", "9".into())]),
@@ -182,8 +182,8 @@ async fn with_503_asked_for_the_same_signature_is_sent_and_never_another() {
     assert_eq!((seen.len(), &seen[0].signature), (2, &seen[1].signature));
 }
 
-/// The answer says that the outcome is unknown, or there is none: the same bytes go out again, and what was done is
-/// found done. Nothing is ever signed a second time.
+/// The answer states an unknown outcome, or there is none: the same bytes are sent again, and the client learns
+/// what was done. Nothing is ever signed a second time.
 #[tokio::test]
 async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
     let (log, url) = Log::start().await;
@@ -205,13 +205,13 @@ async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
         )
     };
 
-    // Not done by the first sending: the second does it.
+    // Not done by the first attempt: the second does it.
     log.fail([unknown()]);
     account.act(&emit()).await.unwrap();
     let seen = log.seen();
     assert_eq!((seen.len(), &seen[0].signature), (2, &seen[1].signature));
 
-    // Done by the first; the second asks too early, the third hears of it, and the log holds it.
+    // Done by the first; the second asks too early, the third learns of it, and the log holds it.
     let stands = || Fault::Say(200, "OK", json!({}));
     log.fail([Fault::Lose, spent("in_flight"), spent("done"), stands()]);
     let done = account.act(&emit()).await.unwrap_err();
@@ -224,17 +224,17 @@ async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
     assert!(seen[..3].iter().all(|s| s.signature == seen[0].signature));
     assert_eq!(seen[3].path, format!("/ebus/actions/{}", actions[0]));
 
-    // Another request of the key spent the nonce: this one is done by a signature of its own.
+    // Another request of the key spent the nonce: this one is done with a new signature.
     let absent = Fault::Say(404, "RESOURCE_NOT_FOUND", json!({}));
     log.fail([unknown(), spent("done"), absent]);
     account.act(&emit()).await.unwrap();
     let seen = log.seen();
-    // Twice the same, a look at the log and one at the nonces, and the new one.
+    // Twice the same, one look at the log, one at the nonces, and the new request.
     assert_eq!(seen.len(), 5);
     assert_eq!(seen[0].signature, seen[1].signature);
     assert_ne!(seen[0].signature, seen[4].signature);
 
-    // Refused by the first, or by the second: that is the answer.
+    // Refused at the first or the second attempt: that is the answer.
     log.fail([unknown(), spent("refused")]);
     let refused = account.act(&emit()).await.unwrap_err();
     assert_eq!(
@@ -242,7 +242,7 @@ async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
         (Some("NONCE_REUSED"), 2)
     );
 
-    // What says that nothing was done is believed: another nonce may follow.
+    // An answer that nothing was done is trusted: another nonce may follow.
     let nothing = json!({"outcome": "nothing_done"});
     log.fail([Fault::Say(503, "UNAVAILABLE", nothing)]);
     let refused = account.act(&emit()).await.unwrap_err();
@@ -264,7 +264,7 @@ async fn a_spent_nonce_is_replaced_by_one_above_the_highest() {
     let nonces: Vec<u64> = log.seen().iter().map(|s| s.nonce).collect();
     assert_eq!(nonces, [1, 42]);
 
-    // Without the header the wallet is asked.
+    // Without the header, the account reads its wallet.
     log.0.lock().unwrap().highest = 77;
     log.fail([Fault::Refuse(409, "NONCE_REUSED", vec![])]);
     account.act(&emit()).await.unwrap();
@@ -336,7 +336,7 @@ async fn receipts_that_do_not_hold_are_refused() {
     assert_eq!(error, VerificationError::OtherActions);
 }
 
-/// The receipt of another action, true in itself.
+/// The receipt of another action, valid in itself.
 static KEPT: std::sync::Mutex<serde_json::Value> = std::sync::Mutex::new(serde_json::Value::Null);
 
 #[tokio::test]
@@ -359,7 +359,7 @@ async fn two_headers_with_one_number_are_kept_as_evidence() {
     let (log, url) = Log::start().await;
     let account = logged_in(&url).await;
     account.act(&emit()).await.unwrap();
-    // The sequencer signs number 0 once more, over something else.
+    // The sequencer signs number 0 again, over a different header.
     log.fail([Fault::Receipt(|receipt| {
         let mut signed: kedge_protocol::receipt::Receipt =
             serde_json::from_value(receipt.clone()).unwrap();

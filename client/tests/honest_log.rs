@@ -1,5 +1,5 @@
-//! A watchtower beside random honest logs: whatever their batches, requests, rotations, anchors and
-//! the watchtower's own restarts, it finds nothing.
+//! A watchtower on random honest logs: whatever their batches, requests, rotations, anchors and the watchtower's own
+//! restarts, it finds nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -17,14 +17,14 @@ use kedge_protocol::checkpoint::SignedCheckpoint;
 use honest::Honest;
 use rng::Rng;
 
-/// Histories of a run.
+/// Histories per run.
 const HISTORIES: usize = 8;
-/// Rounds of a history.
+/// Rounds per history.
 const ROUNDS: u64 = 6;
-/// More than passes in a history.
+/// Longer than any history takes.
 const PATIENCE_S: u64 = 100_000;
 
-/// A watchtower, and what it would find on its disk.
+/// A watchtower, and what it would have on disk.
 struct Watched {
     tower: Watchtower,
     followed: u64,
@@ -57,7 +57,7 @@ impl Watched {
         self.tower.checkpoint(&signed).unwrap();
     }
 
-    /// Follows batch `number`, with its requests or its leaves kept back sometimes.
+    /// Follows batch `number`, sometimes without its requests or its leaves.
     fn follow(&mut self, log: &Honest, rng: &mut Rng, number: u64) {
         let batch = log.batch(number);
         if rng.below(8) == 0 {
@@ -67,7 +67,7 @@ impl Watched {
             self.tower.follow(&batch.signed, &batch.leaves).unwrap();
         }
         self.followed = self.tower.batches();
-        // A large batch is shown closed: opening hundreds of actions takes seconds.
+        // A large batch is not opened: opening hundreds of actions takes seconds.
         if batch.leaves.len() < 60 && rng.below(2) == 0 {
             for record in &batch.records {
                 let request = self.tower.request(&batch.signed, &batch.leaves, record);
@@ -134,7 +134,7 @@ fn nothing_is_found_in_honest_logs() {
                 "history {history}, round {round}: {found:?}"
             );
         }
-        // In the end everything is followed, and every leaf is known.
+        // At the end everything is followed, and every leaf is known.
         for number in 0..log.batches.len() as u64 {
             let batch = log.batch(number);
             watched.tower.follow(&batch.signed, &batch.leaves).unwrap();

@@ -1,13 +1,16 @@
-//! The one door to the system: time, randomness and files. It lies below all other crates. Whoever builds a log, a store or an
-//! engine hands it an [`Env`]; the server hands all of them the same [`RealEnv`]. Everything else in these crates is
-//! computation, so that tests can run it on a disk that forgets, fills up or fails at a chosen operation, and at a time
-//! of their own ([`simulated`]).
+//! The one door to the system: time, randomness and files. It lies below all other crates. Code that builds a log, a
+//! store or an engine hands it an [`Env`]; the server (`src/start`) hands all of them the same [`RealEnv`]. Everything
+//! else in these crates is computation, so tests can run it on a disk that forgets, fills up or fails at a chosen
+//! operation, and at a time of their own ([`simulated`]).
 //!
 //! Three things stay outside:
-//! - tokio's timers (`sleep`, `interval`, `timeout`). A runtime whose clock is paused steers them. An [`Env`] for such a
-//!   runtime takes [`Env::now`] from the same clock.
+//! - tokio's timers (`sleep`, `interval`, `timeout`). A runtime whose clock is paused steers them. An [`Env`] for such
+//!   a runtime takes [`Env::now`] from the same clock.
 //! - The pauses of the threads that drive the core's steps. A step returns how long to wait and never waits itself.
-//! - RocksDB's own directory. What lies in it must be seen where RocksDB sees it.
+//! - RocksDB's own directory. Its content must be seen where RocksDB sees it.
+//!
+//! `tests/tidy.rs` refuses every other call to the system in `actors`, `storage`, `log`, `machine` and `protocol`, and
+//! lists the exceptions (adr/0017).
 
 mod real;
 pub mod simulated;
@@ -27,7 +30,7 @@ pub enum Mode {
     Read,
     /// To read and write; it must exist.
     Write,
-    /// To read and write; it is made, or emptied.
+    /// To read and write; it is created, or emptied.
     Create,
 }
 
@@ -35,47 +38,47 @@ pub enum Mode {
 pub trait Env: Debug + Send + Sync {
     /// The monotonic clock: for measuring how long something takes, and for deadlines.
     fn now(&self) -> Instant;
-    /// The wall clock: milliseconds since the Unix epoch. It may step either way.
+    /// The wall clock: milliseconds since the Unix epoch. It may jump forwards or backwards.
     fn unix_ms(&self) -> u64;
-    /// Milliseconds that pass whatever the wall clock is set to, also while the machine sleeps.
+    /// Milliseconds that pass regardless of the wall clock, also while the machine sleeps.
     fn passed_ms(&self) -> u64;
-    /// Makes a directory and those above it, and makes their entries durable.
+    /// Creates a directory and its parents, and makes their entries durable.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Opens a file.
     fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>>;
-    /// Gives a file another name; a file of that name is replaced.
+    /// Renames a file, replacing any file of that name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file a second name, which must not be there.
+    /// Gives a file a second name, which must not exist yet.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// The names of a directory's files.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
-    /// Makes durable which files a directory holds.
+    /// Makes a directory's entries durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Bytes that the disk of a directory has left.
+    /// Free bytes on the disk of a directory.
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
-    /// Fills `out` with bytes that nobody can guess.
+    /// Fills `out` with unpredictable bytes.
     fn random(&self, out: &mut [u8]) -> io::Result<()>;
 }
 
 /// An open file.
 pub trait File: Send + Sync {
-    /// Reads at a place; gives how many bytes, 0 at the end of the file.
+    /// Reads at an offset; returns the number of bytes, 0 at the end of the file.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes at a place; gives how many bytes were written, which may be fewer than given.
+    /// Writes at an offset; returns the number of bytes written, which may be fewer than given.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
     /// Makes the contents, and a length that grew, durable (`fdatasync`).
     fn sync(&self) -> io::Result<()>;
-    /// Bytes of the file.
+    /// The file's length in bytes.
     fn len(&self) -> io::Result<u64>;
-    /// Whether it holds nothing.
+    /// Whether it is empty.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
 }
 
-/// Writes all bytes, however short each write is.
+/// Writes all bytes, continuing after short writes.
 pub fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, offset) {
@@ -91,7 +94,7 @@ pub fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Resu
     Ok(())
 }
 
-/// Reads until `out` is full or the file ends; gives how many bytes.
+/// Reads until `out` is full or the file ends; returns the number of bytes.
 pub fn read_up_to(file: &dyn File, out: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut read = 0;
     while read < out.len() {
@@ -112,14 +115,14 @@ pub fn read_exact(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec
     Ok(bytes)
 }
 
-/// Reads exactly `length` bytes into a buffer, in place of what it held.
+/// Reads exactly `length` bytes into a buffer, replacing its contents.
 pub fn read_exact_into(
     file: &dyn File,
     offset: u64,
     length: usize,
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
-    // What it held is overwritten and need not be cleared.
+    // The old contents are overwritten and need not be cleared.
     out.resize(length, 0);
     if read_up_to(file, out, offset)? == length {
         Ok(())
@@ -131,7 +134,7 @@ pub fn read_exact_into(
 /// Zeros are written in pieces of this size.
 static ZEROS: [u8; 256 * 1024] = [0; 256 * 1024];
 
-/// Fills a part of a file with zeros that are written, not only promised: a later write there changes no metadata.
+/// Fills a part of a file with written, not just reserved, zeros: a later write there changes no metadata.
 pub fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
     let mut at = from;
     while at < to {
@@ -142,7 +145,7 @@ pub fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the system has no room left, for now: a disk or a quota that is full.
+/// Whether the system has no room left for now: a disk or a quota is full.
 pub fn is_no_space(error: &io::Error) -> bool {
     matches!(
         error.kind(),

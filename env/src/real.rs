@@ -74,7 +74,7 @@ impl Env for RealEnv {
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(dir)? {
-            // A name that is no text is none of ours.
+            // A name that is not UTF-8 is not one of ours.
             names.extend(entry?.file_name().into_string());
         }
         Ok(names)

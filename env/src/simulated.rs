@@ -1,5 +1,5 @@
-//! A time of its own, and a disk in memory that knows what was synced. The disk can fail, fill up or stop at a chosen operation, and loses at a
-//! crash what was not synced: all of it, none, or some sectors of it.
+//! A time of its own, and a disk in memory that knows what was synced. The disk can fail, fill up or stop at a chosen
+//! operation. At a crash it loses what was not synced: all of it, none, or some sectors of it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Env, File, Mode};
 
-/// What a disk writes at once or not at all.
+/// What a disk writes as a whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
 /// What happens at an operation.
@@ -17,23 +17,23 @@ const SECTOR_BYTES: usize = 512;
 pub enum Fault {
     /// The machine stops before the operation; nothing works until [`SimulatedEnv::crash`].
     Stop,
-    /// The operation fails with this kind of error. A sync that fails forgets what it should have written, as
-    /// the page cache does.
+    /// The operation fails with this kind of error. A failed sync discards what it should have written, as the
+    /// page cache does.
     Error(io::ErrorKind),
-    /// A write takes half of its bytes and then fails with this kind of error; other operations fail at once.
+    /// A write stores half of its bytes, then fails with this kind of error; other operations fail at once.
     Half(io::ErrorKind),
-    /// A write takes half of its bytes and reports so; other operations succeed.
+    /// A write stores half of its bytes and reports so; other operations succeed.
     Short,
 }
 
-/// What a crash does to what was not synced.
+/// What a crash does to unsynced data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
     /// All of it is lost.
     All,
     /// All of it was written, by luck.
     None,
-    /// Each sector, and each change of a directory up to some point, was written or not, by this seed.
+    /// Each sector, and each directory change up to some point, was written or not, depending on this seed.
     Some(u64),
 }
 
@@ -41,7 +41,7 @@ pub enum Loss {
 struct Contents {
     now: Vec<u8>,
     durable: Vec<u8>,
-    /// Writes since the last sync, as they were made.
+    /// Writes since the last sync, in order.
     unsynced: Vec<(usize, Vec<u8>)>,
 }
 
@@ -52,7 +52,7 @@ enum DirChange {
     Remove(PathBuf),
 }
 
-/// The time: it passes where somebody says so ([`SimulatedEnv::advance`]).
+/// The time: it passes only through [`SimulatedEnv::advance`].
 struct Time {
     begun: Instant,
     passed: Duration,
@@ -80,10 +80,10 @@ struct State {
     syncs: u64,
     faults: BTreeMap<u64, Fault>,
     stopped: bool,
-    /// Opened before the last crash: such files do not work any more.
+    /// Grows with each crash: files opened before the last one no longer work.
     life: u64,
     random: u64,
-    /// Bytes that all files together may have.
+    /// The most bytes that all files together may have.
     room: Option<usize>,
 }
 
@@ -127,7 +127,7 @@ impl State {
         }
     }
 
-    /// For operations that cannot be done by halves.
+    /// For operations that cannot be half done.
     fn whole(&mut self) -> io::Result<()> {
         match self.operation()? {
             Verdict::Half(Some(kind)) => Err(kind.into()),
@@ -179,7 +179,7 @@ fn put(contents: &mut Vec<u8>, at: usize, bytes: &[u8]) {
 }
 
 impl SimulatedEnv {
-    /// An empty disk without faults. The wall clock stands at the epoch.
+    /// An empty disk without faults. The wall clock is at the epoch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -188,19 +188,19 @@ impl SimulatedEnv {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets time pass, by every clock.
+    /// Advances every clock.
     pub fn advance(&self, by: Duration) {
         let mut state = self.state();
         state.time.passed += by;
         state.time.unix_ms += by.as_millis() as u64;
     }
 
-    /// Sets the wall clock and no other.
+    /// Sets only the wall clock.
     pub fn set_unix_ms(&self, unix_ms: u64) {
         self.state().time.unix_ms = unix_ms;
     }
 
-    /// How many operations that change something were asked for so far.
+    /// The number of modifying operations requested so far.
     pub fn operations(&self) -> u64 {
         self.state().operations
     }
@@ -210,19 +210,19 @@ impl SimulatedEnv {
         self.state().syncs
     }
 
-    /// Lets the `number`-th operation from now on (1 is the next) end in a fault.
+    /// Gives the `number`-th operation from now on (1 is the next) a fault.
     pub fn fail(&self, number: u64, fault: Fault) {
         let mut state = self.state();
         let at = state.operations + number;
         state.faults.insert(at, fault);
     }
 
-    /// Limits the bytes that all files may have together; `None` takes the limit away.
+    /// Limits the bytes of all files together; `None` removes the limit.
     pub fn set_room(&self, bytes: Option<usize>) {
         self.state().room = bytes;
     }
 
-    /// Bytes that all files have.
+    /// The bytes of all files together.
     pub fn used(&self) -> usize {
         self.state().used()
     }
@@ -232,7 +232,7 @@ impl SimulatedEnv {
         self.state().stopped
     }
 
-    /// The machine loses its power and comes up again: faults are gone, and of what was not synced so much is lost.
+    /// The machine loses power and restarts: faults are cleared, and unsynced data is lost as `loss` states.
     pub fn crash(&self, loss: Loss) {
         let mut state = self.state();
         if let Loss::Some(seed) = loss {
@@ -295,7 +295,7 @@ impl SimulatedEnv {
         Some(state.files[*number].now.clone())
     }
 
-    /// Puts a file on the disk, durable at once.
+    /// Puts a file on the disk, immediately durable.
     pub fn put(&self, path: &Path, bytes: Vec<u8>) {
         let mut state = self.state();
         let number = state.files.len();

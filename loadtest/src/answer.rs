@@ -1,4 +1,4 @@
-//! What an answer says of the log, with as little reading as can be.
+//! What an answer states about the log, read with as little work as possible.
 
 use memchr::memmem;
 use serde::Deserialize;

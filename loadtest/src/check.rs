@@ -1,4 +1,4 @@
-//! Does an answer's receipt hold, over exactly what was sent?
+//! Checks whether an answer's receipt holds, over exactly what was sent.
 
 use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
 use kedge_client::{Client, VerificationError};

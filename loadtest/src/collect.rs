@@ -1,4 +1,4 @@
-//! What the processes of a run count, second by second, with the machine's figures beside it.
+//! What the processes of a run count, second by second, with the machine's figures next to it.
 
 use std::path::PathBuf;
 

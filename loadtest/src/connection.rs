@@ -1,7 +1,6 @@
-//! One HTTP/1.1 connection, kept alive, with as little work around it as can be: the generator
-//! shares its processors with the server. Requests are bytes that were put together before; an answer
-//! is read into a buffer that is used again, and needs `Content-Length`, as all answers that are asked
-//! for here have it.
+//! One HTTP/1.1 connection, kept alive, with as little work around it as possible: the generator shares its processors
+//! with the server. Requests are bytes that were assembled before. An answer is read into a buffer that is reused, and
+//! needs `Content-Length`, which every answer requested here has.
 
 use std::io::IoSlice;
 use std::time::Duration;

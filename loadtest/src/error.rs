@@ -1,5 +1,5 @@
-//! Why a load run could not be carried through. What the server refused during a measure is not
-//! here: that is counted, and told in the report.
+//! Why a load run could not be completed. What the server refused during a measure is not here: that is counted and
+//! reported.
 
 /// The result of a step.
 pub(crate) type Result<T> = std::result::Result<T, Error>;

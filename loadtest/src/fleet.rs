@@ -1,4 +1,4 @@
-//! The organizations of a run, as the processes that share it hand them to each other.
+//! The organizations of a run, as the processes that share it pass them to each other.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! After a run: is everything that was acknowledged in the log, once? The export from the run's first
-//! batch on is checked line by line, with memory for one line.
+//! After a run: is everything that was acknowledged in the log, once? The export from the run's first batch on is
+//! checked line by line, with memory for one line.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! `kedge-load`: drives a server as clients would, counts what it does in a second, and checks
-//! what it answered: receipts offline, and that each acknowledged action is in the log, once.
+//! `kedge-load`: drives a server as clients would, counts what it does in a second, and checks its answers: receipts
+//! offline, and that each acknowledged action is in the log, once. It makes accounts with `client`, sends prepared
+//! bytes over its own connections, and reads the log back at the end.
 
 mod answer;
 mod check;

@@ -1,4 +1,4 @@
-//! One run: what comes before, the load, and what is checked after it.
+//! One run: the preparation, the load, and the checks after it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

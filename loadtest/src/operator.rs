@@ -1,5 +1,4 @@
-//! The operator's side: tiers without narrow limits, over the server's admin socket. One line of JSON
-//! each way.
+//! The operator's side: tiers without narrow limits, over the server's admin socket. One line of JSON each way.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a run is told on the command line.
+//! The command line of a run.
 
 use std::path::PathBuf;
 use std::str::FromStr;

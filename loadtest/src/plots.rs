@@ -1,5 +1,5 @@
-//! Plots as SVG to stand in a page. Lines and grids have colours that are read on a light and on a
-//! dark ground; the page's style colours the texts.
+//! Plots as SVG for a page. Lines and grids have colours that are readable on a light and on a dark background; the
+//! page's style colours the texts.
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};

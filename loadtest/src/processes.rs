@@ -1,5 +1,5 @@
-//! One run by several processes. Each gets its share of the organizations, and with them the nonces that
-//! it may spend, over its standard input; what it counts comes back once a second as a line of JSON.
+//! One run by several processes. Each gets its share of the organizations, and with them the nonces that it may spend,
+//! over its standard input. What it counts comes back once a second as a line of JSON.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

@@ -1,5 +1,4 @@
-//! Readers of event streams, beside the load: whatever their organizations did must come to them once
-//! and in order.
+//! Readers of event streams during the load: whatever their organizations did must reach them once and in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

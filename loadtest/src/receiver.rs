@@ -1,5 +1,5 @@
-//! A receiver of webhooks inside the harness: it checks each message's signature (Standard Webhooks
-//! 1.0), and tells how long after the action it came.
+//! A receiver of webhooks inside the harness: it checks each message's signature (Standard Webhooks 1.0), and measures
+//! how long after the action it came.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! One measure of one process: threads, each with its share of the connections. What they count is
-//! taken from them once a second.
+//! One measure of one process: threads, each with its share of the connections. Their counts are collected once a
+//! second.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! One connection: sends what its slots say, and counts what comes of it.
+//! One connection: sends what its slots give it, and counts the results.
 
 use std::rc::Rc;
 use std::sync::Arc;

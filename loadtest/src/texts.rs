@@ -1,4 +1,4 @@
-//! The texts of requests: payloads, actions of the bus, and the parts of a head that stay.
+//! The texts of requests: payloads, actions of the bus, and the constant parts of a head.
 
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;

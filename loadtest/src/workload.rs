@@ -1,5 +1,5 @@
-//! The requests of a run. Bodies and the hashes of their texts are made once; what differs from
-//! request to request is nonce, salts and signature, and those stand in the head.
+//! The requests of a run. Bodies and the hashes of their texts are made once. What differs from request to request is
+//! nonce, salts and signature, and those are in the head.
 
 use std::io::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The real program against the real server, for short runs: what it reports must be so.
+//! The real program against the real server, for short runs: what it reports must be true.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

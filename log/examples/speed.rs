@@ -1,7 +1,8 @@
-//! Measures the log by itself: appending frames of 500 updates with a sync each, sealing, and checking.
+//! Measures the log by itself: appending frames of 500 updates with one sync each, sealing, and checking.
 //!
-//! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES [SEGMENT_BYTES [CHECKS [READS]]]]`; DIR lies on the
-//! disk that is meant; where it exists, it is only checked, CHECKS times, and READS single requests are read. Half of the frames have the texts of the benches, half payloads that do not compress.
+//! `cargo run --release -p kedge-log --example speed -- DIR [FRAMES [SEGMENT_BYTES [CHECKS [READS]]]]`; DIR names the
+//! disk to measure. If DIR exists, it is only checked, CHECKS times, and READS single requests are read. Half of the
+//! frames have the benches' texts, half have payloads that do not compress.
 
 #![allow(
     clippy::print_stdout,
@@ -27,7 +28,7 @@ use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Hash, Id, Prefix};
 use mimalloc::MiMalloc;
 
-/// The server's.
+/// As in the server.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -173,8 +174,8 @@ fn write(dir: &Path, frames: u64, options: Options, noise: bool) {
     println!("sealing took {:.2} s", started.elapsed().as_secs_f64());
 }
 
-/// What all threads took of the processor so far, where the system says so: on a machine that does other work as well
-/// it tells more than the clock.
+/// Processor time of all threads so far, if the system reports it. On a machine that also does other work, it
+/// is more reliable than the clock.
 fn processor_seconds() -> f64 {
     const TICKS_A_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();

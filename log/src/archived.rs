@@ -1,5 +1,5 @@
-//! Sealed segments that leave the log's directory for an archive. The log then begins later, and everything that was
-//! archived can be put back by copying the files into the directory of a log that nobody has open.
+//! Archiving: sealed segments leave the log's directory, and the log then begins later. Copying the archived files back
+//! into the directory of a log that nobody has open restores them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::segment::{Segment, SegmentHeader};
 pub struct SealedFile {
     /// The file.
     pub path: PathBuf,
-    /// What it begins with.
+    /// Its header.
     pub header: SegmentHeader,
     /// The number of the frame after its last.
     pub next_frame: u64,
@@ -42,12 +42,12 @@ impl LogReader {
         sealed.map(file).collect()
     }
 
-    /// Notes where the segments are that were taken away, for whoever asks for them.
+    /// Records where removed segments are archived, for those who ask for them.
     pub fn set_archive(&self, place: String) {
         self.shared().archive.store(Some(Arc::new(place)));
     }
 
-    /// Where the segments are that were taken away, if anybody said so.
+    /// Where removed segments are archived, if that is known.
     pub fn archive(&self) -> Option<String> {
         let place = self.shared().archive.load();
         place.as_deref().cloned()
@@ -56,10 +56,10 @@ impl LogReader {
 
 impl Maintenance {
     /// Removes the sealed segments at the log's beginning that hold nothing from this frame on, oldest first, so that
-    /// what is left is one run of frames whenever the machine stops. Readers that are in one read on.
+    /// the rest is one run of frames whenever the machine stops. Readers inside a removed segment can continue.
     ///
     /// # Errors
-    /// [`IoError`]; the segments whose files are left then are in the log again at the next start.
+    /// [`IoError`]; segments whose files still exist are in the log again at the next start.
     pub fn remove_before(&self, frame: u64) -> Result<(), IoError> {
         let shared = self.shared();
         let leaves = |segment: &Segment| match segment {

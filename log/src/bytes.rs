@@ -1,6 +1,6 @@
-//! Numbers in bytes, big-endian as everywhere in the protocol, and checksums.
+//! Numbers as bytes, big-endian as everywhere in the protocol, and checksums.
 
-/// Reads from the front of a slice; `None` where it is too short.
+/// Reads from the front of a slice; `None` if it is too short.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// CRC32C of `bytes`, in which the four bytes at `skip` count as zero: a checksum that stands in what it covers.
+/// CRC32C of `bytes`, counting the four bytes at `skip` as zero: a checksum stored inside what it covers.
 pub(crate) fn crc_around(bytes: &[u8], skip: usize) -> u32 {
     let crc = crc32c::crc32c(&bytes[..skip]);
     let crc = crc32c::crc32c_append(crc, &[0; 4]);

@@ -1,18 +1,18 @@
 //! What stored rows have in common: a leading format byte, and the ways in which bytes fail to be a row.
 
-/// The first byte of every row of today's layout.
+/// The first byte of every row in the current layout.
 pub const FORMAT: u8 = 1;
 
-/// Why stored bytes are not what they should be.
+/// Why stored bytes are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
-    /// The first byte names no layout that this program knows.
+    /// The first byte names a layout that this program does not know.
     #[error("row layout {0:?} is not known")]
     Format(Option<u8>),
     /// The bytes end too early, continue too long, or hold an impossible value.
     #[error("{0}")]
     Bytes(String),
-    /// A number stands for nothing.
+    /// A number has no meaning here.
     #[error("{0} is no {1}")]
     Number(u8, &'static str),
 }
@@ -27,7 +27,7 @@ impl CodecError {
 /// What follows the format byte.
 ///
 /// # Errors
-/// [`CodecError::Format`] where the first byte is missing or another.
+/// [`CodecError::Format`] if the first byte is missing or different.
 pub fn body(bytes: &[u8]) -> Result<&[u8], CodecError> {
     match bytes.split_first() {
         Some((&FORMAT, body)) => Ok(body),

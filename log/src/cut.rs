@@ -1,5 +1,5 @@
-//! Shortening a copy of a log, so that it ends where the log once ended. What stood in the log at one moment are whole
-//! frames, so a cut is between two of them.
+//! Shortens a copy of a log to an earlier end. At any moment a log holds whole frames, so a cut falls between two of
+//! them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::reader::LogReader;
 use crate::recovery::Position;
 use crate::segment::{Key, Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, path_of};
 
-/// Bytes of decompressed blocks that are kept meanwhile.
+/// Bytes of decompressed blocks that are cached during a cut.
 const CACHE_BYTES: u64 = 1024 * 1024;
 
-/// Up to where a log is kept.
+/// How far a log is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutAt {
     /// The frames whose actions all have this sequence or a lower one.
@@ -25,7 +25,7 @@ pub enum CutAt {
     Time(u64),
 }
 
-/// A log that was cut.
+/// A log that has been cut.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cut {
     /// Where it ends now.
@@ -50,7 +50,7 @@ pub enum CutError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Nothing would be left.
+    /// Nothing would remain.
     #[error(
         "the first commit group with actions ends at sequence {sequence}: nothing would be left"
     )]
@@ -60,20 +60,20 @@ pub enum CutError {
         /// When its last batch was sealed, Unix milliseconds.
         sealed_at_ms: u64,
     },
-    /// The log ends earlier.
+    /// The log ends before it.
     #[error("the log ends at sequence {sequence}")]
     Beyond {
         /// Its last sequence.
         sequence: u64,
     },
-    /// There is no action in it.
+    /// The log holds no action.
     #[error("the log holds no action")]
     Empty,
 }
 
-/// Cuts the log in a directory that nobody else uses, and makes what is left durable: later segments are removed, and
-/// the one that holds the cut becomes a raw segment with the frames before it. A crash on the way leaves something
-/// that is no log, so the directory must be a copy that is made again then.
+/// Cuts the log in a directory that nobody else uses, and makes the rest durable. Later segments are removed,
+/// and the one that holds the cut becomes a raw segment with the frames before it. A crash in between leaves an
+/// invalid log, so the directory must be a copy that can be made again.
 ///
 /// # Errors
 /// [`CutError`]; after [`CutError::Before`], [`CutError::Beyond`] and [`CutError::Empty`] nothing was changed.
@@ -105,7 +105,7 @@ fn batch(reader: &LogReader, number: u64) -> Result<SignedBatch, CutError> {
     reader.batch(number)?.ok_or(CutError::Empty)
 }
 
-/// The first frame that is not kept, unless all are.
+/// The first frame that is not kept, or `None` if all are.
 fn first_beyond(reader: &LogReader, at: CutAt) -> Result<Option<FrameHeader>, CutError> {
     let end = reader.position();
     let key = match at {
@@ -114,7 +114,7 @@ fn first_beyond(reader: &LogReader, at: CutAt) -> Result<Option<FrameHeader>, Cu
                 sequence: end.next_sequence - 1,
             });
         }
-        // What is not in the log any more is before the first of what is.
+        // Actions that are no longer in the log come before its first one.
         CutAt::Sequence(sequence) => Key::Sequence((sequence + 1).max(reader.first_sequence())),
         CutAt::Time(time_ms) => {
             let (mut low, mut high) = (reader.first_batch(), end.next_batch);

@@ -1,4 +1,4 @@
-//! What goes wrong, and where.
+//! Errors: what went wrong, and where.
 
 use std::fmt;
 use std::io;
@@ -8,18 +8,18 @@ use kedge_protocol::Hash;
 
 use crate::frame::{FrameRefused, SideError};
 
-/// Bytes that are not what was written.
+/// Bytes that differ from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The segment's file.
     pub segment: PathBuf,
-    /// Where in it: in the file of a raw segment, in the uncompressed frames of a sealed one.
+    /// The offset: in the file of a raw segment, in the uncompressed frames of a sealed one.
     pub offset: u64,
-    /// The frame that is damaged, where that is known.
+    /// The damaged frame, if known.
     pub frame: Option<u64>,
-    /// The first sequence that is concerned.
+    /// The first affected sequence.
     pub first_sequence: u64,
-    /// The last one, where that is known.
+    /// The last affected sequence, if known.
     pub last_sequence: Option<u64>,
     /// What is wrong.
     pub what: String,
@@ -47,13 +47,13 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A file operation that failed.
+/// A failed file operation.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", .path.display())]
 pub struct IoError {
     /// The file or directory.
     pub path: PathBuf,
-    /// Why.
+    /// Why it failed.
     pub source: io::Error,
 }
 
@@ -67,18 +67,18 @@ impl IoError {
 /// Why something cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system does not give the bytes.
+    /// The system does not return the bytes.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// The bytes are not what was written.
+    /// The bytes differ from what was written.
     #[error("{0}")]
     Damaged(Damage),
-    /// The log begins later: older segments were taken away.
+    /// The log begins later: older segments were removed.
     #[error("frame {frame} is not here: the log begins with frame {first_frame}")]
     Missing {
-        /// The frame that was asked for.
+        /// The requested frame.
         frame: u64,
-        /// The first that is here.
+        /// The first frame in the log.
         first_frame: u64,
     },
 }
@@ -89,7 +89,7 @@ pub enum OpenError {
     /// A file operation failed.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// The log is damaged elsewhere than in a last frame that was never released.
+    /// The log is damaged, and not just in a last frame that was never released.
     #[error("{0}")]
     Damaged(Damage),
     /// A segment cannot be read.
@@ -100,12 +100,12 @@ pub enum OpenError {
     Identity {
         /// The segment's file.
         segment: PathBuf,
-        /// The identity that was asked for.
+        /// The expected identity.
         expected: Hash,
-        /// The one that the segment names.
+        /// The identity that the segment names.
         found: Hash,
     },
-    /// The log ends before what was released.
+    /// The log ends before what was already released.
     #[error(
         "the log ends at frame {last_frame}, sequence {last_sequence}, but frame {released_frame} and sequence \
          {released_sequence} were released: frames are missing at its end. Restore a newer copy"
@@ -113,7 +113,7 @@ pub enum OpenError {
     Released {
         /// The last whole frame.
         last_frame: u64,
-        /// The last sequence in it or before it.
+        /// The last sequence up to its end.
         last_sequence: u64,
         /// The last frame that was released, or 0.
         released_frame: u64,
@@ -125,7 +125,7 @@ pub enum OpenError {
 /// Why a frame was not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// There is no room. Nothing was changed: the same frame can be appended later.
+    /// There is no space. Nothing was changed: the same frame can be appended later.
     #[error("no space for the log: {0}")]
     NoSpace(IoError),
     /// The frame contradicts itself or the log. Nothing was changed.
@@ -137,27 +137,27 @@ pub enum AppendError {
     /// There is no key to seal side entries with. Nothing was changed.
     #[error("the frame has side entries, and no key to seal them was given")]
     NoKey,
-    /// The log refuses everything since an operation failed.
+    /// The log refuses everything because an operation failed.
     #[error(transparent)]
     Failed(#[from] Failed),
 }
 
-/// The log has failed: what the disk holds is not known any more, so nothing is written, synced or acknowledged
-/// until the log is opened again.
+/// The log has failed: what the disk holds is unknown, so nothing is written, synced or acknowledged until the
+/// log is opened again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the log takes nothing until it is opened again: {0}")]
 pub struct Failed(pub String);
 
-/// Why a step of maintenance was not done. The log itself is as it was.
+/// Why a step of maintenance was not done. The log itself is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum MaintenanceError {
-    /// A file operation failed; the step can be tried again.
+    /// A file operation failed; the step can be retried.
     #[error(transparent)]
     Io(#[from] IoError),
     /// The log is being closed.
     #[error("the log is being closed")]
     Ended,
-    /// The segment cannot be read, or what was written of it does not read back.
+    /// The segment cannot be read, or its sealed form does not read back correctly.
     #[error(transparent)]
     Read(#[from] ReadError),
 }

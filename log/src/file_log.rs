@@ -1,4 +1,4 @@
-//! The log in files: one writer, which appends frames to the open segment and begins the next one.
+//! The log in files. One writer appends frames to the open segment and begins the next one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::segment::seal::Compression;
 use crate::segment::{Kind, PAGE_BYTES, Segment, SegmentHeader};
 use crate::{Durability, Log};
 
-/// The first raw segment while it is made.
+/// The first raw segment while it is being created.
 const FIRST: &str = "first.new";
 
 /// How a log in files is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Bytes of a log's first segment, so that a small log is a small file. Each following one is twice as large as
+    /// Bytes of a log's first segment, so that a small log is a small file. Each later one is twice as large as
     /// the one before it, up to [`Options::segment_bytes`].
     pub first_segment_bytes: u64,
-    /// Bytes of the largest segments. One that must hold a larger frame is as large as that.
+    /// Bytes of the largest segments. A segment for a larger frame is as large as that frame needs.
     pub segment_bytes: u64,
-    /// Bytes of decompressed blocks that are kept for readers.
+    /// Bytes of decompressed blocks that are cached for readers.
     pub cache_bytes: u64,
     /// How closed segments are compressed.
     pub compression: Compression,
@@ -55,14 +55,14 @@ impl Options {
         bytes.max(2 * PAGE_BYTES)
     }
 
-    /// Bytes of the segment after one of so many.
+    /// Bytes of the segment after one of this size.
     pub(crate) fn bytes_after(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(2).min(self.segment_bytes)
     }
 }
 
-/// The writer of a log in files. The caller sees to it that there is one for a directory, by the lock that the
-/// data directory has.
+/// The writer of a log in files. The caller ensures that there is only one per directory, with the lock of the
+/// data directory.
 pub struct FileLog {
     shared: Arc<Shared>,
     options: Options,
@@ -75,12 +75,12 @@ pub struct FileLog {
 }
 
 impl FileLog {
-    /// Opens the log in a directory, or makes an empty one there. `identity` is the separator of the log's domain,
-    /// `keys` seal and open side entries, `released` is how far the log was released for certain.
+    /// Opens the log in a directory, or creates an empty one there. `identity` is the separator of the log's
+    /// domain, `keys` seal and open side entries, `released` is how far the log is known to have been released.
     ///
     /// # Errors
-    /// [`OpenError`] where the log is damaged, belongs to another domain or ends too early; then nothing was
-    /// changed. Also where a file operation fails; then the next start tidies up.
+    /// [`OpenError`] if the log is damaged, belongs to another domain or ends too early; then nothing was
+    /// changed. Also if a file operation fails; then the next start cleans up.
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -125,27 +125,27 @@ impl FileLog {
         Ok((log, found.recovery))
     }
 
-    /// The steps that a thread of the caller's takes now and then: the next segment's file, compression.
+    /// The steps that a thread of the caller runs from time to time: the next segment's file, compression.
     pub fn maintenance(&self) -> Maintenance {
         Maintenance::new(Arc::clone(&self.shared), self.options)
     }
 
-    /// Reads the log while this appends.
+    /// Reads the log while this writer appends.
     pub fn reader(&self) -> LogReader {
         LogReader::new(Arc::clone(&self.shared))
     }
 
-    /// Makes sure that the open segment has room for so many bytes; begins the next one where it has not.
+    /// Ensures that the open segment has room for this many bytes; begins the next one if it has not.
     fn make_room(&mut self, bytes: u64) -> Result<(), AppendError> {
         let open = self.open.raw();
         let (end, raw_bytes) = open.map_or((0, 0), |raw| (raw.end(), raw.bytes()));
         if end + bytes <= raw_bytes {
             return Ok(());
         }
-        // A closed segment is durable as a whole, so that a later one proves it.
+        // A closed segment must be durable as a whole, because a later segment proves it.
         self.shared.sync()?;
         let needed = self.options.bytes_after(raw_bytes).max(PAGE_BYTES + bytes);
-        // One that is too small for a large frame waits on, for a later segment.
+        // A spare file too small for a large frame is kept for a later segment.
         let waiting = lock(&self.shared.spare).take_if(|spare| spare.bytes >= needed);
         let (env, dir) = (&*self.shared.env, &self.shared.dir);
         let spare = match waiting {
@@ -165,7 +165,7 @@ impl FileLog {
         let first_frame = segment.header().first_frame;
         self.shared.segments.rcu(|segments| {
             let mut segments = segments.as_ref().clone();
-            // An open segment that never got a frame is replaced by a larger one of the same name.
+            // An open segment that never held a frame is replaced by a larger one of the same name.
             segments.retain(|before| before.header().first_frame != first_frame);
             segments.push(Arc::clone(&segment));
             segments
@@ -184,7 +184,7 @@ impl FileLog {
     }
 }
 
-/// The header of the raw segment that begins after a position.
+/// The header of a raw segment that begins at a position.
 fn header_at(identity: Hash, position: &Position) -> SegmentHeader {
     SegmentHeader {
         kind: Kind::Raw,

@@ -1,14 +1,17 @@
-//! The log, as files of its own. A commit group is a *frame*; frames stand in *segments*; a frame that was synced is
-//! what an answer rests on, and everything else can be made again from it. `docs/STORAGE.md` gives the format to the
-//! byte and the rules of recovery.
+//! The log, in its own files. A commit group is a *frame*; *segments* hold the frames. Every answer rests on a frame
+//! that was synced, and everything else can be rebuilt from the frames. `docs/STORAGE.md` gives the format to the byte
+//! and the rules of recovery.
 //!
-//! - [`Frame`]: what one group makes durable, on its way in; [`StoredFrame`]: the same, read again.
+//! The log is a trait: a [`Log`] appends a frame, its [`Durability`] syncs what was appended. The log in files is the
+//! embedded default.
+//!
+//! - [`Frame`]: what one group makes durable, on its way in; [`StoredFrame`]: the same, read back.
 //! - [`FileLog`]: appends, as a [`Log`]; [`Durability`] syncs; [`Maintenance`] compresses closed segments.
 //! - [`LogReader`]: reads by sequence, by batch and frame by frame, while one writer appends.
 //! - [`LogReader::copy_to`] and [`cut`]: copies of a log, and shorter ones.
 //! - [`verify`]: checks a directory of segments without anything else.
 //! - [`packed`]: the packed form of a request.
-//! - [`env`]: the door to the system (`kedge-env`); nothing here touches files, randomness or time but through it.
+//! - [`env`]: the door to the system (`kedge-env`); this crate reaches files, randomness and time only through it.
 
 mod archived;
 mod bytes;
@@ -45,24 +48,24 @@ pub use recovery::{Position, Recovery, Released, Torn};
 pub use segment::seal::{Compression, Sealed};
 pub use segment::{Kind as SegmentKind, SegmentHeader, SegmentName};
 
-/// Where commit groups become durable. [`FileLog`] is the one that comes with the server.
+/// Where commit groups become durable. [`FileLog`] is the implementation that the server uses.
 pub trait Log: Send {
-    /// Adds a frame after the last one and gives how far the log reaches with it. The frame is not durable yet: that
-    /// is for [`Durability::sync`]. More frames may be appended meanwhile.
+    /// Adds a frame after the last one and returns the log's new position. The frame is not durable yet:
+    /// [`Durability::sync`] does that. More frames may be appended in between.
     ///
     /// # Errors
-    /// [`AppendError`]. After [`AppendError::NoSpace`] the log is as it was before and the same frame can be appended
-    /// later; after [`AppendError::Failed`] it takes nothing any more.
+    /// [`AppendError`]. After [`AppendError::NoSpace`] the log is unchanged and the same frame can be appended
+    /// later; after [`AppendError::Failed`] it accepts nothing any more.
     fn append(&mut self, frame: &Frame) -> Result<Position, AppendError>;
 
-    /// How far frames were appended.
+    /// The position after the last append.
     fn position(&self) -> Position;
 
-    /// Seals the side entries of later frames under the newest of these keys, unless they are sealed under one with
-    /// the same id or a higher one already. Gives the id of the key that seals from now on.
+    /// Seals the side entries of later frames under the newest of these keys, unless they are already sealed
+    /// under one with the same or a higher id. Returns the id of the key that seals from now on.
     ///
     /// # Errors
-    /// [`IoError`] where no salt can be drawn; then nothing has changed.
+    /// [`IoError`] if no salt can be drawn; then nothing has changed.
     fn seal_with(&mut self, keys: &SideKeys) -> Result<Option<KeyId>, IoError>;
 
     /// What makes frames durable, for another thread.
@@ -71,13 +74,13 @@ pub trait Log: Send {
 
 /// Makes durable what was appended.
 pub trait Durability: Send + Sync {
-    /// Makes durable every frame that was appended before the call, and shows it to readers; gives how far the log
-    /// is durable.
+    /// Makes every frame that was appended before the call durable, and shows it to readers; returns the
+    /// durable position.
     ///
     /// # Errors
-    /// [`Failed`], now and ever after: what a failed sync left on the disk is not known.
+    /// [`Failed`], for this and all later calls: what a failed sync left on the disk is unknown.
     fn sync(&self) -> Result<Position, Failed>;
 
-    /// How far the log is durable.
+    /// The durable position.
     fn durable(&self) -> Position;
 }

@@ -1,5 +1,5 @@
-//! What is done next to appending: the next segment's file is made ahead of time, and closed segments are compressed.
-//! Each step is a call; the caller gives it a thread.
+//! Upkeep next to appending: making the next segment's file ahead of time, and compressing closed segments. Each step
+//! is a call; the caller gives it a thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,11 +27,12 @@ impl Maintenance {
         &self.shared
     }
 
-    /// Makes the file for the next segment, once the open one is half full and where none of its size waits. Without it
-    /// the append that closes a segment makes the file itself, and waits for it. Gives whether one was made.
+    /// Creates the file for the next segment, once the open one is half full and none of the right size waits.
+    /// Otherwise the append that closes a segment must create the file itself, and wait for it. Returns whether
+    /// one was created.
     ///
     /// # Errors
-    /// [`IoError`], for instance where there is no space; it can be tried again.
+    /// [`IoError`], for example if there is no space; it can be retried.
     pub fn prepare(&self) -> Result<bool, IoError> {
         let segments = self.shared.segments.load();
         let open = segments.last().and_then(|segment| segment.raw());
@@ -45,17 +46,17 @@ impl Maintenance {
         }
         let env = &*self.shared.env;
         let spare = Spare::make(env, self.shared.spare_path(), bytes)?;
-        // A small one stayed behind where the writer had to make a segment by itself.
+        // A small one was left over when the writer had to create a segment itself.
         if let Some(small) = lock(&self.shared.spare).replace(spare) {
             env.remove(&small.path).map_err(IoError::at(&small.path))?;
         }
         Ok(true)
     }
 
-    /// Compresses the oldest closed segment that is raw; gives what was sealed, or nothing where there is none.
+    /// Compresses the oldest closed raw segment; returns what was sealed, or `None` if there is none.
     ///
     /// # Errors
-    /// [`MaintenanceError`]: the raw segment is still there and is read on; it can be tried again.
+    /// [`MaintenanceError`]: the raw segment remains and is still read; it can be retried.
     pub fn seal_next(&self) -> Result<Option<Sealed>, MaintenanceError> {
         let segments = self.shared.segments.load();
         let closed = segments.split_last().map_or(&[][..], |(_, closed)| closed);
@@ -86,12 +87,12 @@ impl Maintenance {
         }
     }
 
-    /// Lets a step that another thread is doing end soon; no segment is compressed any more.
+    /// Ends a step that another thread is running soon; no further segment is compressed.
     pub fn end(&self) {
         self.shared.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an error means that there is no space, so that the step is worth another try later.
+    /// Whether an error means that there is no space, so that the step is worth retrying later.
     pub fn is_no_space(error: &IoError) -> bool {
         is_no_space(&error.source)
     }

@@ -6,10 +6,10 @@ use crate::reader::LogReader;
 use crate::segment::Key;
 
 impl LogReader {
-    /// The newest frame with side entries among the last `count`. Of the others the headers alone are read.
+    /// The newest frame with side entries among the last `count`. Of the others, only the headers are read.
     ///
     /// # Errors
-    /// [`ReadError`] where the log cannot be read.
+    /// [`ReadError`] if the log cannot be read.
     pub fn newest_with_side(&self, count: u64) -> Result<Option<StoredFrame>, ReadError> {
         let last = self.position().frame;
         let first = self.first_frame().max(last.saturating_sub(count) + 1);

@@ -1,4 +1,4 @@
-//! An open log: what its writer, its readers and its maintenance have in common.
+//! An open log: what its writer, its readers and its maintenance share.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,26 +23,26 @@ pub(crate) struct Shared {
     pub(crate) identity: Hash,
     pub(crate) segments: ArcSwap<Segments>,
     pub(crate) cache: BlockCache,
-    /// How far the log is durable; readers see this much.
+    /// The durable position; readers see the log up to here.
     durable: ArcSwap<Position>,
-    /// How far it was written.
+    /// The written position.
     appended: Mutex<Appended>,
     /// Held during a sync: the system reports a failed write to one caller only.
     syncing: Mutex<()>,
     /// The file for the next segment.
     pub(crate) spare: Mutex<Option<Spare>>,
     spares: AtomicU64,
-    /// Maintenance ends.
+    /// Maintenance must end.
     pub(crate) is_ending: AtomicBool,
-    /// Where the segments are that were taken away.
+    /// Where removed segments are archived.
     pub(crate) archive: ArcSwapOption<String>,
     failed: OnceLock<Failed>,
 }
 
-/// Up to where the log was written, and where.
+/// How far the log was written, and in which segment.
 #[derive(Clone)]
 pub(crate) struct Appended {
-    /// The segment of the last frame, or the one that waits for the first.
+    /// The segment of the last frame, or the one for the first frame.
     pub(crate) segment: Option<Arc<Segment>>,
     /// Frames in it.
     pub(crate) frames: usize,
@@ -50,7 +50,7 @@ pub(crate) struct Appended {
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What these hold is replaced as a whole, so a panic elsewhere leaves nothing half done.
+    // Their contents are replaced as a whole, so a panic elsewhere leaves nothing half done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -97,24 +97,24 @@ impl Shared {
         *lock(&self.appended) = appended;
     }
 
-    /// A name for the next file of zeros. Each has its own: one is made while another is on its way to become
-    /// a segment.
+    /// A name for the next file of zeros. Each has its own name, because one may be created while another is
+    /// becoming a segment.
     pub(crate) fn spare_path(&self) -> PathBuf {
         let number = self.spares.fetch_add(1, Ordering::Relaxed);
         self.dir.join(format!("spare-{number}.{NEW_ENDING}"))
     }
 
-    /// An error once something has failed.
+    /// Fails once something has failed.
     pub(crate) fn check(&self) -> Result<(), Failed> {
         self.failed.get().cloned().map_or(Ok(()), Err)
     }
 
-    /// Lets the log refuse everything from now on.
+    /// Makes the log refuse everything from now on.
     pub(crate) fn fail(&self, what: impl std::fmt::Display) -> Failed {
         self.failed.get_or_init(|| Failed(what.to_string())).clone()
     }
 
-    /// Makes durable what was appended before the call, and shows it to readers.
+    /// Makes everything that was appended before the call durable, and shows it to readers.
     pub(crate) fn sync(&self) -> Result<Position, Failed> {
         let _one_at_a_time = lock(&self.syncing);
         self.check()?;

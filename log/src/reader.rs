@@ -1,5 +1,5 @@
-//! Reads a log: by sequence, by batch, and frame by frame. Readers see what is durable, wait for nobody, and nobody
-//! waits for them.
+//! Reads a log: by sequence, by batch, and frame by frame. Readers see what is durable. They wait for nobody, and
+//! nobody waits for them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::recovery::{Position, Recovery, find};
 use crate::segment::blocks::{BlockCache, LastBlocks};
 use crate::segment::{Key, Segment};
 
-/// Bytes of a section of requests that are read at first: most tables fit.
+/// Bytes of a section of requests that are read first: most tables fit.
 const TABLE_READ_BYTES: usize = 4096;
 
 /// Reads a log. Clones share the cache of decompressed blocks.
@@ -43,7 +43,7 @@ impl StoredRequest {
     /// Reads the packed request's head.
     ///
     /// # Errors
-    /// [`CodecError`] where the bytes were damaged before they came into the log.
+    /// [`CodecError`] if the bytes were damaged before they entered the log.
     pub fn packed(&self) -> Result<PackedRequest<'_>, CodecError> {
         PackedRequest::read(&self.bytes)
     }
@@ -61,11 +61,11 @@ impl LogReader {
         Self { shared }
     }
 
-    /// Opens a log to read it, without changing anything in its directory. A torn last frame is passed over and
-    /// reported. `identity` is compared where it is given.
+    /// Opens a log for reading, without changing anything in its directory. Skips and reports a torn last
+    /// frame. Compares `identity` if it is given.
     ///
     /// # Errors
-    /// [`OpenError`] where the log is damaged or cannot be read.
+    /// [`OpenError`] if the log is damaged or cannot be read.
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -99,7 +99,7 @@ impl LogReader {
         self.shared.identity
     }
 
-    /// The first frame that is here: 1, unless older segments were taken away.
+    /// The first frame in the log: 1, unless older segments were removed.
     pub fn first_frame(&self) -> u64 {
         let segments = self.shared.segments.load();
         segments
@@ -107,7 +107,7 @@ impl LogReader {
             .map_or(1, |segment| segment.header().first_frame)
     }
 
-    /// The first sequence that is here: 1, unless older segments were taken away.
+    /// The first sequence in the log: 1, unless older segments were removed.
     pub fn first_sequence(&self) -> u64 {
         let segments = self.shared.segments.load();
         segments
@@ -115,7 +115,7 @@ impl LogReader {
             .map_or(1, |segment| segment.header().first_sequence)
     }
 
-    /// The first batch that is here: 0, unless older segments were taken away.
+    /// The first batch in the log: 0, unless older segments were removed.
     pub fn first_batch(&self) -> u64 {
         let segments = self.shared.segments.load();
         segments
@@ -152,7 +152,7 @@ impl LogReader {
         Some(Arc::clone(&segments[after.checked_sub(1)?]))
     }
 
-    /// The header of the frame that holds what is looked for.
+    /// The header of the frame that holds the key.
     pub(crate) fn header_of(&self, key: Key) -> Result<Option<FrameHeader>, ReadError> {
         Ok(self.locate(key)?.map(|found| found.header))
     }
@@ -172,7 +172,7 @@ impl LogReader {
     /// The request that holds the action with this sequence.
     ///
     /// # Errors
-    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    /// [`ReadError`] if the bytes cannot be read or are damaged.
     pub fn request_at(&self, sequence: u64) -> Result<Option<StoredRequest>, ReadError> {
         let Some(frame) = self.locate(Key::Sequence(sequence))? else {
             return Ok(None);
@@ -183,11 +183,11 @@ impl LogReader {
         Ok(requests.into_iter().next())
     }
 
-    /// The requests that hold the actions from one sequence to another, both included, as far as they stand in the
-    /// frame of the first; none where the log ends before. The next one begins where the last of them ends.
+    /// The requests that hold the actions from one sequence to another, both included, as far as they are in
+    /// the first one's frame; none if the log ends before. The next call begins where the last request ends.
     ///
     /// # Errors
-    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    /// [`ReadError`] if the bytes cannot be read or are damaged.
     pub fn requests_from(&self, first: u64, last: u64) -> Result<Vec<StoredRequest>, ReadError> {
         let Some(frame) = self.locate(Key::Sequence(first))? else {
             return Ok(Vec::new());
@@ -218,7 +218,7 @@ impl LogReader {
     /// The header of a batch.
     ///
     /// # Errors
-    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    /// [`ReadError`] if the bytes cannot be read or are damaged.
     pub fn batch(&self, number: u64) -> Result<Option<SignedBatch>, ReadError> {
         match self.locate(Key::Batch(number))? {
             None => Ok(None),
@@ -226,10 +226,10 @@ impl LogReader {
         }
     }
 
-    /// A batch with the hashes of its leaves; these are recomputed where they were dropped.
+    /// A batch with the hashes of its leaves, which are recomputed if they were dropped.
     ///
     /// # Errors
-    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    /// [`ReadError`] if the bytes cannot be read or are damaged.
     pub fn batch_with_leaves(
         &self,
         number: u64,
@@ -253,7 +253,7 @@ impl LogReader {
                 .collect(),
             None => self.leaves_again(&frame, first as u32, count)?,
         };
-        // The root is signed; it also catches leaves that no request gives.
+        // The root is signed; it also detects leaves that no request produces.
         if leaves.len() != count || BatchTree::new(&leaves).root() != batch.header.root {
             return Err(Self::damaged(
                 &frame,
@@ -266,7 +266,7 @@ impl LogReader {
     /// The whole frame that holds a batch.
     ///
     /// # Errors
-    /// [`ReadError`] where the bytes cannot be read or are damaged.
+    /// [`ReadError`] if the bytes cannot be read or are damaged.
     pub fn frame_of_batch(&self, number: u64) -> Result<Option<StoredFrame>, ReadError> {
         let Some(frame) = self.locate(Key::Batch(number))? else {
             return Ok(None);
@@ -284,7 +284,7 @@ impl LogReader {
     /// A whole frame.
     ///
     /// # Errors
-    /// [`ReadError`] where the bytes cannot be read or are damaged, or older segments were taken away.
+    /// [`ReadError`] if the bytes cannot be read or are damaged, or older segments were removed.
     pub fn frame(&self, number: u64) -> Result<Option<StoredFrame>, ReadError> {
         if number == 0 || number > self.position().frame {
             return Ok(None);
@@ -301,8 +301,8 @@ impl LogReader {
         }
     }
 
-    /// The frames from a number on, in order. The iterator ends where the log ends, and continues when it is asked
-    /// again after the log has grown.
+    /// The frames from a number on, in order. The iterator ends where the log ends, and continues if it is
+    /// called again after the log has grown.
     pub fn frames(&self, from: u64) -> Frames {
         Frames {
             reader: self.clone(),
@@ -354,7 +354,7 @@ impl LogReader {
         }
     }
 
-    /// The places of the requests that hold `count` actions from `offset` in the frame on.
+    /// The places of the requests that hold `count` actions, starting at `offset` in the frame.
     fn request_places(
         &self,
         frame: &Located,
@@ -428,21 +428,21 @@ impl LogReader {
     }
 }
 
-/// Frames in order, each found to continue the one before it.
+/// Frames in order, each checked to continue the one before it.
 pub struct Frames {
     reader: LogReader,
     next: u64,
     previous: Option<Hash>,
-    /// In a sealed segment: where the next frame begins.
+    /// Where the next frame begins, in a sealed segment.
     at: Option<(Arc<Segment>, u64)>,
-    /// The cache that readers share is for those who come back to a block.
+    /// The shared cache is for readers that return to a block.
     blocks: LastBlocks,
-    /// For frames to come.
+    /// Buffers for later frames.
     buffers: Vec<Vec<u8>>,
 }
 
 impl Frames {
-    /// Takes a frame that is done with, for its buffer.
+    /// Reuses the buffer of a frame no longer needed.
     pub(crate) fn take_back(&mut self, frame: StoredFrame) {
         self.buffers.push(frame.into_bytes());
     }

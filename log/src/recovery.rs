@@ -1,5 +1,5 @@
-//! Opening a log: what its directory holds, whether it is whole, and what a crash left to tidy up. Finding out changes
-//! nothing; the changes come after every check has passed.
+//! Opens a log: what its directory holds, whether it is whole, and what a crash left to tidy up. The inspection changes
+//! nothing; changes come after every check has passed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct Position {
     pub next_sequence: u64,
     /// The number of the next batch.
     pub next_batch: u64,
-    /// The hash of the last frame, or what the first one names.
+    /// The hash of the last frame, or what the first frame names as such.
     pub hash: Hash,
 }
 
@@ -44,7 +44,7 @@ impl Position {
     }
 }
 
-/// How far the log is known to have been released: what a start must find. Zero knows nothing.
+/// How far the log is known to have been released: a start must find this much. Zero means unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Released {
     /// The last frame.
@@ -53,14 +53,14 @@ pub struct Released {
     pub sequence: u64,
 }
 
-/// A last frame that was cut off: it was never durable as a whole, so nobody has heard of it.
+/// A last frame that was cut off: it was never durable as a whole, so it was never acknowledged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Torn {
     /// The segment's file.
     pub segment: PathBuf,
     /// Where the frame began.
     pub offset: u64,
-    /// Up to its last byte that was on the disk.
+    /// Its length up to the last byte that was on the disk.
     pub bytes: u64,
     /// The number of the frame.
     pub frame: u64,
@@ -68,12 +68,12 @@ pub struct Torn {
     pub what: String,
 }
 
-/// What a start found and did.
+/// What a start found and changed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recovery {
     /// The frame that was cut off.
     pub torn: Option<Torn>,
-    /// Files that a crash left and that were removed: unfinished ones, and copies.
+    /// Files left by a crash that were removed: unfinished ones, and copies.
     pub removed: Vec<PathBuf>,
 }
 
@@ -81,13 +81,13 @@ pub struct Recovery {
 pub(crate) struct Found {
     pub(crate) identity: Option<Hash>,
     pub(crate) segments: Vec<Arc<Segment>>,
-    /// The end of the last segment, where that is a raw one.
+    /// The end of the last segment, if that is a raw one.
     pub(crate) tail: Option<Scan>,
     pub(crate) position: Option<Position>,
     pub(crate) recovery: Recovery,
 }
 
-/// Reads what a directory holds and checks that it is whole, but for a torn end.
+/// Reads a directory and checks that its log is whole, except for a torn end.
 pub(crate) fn find(env: &dyn Env, dir: &Path, identity: Option<Hash>) -> Result<Found, OpenError> {
     let mut names: BTreeMap<(u64, SegmentName), Vec<Kind>> = BTreeMap::new();
     let mut found = Found {
@@ -136,8 +136,8 @@ fn scanned(raw: RawSegment, scan: &Scan) -> RawSegment {
 }
 
 impl Found {
-    /// The sealed segment of a name, where there is one to read. Where the raw one is there too, a crash came between
-    /// the two steps: the sealed one counts if it is whole.
+    /// The sealed segment of a name, if there is a readable one. If the raw one exists too, a crash came
+    /// between the two steps: the sealed one counts if it is whole.
     fn sealed(
         &mut self,
         env: &dyn Env,
@@ -189,7 +189,7 @@ impl Found {
         let expected = match self.position {
             Some(position) => position,
             None if header.first_frame == 1 => Position::start(&identity),
-            // Older segments were taken away.
+            // Older segments were removed.
             None => here,
         };
         if header.first_frame > 0 && here == expected {
@@ -273,8 +273,8 @@ impl Found {
                 let what = format!("{what}; it was durable, says frame {frame} after it");
                 return Err(OpenError::Damaged(scan.damage(&path, Some(first), what)));
             }
-            // What follows the last frame of a closed segment is of no account, unless frames are missing there:
-            // the next segment's header says so.
+            // What follows the last frame of a closed segment does not matter, unless frames are missing there,
+            // which the next segment's header shows.
             if is_last {
                 let bytes = scan.torn_bytes(&*file, bytes).map_err(IoError::at(&path))?;
                 self.recovery.torn = Some(Torn {
@@ -298,7 +298,7 @@ impl Found {
         Ok(())
     }
 
-    /// Refuses a log that ends before what was released.
+    /// Rejects a log that ends before what was released.
     pub(crate) fn reaches(&self, released: Released) -> Result<(), OpenError> {
         let (last_frame, last_sequence) = self.position.map_or((0, 0), |position| {
             (position.frame, position.next_sequence - 1)
@@ -314,7 +314,7 @@ impl Found {
         })
     }
 
-    /// Cuts the torn end off and removes what a crash left; gives the raw segment to append to, opened for it.
+    /// Cuts off the torn end and removes what a crash left; returns the raw segment to append to, opened for it.
     pub(crate) fn repair(
         &mut self,
         env: &dyn Env,
@@ -328,14 +328,14 @@ impl Found {
             let file = env.open(&path, Mode::Write).map_err(IoError::at(&path))?;
             let bytes = file.len().map_err(IoError::at(&path))?;
             if let Some(torn) = &self.recovery.torn {
-                // What is left of the frame must not be met again after later ones.
+                // The rest of the frame must not be found again after later frames.
                 let end = (scan.end + torn.bytes)
                     .next_multiple_of(PAGE_BYTES)
                     .min(bytes);
                 write_zeros(&*file, scan.end, end).map_err(IoError::at(&path))?;
             }
-            // A frame may stand in the page cache alone, written by a process that ended before its sync. What is
-            // found is acknowledged from now on, so it must be durable.
+            // A frame may be only in the page cache, written by a process that ended before its sync.
+            // Everything that is found counts as acknowledged from now on, so it must be durable.
             file.sync().map_err(IoError::at(&path))?;
             let raw = RawSegment::new(path, last.header().clone(), file, bytes);
             let raw = scanned(raw, &scan);

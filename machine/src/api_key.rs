@@ -1,4 +1,4 @@
-//! What actions do to API keys. Their secrets are made outside: the log never holds one.
+//! What actions do to API keys. Secrets are made outside: the log never holds one.
 
 use kedge_protocol::limits::{
     KEY_PERMISSIONS_MAX, ROTATION_OVERLAP_S_DEFAULT, ROTATION_OVERLAP_S_MAX,
@@ -85,7 +85,7 @@ fn live(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<(), Refusal>
     administers(caller)
 }
 
-/// How long the secret before a rotation still counts, by its payload.
+/// How long the secret before a rotation stays valid, by its payload.
 pub(crate) fn overlap_s(payload: &str) -> Result<u64, Refusal> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

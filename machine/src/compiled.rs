@@ -1,4 +1,5 @@
-//! A template with its schemas ready for use.
+//! A template with its schemas ready for use. They are compiled at their first use and kept as long as the template's
+//! rules are: in the engine's catalog, in a replay's state.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,18 +12,18 @@ use crate::index::IndexedPaths;
 use crate::refusal::Refusal;
 use crate::schema::{self, Schema};
 
-/// A template and its schemas, compiled at their first use and kept as long as this is: once for a
-/// version of the template, not for each action. One without schemas costs nothing more than itself.
+/// A template and its schemas, compiled at first use and kept as long as this is: once per version of the template, not
+/// for each action. One without schemas costs no more than itself.
 pub struct TemplateRules {
     template: Template,
     schemas: OnceLock<Schemas>,
     indexed: OnceLock<IndexedPaths>,
 }
 
-/// `None` for a schema that cannot be read, which no template that was made here has.
+/// `None` for a schema that cannot be read; no template made here has one.
 struct Schemas {
     properties: Option<Schema>,
-    /// Of the rules that have one, by their index.
+    /// For the rules that have one, by their index.
     payloads: Vec<(usize, Option<Schema>)>,
 }
 
@@ -76,7 +77,7 @@ impl TemplateRules {
         })
     }
 
-    /// The places that the template has indexed; `None` where there are none.
+    /// The places that the template has indexed; `None` if there are none.
     pub fn indexed(&self) -> Option<&IndexedPaths> {
         let schema = self.template.schema.as_deref()?;
         let indexed = self

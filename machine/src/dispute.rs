@@ -1,5 +1,6 @@
-//! Disputes: verdicts on evidence and on claims, as the log holds them. What was judged is part of the
-//! verdict, so that everybody can come to it again.
+//! Disputes: verdicts on evidence and on claims, as the log holds them. A verdict contains what was judged, so that
+//! everybody can reach it again. A dispute over a fault is found by the evidence's digest, one over a claim by the
+//! claim's context. The rules claim the context as they claim a name, so the log holds each once.
 
 use kedge_protocol::claim::ClaimFile;
 use kedge_protocol::evidence::{EvidenceFile, Fault};
@@ -18,11 +19,11 @@ use crate::world::{Caller, Input, World};
 pub enum DisputeKind {
     /// A fault of the sequencer.
     Fault,
-    /// What an action says.
+    /// The content of an action.
     Claim,
 }
 
-/// The payload of a verdict: that evidence shows a fault.
+/// The payload of a verdict that evidence shows a fault.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultVerdict {
@@ -40,11 +41,11 @@ pub struct FaultVerdict {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionShown {
-    /// That the log holds it. That its signer signed it is an authorship proof's to show.
+    /// That the log holds it. An authorship proof shows that its signer signed it.
     Inclusion,
 }
 
-/// The payload of a verdict: that a claim holds.
+/// The payload of a verdict that a claim holds.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimVerdict {
@@ -61,7 +62,7 @@ struct Judged {
     kind: DisputeKind,
 }
 
-/// What a verdict was on.
+/// What a verdict is about.
 pub fn kind_of(verdict: &str) -> Result<DisputeKind, Refusal> {
     text::read::<Judged>(verdict).map(|judged| judged.kind)
 }
@@ -89,8 +90,8 @@ pub fn decided<W: World>(
     })
 }
 
-/// Whether evidence shows its fault depends on what the contracts tell, so that is the operator's word;
-/// what is checked here is that the verdict is about this evidence.
+/// Whether evidence shows its fault depends on the contracts' answers, so the operator vouches for it. This checks only
+/// that the verdict is about this evidence.
 fn fault(payload: &str) -> Result<(Id, DisputeMatter), Refusal> {
     let verdict: FaultVerdict = text::read(payload)?;
     let evidence = verdict.evidence.get();
@@ -108,9 +109,9 @@ fn fault(payload: &str) -> Result<(Id, DisputeMatter), Refusal> {
     Ok((file.evidence.subject(), matter))
 }
 
-/// Which log, sequencer and verifying key count, and whether the proof holds, is the operator's word.
-/// What is checked here is everything that the file says of itself, that its claimant is of the
-/// organization that brought it, and that the log takes a context once.
+/// The operator vouches for the log, sequencer and verifying key that count, and for the proof. This checks everything
+/// that the file states about itself, that its claimant belongs to the organization that brought it, and that the log
+/// accepts a context once.
 fn claim<W: World>(
     world: &W,
     caller: &Caller,
@@ -124,7 +125,7 @@ fn claim<W: World>(
         return Err(refused(&"must be in the normal form of claim files"));
     }
     let shown = file.check_stated().map_err(|error| refused(&error))?;
-    // An address is one wallet's for ever, and a wallet one organization's.
+    // An address belongs to one wallet for ever, and a wallet to one organization.
     let claimant = world.wallet_by_address(file.binding.claimant)?;
     let claimant = match claimant {
         Some(recipient) => world.member(recipient.wallet_id)?,

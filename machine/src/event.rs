@@ -1,6 +1,5 @@
-//! What an action, a batch or a failure tells those who listen. What is in the log tells the same
-//! again whenever it is asked: an event of it is a function of its record and of facts that never
-//! change, so nothing is stored for it.
+//! The events of an action, a batch or a failure. What is in the log yields the same events whenever it is read: such
+//! an event is a function of its record and of facts that never change, so nothing is stored for it.
 
 use std::borrow::Cow;
 
@@ -17,26 +16,26 @@ use serde_json::value::RawValue;
 
 use crate::refusal::Refusal;
 
-/// An event. Serialized, it is what the API and webhooks show.
+/// An event. Its serialized form is what the API and webhooks show.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Its identifier: the same at every reading.
+    /// Its identifier: the same on every read.
     pub id: Id,
-    /// What it tells.
+    /// What it reports.
     pub event_type: EventType,
-    /// Where it stands among all others.
+    /// Its place among all others.
     pub position: Position,
     /// When it happened, milliseconds.
     pub timestamp_ms: u64,
-    /// The organization that acted; `None` for what concerns everybody.
+    /// The organization that acted; `None` if it concerns everybody.
     pub organization_id: Option<Id>,
     /// The object that was acted on or made.
     pub object_id: Option<Id>,
-    /// The template of that object, or that was acted on or made. Not shown by itself.
+    /// The template of that object, or the one that was acted on or made. Not shown on its own.
     pub template_id: Option<Id>,
-    /// The action; `None` where none is in the log.
+    /// The action; `None` if none is in the log.
     pub action_id: Option<Id>,
-    /// More of it: compact JSON, an object, but for the payload's own white space.
+    /// Further data: a JSON object, compact except for the payload's own white space.
     pub data: String,
 }
 
@@ -57,9 +56,9 @@ impl Serialize for Event {
     }
 }
 
-/// What events look up. Everything here is settled for good before the action that asks for it.
+/// What events look up. All of it is final before the action that asks for it.
 pub trait Facts {
-    /// Why something could not be read.
+    /// Why a read failed.
     type Error;
     /// The template that an object was made from.
     fn template_of(&self, object: Id) -> Result<Option<Id>, Self::Error>;
@@ -67,7 +66,7 @@ pub trait Facts {
     fn wallet_of(&self, address: Address) -> Result<Option<Id>, Self::Error>;
 }
 
-/// An action of the log with what its request says of it.
+/// An action of the log with what its request states about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Logged<'a> {
     /// The action.
@@ -86,7 +85,7 @@ pub struct Logged<'a> {
     pub signer: Address,
 }
 
-/// What the events of a kind of action tell.
+/// What the events of a kind of action report.
 pub fn type_of(kind: &Kind) -> EventType {
     match kind.text() {
         "mint" => EventType::ObjectCreated,
@@ -103,7 +102,7 @@ pub fn type_of(kind: &Kind) -> EventType {
     }
 }
 
-/// The members of payloads that events repeat. Others are none of theirs.
+/// The members of payloads that events repeat. Events hold no others.
 #[derive(Deserialize, Default)]
 struct Told<'a> {
     #[serde(borrow)]
@@ -146,7 +145,7 @@ struct ActionData<'a> {
 }
 
 impl Logged<'_> {
-    /// What its events tell.
+    /// What its events report.
     pub fn event_type(&self) -> EventType {
         type_of(&self.action.kind)
     }
@@ -162,7 +161,7 @@ impl Logged<'_> {
     }
 
     fn told(&self) -> Told<'_> {
-        // The rules took the payload, so what cannot be read has no such members.
+        // The rules accepted the payload, so if it cannot be read it has no such members.
         serde_json::from_str(&self.action.payload).unwrap_or_default()
     }
 
@@ -172,7 +171,7 @@ impl Logged<'_> {
         (resource.prefix == Prefix::Object).then_some(resource)
     }
 
-    /// The template of its object, or that it acted on or made.
+    /// The template of its object, or the one that it acted on or made.
     pub fn template_id<F: Facts>(&self, facts: &F) -> Result<Option<Id>, F::Error> {
         let resource = self.action.resource;
         match (&self.action.kind, resource.prefix) {
@@ -183,7 +182,7 @@ impl Logged<'_> {
         }
     }
 
-    /// The wallet that owns the object from here on, where that is new.
+    /// The wallet that owns the object from here on, if that is new.
     fn owner_id<F: Facts>(&self, told: &Told<'_>, facts: &F) -> Result<Option<Id>, F::Error> {
         let to = match (&self.action.kind, told.to.as_deref()) {
             (Kind::Mint, None) => return Ok(Some(self.wallet_id)),
@@ -196,7 +195,7 @@ impl Logged<'_> {
         }
     }
 
-    /// The `index`-th event of the action, whose content this is.
+    /// The `index`-th event of the action, which has this content.
     pub fn event<F: Facts>(
         &self,
         content: &Hash,
@@ -277,7 +276,7 @@ struct BatchData {
     merkle_root: Hash,
 }
 
-/// That a batch was sealed.
+/// The event that a batch was sealed.
 pub fn batch_sealed(batch: &SignedBatch) -> Event {
     let header = &batch.header;
     let data = BatchData {
@@ -338,7 +337,7 @@ struct FailedData<'a> {
     pointer: Option<Cow<'a, str>>,
 }
 
-/// The first characters of a text that may have any length.
+/// The first characters of a text that may be of any length.
 fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(EVENT_TEXT_CHARS_MAX) {
         None => text.into(),

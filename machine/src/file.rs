@@ -1,4 +1,4 @@
-//! What is kept of files in the log: their digest and description. Their bytes are elsewhere.
+//! What the log keeps of files: their digest and description. Their bytes are elsewhere.
 
 use kedge_protocol::limits::FILE_NAME_CHARS_MAX;
 use kedge_protocol::payload::digest_text;
@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::text;
 use crate::world::{Caller, Input};
 
-/// What a file's record tells beside the digest that was signed.
+/// What a file's record holds besides the signed digest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stored {
@@ -18,7 +18,7 @@ pub struct Stored {
     pub sha256: Hash,
     /// How many bytes.
     pub size_bytes: u64,
-    /// The media type that the bytes showed.
+    /// The media type detected from the bytes.
     pub media_type: String,
 }
 

@@ -1,6 +1,5 @@
-//! The fold: replaying the log with the same rules gives the same state, from nothing or from any
-//! state that the log made before. It is what `verify` compares a store with, and what makes the state
-//! a consequence of the log.
+//! The fold: replaying the log with the same rules gives the same state, from nothing or from any state that the log
+//! made before. It makes the state a consequence of the log. `verify` compares a store with it.
 
 mod insert;
 mod look_up;
@@ -33,7 +32,7 @@ pub use source::{Nothing, Source};
 /// Why a record cannot be what the rules made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FoldError {
-    /// The nonce was not the signer's to spend.
+    /// The signer could not spend the nonce.
     #[error("sequence {sequence}: {error}")]
     Nonce {
         /// The record's first sequence.
@@ -47,7 +46,7 @@ pub enum FoldError {
         /// The record's first sequence.
         sequence: u64,
     },
-    /// The signer is no key of the wallet that the record names.
+    /// The signer is not a key of the wallet that the record names.
     #[error("sequence {sequence}: the signer is no key of the wallet that asked")]
     Signer {
         /// The record's first sequence.
@@ -61,7 +60,7 @@ pub enum FoldError {
         /// Why.
         refusal: Refusal,
     },
-    /// The rules give another resource, version or integrity than the record says.
+    /// The rules give another resource, version or integrity than the record states.
     #[error(
         "sequence {sequence}: the record's resource, version or integrity is not what the rules give"
     )]
@@ -77,10 +76,10 @@ pub enum FoldError {
     },
 }
 
-/// The state that follows from the log. What is read or changed is kept in memory, over a source that
-/// holds what was before; [`State::forget`] empties the memory. Over [`Nothing`] all state is in memory.
+/// The state that follows from the log. What is read or changed is kept in memory, over a source that holds the earlier
+/// state; [`State::forget`] empties the memory. Over [`Nothing`] all state is in memory.
 ///
-/// After an error a request is applied in part: the state is then good for nothing.
+/// After an error a request is applied in part: the state is then unusable.
 pub struct State<S = Nothing> {
     source: S,
     /// Organizations by identifier.
@@ -103,9 +102,9 @@ pub struct State<S = Nothing> {
     pub disputes: IdMap<Id, Dispute>,
     /// Invitations by identifier.
     pub invitations: IdMap<Id, Invitation>,
-    /// The sequencer's keys that the log names, in order, all of them; its first key is not among them.
+    /// All the sequencer's keys that the log names, in order, except its first key.
     pub sequencer_keys: Vec<SequencerKey>,
-    /// The keys that the operator signs with.
+    /// The operator's signing keys.
     pub operators: Vec<Address>,
     /// How many objects each template has made.
     pub minted: IdMap<Id, u64>,
@@ -120,7 +119,7 @@ pub struct State<S = Nothing> {
     template_names: HashMap<(Id, String), bool>,
     held: HashMap<(Id, Prefix), Held>,
     claim_contexts: HashSet<Hash>,
-    /// The batch of the request that is applied.
+    /// The batch of the request that is being applied.
     batch: u64,
 }
 
@@ -137,7 +136,7 @@ impl State<Nothing> {
     }
 }
 
-/// What is in memory, or else in the source, which then is in memory.
+/// Returns what is in memory, or loads it from the source into memory.
 fn recall<K: Eq + Hashed, V, H: BuildHasher>(
     memory: &mut HashMap<K, V, H>,
     key: K,
@@ -153,8 +152,8 @@ fn recall<K: Eq + Hashed, V, H: BuildHasher>(
 }
 
 impl<S: Source> State<S> {
-    /// After what the source holds: with the addresses that sign for the operator, and the sequencer's
-    /// keys that the log names so far.
+    /// Continues from what the source holds, with the addresses that sign for the operator and the sequencer's keys
+    /// that the log names so far.
     pub fn over(source: S, operators: Vec<Address>, sequencer_keys: Vec<SequencerKey>) -> Self {
         Self {
             source,
@@ -182,12 +181,12 @@ impl<S: Source> State<S> {
         }
     }
 
-    /// What it rests on.
+    /// The source it rests on.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// Empties the memory. `source` holds everything that was applied so far, and nothing else.
+    /// Empties the memory. `source` must hold everything that was applied so far, and nothing else.
     pub fn forget(&mut self, source: S) {
         let operators = std::mem::take(&mut self.operators);
         let sequencer_keys = std::mem::take(&mut self.sequencer_keys);
@@ -216,12 +215,12 @@ impl<S: Source> State<S> {
             + self.claim_contexts.len()
     }
 
-    /// An object, as it stands.
+    /// An object in its present state.
     pub fn recall_object(&mut self, id: Id) -> Result<Option<&Object>, Unavailable> {
         recall(&mut self.objects, id, || self.source.object(id))
     }
 
-    /// A template, as it stands.
+    /// A template in its present state.
     pub fn recall_template(&mut self, id: Id) -> Result<Option<&Arc<TemplateRules>>, Unavailable> {
         recall(&mut self.templates, id, || self.source.template(id))
     }
@@ -238,7 +237,7 @@ impl<S: Source> State<S> {
         recall(&mut self.webhooks, id, || self.source.webhook(id))
     }
 
-    /// Applies one request's done actions; gives their images, in order, one list an action.
+    /// Applies one request's done actions. Returns their images, in order, one list per action.
     pub fn apply(&mut self, record: &RequestRecord<'_>) -> Result<Vec<Vec<Image>>, FoldError> {
         let leaves = record.placed(&record.hashes());
         let mut all = Vec::with_capacity(leaves.len());
@@ -249,8 +248,8 @@ impl<S: Source> State<S> {
         Ok(all)
     }
 
-    /// As [`Self::apply`], where the record was hashed already: `leaves` are what
-    /// [`RequestRecord::placed`] gives. `each` sees every action's images, and the state before them.
+    /// Like [`Self::apply`], for a record that was hashed already: `leaves` are what [`RequestRecord::placed`] returns.
+    /// `each` sees every action's images, and the state before them.
     pub fn apply_placed(
         &mut self,
         record: &RequestRecord<'_>,
@@ -389,7 +388,7 @@ impl<S: Source> State<S> {
         }
     }
 
-    /// A resource that is not an object and that actions change, as it stands.
+    /// The present state of a resource that is not an object and that actions change.
     pub fn image(&mut self, id: Id) -> Result<Option<Image>, Unavailable> {
         Ok(match id.prefix {
             Prefix::Template => {

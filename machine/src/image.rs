@@ -1,4 +1,4 @@
-//! What a decision leaves behind: the resources as they are after it.
+//! What a decision leaves: the resources as they are after it.
 
 use kedge_protocol::Id;
 use kedge_protocol::resource::{
@@ -51,8 +51,8 @@ impl Image {
         }
     }
 
-    /// The resource's place in its own history. Variations have none, they never change; nor have
-    /// invitations, which are used once.
+    /// The resource's place in its own history. Variations have none because they never change, and invitations have
+    /// none because they are used once.
     pub fn trace(&self) -> Option<&Trace> {
         match self {
             Self::Object(object) => Some(&object.trace),
@@ -68,8 +68,8 @@ impl Image {
         }
     }
 
-    /// Writes down the place in the log that the action was given. Not for what stands beside the
-    /// resource acted on and was there before: its own history does not grow.
+    /// Sets the place in the log that the action was given. Not for a resource that existed before and changes only
+    /// along with the one acted on: its own history does not grow.
     pub fn place(&mut self, sequence: u64, timestamp_ms: u64) {
         match self {
             Self::Object(object) => object.trace.place(sequence, timestamp_ms),
@@ -92,7 +92,7 @@ impl Image {
         }
     }
 
-    /// Places an action's images: the first one, and those that are new beside it.
+    /// Places an action's images: the first one, and the new ones made with it.
     pub fn place_all(images: &mut [Self], sequence: u64, timestamp_ms: u64) {
         for (i, image) in images.iter_mut().enumerate() {
             let beside = match image {

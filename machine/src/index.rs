@@ -1,6 +1,10 @@
-//! What of an object's properties is indexed: the places that its template's schema marks with
-//! the annotation `"x-index": true`, on the schema of a member, at any depth of nested
-//! `properties`. Every object has exactly one entry for each of them.
+//! Which of an object's properties are indexed: the places that its template's schema marks with the annotation
+//! `"x-index": true`, on the schema of a member, at any depth of nested `properties`; at most 16. Every object has
+//! exactly one entry for each of them in the table `property_index`.
+//!
+//! The object's actor compares the values before and after while it decides. The committer writes the entries that
+//! differ, in the commit that changes the object. A template's marks cannot change once objects were minted of it, so
+//! an index is complete from the first object on.
 
 use kedge_protocol::limits::{INDEXED_PATHS_MAX, JSON_DEPTH_MAX};
 
@@ -12,8 +16,8 @@ use crate::scalar::{Scalar, tag};
 /// The annotation.
 pub const KEYWORD: &str = "x-index";
 
-/// The indexed places of a template, each with its number: its place in the list, which is the
-/// order in which the schema names them.
+/// The indexed places of a template, each with its number: its position in the list, which is the order in which the
+/// schema names them.
 #[derive(Clone, Default, Debug)]
 pub struct IndexedPaths {
     paths: Vec<PropertyPath>,
@@ -25,9 +29,9 @@ pub struct IndexedPaths {
 pub struct IndexChange {
     /// The number of the place.
     pub path: u8,
-    /// The ordered value that was there; `None` for a new object.
+    /// The ordered value before; `None` for a new object.
     pub before: Option<Vec<u8>>,
-    /// The ordered value that is there now.
+    /// The ordered value now.
     pub after: Vec<u8>,
 }
 
@@ -38,8 +42,8 @@ impl PartialEq for IndexedPaths {
 }
 
 impl IndexedPaths {
-    /// Reads the marks of a schema (JSON text); says what is wrong with them, with a pointer into
-    /// the schema.
+    /// Reads the marks of a schema (JSON text). An error states what is wrong with them, with a pointer into the
+    /// schema.
     pub fn of_schema(schema: &str) -> Result<Self, FieldError> {
         let mut paths = Vec::new();
         collect(schema, "", &mut Vec::new(), &mut paths)?;
@@ -57,7 +61,7 @@ impl IndexedPaths {
         Ok(Self { paths, tree })
     }
 
-    /// True where nothing is indexed.
+    /// True if nothing is indexed.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
@@ -74,8 +78,7 @@ impl IndexedPaths {
         picked.into_iter().map(ordered_value).collect()
     }
 
-    /// The entries that an action changes: all of a new object's, and of a changed one those
-    /// whose value is another.
+    /// The entries that an action changes: all of a new object's, and of a changed object's those whose value differs.
     pub fn changes(&self, before: Option<&str>, after: &str) -> Vec<IndexChange> {
         if before == Some(after) {
             return Vec::new();
@@ -94,7 +97,7 @@ impl IndexedPaths {
     }
 }
 
-/// A value, or its absence, as an entry of the index begins.
+/// A value, or its absence, in the form that begins an entry of the index.
 pub fn ordered_value(json: Option<&str>) -> Vec<u8> {
     let Some(json) = json else {
         return vec![tag::ABSENT];
@@ -123,7 +126,7 @@ fn collect(
     keys: &mut Vec<String>,
     paths: &mut Vec<PropertyPath>,
 ) -> Result<(), FieldError> {
-    // true and false are schemas too; whether the whole is one is for others to check.
+    // true and false are schemas too. Whether the whole is a schema is checked elsewhere.
     let Some(Members(members)) = Members::of(schema) else {
         return Ok(());
     };

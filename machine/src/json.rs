@@ -1,5 +1,5 @@
-//! JSON as text. Payloads are signed as the exact text that was sent, so numbers and strings are
-//! never re-read and re-written: values move as slices of the text.
+//! JSON as text. Payloads are signed as the exact text that was sent, so numbers and strings are never parsed and
+//! rewritten: values move as slices of the text.
 
 mod scan;
 

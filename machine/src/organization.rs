@@ -1,4 +1,6 @@
-//! What actions do to organizations: invitations, roles, members that leave, the operator's tier.
+//! What actions do to organizations: invitations, roles, members that leave, the operator's tier. Everything that
+//! changes a role or ends a membership is an action on the organization. A removed wallet has no keys and gives up its
+//! e-mail address.
 
 use kedge_protocol::limits::{INVITATION_S_DEFAULT, INVITATION_S_MAX};
 use kedge_protocol::resource::{CustomLimits, Invitation, Organization, Role, Tier, Wallet};
@@ -26,7 +28,7 @@ fn administers(caller: &Caller, message: &'static str) -> Result<(), Refusal> {
     Err(Refusal::Forbidden(message.into()))
 }
 
-/// True where a wallet with one role may invite somebody to another: nobody gives more than they have.
+/// True if a wallet with one role may invite to another: nobody grants more than they have.
 pub(crate) fn may_invite(inviter: Role, role: Role) -> bool {
     may_administer(inviter) && (role != Role::Owner || inviter == Role::Owner)
 }
@@ -46,7 +48,7 @@ struct InvitePayload {
     expires_in_s: Option<u64>,
 }
 
-/// Invites somebody: anyone who is given the code, or the one e-mail address that is named.
+/// Invites anyone who has the code, or only the e-mail address that is named.
 pub fn invite(
     caller: &Caller,
     organization: &Organization,
@@ -96,7 +98,7 @@ struct RolePayload {
     role: Role,
 }
 
-/// The wallet whose role a payload sets, where it can be read.
+/// The wallet whose role a payload sets, if it can be read.
 pub fn role_subject(payload: &str) -> Option<Id> {
     text::read::<RolePayload>(payload)
         .ok()
@@ -109,7 +111,7 @@ struct RevokePayload {
     invitation_id: Id,
 }
 
-/// Takes an invitation back that nobody has used.
+/// Revokes an invitation that nobody has used.
 pub fn revoke<W: World>(
     world: &W,
     caller: &Caller,
@@ -147,14 +149,14 @@ struct RemovalPayload {
     wallet_id: Id,
 }
 
-/// The wallet that a payload removes, where it can be read.
+/// The wallet that a payload removes, if it can be read.
 pub fn removal_subject(payload: &str) -> Option<Id> {
     text::read::<RemovalPayload>(payload)
         .ok()
         .map(|payload| payload.wallet_id)
 }
 
-/// Another member of the organization, who was not removed.
+/// Another member of the organization that was not removed.
 fn member<W: World>(
     world: &W,
     caller: &Caller,
@@ -177,8 +179,7 @@ fn member<W: World>(
     Ok(member)
 }
 
-/// Ends a wallet's membership: it has no key any more, and its e-mail address is free. What it owns
-/// stays its own.
+/// Ends a wallet's membership: it has no key any more, and its e-mail address is free. It keeps what it owns.
 pub fn remove_member<W: World>(
     world: &W,
     caller: &Caller,
@@ -240,7 +241,7 @@ enum TierName {
     Custom,
 }
 
-/// Sets the tier. A custom one brings its limits; what it does not name is unlimited.
+/// Sets the tier. A custom one comes with its limits; any that it does not name is unlimited.
 pub fn set_tier(organization: &Organization, input: &Input<'_>) -> Result<Organization, Refusal> {
     let payload: TierPayload = text::read(input.payload)?;
     let limits: CustomLimits = serde_json::from_value(serde_json::Value::Object(payload.limits))

@@ -1,4 +1,4 @@
-//! Places inside an object's properties, and reading some of them in one pass.
+//! Places inside an object's properties, and reading several of them in one pass.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PropertyPath(pub Vec<String>);
 
-/// Some paths together, so that one pass over a text finds all their values.
+/// Several paths combined, so that one pass over a text finds all their values.
 #[derive(Clone, Default, Debug)]
 pub struct PathTree {
     branches: Vec<Branch>,
@@ -25,7 +25,7 @@ struct Branch {
 }
 
 impl PathTree {
-    /// A tree of these paths. A path that stands twice is found at its last place alone.
+    /// A tree of these paths. A path that occurs twice is found only at its last place.
     pub fn new<'p>(paths: impl IntoIterator<Item = &'p PropertyPath>) -> Self {
         let mut tree = Self::default();
         for path in paths {
@@ -35,8 +35,8 @@ impl PathTree {
         tree
     }
 
-    /// The texts of the values at the paths, in the order of the paths. `properties` must be JSON;
-    /// only objects are gone into.
+    /// The texts of the values at the paths, in the order of the paths. `properties` must be JSON; only objects are
+    /// entered.
     pub fn pick<'a>(&self, properties: &'a str) -> Vec<Option<&'a str>> {
         let mut found = vec![None; self.count];
         pick_into(&self.branches, properties, &mut found);

@@ -1,5 +1,4 @@
-//! Where in a JSON text something is: RFC 6901 pointers for error messages. Walked only when a
-//! body is refused.
+//! Places in a JSON text: RFC 6901 pointers for error messages, computed only when a body is refused.
 
 /// A place in a JSON text.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,9 +28,8 @@ pub fn escape(token: &str) -> String {
     token.replace('~', "~0").replace('/', "~1")
 }
 
-/// The place that a reader had reached when it had read `text[..end]`, where the text is JSON at
-/// least up to there. A closing bracket that was only just read is not left: what is missing in an
-/// object is noticed there.
+/// The place that a reader had reached after `text[..end]`, where the text is JSON at least up to there. A closing
+/// bracket that was only just read is not left: that is where an object's missing members are noticed.
 pub fn place_at(text: &str, end: usize) -> Place {
     let bytes = &text.as_bytes()[..end.min(text.len())];
     let mut levels: Vec<Level> = Vec::new();
@@ -74,7 +72,7 @@ pub fn place_at(text: &str, end: usize) -> Place {
     }
 }
 
-/// The index behind the string that begins at `start`.
+/// The index after the string that begins at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut i = start + 1;
     while i < bytes.len() {
@@ -87,7 +85,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// In an object a string is a key when it follows the bracket or a comma.
+/// In an object, a string is a key if it follows the bracket or a comma.
 fn expects_key(bytes: &[u8], start: usize) -> bool {
     let before = bytes[..start]
         .iter()
@@ -96,8 +94,7 @@ fn expects_key(bytes: &[u8], start: usize) -> bool {
     matches!(before, Some(b'{' | b','))
 }
 
-/// The byte offset of serde_json's line and column, both from 1; column 0 is before the line's
-/// first byte.
+/// The byte offset of serde_json's line and column, both counted from 1; column 0 is before the line's first byte.
 pub fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let lines_before = text.split_inclusive('\n').take(line.saturating_sub(1));
     lines_before.map(str::len).sum::<usize>() + column

@@ -1,4 +1,4 @@
-//! Why an action is not done. The words are for the caller: they say what to do.
+//! Why an action is refused. The words are for the caller: they say what to do.
 
 use std::borrow::Cow;
 
@@ -9,15 +9,15 @@ use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
 pub struct FieldError {
     /// RFC 6901 pointer to the place in the payload; empty for the whole.
     pub pointer: String,
-    /// Machine-readable: `required`, `type`, `unknown`, `range`, `format`, `duplicate`, `syntax`,
-    /// `schema` (what no other word fits).
+    /// Machine-readable: `required`, `type`, `unknown`, `range`, `format`, `duplicate`, `syntax`, `schema` (everything
+    /// else).
     pub code: &'static str,
     /// What to do about it.
     pub message: String,
 }
 
 impl FieldError {
-    /// One sentence for all that is wrong.
+    /// One sentence for everything that is wrong.
     pub fn message_of(fields: &[Self]) -> String {
         match fields {
             [only] if only.pointer.is_empty() => format!("the body {}", only.message),
@@ -30,16 +30,16 @@ impl FieldError {
 /// Why an action is not done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The payload is not what the kind takes.
+    /// The payload is not what the kind expects.
     Invalid(Vec<FieldError>),
-    /// A resource that the action names is not there, or not the caller's to see.
+    /// A resource that the action names does not exist, or the caller may not see it.
     NotFound {
         /// The kind of resource: `object`, `template`, `variation`, `wallet`.
         resource: &'static str,
         /// The identifier that was named.
         id: String,
     },
-    /// The caller may not.
+    /// The caller is not allowed to.
     Forbidden(Cow<'static, str>),
     /// The resource's state does not allow it.
     State(Cow<'static, str>),
@@ -50,14 +50,14 @@ pub enum Refusal {
     },
     /// The object is not in a state that the caller named.
     Precondition {
-        /// The version that it is at.
+        /// Its present version.
         version: u64,
     },
     /// Another resource has the name already.
     Conflict(Cow<'static, str>),
     /// Another wallet has the e-mail address.
     EmailTaken,
-    /// What the decision needs could not be read; nothing is known about the action.
+    /// What the decision needs could not be read. Nothing is known about the action.
     Unavailable,
 }
 
@@ -77,7 +77,7 @@ impl Refusal {
         }
     }
 
-    /// What the caller is told to do about it.
+    /// Instructs the caller what to do about it.
     pub fn message(&self) -> Cow<'static, str> {
         match self {
             Self::Invalid(fields) => FieldError::message_of(fields).into(),
@@ -108,7 +108,7 @@ impl Refusal {
         }])
     }
 
-    /// A refusal for a resource that is not there.
+    /// A refusal for a resource that does not exist.
     pub fn not_found(resource: &'static str, id: &(impl ToString + ?Sized)) -> Self {
         Self::NotFound {
             resource,

@@ -1,4 +1,6 @@
-//! Registering a wallet, and its organization if that is new.
+//! Registering a wallet, and its organization if that is new. A registration by an invitation rests on the inviter's
+//! right, so it names the organization's version as read: the Sequencer finds it stale when an action on the
+//! organization came first. Using an invitation and revoking it claim the same name.
 
 use kedge_protocol::limits::EMAIL_BYTES_MAX;
 use kedge_protocol::resource::{Invitation, Organization, Role, Tier, Trace, Wallet};
@@ -19,7 +21,7 @@ use crate::world::{Input, World};
 pub struct Registration {
     /// The address for logging in, as given.
     pub email: String,
-    /// A name to show.
+    /// A display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nickname: Option<String>,
     /// The address that signs.
@@ -32,7 +34,7 @@ pub struct Registration {
     pub invitation: Option<Id>,
 }
 
-/// The e-mail address in the one form that is stored and looked up.
+/// The e-mail address in the one form in which it is stored and looked up.
 pub fn normal_email(email: &str) -> String {
     email.trim().to_lowercase()
 }
@@ -113,10 +115,9 @@ pub fn register<W: World>(
     })
 }
 
-/// Puts a new wallet into the organization that invites it; gives the invitation after that, and the
-/// organization's version that this rests on: whatever changes a role or ends a membership is an action
-/// on the organization. That the invitation has not run out is checked at the edge: here there is no
-/// clock.
+/// Puts a new wallet into the organization that invites it. Returns the invitation after that, and the organization's
+/// version that this rests on: whatever changes a role or ends a membership is an action on the organization. The edge
+/// checks that the invitation has not expired, because there is no clock here.
 fn join<W: World>(
     world: &W,
     id: Id,
@@ -124,7 +125,7 @@ fn join<W: World>(
 ) -> Result<(Invitation, (Key, u64)), Refusal> {
     let unusable = |message: &'static str| Refusal::Forbidden(message.into());
     let other = "the invitation was used, or is for somebody else";
-    // The version before anything that it stands for: a change in between is noticed.
+    // The version is read before everything that it covers, so a change in between is noticed.
     let invitation = world.invitation(id)?.ok_or_else(|| unusable(other))?;
     let organization = world
         .organization(invitation.organization_id)?
@@ -158,8 +159,8 @@ fn join<W: World>(
     Ok((used, read))
 }
 
-/// A practical check: one @, a local part, a dotted or single-label host of letters, digits and
-/// hyphens. Whether mail arrives is not known from the text.
+/// A practical check: one @, a local part, a dotted or single-label host of letters, digits and hyphens. The text does
+/// not show whether mail arrives.
 pub(crate) fn is_email(email: &str) -> bool {
     let Some((local, host)) = email.rsplit_once('@') else {
         return false;

@@ -1,4 +1,4 @@
-//! One object, rebuilt from its own actions: with the same rules that decided them.
+//! One object, rebuilt from its own actions with the rules that decided them.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::ActionRecord;
@@ -9,7 +9,7 @@ use crate::fold::FoldError;
 use crate::object;
 use crate::world::{Input, World};
 
-/// An action of the object's, as the log holds it.
+/// An action on the object, as the log holds it.
 #[derive(Clone, Copy, Debug)]
 pub struct PastAction<'a> {
     /// The action.
@@ -24,7 +24,7 @@ pub struct PastAction<'a> {
     pub timestamp_ms: u64,
 }
 
-/// An object on its way through its history.
+/// An object during the replay of its history.
 #[derive(Clone, Default, Debug)]
 pub struct ObjectReplay {
     object: Option<Object>,
@@ -32,7 +32,7 @@ pub struct ObjectReplay {
 }
 
 impl ObjectReplay {
-    /// Goes on behind an object as it was once; from before its mint if that is `None`.
+    /// Continues from an earlier state of an object; from before its mint if that is `None`.
     pub fn behind(object: Option<Object>) -> Self {
         Self {
             object,
@@ -40,8 +40,7 @@ impl ObjectReplay {
         }
     }
 
-    /// With what the template's objects began with when this one was minted, where the template was changed
-    /// since.
+    /// Sets what the template's objects began with when this one was minted, if the template has changed since.
     #[must_use]
     pub fn beginning_with(self, properties: Option<String>) -> Self {
         Self {
@@ -50,8 +49,8 @@ impl ObjectReplay {
         }
     }
 
-    /// Does the object's next action; the first of all is its mint. What else is looked up on the way (a
-    /// variation, a wallet's address) never changes.
+    /// Applies the object's next action; the very first is its mint. What else is looked up on the way (a variation, a
+    /// wallet's address) never changes.
     pub fn apply<W: World>(&mut self, world: &W, past: &PastAction<'_>) -> Result<(), FoldError> {
         let sequence = past.sequence;
         let action = past.action;

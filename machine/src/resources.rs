@@ -1,4 +1,4 @@
-//! Actions on everything that is not an object: one decision for the actors and the fold alike.
+//! Actions on everything that is not an object: the one decision that the actors and the fold share.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};
@@ -20,7 +20,7 @@ pub struct Decision {
     pub claims: Vec<Key>,
     /// Names that are given up.
     pub releases: Vec<Key>,
-    /// What it looked at and nobody here owns, with the version that it saw.
+    /// What it read and no actor here owns, with the version that it saw.
     pub reads: Vec<(Key, u64)>,
 }
 
@@ -35,7 +35,7 @@ impl Decision {
     }
 }
 
-/// The resource that an action acts on; `None` where it makes one.
+/// The resource that an action acts on; `None` if it makes one.
 pub fn base_id(kind: &Kind, target: &str) -> Result<Option<Id>, Refusal> {
     let (prefix, resource) = match kind {
         Kind::TemplateUpdate | Kind::TemplateVariations => (Prefix::Template, "template"),
@@ -59,8 +59,8 @@ pub fn base_id(kind: &Kind, target: &str) -> Result<Option<Id>, Refusal> {
         .map_err(|_| Refusal::not_found(resource, target))
 }
 
-/// The wallet whose rights an action changes. Its requests and this one are never under way at the
-/// same time, so that every request is placed with the rights that it was admitted with.
+/// The wallet whose rights an action changes. Its requests and this one are never in flight at the same time, so that
+/// every request is placed with the rights that it was admitted with.
 pub fn rights_subject(kind: &Kind, caller: &Caller, payload: &str) -> Option<Id> {
     match kind {
         Kind::WalletKeyAdd | Kind::WalletKeyRemove | Kind::WalletUpdate => Some(caller.wallet_id),
@@ -70,7 +70,7 @@ pub fn rights_subject(kind: &Kind, caller: &Caller, payload: &str) -> Option<Id>
     }
 }
 
-/// Decides an action. `base` is the resource that [`base_id`] names, as it stands.
+/// Decides an action. `base` is the present state of the resource that [`base_id`] names.
 pub fn decide<W: World>(
     world: &W,
     caller: &Caller,
@@ -155,7 +155,7 @@ pub fn decide<W: World>(
         (Kind::WalletKeyAdd, Some(Image::Wallet(before))) => {
             let after = wallet::add_key(world, caller, before, input)?;
             let added = after.keys.last().copied().unwrap_or(after.address);
-            // One that was this wallet's before was claimed then.
+            // If it was this wallet's before, it was claimed then.
             let known = world.wallet_by_address(added)?.is_some();
             let claims = if known {
                 Vec::new()
@@ -183,7 +183,7 @@ pub fn decide<W: World>(
         }
         (Kind::OrgInvitationRevoke, Some(Image::Organization(before))) => {
             let (after, invitation) = organization::revoke(world, caller, before, input)?;
-            // Using it and taking it back exclude each other.
+            // Using it and revoking it exclude each other.
             let claims = vec![Key::resource(invitation.id)];
             let images = vec![Image::Organization(after), Image::Invitation(invitation)];
             Ok(Decision {
@@ -223,8 +223,8 @@ pub fn decide<W: World>(
     }
 }
 
-/// The place of one more thing of a kind, if the organization may have one more. Ended ones stay in its
-/// list and do not count.
+/// The place of one more thing of a kind, if the organization may have it. Ended ones stay in its list and do not
+/// count.
 fn place<W: World>(
     world: &W,
     caller: &Caller,
@@ -240,7 +240,7 @@ fn place<W: World>(
     Ok(Key::place(caller.organization_id, of, held.made))
 }
 
-/// Keys, webhooks and files: what needs nothing but itself.
+/// Keys, webhooks and files: they depend on nothing else.
 fn decide_record(
     kind: &Kind,
     base: Option<&Image>,

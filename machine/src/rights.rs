@@ -1,4 +1,4 @@
-//! Who may do what: a template's rules, the defaults where it says nothing, and who sees what.
+//! Who may do what: a template's rules, the defaults where it has none, and who sees what.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{Object, Role, Template, Who};
@@ -6,8 +6,8 @@ use kedge_protocol::resource::{Object, Role, Template, Who};
 use crate::refusal::Refusal;
 use crate::world::Caller;
 
-/// Who may do `kind` with objects of `template`; `None` if nobody may. A template that names kinds
-/// allows these; what it does not name keeps its default.
+/// Who may do `kind` with objects of `template`; `None` if nobody may. A template allows the kinds that it names; the
+/// others keep their default.
 pub fn allowed(template: &Template, kind: &Kind) -> Option<Who> {
     if let Some(rule) = template.actions.iter().find(|rule| rule.kind == *kind) {
         return Some(rule.who);
@@ -30,14 +30,14 @@ pub fn may_administer(role: Role) -> bool {
     matches!(role, Role::Owner | Role::Admin)
 }
 
-/// True when the caller may know that the object exists: its organization's, its own, or public.
+/// True if the caller may know that the object exists: it is its organization's, its own, or public.
 pub fn sees_object(object: &Object, template: &Template, caller: &Caller) -> bool {
     object.organization_id == caller.organization_id
         || object.owner_id == caller.wallet_id
         || template.public_access
 }
 
-/// True when the caller may know that the template exists.
+/// True if the caller may know that the template exists.
 pub fn sees_template(template: &Template, caller: &Caller) -> bool {
     template.organization_id == caller.organization_id || template.public_access
 }

@@ -1,12 +1,15 @@
-//! JSON scalars with an order: exact decimals, text by code point, and the same order once more as
-//! bytes, for the keys of an index.
+//! JSON scalars with an order: exact decimals, text by code point, and the same order again as bytes, for the keys of
+//! an index.
+//!
+//! The order of an index: null, false, true, numbers, texts, then arrays and objects as one, then an absent value. An
+//! index distinguishes texts by their first 256 bytes and numbers by 64 digits.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use kedge_protocol::limits::{INDEXED_NUMBER_DIGITS_MAX, INDEXED_TEXT_BYTES_MAX};
 
-/// Exponents beyond this are those of no real number: above it all numbers are one, below zero.
+/// No number in use has an exponent beyond this: above it all numbers are equal, below it all are zero.
 const EXPONENT_MAX: i64 = 1_000_000_000_000_000_000;
 
 /// A JSON number, exactly: 0.d₁d₂…dₙ × 10^exponent, where neither the first nor the last digit
@@ -84,8 +87,8 @@ impl Decimal {
         }
     }
 
-    /// Two digits a byte, so that no byte is 0 and a longer number follows its beginning. A
-    /// number that was cut has another last byte than the one that it was cut to.
+    /// Two digits per byte, so that no byte is 0 and a longer number sorts after its prefix. A number that was cut
+    /// differs in its last byte from the one that it was cut to.
     fn push_ordered(&self, out: &mut Vec<u8>) {
         out.push(match self.sign() {
             -1 => sign::NEGATIVE,
@@ -127,7 +130,7 @@ fn number_of(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(EXPONENT_MAX)
 }
 
-/// What comes behind the sign of `e`.
+/// What follows the sign of `e`.
 fn parse_power(text: &str) -> Option<i64> {
     let (is_negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -169,7 +172,7 @@ mod sign {
     pub(super) const POSITIVE: u8 = 3;
 }
 
-/// The first byte of an ordered value. Permanent: they stand in keys.
+/// The first byte of an ordered value. Permanent, because keys contain it.
 pub mod tag {
     /// `null`
     pub const NULL: u8 = 0x10;
@@ -179,22 +182,22 @@ pub mod tag {
     pub const TRUE: u8 = 0x21;
     /// A number.
     pub const NUMBER: u8 = 0x30;
-    /// A text.
+    /// A string.
     pub const TEXT: u8 = 0x40;
-    /// An array or an object: all are one.
+    /// An array or an object: all sort as equal.
     pub const COMPOUND: u8 = 0x50;
     /// Nothing is there.
     pub const ABSENT: u8 = 0x60;
 }
 
-/// A zero byte of a text, behind itself.
+/// Follows a zero byte of a string.
 const ESCAPED: u8 = 0xff;
-/// Behind the zero byte at the end of a text.
+/// Follows the zero byte at the end of a string.
 const WHOLE: u8 = 1;
-/// The same where the text went on.
+/// The same for a string that was cut.
 const CUT: u8 = 2;
 
-/// A JSON value that is no array and no object.
+/// A JSON value that is neither an array nor an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Scalar<'a> {
     /// `null`
@@ -203,7 +206,7 @@ pub enum Scalar<'a> {
     Bool(bool),
     /// A number.
     Number(Decimal),
-    /// A text, its escapes undone.
+    /// A string, unescaped.
     Text(Cow<'a, str>),
 }
 
@@ -220,21 +223,20 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// The order of two values of one type; `None` where the types differ.
+    /// The order of two values of one type; `None` if the types differ.
     pub fn cmp_same_type(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Null, Self::Null) => Some(Ordering::Equal),
             (Self::Bool(one), Self::Bool(other)) => Some(one.cmp(other)),
             (Self::Number(one), Self::Number(other)) => Some(one.cmp(other)),
-            // The bytes of UTF-8 are in the order of the code points.
+            // UTF-8 bytes sort like the code points.
             (Self::Text(one), Self::Text(other)) => Some(one.as_bytes().cmp(other.as_bytes())),
             _ => None,
         }
     }
 
-    /// Writes the value so that the order of the bytes is the order of the values, and no value's
-    /// bytes begin another's. Long texts and numbers are cut: what is cut to the same stands at
-    /// the same place. Gives false where it cut.
+    /// Writes the value so that byte order is value order, and no value's bytes are a prefix of another's. Long strings
+    /// and numbers are cut: values that are cut to the same bytes sort as equal. Returns false if it cut.
     pub fn push_ordered(&self, out: &mut Vec<u8>) -> bool {
         match self {
             Self::Null => out.push(tag::NULL),
@@ -255,7 +257,7 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// Writes what every text that begins with `text` begins with. Gives false where it cut.
+/// Writes the common prefix of every string that begins with `text`. Returns false if it cut.
 pub fn push_text_start(out: &mut Vec<u8>, text: &str) -> bool {
     out.push(tag::TEXT);
     let kept = text.len().min(INDEXED_TEXT_BYTES_MAX);
@@ -402,7 +404,7 @@ mod tests {
         }
     }
 
-    /// Scalars that often are near each other.
+    /// Scalars that are often close to each other.
     fn json() -> impl Strategy<Value = String> {
         let number = (
             "-?(0|[1-9][0-9]{0,4})(\\.[0-9]{1,4})?",
@@ -456,7 +458,7 @@ mod tests {
             prop_assert!(left == right || !right.starts_with(&left));
         }
 
-        /// A second reading of numbers: whole numbers of a common unit.
+        /// A second way to read numbers: as whole numbers of a common unit.
         #[test]
         fn decimals_are_scaled_integers(
             one in any::<i64>(), other in any::<i64>(), by in 0..6u32, and in 0..6u32,

@@ -1,5 +1,5 @@
-//! The sequencer's step: checks that what a decision rests on still stands, and gives the decided
-//! actions their sequences, their time, their leaves and heads. Never reads the store.
+//! The sequencer's step: checks that what a decision rests on still holds, and gives the decided actions their
+//! sequences, their time, their leaves and heads. It never reads the store.
 
 use kedge_protocol::chain::{Leaf, next_head};
 use kedge_protocol::hash::{keccak, keccak_parts};
@@ -52,7 +52,7 @@ impl Key {
         }
     }
 
-    /// The context of a claim, which the log takes once.
+    /// The context of a claim, which the log accepts once.
     pub fn claim_context(context: &Hash) -> Self {
         Self {
             tag: TAG_CLAIM_CONTEXT,
@@ -62,8 +62,8 @@ impl Key {
 }
 
 impl Key {
-    /// The place of the `number`th thing of a kind that an organization makes. Two decisions on one
-    /// count claim the same place, so that only one of them is placed.
+    /// The place of the `number`th thing of a kind that an organization makes. Two decisions that saw the same count
+    /// claim the same place, so only one of them is placed.
     pub fn place(organization: Id, of: Prefix, number: u64) -> Self {
         let parts: [&[u8]; 3] = [&organization.bytes, &[of as u8], &number.to_be_bytes()];
         Self {
@@ -87,7 +87,7 @@ pub struct KeyWrite {
 }
 
 impl KeyWrite {
-    /// Something that a unit only looks at: it must still stand at this version.
+    /// Something that a unit only reads: it must still be at this version.
     pub fn read(key: Key, version: u64) -> Self {
         Self {
             key,
@@ -96,7 +96,7 @@ impl KeyWrite {
         }
     }
 
-    /// True where an actor that does not own the key read it in a snapshot.
+    /// True if an actor that does not own the key read it in a snapshot.
     fn is_of_snapshot(&self) -> bool {
         self.base_version == 0 || self.base_version == self.version
     }
@@ -105,11 +105,11 @@ impl KeyWrite {
 /// What a decision rests on has changed: decide again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stale {
-    /// The key that changed; `None` where the decision is older than what is remembered.
+    /// The key that changed; `None` if the decision is older than what is remembered.
     pub key: Option<Key>,
 }
 
-/// The versions of recently written keys, bounded: two generations, the older one dropped whole.
+/// The versions of recently written keys, bounded: two generations, the older one dropped as a whole.
 struct Recent {
     current: Versions,
     previous: Versions,
@@ -137,7 +137,7 @@ impl Recent {
     }
 }
 
-/// Where the log stands.
+/// Where the log ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tip {
     /// The sequence of the last action; 0 before the first.
@@ -153,7 +153,7 @@ pub struct Tip {
 pub struct ToPlace {
     /// The action's content.
     pub content: Hash,
-    /// Its resource's integrity with it.
+    /// Its resource's integrity after it.
     pub integrity: Hash,
 }
 
@@ -164,7 +164,7 @@ pub struct Placed {
     pub sequence: u64,
     /// Its leaf hash.
     pub leaf: Hash,
-    /// The head with it.
+    /// The head after it.
     pub head: Hash,
 }
 
@@ -175,7 +175,7 @@ pub struct Sequencer {
 }
 
 impl Sequencer {
-    /// Goes on from a tip. `recent_keys_max` bounds the remembered keys.
+    /// Continues from a tip. `recent_keys_max` bounds the remembered keys.
     pub fn new(tip: Tip, recent_keys_max: usize) -> Self {
         Self {
             tip,
@@ -189,19 +189,19 @@ impl Sequencer {
         }
     }
 
-    /// Where the log stands.
+    /// Where the log ends.
     pub fn tip(&self) -> Tip {
         self.tip
     }
 
-    /// The time that the next actions get: now, or the last one's if the clock went back.
+    /// The time that the next actions get: now, or the last action's time if the clock went back.
     pub fn time(&self, now_ms: u64) -> u64 {
         now_ms.max(self.tip.timestamp_ms)
     }
 
-    /// Checks what a unit rests on. `read_sequence` is that of the snapshot in which absent keys
-    /// were found absent and keys that are only read were read; other keys that an actor owns are compared only where they are remembered,
-    /// because nobody else writes them.
+    /// Checks what a unit rests on. `read_sequence` is that of the snapshot in which absent keys were found absent and
+    /// keys that are only read were read. Other keys, which an actor owns, are compared only if they are remembered,
+    /// because nothing else writes them.
     pub fn check(&self, writes: &[KeyWrite], read_sequence: u64) -> Result<(), Stale> {
         for write in writes {
             match self.recent.version(&write.key) {
@@ -219,7 +219,7 @@ impl Sequencer {
         Ok(())
     }
 
-    /// Places checked actions, one after the other, at one time, which [`Self::time`] gave.
+    /// Places checked actions consecutively, at one time, which [`Self::time`] returned.
     pub fn place(
         &mut self,
         timestamp_ms: u64,
@@ -305,7 +305,7 @@ mod tests {
             assert_eq!(sequencer.check(&[write(name, 0)], 10 + i as u64), Ok(()));
             sequencer.place(1_000, &[ACTION], &[write(name, 0)]);
         }
-        // "a" and "b" are forgotten: an old reader cannot be told that they are absent.
+        // "a" and "b" are forgotten: an old reader cannot rely on their absence.
         assert_eq!(
             sequencer.check(&[write("a", 0)], 10),
             Err(Stale { key: None })
@@ -329,7 +329,7 @@ mod tests {
             sequencer.place(1_000, &[ACTION], &[write(name, 0)]);
             assert!(sequencer.tip().sequence == 14 + i as u64);
         }
-        // Forgotten: only who read it lately knows that it still stands.
+        // Forgotten: only a recent reader knows that it has not changed.
         assert_eq!(sequencer.check(&read(5), 12), Err(Stale { key: None }));
         assert_eq!(sequencer.check(&read(5), 16), Ok(()));
     }

@@ -1,4 +1,5 @@
-//! The operator names the key that signs batches from a number on.
+//! The operator names the key that signs batches from a number on. The action is decided alone, so that the batch that
+//! will hold it is known.
 
 use kedge_protocol::limits::SEQUENCER_KEYS_MAX;
 use kedge_protocol::resource::{SequencerKey, Trace};
@@ -12,8 +13,8 @@ use crate::world::{Input, World};
 /// The largest batch number that every reader of JSON reads exactly.
 const BATCH_MAX: u64 = (1 << 53) - 1;
 
-/// The key that the target names, valid from a batch that is not signed yet: its number is above that of
-/// the batch that holds this action, and above every number named before.
+/// The key that the target names, valid from a batch that is not signed yet: its number is above that of the batch that
+/// holds this action, and above every number named before.
 pub fn name<W: World>(world: &W, input: &Input<'_>) -> Result<SequencerKey, Refusal> {
     let key = key_named(input.target);
     let key = key.ok_or_else(|| Refusal::not_found("sequencer_key", input.target))?;

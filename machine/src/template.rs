@@ -38,7 +38,7 @@ struct CreatePayload<'a> {
     public_access: bool,
 }
 
-/// A whole number that can pass 2^53: a number, or a decimal text for who has no exact numbers.
+/// A whole number that may exceed 2^53: a number, or a decimal text for clients without exact numbers.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     struct Whole;
 
@@ -135,8 +135,8 @@ fn check_name_free<W: World>(world: &W, organization: Id, name: &str) -> Result<
     Ok(())
 }
 
-/// A JSON Schema as compact text. It is of the whole: neither the template's own properties nor those
-/// of a variation need to fulfil it, what they make together with a mint's must.
+/// A JSON Schema as compact text. It describes the whole: neither the template's own properties nor those of a
+/// variation need to conform to it, but combined with a mint's they must.
 fn schema(pointer: &str, raw: Option<&RawValue>, problems: &mut Problems) -> Option<String> {
     let raw = raw?;
     let text = problems.object(pointer, Some(raw));
@@ -173,15 +173,14 @@ struct UpdatePayload<'a> {
     public_access: Option<bool>,
 }
 
-/// The places that a template's schema marks, in their order.
+/// The places that a template's schema marks, in order.
 fn indexed(template: &Template) -> Option<IndexedPaths> {
     let schema = template.schema.as_deref()?;
     let indexed = IndexedPaths::of_schema(schema).ok()?;
     (!indexed.is_empty()).then_some(indexed)
 }
 
-/// What the payload of an action on a template says that its objects begin with; `None` where it says
-/// nothing about that.
+/// What objects begin with, according to the payload of an action on their template; `None` if it does not state that.
 pub fn beginning(kind: &Kind, payload: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Beginning<'a> {
@@ -198,8 +197,7 @@ pub fn beginning(kind: &Kind, payload: &str) -> Option<String> {
     }
 }
 
-/// Changes a template that has no live objects. Its supply stays what it was made with, and counts
-/// those that were burned.
+/// Changes a template that has no live objects. Its supply stays as it was made, and still counts burned objects.
 pub fn update<W: World>(
     world: &W,
     caller: &Caller,
@@ -314,7 +312,7 @@ struct VariationPayload<'a> {
     properties: Option<&'a RawValue>,
 }
 
-/// Makes variations of `template`, all or none; gives the template after it, and them.
+/// Makes variations of `template`, all or none. Returns the template after it, and the variations.
 pub fn add_variations(
     caller: &Caller,
     template: &Template,

@@ -6,7 +6,7 @@ use crate::json::{self, Members};
 use crate::pointer;
 use crate::refusal::{FieldError, Refusal};
 
-/// Collects what is wrong with a payload, so that the caller hears of everything at once.
+/// Collects everything wrong with a payload, so that the caller sees all of it at once.
 #[derive(Default)]
 pub(crate) struct Problems(Vec<FieldError>);
 
@@ -19,7 +19,7 @@ impl Problems {
         });
     }
 
-    /// What is wrong with the value at `pointer`.
+    /// Adds what is wrong with the value at `pointer`.
     pub(crate) fn under(&mut self, pointer: &str, fields: Vec<FieldError>) {
         self.0.extend(fields.into_iter().map(|mut field| {
             field.pointer.insert_str(0, pointer);
@@ -47,7 +47,7 @@ impl Problems {
         }
     }
 
-    /// A JSON object as compact text; `{}` where it is absent or wrong.
+    /// A JSON object as compact text; `{}` if it is absent or wrong.
     pub(crate) fn object(
         &mut self,
         pointer: &str,
@@ -73,8 +73,7 @@ impl Problems {
 /// Reads a payload into a type that refuses unknown fields.
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T, Refusal> {
     json::check(payload).map_err(|error| Refusal::field("", "syntax", error.to_string()))?;
-    // serde reads a structure from an array of its members too; here that would be another text
-    // with the same meaning.
+    // serde reads a structure from an array of its members too. Here that would be another text with the same meaning.
     if !payload.trim_start().starts_with('{') {
         return Err(Refusal::field("", "type", "must be a JSON object"));
     }
@@ -93,7 +92,7 @@ pub(crate) fn empty(payload: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Turns serde's words into a field error; it names fields in backticks, and says how far it had read.
+/// Turns serde's message into a field error. The message names fields in backticks, and how far it had read.
 pub(crate) fn of_serde(payload: &str, error: &serde_json::Error) -> Refusal {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What actions do to wallets: what they are called, where they log in, which keys sign for them.
+//! What actions do to wallets: their names, their e-mail addresses, the keys that sign for them.
 
 use kedge_protocol::Address;
 use kedge_protocol::limits::WALLET_KEYS_MAX;
@@ -26,7 +26,7 @@ struct UpdatePayload {
     nickname: Nickname,
 }
 
-/// A member that is `null` is not one that is absent.
+/// A member that is `null` differs from one that is absent.
 #[derive(Default)]
 enum Nickname {
     #[default]
@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for Nickname {
     }
 }
 
-/// Changes e-mail address and nickname; a nickname of `null` takes it away.
+/// Changes e-mail address and nickname; a nickname of `null` removes it.
 pub fn update<W: World>(
     world: &W,
     caller: &Caller,
@@ -84,8 +84,8 @@ struct KeyPayload {
     address: Address,
 }
 
-/// Adds a key. Its address must be nobody's: an address belongs to one wallet for ever. One that
-/// was this wallet's before may come back.
+/// Adds a key. No other wallet may ever have had its address: an address belongs to one wallet for ever. A former key
+/// of this wallet may return.
 pub fn add_key<W: World>(
     world: &W,
     caller: &Caller,
@@ -122,7 +122,7 @@ pub fn add_key<W: World>(
     Ok(next)
 }
 
-/// Takes a key's right to sign away; the last one stays.
+/// Revokes a key's right to sign; the last key stays.
 pub fn remove_key(caller: &Caller, wallet: &Wallet, input: &Input<'_>) -> Result<Wallet, Refusal> {
     own(caller, wallet, input)?;
     let KeyPayload { address } = text::read(input.payload)?;

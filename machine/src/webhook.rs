@@ -1,4 +1,4 @@
-//! What actions do to webhooks. Their signing secrets are made outside: the log never holds one.
+//! What actions do to webhooks. Signing secrets are made outside: the log never holds one.
 
 use kedge_protocol::event::EventType;
 use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX};
@@ -162,7 +162,7 @@ pub fn delete(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<W
     })
 }
 
-/// The operator's server switches the webhook off, because its receiver said that it is gone.
+/// The operator's server switches the webhook off, because its receiver reported that it is gone.
 pub fn switch_off(webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

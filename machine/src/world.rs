@@ -8,21 +8,21 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
 
-/// Who asks for an action.
+/// Who requests an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caller {
     /// The wallet.
     pub wallet_id: Id,
     /// Its organization.
     pub organization_id: Id,
-    /// What it may do there.
+    /// Its role there.
     pub role: Role,
     /// The wallet's own address.
     pub address: Address,
 }
 
 impl Caller {
-    /// The operator, who acts on an organization without being one of it.
+    /// The operator, who acts on an organization without belonging to it.
     pub const fn operator(organization_id: Id, address: Address) -> Self {
         Self {
             wallet_id: OPERATOR,
@@ -33,7 +33,7 @@ impl Caller {
     }
 }
 
-/// Stands in records where a wallet would: the operator has none.
+/// Used in records instead of a wallet: the operator has none.
 pub const OPERATOR: Id = Id {
     prefix: Prefix::Wallet,
     bytes: [0; 16],
@@ -48,7 +48,7 @@ pub struct Recipient {
     pub address: Address,
 }
 
-/// How many of one kind of thing an organization has.
+/// How many things of one kind an organization has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Held {
     /// Those that were not ended.
@@ -57,7 +57,7 @@ pub struct Held {
     pub made: u64,
 }
 
-/// Where an action that names a key of the sequencer would stand.
+/// The position of an action that names a key of the sequencer.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KeyPlace {
     /// The number of the batch that holds the action.
@@ -75,13 +75,13 @@ pub struct Input<'a> {
     pub kind: &'a Kind,
     /// The target's text.
     pub target: &'a str,
-    /// The payload's text: what was signed, or what may be told of it where that is a digest.
+    /// The payload's text: what was signed or, if that is a digest, what may be disclosed of it.
     pub payload: &'a str,
     /// The payload's text as it was signed.
     pub signed: &'a str,
     /// The action's content.
     pub content: &'a Hash,
-    /// What this content makes of an integrity, where somebody has hashed it already.
+    /// The integrity that follows from this content, if it was hashed already.
     pub link: Option<Link>,
 }
 
@@ -90,12 +90,12 @@ pub struct Input<'a> {
 pub struct Link {
     /// The integrity before.
     pub previous: Hash,
-    /// The integrity with the action.
+    /// The integrity after the action.
     pub next: Hash,
 }
 
 impl Input<'_> {
-    /// The trace of a resource with this action behind it.
+    /// The trace of a resource with this action appended.
     #[must_use]
     pub fn extend(&self, trace: &Trace) -> Trace {
         match self.link {
@@ -105,43 +105,42 @@ impl Input<'_> {
     }
 }
 
-/// Something could not be read; the action is neither right nor wrong.
+/// A read failed; the action is neither right nor wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unavailable;
 
-/// What decisions look up besides the resource that they change. Everything here is settled for
-/// good once it exists (a wallet's address, a template's rules), or is named in the decision's
-/// reads, so that the sequencer sees when it changed in between.
+/// What decisions look up besides the resource that they change. All of it is either final once it exists (a wallet's
+/// address, a template's rules) or named in the decision's reads, so that the sequencer notices a change in between.
 pub trait World {
     /// A wallet by its identifier.
     fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable>;
     /// A wallet by one of its addresses.
     fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable>;
-    /// Everything of a wallet, as it is committed.
+    /// The whole wallet, as committed.
     fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable>;
-    /// An organization, as it is committed.
+    /// An organization, as committed.
     fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable>;
     /// An invitation.
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable>;
-    /// How many objects of a template were minted, as far as is committed.
+    /// How many objects of a template were minted, according to the committed state.
     fn minted(&self, template: Id) -> Result<u64, Unavailable>;
-    /// How many of them were burned, as far as is committed.
+    /// How many of them were burned, according to the committed state.
     fn burned(&self, template: Id) -> Result<u64, Unavailable>;
     /// A template, with its schemas ready for use.
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable>;
     /// A variation.
     fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable>;
-    /// True when a wallet has the e-mail address.
+    /// True if a wallet has the e-mail address.
     fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
-    /// True when a wallet has the address.
+    /// True if a wallet has the address.
     fn address_taken(&self, address: Address) -> Result<bool, Unavailable>;
     /// How many API keys ([`Prefix::Key`]) or webhooks ([`Prefix::Webhook`]) an organization has.
     fn held(&self, organization: Id, of: Prefix) -> Result<Held, Unavailable>;
-    /// True when the organization has a template of this name.
+    /// True if the organization has a template with this name.
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
-    /// Where an action that names a key of the sequencer stands. Right only for what is decided alone:
-    /// with nothing before it that is not committed.
+    /// The position of an action that names a key of the sequencer. Right only for what is decided alone, when
+    /// everything before it is committed.
     fn key_place(&self) -> Result<KeyPlace, Unavailable>;
-    /// True when a verdict on a claim with this context is in the log.
+    /// True if a verdict on a claim with this context is in the log.
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable>;
 }

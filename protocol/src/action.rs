@@ -11,7 +11,7 @@ use crate::limits::KIND_BYTES_MAX;
 
 /// The EIP-712 type of an action.
 pub const ACTION_TYPE: &str = "Action(string kind,string target,string payload,bytes32 salt)";
-/// The EIP-712 type of a request, the one primary type of every state change.
+/// The EIP-712 type of a request: the single primary type of every state change.
 pub const REQUEST_TYPE: &str = "ActionRequest(address signer,uint64 nonce,uint64 deadline,bool atomic,Action[] actions)Action(string kind,string target,string payload,bytes32 salt)";
 
 static ACTION_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(ACTION_TYPE.as_bytes()));
@@ -23,12 +23,12 @@ macro_rules! kinds {
         #[derive(Clone, PartialEq, Eq, Hash, Debug)]
         pub enum Kind {
             $($(#[$doc])* $name,)*
-            /// A kind that a template names; its text begins with `x.`.
+            /// A kind that a template defines; its text begins with `x.`.
             Custom(Box<str>),
         }
 
         impl Kind {
-            /// Every kind but the custom ones.
+            /// Every kind except custom ones.
             pub const BUILT_IN: &'static [Self] = &[$(Self::$name),*];
 
             /// The text that is signed.
@@ -74,59 +74,59 @@ macro_rules! kinds {
 kinds! {
     /// Registers a wallet, and its organization if that is new.
     WalletRegister = 1, "wallet.register";
-    /// Changes the caller's wallet: what it is called, where it logs in.
+    /// Changes the caller's wallet: its nickname and its login address.
     WalletUpdate = 2, "wallet.update";
     /// Adds a key that signs for the caller's wallet.
     WalletKeyAdd = 3, "wallet.key_add";
-    /// Takes a key's right to sign away.
+    /// Removes a key's right to sign.
     WalletKeyRemove = 4, "wallet.key_remove";
-    /// Makes an API key.
+    /// Creates an API key.
     KeyCreate = 5, "key.create";
-    /// Ends an API key.
+    /// Deletes an API key.
     KeyDelete = 6, "key.delete";
-    /// Gives an API key a new secret.
+    /// Replaces an API key's secret.
     KeyRotate = 7, "key.rotate";
-    /// Makes a template.
+    /// Creates a template.
     TemplateCreate = 10, "template.create";
     /// Changes a template that has no live objects.
     TemplateUpdate = 11, "template.update";
-    /// Makes variations of a template, all or none.
+    /// Creates variations of a template, all or none.
     TemplateVariations = 12, "template.variations";
-    /// Makes an object of a template.
+    /// Mints an object from a template.
     Mint = 20, "mint";
     /// Merges a patch into an object's properties (RFC 7396).
     Update = 21, "update";
-    /// Gives an object to another wallet.
+    /// Transfers an object to another wallet.
     Transfer = 22, "transfer";
     /// Locks an object.
     Lock = 23, "lock";
     /// Unlocks an object.
     Unlock = 24, "unlock";
-    /// Burns an object, for good.
+    /// Burns an object permanently.
     Burn = 25, "burn";
     /// Sets top-level properties.
     SetAttributes = 26, "set_attributes";
     /// Deletes top-level properties.
     DeleteAttributes = 27, "delete_attributes";
-    /// Says something about an object; its version grows, its properties stay.
+    /// Records a statement about an object; its version grows, its properties stay.
     Emit = 28, "emit";
     /// Stores a file.
     FileCreate = 30, "file.create";
-    /// Makes a webhook.
+    /// Creates a webhook.
     WebhookCreate = 40, "webhook.create";
     /// Changes a webhook.
     WebhookUpdate = 41, "webhook.update";
-    /// Ends a webhook.
+    /// Deletes a webhook.
     WebhookDelete = 42, "webhook.delete";
-    /// Gives a webhook a new signing secret.
+    /// Replaces a webhook's signing secret.
     WebhookRotate = 43, "webhook.rotate";
-    /// Invites somebody to an organization.
+    /// Invites someone to an organization.
     OrgInvite = 50, "org.invite";
     /// Sets what a wallet may do in its organization.
     OrgRole = 51, "org.role";
-    /// Takes an invitation back.
+    /// Revokes an invitation.
     OrgInvitationRevoke = 52, "org.invitation_revoke";
-    /// Ends a wallet's membership of its organization.
+    /// Removes a wallet from its organization.
     OrgMemberRemove = 53, "org.member_remove";
     /// The operator sets an organization's tier.
     SystemTier = 60, "system.tier";
@@ -134,7 +134,7 @@ kinds! {
     SystemVerdict = 61, "system.verdict";
     /// The operator's server switches a webhook off.
     SystemWebhookOff = 62, "system.webhook_off";
-    /// The operator names the key that signs batches from a number on.
+    /// The operator names the key that signs batches from a given number on.
     SystemSequencerKey = 63, "system.sequencer_key";
 }
 
@@ -160,7 +160,7 @@ impl Kind {
         )
     }
 
-    /// True for the kinds that the action bus takes.
+    /// True for the kinds that the action bus accepts.
     pub fn is_bus(&self) -> bool {
         matches!(
             self,
@@ -190,7 +190,7 @@ fn salt_preimage(seed: &Hash, index: u16) -> [u8; 34] {
     preimage
 }
 
-/// The salts of a request's actions at these places, hashed side by side.
+/// The salts of a request's actions at these indexes, hashed in parallel.
 pub fn salts(seed: &Hash, indexes: impl IntoIterator<Item = u16>) -> Vec<Hash> {
     let preimages: Vec<_> = indexes
         .into_iter()
@@ -199,7 +199,7 @@ pub fn salts(seed: &Hash, indexes: impl IntoIterator<Item = u16>) -> Vec<Hash> {
     hash_each(&preimages)
 }
 
-/// hashStruct(Action) of each action, all of them side by side.
+/// hashStruct(Action) of each action, hashed in parallel.
 pub fn action_hashes(words: &[ActionWords], salts: &[Hash]) -> Vec<Hash> {
     let preimages: Vec<_> = words
         .iter()
@@ -231,7 +231,7 @@ pub struct ActionHashes {
     pub content: Hash,
 }
 
-/// What the actions of one request share in their contents.
+/// What the contents of one request's actions share.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestWords<'a> {
     /// The seed of their salts.
@@ -242,8 +242,8 @@ pub struct RequestWords<'a> {
     pub signature_hash: &'a Hash,
 }
 
-/// Hashes the actions of a request, in order, all of them side by side. `signature_hash` is keccak
-/// of the request's signature.
+/// Hashes the actions of a request in parallel; the result keeps their order. `signature_hash` is keccak of the
+/// request's signature.
 pub fn hash_actions(
     actions: &[ActionTexts<'_>],
     seed: &Hash,
@@ -266,8 +266,8 @@ pub fn hash_actions(
         .collect()
 }
 
-/// The contents alone of actions, of one request or of many, all of them side by side. Leaves are made of
-/// these; action hashes are for the signatures of requests.
+/// Only the contents of actions, of one request or of many, hashed in parallel. Leaves are made of contents;
+/// action hashes are for the signatures of requests.
 pub fn hash_contents(actions: &[(RequestWords<'_>, ActionTexts<'_>)]) -> Vec<Hash> {
     let salts = actions
         .iter()
@@ -351,14 +351,14 @@ impl ActionWords {
     }
 }
 
-/// What a request says besides its actions.
+/// A request without its actions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestHead {
     /// The address that signs.
     pub signer: Address,
-    /// Spent once by this signer.
+    /// Usable once per signer.
     pub nonce: u64,
-    /// Unix seconds; no action of the request is placed later.
+    /// Unix seconds; no action of the request is placed after it.
     pub deadline_s: u64,
     /// All actions or none.
     pub atomic: bool,

@@ -13,7 +13,7 @@ impl Address {
     /// The zero address.
     pub const ZERO: Self = Self([0; 20]);
 
-    /// The address as a 32-byte word, zeros in front (the EVM's form).
+    /// The address as a 32-byte word, left-padded with zeros (as in the EVM).
     pub fn to_word(self) -> [u8; 32] {
         let mut word = [0; 32];
         word[12..].copy_from_slice(&self.0);
@@ -27,7 +27,7 @@ pub enum AddressError {
     /// Not `0x` and 40 hexadecimal digits.
     #[error("an address {0}")]
     Hex(#[from] HexError),
-    /// Upper and lower case are mixed, but not as EIP-55's checksum wants: a mistyped address.
+    /// Mixed case that does not match the EIP-55 checksum: a mistyped address.
     #[error("the address' upper and lower case do not fit its EIP-55 checksum")]
     Checksum,
 }
@@ -55,7 +55,7 @@ impl fmt::Debug for Address {
 impl FromStr for Address {
     type Err = AddressError;
 
-    /// Takes one case throughout, or mixed case with a right EIP-55 checksum.
+    /// Accepts one case throughout, or mixed case with a correct EIP-55 checksum.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let address = Self(from_hex(text)?);
         let digits = &text[2..];

@@ -1,4 +1,4 @@
-//! Batch headers (layer 3): what the sequencer signs about up to 500 actions.
+//! Batch headers (layer 3): what the sequencer signs for up to 500 actions.
 
 use std::sync::LazyLock;
 
@@ -33,9 +33,9 @@ pub struct BatchHeader {
     pub root: Hash,
     /// The root of the log tree over all batches before it.
     pub history: Hash,
-    /// Zero: the place of a commitment to all resources' states.
+    /// Zero: reserved for a commitment to all resources' states.
     pub state: Hash,
-    /// When it was sealed, milliseconds; never falls, no leaf's time is above it.
+    /// When it was sealed, milliseconds; never decreases, and no leaf's time is later.
     pub sealed_at_ms: u64,
 }
 

@@ -8,12 +8,12 @@ use crate::hash::{Hash, keccak, keccak_parts, sha256};
 use crate::lanes::keccak_each;
 use crate::signature::Signature;
 
-/// keccak(keccak(signature) ‖ salt): binds an action to the signature without showing it.
+/// keccak(keccak(signature) ‖ salt): binds an action to the signature without revealing it.
 pub fn authority(signature: &Signature, salt: &Hash) -> Hash {
     authority_of_hash(&keccak(&signature.0), salt)
 }
 
-/// As [`authority`], with the signature's hash at hand: a request hashes it once.
+/// Like [`authority`], from the signature's hash: a request hashes it once.
 pub fn authority_of_hash(signature_hash: &Hash, salt: &Hash) -> Hash {
     join(signature_hash, salt)
 }
@@ -29,13 +29,13 @@ pub fn content(words: &ActionWords, signer: &Address, authority: &Hash) -> Hash 
     sha256(&preimage)
 }
 
-/// A resource's next integrity: keccak(previous ‖ content); 32 zero bytes come before the first.
+/// A resource's next integrity: keccak(previous ‖ content); the first extends 32 zero bytes.
 pub fn next_integrity(previous: &Hash, content: &Hash) -> Hash {
     join(previous, content)
 }
 
-/// The integrity that the `index`-th resource made by one action starts with. The first one's is
-/// keccak(32 zero bytes ‖ content); each further one starts from keccak(content ‖ u32 index), so that no two
+/// The first integrity of the `index`-th resource that an action makes. For the first resource it is
+/// keccak(32 zero bytes ‖ content); each further one starts from keccak(content ‖ u32 index), so no two
 /// resources share a value that a leaf can extend.
 pub fn first_integrity(content: &Hash, index: u32) -> Hash {
     if index == 0 {
@@ -50,8 +50,8 @@ pub fn next_head(previous: &Hash, leaf: &Hash) -> Hash {
     join(previous, leaf)
 }
 
-/// The heads after several batches; each is given as the head before it and its leaves. One chain is hashed
-/// step by step, but several of them side by side.
+/// The heads after several batches, each given as the head before it and its leaves. One chain is hashed step
+/// by step; several are hashed in parallel.
 pub fn heads_after(batches: &[(Hash, &[Hash])]) -> Vec<Hash> {
     let mut heads: Vec<Hash> = batches.iter().map(|(before, _)| *before).collect();
     let mut open: Vec<usize> = (0..batches.len()).collect();
@@ -80,7 +80,7 @@ fn join(left: &Hash, right: &Hash) -> Hash {
     keccak(&joined(left, right))
 }
 
-/// Two hashes one behind the other, as they are hashed.
+/// Two hashes concatenated, ready for hashing.
 pub(crate) fn joined(left: &Hash, right: &Hash) -> [u8; 64] {
     let mut preimage = [0; 64];
     preimage[..32].copy_from_slice(&left.0);
@@ -88,7 +88,7 @@ pub(crate) fn joined(left: &Hash, right: &Hash) -> [u8; 64] {
     preimage
 }
 
-/// The next integrity of many resources: for each the one before and the action's content.
+/// The next integrities of many resources, each from its previous integrity and the action's content.
 pub fn next_integrities<'a>(links: impl Iterator<Item = (&'a Hash, &'a Hash)>) -> Vec<Hash> {
     let preimages: Vec<_> = links
         .map(|(previous, content)| joined(previous, content))
@@ -102,13 +102,13 @@ pub fn next_integrities<'a>(links: impl Iterator<Item = (&'a Hash, &'a Hash)>) -
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leaf {
-    /// The action's place in the log, from 1, dense.
+    /// The action's place in the log, from 1, without gaps.
     pub sequence: u64,
-    /// When it was placed; never falls along the log.
+    /// When it was placed, milliseconds; never decreases.
     pub timestamp_ms: u64,
     /// The action's content.
     pub content: Hash,
-    /// The resource's integrity with this action.
+    /// The resource's integrity after this action.
     pub integrity: Hash,
 }
 

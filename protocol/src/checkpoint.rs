@@ -27,7 +27,7 @@ pub struct Checkpoint {
     pub head: Hash,
     /// The root of the log tree over all the batches.
     pub history: Hash,
-    /// Zero: the place of a commitment to all resources' states.
+    /// Zero: reserved for a commitment to all resources' states.
     pub state: Hash,
     /// When it was issued, milliseconds.
     pub issued_at_ms: u64,

@@ -14,7 +14,7 @@ pub const DOMAIN_VERSION: &str = "3";
 pub const DOMAIN_TYPE: &str =
     "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
 
-/// What a log is bound to for its whole life: a chain and the first anchor contract there.
+/// What a log is bound to for its whole life: a chain and the log's first anchor contract there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Domain {
@@ -25,7 +25,7 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// The domain separator: hashStruct of the domain, and the log's head before any action.
+    /// The domain separator: hashStruct of the domain. It is also the log's head before any action.
     pub fn separator(&self) -> Hash {
         keccak_parts(&[
             &keccak(DOMAIN_TYPE.as_bytes()).0,

@@ -1,5 +1,5 @@
-//! Events: their types, their places and their ids. What an action tells is a function of the log
-//! alone, so that whoever replays it knows the same events under the same ids.
+//! Events: their types, their places and their ids. The events of an action are a function of the log alone, so every
+//! replay yields the same events under the same ids.
 
 use core::fmt;
 use core::str::FromStr;
@@ -10,7 +10,7 @@ use crate::limits::VARIATIONS_MAX;
 
 macro_rules! event_types {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
-        /// What an event tells. The numbers are permanent: they are stored.
+        /// What an event reports. The numbers are permanent: they are stored.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum EventType { $($(#[$doc])* $name),* }
 
@@ -46,7 +46,7 @@ event_types! {
     ObjectCreated = 1, "object.created";
     /// An object's properties were changed.
     ObjectUpdated = 2, "object.updated";
-    /// An object was given to another wallet.
+    /// An object was transferred to another wallet.
     ObjectTransferred = 3, "object.transferred";
     /// An object was locked.
     ObjectLocked = 4, "object.locked";
@@ -54,15 +54,15 @@ event_types! {
     ObjectUnlocked = 5, "object.unlocked";
     /// An object was burned.
     ObjectBurned = 6, "object.burned";
-    /// A template was made.
+    /// A template was created.
     TemplateCreated = 7, "template.created";
-    /// A variation was made: one event for each.
+    /// A variation was created: one event for each.
     VariationCreated = 8, "variation.created";
     /// A wallet was registered.
     WalletRegistered = 9, "wallet.registered";
-    /// A file was taken in.
+    /// A file was stored.
     FileCreated = 10, "file.created";
-    /// An action that has no type of its own was done.
+    /// An action without its own event type was done.
     ActionExecuted = 11, "action.executed";
     /// An action was refused; it is not in the log.
     ActionFailed = 12, "action.failed";
@@ -70,7 +70,7 @@ event_types! {
     BatchSealed = 13, "batch.sealed";
     /// A block holds the anchor of batches.
     BatchAnchored = 14, "batch.anchored";
-    /// The chain cannot give an anchor up any more.
+    /// An anchor can no longer leave the chain.
     AnchorConfirmed = 15, "anchor.confirmed";
 }
 
@@ -80,9 +80,9 @@ impl fmt::Display for EventType {
     }
 }
 
-/// Where an event stands among all others: at a sequence of the log, and there at an index. What
-/// an action tells has the indices from 0; then come the batch that ends there, and what was told
-/// besides the log while it ended there, in the order of writing. Places only grow with time.
+/// The position of an event among all others: a sequence of the log and an index at it. The events of an action
+/// have the indices from 0. After them come the batch that ends there, and the events outside the log that were
+/// written while it ended there, in that order. Positions only increase with time.
 ///
 /// Written `17` for index 0, and `17.501` for others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -94,12 +94,12 @@ pub struct Position {
 }
 
 impl Position {
-    /// The index of the batch that ends at the sequence: behind all that one action can tell.
+    /// The index of the batch that ends at the sequence: after all the events that one action can have.
     pub const BATCH: u32 = VARIATIONS_MAX as u32;
-    /// The first index of what is told besides the log.
+    /// The first index of events outside the log.
     pub const BESIDE: u32 = Self::BATCH + 1;
 
-    /// Behind everything that is, or will be, told at a sequence.
+    /// The position after every present and future event at a sequence.
     pub const fn end_of(sequence: u64) -> Self {
         Self {
             sequence,
@@ -122,7 +122,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// A text is no position.
+/// The text is not a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a position is a sequence, or a sequence, a dot and an index")]
 pub struct PositionError;
@@ -139,7 +139,7 @@ impl FromStr for Position {
             sequence: sequence.parse().map_err(|_| PositionError)?,
             index: index.parse().map_err(|_| PositionError)?,
         };
-        // One position has one text: no signs, no zeros in front, no index 0 behind a dot.
+        // One position has one text: no signs, no leading zeros, no index 0 after a dot.
         if position.to_string() == text {
             Ok(position)
         } else {
@@ -165,8 +165,8 @@ impl TryFrom<u128> for Position {
     }
 }
 
-/// The identifier of the `index`-th event of what `hash` names: an action's content, a batch's
-/// hash, a checkpoint's hash.
+/// The identifier of the `index`-th event of what `hash` names: an action's content, a batch's hash or a
+/// checkpoint's hash.
 pub fn event_id(hash: &Hash, index: u32) -> Id {
     Id::made_by(Prefix::Event, hash, index)
 }

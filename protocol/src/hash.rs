@@ -1,4 +1,4 @@
-//! Hashes. The keccak implementation in use is chosen here and nowhere else.
+//! Hashes. The keccak implementation is chosen here and nowhere else.
 
 use core::fmt;
 use core::str::FromStr;
@@ -27,13 +27,13 @@ impl Hash {
     }
 }
 
-/// Why a text is not the hexadecimal form that was expected.
+/// Why a text is not the expected hexadecimal form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HexError {
     /// The text does not begin with `0x`.
     #[error("must begin with 0x")]
     MissingPrefix,
-    /// The text has another number of digits than the value needs.
+    /// The text has a different number of digits than the value needs.
     #[error("must have {expected_digits} hexadecimal digits after 0x")]
     Length {
         /// How many digits the value needs.
@@ -46,7 +46,7 @@ pub enum HexError {
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Writes `0x` and the lower-case digits of `bytes` behind `out`.
+/// Appends `0x` and the lower-case digits of `bytes` to `out`.
 pub fn push_hex(out: &mut String, bytes: &[u8]) {
     out.reserve(2 + bytes.len() * 2);
     out.push_str("0x");
@@ -63,7 +63,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
     out
 }
 
-/// Reads exactly `N` bytes from `0x…`; digits of either case are taken.
+/// Reads exactly `N` bytes from `0x…`; accepts digits of either case.
 pub fn from_hex<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
     let digits = text
         .strip_prefix("0x")
@@ -163,17 +163,17 @@ pub fn sha256(bytes: &[u8]) -> Hash {
     Hash(Sha256::digest(bytes).into())
 }
 
-/// A SHA-256 that takes its input in pieces, for bodies that stream by.
+/// An incremental SHA-256, for bodies that arrive as a stream.
 #[derive(Clone, Default)]
 pub struct Sha256Stream(Sha256);
 
 impl Sha256Stream {
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The hash of all that was taken.
+    /// The hash of all the pieces.
     pub fn finish(self) -> Hash {
         Hash(self.0.finalize().into())
     }

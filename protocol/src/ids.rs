@@ -1,5 +1,5 @@
-//! Resource identifiers: `obj_` and 26 Crockford base32 digits made from the content of the
-//! action that made the resource, so that a replay of the log makes the same ones.
+//! Resource identifiers: `obj_` and 26 Crockford base32 digits computed from the content of the action that made the
+//! resource, so that a replay of the log computes the same ones.
 
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hasher};
@@ -69,7 +69,7 @@ impl Prefix {
     }
 }
 
-/// The hasher of tables whose keys are hash bytes already: eight of these serve as the hash.
+/// A hasher for tables whose keys are already hash bytes: eight of these serve as the hash.
 #[derive(Default)]
 pub struct HashBytesHasher(u64);
 
@@ -89,7 +89,7 @@ impl Hasher for HashBytesHasher {
     }
 }
 
-/// A table by identifiers, or by other keys that are hash bytes.
+/// A table keyed by identifiers, or by other hash bytes.
 pub type IdMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<HashBytesHasher>>;
 
 /// An identifier: a prefix and 16 bytes.
@@ -144,10 +144,10 @@ impl Id {
 /// Why a text is not an identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// No known prefix and underscore in front.
+    /// No known prefix and underscore at the start.
     #[error("an identifier begins with a known prefix and an underscore, such as obj_")]
     UnknownPrefix,
-    /// A known prefix, of another kind of resource.
+    /// A known prefix, but of another kind of resource.
     #[error("the identifier must begin with {expected}_, not {found}_")]
     OtherPrefix {
         /// The prefix that was asked for.
@@ -183,7 +183,7 @@ impl fmt::Debug for Id {
     }
 }
 
-/// The value of each ASCII digit; 255 for what is none.
+/// The value of each ASCII digit; 255 for any other byte.
 const DIGIT_VALUES: [u8; 256] = {
     let mut values = [255; 256];
     let mut value = 0;
@@ -200,7 +200,7 @@ impl FromStr for Id {
     fn from_str(text: &str) -> Result<Self, IdError> {
         let (prefix, digits) = text.split_once('_').ok_or(IdError::UnknownPrefix)?;
         let prefix = Prefix::of_text(prefix).ok_or(IdError::UnknownPrefix)?;
-        // 26 digits hold 130 bits: the first one has only three of its five.
+        // 26 digits hold 130 bits, so the first uses only three of its five.
         if digits.len() != DIGIT_COUNT || digits.as_bytes()[0] > b'7' {
             return Err(IdError::Digits);
         }

@@ -1,6 +1,5 @@
-//! Reading JSON strictly: a derived reader of a struct also takes a JSON array with the members'
-//! values in order. Nobody means that, and a text that was signed should have one meaning: here a
-//! struct is an object.
+//! Reading JSON strictly. A derived reader of a struct also accepts a JSON array with the members' values in order.
+//! Nobody means that, and a signed text should have one meaning: here a struct is an object.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A struct that is read from a JSON object alone.
+/// A struct that is read only from a JSON object.
 pub struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -32,7 +31,7 @@ pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(items.into_iter().map(|Object(value)| value).collect())
 }
 
-/// For a member that is such a struct or null, and that has to be there.
+/// For a member that is such a struct or null, and must be present.
 pub fn object_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -47,7 +46,7 @@ pub fn object_or_absent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     object(deserializer).map(Some)
 }
 
-/// For any other member that may be absent, with `default`: null is no value.
+/// For any other member that may be absent, with `default`: null is not a value.
 pub fn value_or_absent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -1,5 +1,5 @@
-//! Following the sequencer's keys: who trusts the keys up to one of them learns the next from the log
-//! itself, by the proof file of the action that names it.
+//! Following the sequencer's keys: a reader that trusts the keys up to one of them learns the next from the log itself,
+//! by the proof file of the action that names it.
 
 use crate::action::Kind;
 use crate::eip712::Domain;
@@ -9,7 +9,7 @@ use crate::sequencer_keys::{KeyFrom, KeyListError, SequencerKeys};
 /// Why a proof file shows no next key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyProofError {
-    /// The file does not hold under the keys that are trusted.
+    /// The file does not hold under the trusted keys.
     #[error(transparent)]
     File(#[from] ProofFileError),
     /// Its action names no key.
@@ -23,17 +23,17 @@ pub enum KeyProofError {
         /// The first batch of the key.
         from_batch: u64,
     },
-    /// The key cannot follow those that are trusted.
+    /// The key cannot follow the trusted ones.
     #[error(transparent)]
     List(#[from] KeyListError),
 }
 
 impl SequencerKeys {
-    /// Adds the key that a proof file's action names: checked with the keys that are here, which sign the
+    /// Adds the key that a proof file's action names. The file is checked with this list's keys, which sign the
     /// batch that holds the action.
     ///
     /// # Errors
-    /// What does not hold; the list stays as it is.
+    /// What does not hold; the list stays unchanged.
     pub fn follow(&mut self, proof: &ProofFile, domain: &Domain) -> Result<KeyFrom, KeyProofError> {
         proof.verify(domain, self)?;
         let action = &proof.action;

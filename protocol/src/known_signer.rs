@@ -1,6 +1,6 @@
-//! Signatures of a signer whose key is known. Whether the key of an address signed a digest is found
-//! by recovering the key ([`Signature::recover`]), with some 130 doublings of a point. With multiples
-//! of the key at hand the same question takes additions alone, and about half the time.
+//! Signatures of a signer whose key is known. Recovering the key ([`Signature::recover`]) shows whether the key of an
+//! address signed a digest, with some 130 doublings of a point. With multiples of the key at hand the same check needs
+//! additions alone, and about half the time (adr/0007).
 
 use std::sync::LazyLock;
 
@@ -15,9 +15,9 @@ use crate::address::Address;
 use crate::hash::Hash;
 use crate::signature::{PublicKey, Signature};
 
-/// Bits of a scalar that one entry of a signer's table stands for: 65 windows of 8 points, 46 KB.
+/// Bits of a scalar per window of a signer's table: 65 windows of 8 points, 46 KB.
 const SIGNER_WINDOW_BITS: u32 = 4;
-/// The same of the generator's only table: 33 windows of 128 points, 370 KB.
+/// The same for the generator's single table: 33 windows of 128 points, 370 KB.
 const GENERATOR_WINDOW_BITS: u32 = 8;
 
 static GENERATOR: LazyLock<Multiples> =
@@ -49,11 +49,11 @@ impl KnownSigner {
         self.address
     }
 
-    /// Whether `signature` is the key's, of `digest`: true exactly where [`Signature::recover`] gives
+    /// Whether `signature` is the key's signature of `digest`: true exactly when [`Signature::recover`] returns
     /// the key's address.
     ///
-    /// SEC 1, 4.1.4: the point z/s · G + r/s · Q is the one that the signature was made with. Its x
-    /// must be r itself, and its y as odd as v says, or another key would be recovered.
+    /// SEC 1, 4.1.4: the point z/s · G + r/s · Q is the one that the signature was made with. Its x must be r,
+    /// and the parity of its y must match v; otherwise another key would be recovered.
     pub fn signed(&self, digest: &Hash, signature: &Signature) -> bool {
         let Ok(ecdsa) = EcdsaSignature::from_slice(&signature.0[..64]) else {
             return false;
@@ -77,18 +77,18 @@ impl KnownSigner {
     }
 }
 
-/// Multiples of a point, so that it is multiplied by additions alone.
+/// Multiples of a point, so that multiplying it takes only additions.
 struct Multiples {
     window_bits: u32,
-    /// `digit · 2^(window_bits · window) · point`, by window and digit; the digits go from 1 to half of a
-    /// window's values, the others are their negatives.
+    /// `digit · 2^(window_bits · window) · point`, by window and digit. Digits run from 1 to half of a window's
+    /// values; negative digits use their negatives.
     points: Vec<AffinePoint>,
 }
 
 impl Multiples {
     fn new(point: ProjectivePoint, window_bits: u32) -> Self {
         let digits = 1usize << (window_bits - 1);
-        // One window more, for what the last digit carries.
+        // One more window, for the last digit's carry.
         let windows = (Scalar::NUM_BITS.div_ceil(window_bits) + 1) as usize;
         let mut points = Vec::with_capacity(windows * digits);
         let mut unit = point;
@@ -122,8 +122,8 @@ impl Multiples {
     }
 }
 
-/// The digits of a scalar, the lowest first, in windows of 4 or 8 bits: from less than minus half of a
-/// window's values to half of them.
+/// The digits of a scalar, lowest first, in windows of 4 or 8 bits: from just above minus half of a window's
+/// values to half of them.
 fn digits(scalar: &Scalar, window_bits: u32) -> impl Iterator<Item = i16> {
     let bytes: [u8; 32] = scalar.to_bytes().into();
     let whole = 1i16 << window_bits;
@@ -151,7 +151,7 @@ mod tests {
         KnownSigner::new(&key.sign(&digest).recover_key(&digest).unwrap())
     }
 
-    /// What recovering says: the only judge.
+    /// What recovery returns, which is the reference.
     fn recovered(key: &SigningKey, digest: &Hash, signature: &Signature) -> bool {
         signature.recover(digest) == Ok(key.address())
     }
@@ -228,7 +228,7 @@ mod tests {
             bad.0[64] = v;
             assert!(!signer.signed(&digest, &bad), "{v}");
         }
-        // z = 0 and a digest beyond the order are digests like others.
+        // z = 0 and a digest above the order are ordinary digests.
         for digest in [Hash::ZERO, Hash([255; 32])] {
             assert!(signer.signed(&digest, &key.sign(&digest)));
         }

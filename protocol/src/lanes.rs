@@ -1,12 +1,14 @@
-//! Hashes of several messages at once. Keccak: each message has a state of its own, and the 64-bit words
-//! of eight (AVX-512) or four (AVX2) states travel in one vector register, so that a permutation
-//! of all of them takes about as many instructions as that of one. SHA-256: each step waits for the
-//! one before, so that the processor's own instructions work on two messages in the time of one.
-//! On other processors, and for a message by itself, the plain implementation does the work; tests
-//! hold all of them together.
+//! Hashes several messages at once. Wherever a request has many keccak hashes that do not depend on one another (texts,
+//! salts, action hashes, integrities, leaves, a layer of the batch tree), they are computed side by side; only the
+//! chain of heads is sequential.
 //!
-//! This and `lanes/` are the one place in Kedge with `unsafe`: to call a function that needs a processor feature
-//! which was looked for before, and to see a vector as the words that it is made of.
+//! Keccak: each message has its own state, and the 64-bit words of eight (AVX-512) or four (AVX2) states travel in one
+//! vector register, so a permutation of all of them takes about as many instructions as that of one. SHA-256: each step
+//! waits for the one before, so the processor's own instructions work on two messages in the time of one. On other
+//! processors, and for a single message, the plain implementation does the work; tests compare all of them.
+//!
+//! This and `lanes/` are the only place in Kedge with `unsafe`: to call a function that needs a processor feature whose
+//! presence was checked, and to view a vector as the words that it consists of.
 
 mod sha256;
 
@@ -16,17 +18,17 @@ use crate::hash::Hash;
 
 pub use self::sha256::sha256_each;
 
-/// Bytes that a block takes in.
+/// Bytes that a block absorbs.
 const RATE_BYTES: usize = 136;
 const RATE_WORDS: usize = RATE_BYTES / 8;
 const STATE_WORDS: usize = 25;
-/// Fewer messages than this are hashed one after the other.
+/// Fewer messages than this are hashed one after another.
 const MESSAGES_MIN: usize = 3;
 
 /// The state of `N` messages: for each word its value in every state.
 type State<const N: usize> = [[u64; N]; STATE_WORDS];
 
-/// keccak256 of each message, in order, behind what `out` holds.
+/// Appends keccak256 of each message, in order, to `out`.
 pub fn keccak_each<M: AsRef<[u8]>>(messages: &[M], out: &mut Vec<Hash>) {
     out.reserve(messages.len());
     let mut rest = messages;
@@ -42,7 +44,7 @@ pub fn keccak_each<M: AsRef<[u8]>>(messages: &[M], out: &mut Vec<Hash>) {
     out.extend(rest.iter().map(plain));
 }
 
-/// Hashes chunks of up to `N` messages; gives what is too little for a chunk.
+/// Hashes chunks of up to `N` messages; returns those too few for a chunk.
 fn hash_chunks<'m, M: AsRef<[u8]>, const N: usize>(
     messages: &'m [M],
     out: &mut Vec<Hash>,
@@ -65,7 +67,7 @@ fn hash_chunk<M: AsRef<[u8]>, const N: usize>(
     let mut state: State<N> = [[0; N]; STATE_WORDS];
     let first = out.len();
     out.resize(first + chunk.len(), Hash::ZERO);
-    // The padding always takes a byte, so that a full last block has one more behind it.
+    // The padding always takes a byte, so a full last block is followed by one more.
     let last_block = |message: &M| message.as_ref().len() / RATE_BYTES;
     let blocks = chunk
         .iter()
@@ -147,8 +149,8 @@ mod x86 {
 
     /// Permutes eight states.
     pub(super) fn permute_8(state: &mut State<8>) {
-        // SAFETY: the caller has found AVX-512F; a vector of 512 bits is eight words in order, and
-        // every pattern of bits is a value of both.
+        // SAFETY: the caller has detected AVX-512F; a vector of 512 bits is eight words in order, and every bit
+        // pattern is valid for both.
         unsafe {
             let mut vectors = transmute::<State<8>, [__m512i; STATE_WORDS]>(*state);
             permute_512(&mut vectors);
@@ -192,7 +194,7 @@ mod x86 {
         _mm256_xor_si256(a, _mm256_andnot_si256(b, c))
     }
 
-    /// Five words of the next state: each is a word of this one, taken through theta and turned to the left, and then
+    /// Five words of the next state: each is a word of this one, passed through theta, rotated left, and then
     /// mixed with its two neighbours.
     macro_rules! keccak_row {
         (
@@ -206,18 +208,18 @@ mod x86 {
         };
     }
 
-    /// Keccak-f[1600] (FIPS 202, 3.3) over words of any width. `rotate!(word, left)` turns a word.
+    /// Keccak-f[1600] (FIPS 202, 3.3) over words of any width. `rotate!(word, left)` rotates a word.
     macro_rules! keccak_f {
         ($a:ident, $xor:ident, $xor3:ident, $chi:ident, $splat:expr, $rotate:ident) => {
             for constant in ROUND_CONSTANTS {
-                // Theta: each column's parity goes into its neighbours.
+                // Theta: each column's parity is mixed into its neighbours.
                 let c: [_; 5] = core::array::from_fn(|x| {
                     $xor3($xor3($a[x], $a[x + 5], $a[x + 10]), $a[x + 15], $a[x + 20])
                 });
                 let d: [_; 5] =
                     core::array::from_fn(|x| $xor(c[(x + 4) % 5], $rotate!(c[(x + 1) % 5], 1)));
-                // Rho and pi turn every word by its own number of bits and move it; chi makes a row of five. Row by
-                // row, because all words, the five of theta and one row are as many as there are registers.
+                // Rho and pi rotate each word by its own number of bits and move it; chi combines a row of five. This
+                // goes row by row because all words, the five of theta and one row together fill the registers.
                 let mut next = $a;
                 keccak_row!(next[0], $a, d, $xor, $chi, $rotate, 0 << 0, 6 << 44, 12 << 43, 18 << 21, 24 << 14);
                 keccak_row!(next[5], $a, d, $xor, $chi, $rotate, 3 << 28, 9 << 20, 10 << 3, 16 << 45, 22 << 61);
@@ -281,7 +283,7 @@ mod tests {
         messages.iter().map(hash).collect()
     }
 
-    /// Messages of all lengths about a block's and two blocks' ends, and of none.
+    /// Messages of all lengths around the ends of one and two blocks, including none.
     fn messages() -> Vec<Vec<u8>> {
         let lengths = (0..=3 * RATE_BYTES + 2).chain([1_000, 5_000]);
         let of = |length: usize| (0..length).map(|i| (i * 31 + length * 7) as u8).collect();

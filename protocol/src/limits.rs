@@ -6,7 +6,7 @@ pub const BATCH_ACTIONS_MAX: usize = 500;
 pub const OBJECT_PROPERTIES_BYTES_MAX: usize = 1_048_576;
 /// Actions that an object's history lists.
 pub const OBJECT_HISTORY_MAX: u64 = 1_000;
-/// How far below a signer's highest nonce an unused one is still taken.
+/// How far below a signer's highest nonce an unused one is still accepted.
 pub const NONCE_WINDOW: u64 = 1_024;
 /// How far above a signer's highest nonce the next one may be.
 pub const NONCE_JUMP_MAX: u64 = 1 << 20;
@@ -20,9 +20,9 @@ pub const PAYLOAD_BYTES_MAX: usize = OBJECT_PROPERTIES_BYTES_MAX + 64 * 1024;
 pub const JSON_DEPTH_MAX: usize = 64;
 /// Variations in one request.
 pub const VARIATIONS_MAX: usize = 500;
-/// Items of one list page when the request does not say.
+/// Items of one list page if the request names no number.
 pub const PAGE_ITEMS_DEFAULT: usize = 100;
-/// Items of one list page at the most.
+/// Most items of one list page.
 pub const PAGE_ITEMS_MAX: usize = 1_000;
 /// The deprecated `offset` parameter's largest value.
 pub const PAGE_OFFSET_MAX: usize = 10_000;
@@ -34,11 +34,11 @@ pub const DESCRIPTION_CHARS_MAX: usize = 4_000;
 pub const EMAIL_BYTES_MAX: usize = 254;
 /// Bytes of an action kind.
 pub const KIND_BYTES_MAX: usize = 64;
-/// Characters of a password, fewest (NIST SP 800-63B, 3.1.1.2 as a single factor).
+/// Fewest characters of a password (NIST SP 800-63B, 3.1.1.2 as a single factor).
 pub const PASSWORD_CHARS_MIN: usize = 15;
-/// Bytes of a password, most: a bound on hashing work, far above any person's choice.
+/// Most bytes of a password: bounds the hashing work, far above any person's choice.
 pub const PASSWORD_BYTES_MAX: usize = 1_024;
-/// Random bytes that a request with a secret must hold in `blind`, fewest.
+/// Fewest random bytes that a request with a secret must hold in `blind`.
 pub const BLIND_BYTES_MIN: usize = 16;
 /// Signing keys of one wallet.
 pub const WALLET_KEYS_MAX: usize = 16;
@@ -48,9 +48,9 @@ pub const TEMPLATE_RULES_MAX: usize = 64;
 pub const KEY_PERMISSIONS_MAX: usize = 16;
 /// Live API keys of one organization.
 pub const KEYS_MAX: usize = 1_000;
-/// How long a secret that was replaced may still count, seconds.
+/// How long a replaced secret may stay valid, seconds.
 pub const ROTATION_OVERLAP_S_MAX: u64 = 7 * 24 * 60 * 60;
-/// How long it does where the request does not say, seconds.
+/// How long a replaced secret stays valid by default, seconds.
 pub const ROTATION_OVERLAP_S_DEFAULT: u64 = 24 * 60 * 60;
 /// Live webhooks of one organization.
 pub const WEBHOOKS_MAX: usize = 100;
@@ -58,54 +58,54 @@ pub const WEBHOOKS_MAX: usize = 100;
 pub const URL_BYTES_MAX: usize = 2_048;
 /// Types of events that one webhook names.
 pub const WEBHOOK_EVENTS_MAX: usize = 32;
-/// Deliveries of one webhook that wait at one time; what happens meanwhile waits in the log.
+/// Pending deliveries of one webhook; further events wait in the log.
 pub const WEBHOOK_PENDING_MAX: usize = 1_000;
-/// Deliveries of one webhook that have ended and can still be looked at.
+/// Finished deliveries of one webhook that are kept for inspection.
 pub const WEBHOOK_DELIVERIES_KEPT: usize = 1_000;
-/// Bytes of the body that a webhook is sent (Standard Webhooks 1.0, payload size).
+/// Bytes of the body that is sent to a webhook (Standard Webhooks 1.0, payload size).
 pub const WEBHOOK_BODY_BYTES_MAX: usize = 20_000;
-/// Bytes of a receiver's answer that are read.
+/// Bytes that are read of a receiver's answer.
 pub const WEBHOOK_ANSWER_BYTES_MAX: usize = 16 * 1024;
-/// How long an invitation may stand open, seconds.
+/// How long an invitation may stay open, seconds.
 pub const INVITATION_S_MAX: u64 = 30 * 24 * 60 * 60;
-/// How long it does where the request does not say, seconds.
+/// How long an invitation stays open by default, seconds.
 pub const INVITATION_S_DEFAULT: u64 = 7 * 24 * 60 * 60;
 /// Characters of a file's name.
 pub const FILE_NAME_CHARS_MAX: usize = 255;
 /// Bytes of a JSON Schema.
 pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
-/// Subschemas of a JSON Schema that may meet on the way to one value: checking a value takes at most
-/// so many steps for each of its parts.
+/// Subschemas of a JSON Schema that may apply to one value: checking takes at most this many steps for each
+/// part of a value.
 pub const SCHEMA_WEIGHT_MAX: u64 = 256;
 /// Regular expressions in a JSON Schema.
 pub const SCHEMA_PATTERNS_MAX: usize = 64;
 /// Bytes of one regular expression when it is compiled, and of its engine's cache.
 pub const SCHEMA_PATTERN_BYTES_MAX: usize = 256 * 1024;
-/// Violations of a JSON Schema that one error tells.
+/// Violations of a JSON Schema that one error reports.
 pub const SCHEMA_ERRORS_MAX: usize = 20;
-/// Bytes of a value times the weight of its schema up to which the places of violations are told.
+/// Largest product of a value's bytes and its schema's weight at which violations are located.
 pub const SCHEMA_WORK_TOLD_MAX: u64 = 512 * 1024;
-/// Organizations whose rate counters are kept at hand.
+/// Organizations whose rate counters are kept in memory.
 pub const LIMITED_ORGANIZATIONS_MAX: usize = 100_000;
-/// Addresses whose rate counters are kept at hand.
+/// Addresses whose rate counters are kept in memory.
 pub const LIMITED_ADDRESSES_MAX: usize = 100_000;
-/// Accounts, and addresses, whose failed logins are kept at hand.
+/// Accounts, and addresses, whose failed logins are kept in memory.
 pub const LIMITED_ACCOUNTS_MAX: usize = 100_000;
-/// Bytes of an action's payload that its event repeats; a longer one is read with the action.
+/// Bytes of an action's payload that its event repeats; a longer payload is read with the action.
 pub const EVENT_PAYLOAD_BYTES_MAX: usize = 4_096;
-/// Characters of a text of a failure that its event repeats.
+/// Characters of a failure's text that its event repeats.
 pub const EVENT_TEXT_CHARS_MAX: usize = 300;
-/// Events besides the log that are kept for an organization, and as many public ones.
+/// Events outside the log that are kept for an organization, and as many public ones.
 pub const EVENTS_KEPT_MAX: u64 = 10_000;
-/// How many of the oldest go at once when they pass [`EVENTS_KEPT_MAX`].
+/// How many of the oldest are deleted at once above [`EVENTS_KEPT_MAX`].
 pub const EVENTS_PRUNED_AT_ONCE: u64 = 1_000;
 /// Places in the properties of a template's objects that may be indexed.
 pub const INDEXED_PATHS_MAX: usize = 16;
-/// Bytes of a text that an index tells apart; longer ones stand together.
+/// Bytes of a text that an index distinguishes; longer texts may share an entry.
 pub const INDEXED_TEXT_BYTES_MAX: usize = 256;
-/// Digits of a number that an index tells apart.
+/// Digits of a number that an index distinguishes.
 pub const INDEXED_NUMBER_DIGITS_MAX: usize = 64;
-/// Rows of the store that one search may read, entries of indexes and objects alike.
+/// Rows of the store that one search may read, index entries and objects together.
 pub const SEARCH_ROWS_MAX: usize = 50_000;
 /// Bytes of properties that one search may read.
 pub const SEARCH_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -119,15 +119,15 @@ pub const SEARCH_PATH_KEYS_MAX: usize = 16;
 pub const SEARCH_TEMPLATES_MAX: usize = 32;
 /// Levels of a Merkle tree over u64-many leaves.
 pub const TREE_LEVELS_MAX: usize = 64;
-/// Hashes of a path or a consistency proof in evidence: one a level, and one that both trees share.
+/// Hashes of a path or a consistency proof in evidence: one per level, and one that both trees share.
 pub const EVIDENCE_PATH_MAX: usize = TREE_LEVELS_MAX + 1;
-/// Sequencer keys of one log: a place in the contract's list beyond these is no key's.
+/// Sequencer keys of one log: no key has a higher place in the contract's list.
 pub const SEQUENCER_KEYS_MAX: usize = 1_024;
 /// Bytes of an evidence file: two opened leaves with their headers, or all leaves of a batch.
 pub const EVIDENCE_BYTES_MAX: usize = 128 * 1024;
-/// Bytes of a claim file that is brought: a longer text is shown by its hash alone.
+/// Bytes of a submitted claim file: a longer text is disclosed by its hash alone.
 pub const CLAIM_BYTES_MAX: usize = 128 * 1024;
-/// Claims that a server checks at one time; each takes a core for some milliseconds.
+/// Claims that a server checks at once; each takes a core for some milliseconds.
 pub const CLAIM_CHECKS_MAX: usize = 4;
 
 const _: () = {

@@ -1,5 +1,5 @@
-//! The tree over all batches: an append-only RFC 9162 tree whose complete subtrees are stored as
-//! they are made, so that any root, path or consistency proof takes O(log n) reads.
+//! The tree over all batches: an append-only RFC 9162 tree whose complete subtrees are stored as they are made, so that
+//! any root, path or consistency proof takes O(log n) reads.
 
 use crate::hash::{Hash, keccak_parts};
 use crate::merkle::{empty_root, node};
@@ -9,22 +9,21 @@ pub fn leaf(batch_hash: &Hash) -> Hash {
     keccak_parts(&[&[0], &batch_hash.0])
 }
 
-/// Where stored nodes are read from: the root of the complete subtree over leaves
-/// `index << level .. (index + 1) << level`.
+/// A source of stored nodes: the root of the complete subtree over leaves `index << level .. (index + 1) << level`.
 pub trait Nodes {
     /// Why a node could not be read.
     type Error;
 
-    /// Reads a node that was made when its last leaf was appended.
+    /// Reads a node that was created when its last leaf was appended.
     fn node(&self, level: u32, index: u64) -> Result<Hash, Self::Error>;
 }
 
-/// A node that an append made, to be stored.
+/// A node that an append created, to be stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewNode {
     /// 0 for a leaf.
     pub level: u32,
-    /// Its place among the nodes of the level.
+    /// Its index among the nodes of the level.
     pub index: u64,
     /// Its hash.
     pub hash: Hash,
@@ -49,8 +48,8 @@ impl Frontier {
         Ok(Self { size, peaks })
     }
 
-    /// The edge of a tree of `size` leaves whose complete subtrees have these roots, largest first;
-    /// `None` if such a tree has another number of them.
+    /// The edge of a tree of `size` leaves whose complete subtrees have these roots, largest first; `None` if
+    /// the number of roots does not fit the size.
     pub fn of_peaks(size: u64, peaks: Vec<Hash>) -> Option<Self> {
         (peaks.len() == size.count_ones() as usize).then_some(Self { size, peaks })
     }
@@ -60,12 +59,12 @@ impl Frontier {
         &self.peaks
     }
 
-    /// How many leaves there are.
+    /// The number of leaves.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The root; keccak of nothing while the tree is empty.
+    /// The root; keccak of nothing if the tree is empty.
     pub fn root(&self) -> Hash {
         self.peaks
             .iter()
@@ -106,7 +105,7 @@ fn split(size: u64) -> u64 {
     1 << (u64::BITS - 1 - (size - 1).leading_zeros())
 }
 
-/// The root over leaves `start..end`, where every such range is one that RFC 9162 splits off.
+/// The root over leaves `start..end`, which must be a range that RFC 9162 splits off.
 fn range_root<N: Nodes>(nodes: &N, start: u64, end: u64) -> Result<Hash, N::Error> {
     let size = end - start;
     if size.is_power_of_two() {
@@ -154,7 +153,7 @@ pub fn consistency_path<N: Nodes>(nodes: &N, from: u64, to: u64) -> Result<Vec<H
     assert!(0 < from && from <= to, "sizes must not fall");
     let (mut start, mut end) = (0, to);
     let mut path = Vec::new();
-    // The subtree that ends at `from` is the verifier's own while it begins at zero.
+    // If the subtree that ends at `from` begins at zero, the verifier has it already.
     while end != from {
         let middle = start + split(end - start);
         if from <= middle {

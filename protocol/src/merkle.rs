@@ -1,6 +1,5 @@
-//! Merkle trees in RFC 9162's shape with keccak: node = keccak(0x01 ‖ left ‖ right), and a lone
-//! node moves up unchanged. A batch's multiproofs are made by `rs_merkle`; proofs are checked by one
-//! strict function for trees of any size.
+//! Merkle trees in RFC 9162's shape with keccak: node = keccak(0x01 ‖ left ‖ right), and a lone node moves up
+//! unchanged. `rs_merkle` makes a batch's multiproofs; one strict function checks proofs for trees of any size.
 
 use std::sync::OnceLock;
 
@@ -27,7 +26,7 @@ pub fn empty_root() -> Hash {
     keccak(b"")
 }
 
-/// The node rule, as `rs_merkle` wants it. Leaves come hashed, so `hash` is never on its path.
+/// The node rule in the form that `rs_merkle` expects. Leaves arrive hashed, so `hash` is never called.
 #[derive(Clone)]
 struct NodeRule;
 
@@ -43,15 +42,15 @@ impl Hasher for NodeRule {
     }
 }
 
-/// The tree over one batch's leaves. Its layers are made when the root or a path is asked for, the
-/// nodes of each side by side; multiproofs come from `rs_merkle`.
+/// The tree over one batch's leaves. Its layers are built when the root or a path is first requested, the nodes
+/// of a layer in parallel; multiproofs come from `rs_merkle`.
 pub struct BatchTree {
     leaves: Box<[Hash]>,
     above: OnceLock<Vec<Vec<Hash>>>,
     multiproofs: OnceLock<MerkleTree<NodeRule>>,
 }
 
-/// The layers above the leaves, of which there is at least one; the root is alone in the last.
+/// The layers above the leaves, of which there is at least one; the last layer is the root alone.
 fn layers_above(leaves: &[Hash]) -> Vec<Vec<Hash>> {
     let mut layers: Vec<Vec<Hash>> = Vec::new();
     let mut preimages = Vec::with_capacity(leaves.len() / 2);
@@ -90,7 +89,7 @@ impl BatchTree {
         self.above().last().map_or(self.leaves[0], |layer| layer[0])
     }
 
-    /// How many leaves there are.
+    /// The number of leaves.
     pub fn count(&self) -> usize {
         self.leaves.len()
     }
@@ -100,8 +99,8 @@ impl BatchTree {
         &self.leaves
     }
 
-    /// The hashes that a verifier needs besides the leaves at `indices` (strictly rising, below the
-    /// count): bottom layer first, left to right in a layer.
+    /// The hashes that a verifier needs in addition to the leaves at `indices` (strictly increasing, below the
+    /// count): bottom layer first, left to right within a layer.
     pub fn proof(&self, indices: &[usize]) -> Vec<Hash> {
         if indices.len() == self.leaves.len() {
             return Vec::new();
@@ -127,13 +126,13 @@ impl BatchTree {
     }
 }
 
-/// Why a proof is refused.
+/// Why a proof is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// No leaf, or not as many leaves as indices.
     #[error("a proof needs at least one leaf, and one index for each")]
     Shape,
-    /// Indices do not rise strictly or lie past the end.
+    /// Indices do not strictly increase, or lie past the end.
     #[error("leaf indices must rise strictly and lie below the leaf count")]
     Indices,
     /// A hash is missing.
@@ -142,7 +141,7 @@ pub enum ProofError {
     /// Hashes are left over.
     #[error("the proof has hashes that nothing uses")]
     TooLong,
-    /// All used, another root came out.
+    /// The proof leads to a different root.
     #[error("the proof leads to another root")]
     OtherRoot,
     /// The sizes of a consistency proof make no sense.
@@ -150,8 +149,8 @@ pub enum ProofError {
     Sizes,
 }
 
-/// The root that leaves at `indices` and the hashes of a (multi)proof lead to in a tree of `count`
-/// leaves. A path is the proof for one index (RFC 9162, 2.1.3.2).
+/// The root that the leaves at `indices` and the hashes of a (multi)proof produce in a tree of `count` leaves.
+/// A path is the proof for one index (RFC 9162, 2.1.3.2).
 pub fn root_of_proof(
     count: u64,
     indices: &[u64],
@@ -239,7 +238,7 @@ pub fn verify_consistency(
     let mut rest = proof.iter();
     let mut left = from - 1;
     let mut last = to - 1;
-    // A first tree that is one whole subtree is the proof's first node and is not sent.
+    // If the first tree is one whole subtree, it is the proof's first node and is not sent.
     let start = if from.is_power_of_two() {
         *first
     } else {

@@ -2,7 +2,7 @@
 
 use crate::limits::{NONCE_JUMP_MAX, NONCE_WINDOW};
 
-/// One word more than the window, so that the window never shares a word with its own far end.
+/// One word more than the window, so that the window's two ends never share a word.
 const WORDS: usize = (NONCE_WINDOW / 64 + 1) as usize;
 
 /// Which nonces a signer has spent.
@@ -12,13 +12,13 @@ pub struct NonceWindow {
     words: [u64; WORDS],
 }
 
-/// Why a nonce is refused.
+/// Why a nonce is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NonceError {
     /// It was spent before.
     #[error("nonce {nonce} was used before; the highest used is {highest}")]
     Used {
-        /// The nonce that came.
+        /// The rejected nonce.
         nonce: u64,
         /// The signer's highest.
         highest: u64,
@@ -26,7 +26,7 @@ pub enum NonceError {
     /// It lies below the window, where nothing is remembered.
     #[error("nonce {nonce} is more than {NONCE_WINDOW} below the highest used, {highest}")]
     TooOld {
-        /// The nonce that came.
+        /// The rejected nonce.
         nonce: u64,
         /// The signer's highest.
         highest: u64,
@@ -34,7 +34,7 @@ pub enum NonceError {
     /// It lies too far above.
     #[error("nonce {nonce} is more than {NONCE_JUMP_MAX} above the highest used, {highest}")]
     TooFar {
-        /// The nonce that came.
+        /// The rejected nonce.
         nonce: u64,
         /// The signer's highest.
         highest: u64,
@@ -59,7 +59,7 @@ impl NonceWindow {
         self.highest
     }
 
-    /// Tells whether `nonce` may be spent.
+    /// Checks whether `nonce` may be spent.
     pub fn check(&self, nonce: u64) -> Result<(), NonceError> {
         let highest = self.highest;
         if nonce > highest {

@@ -29,16 +29,16 @@ pub enum ProofFileError {
     /// The opened words do not hash to the leaf's content.
     #[error("the action's words do not hash to the leaf's content")]
     Content,
-    /// The leaf, its path or the batch header.
+    /// The leaf, its path or the batch header is wrong.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
-    /// The path from the batch to the anchored history.
+    /// The path from the batch to the anchored history is wrong.
     #[error("the path from the batch to the anchored history: {0}")]
     History(ProofError),
-    /// The checkpoint's signature.
+    /// The checkpoint's signature is invalid.
     #[error("the checkpoint's signature: {0}")]
     Checkpoint(SignatureError),
-    /// Somebody else signed the checkpoint.
+    /// Another key signed the checkpoint.
     #[error("the checkpoint was signed by {found}, not by the sequencer {expected}")]
     OtherSequencer {
         /// The key that was expected.
@@ -49,15 +49,15 @@ pub enum ProofFileError {
     /// The checkpoint does not reach the batch, or not its last action.
     #[error("the checkpoint does not cover the batch")]
     NotCovered,
-    /// The file is for another chain or contract than it should be.
+    /// The file is for a different chain or contract than expected.
     #[error("the proof is of another log: its domain is not the expected one")]
     OtherDomain,
-    /// The request's signature or its place among the request's actions.
+    /// The request's signature or the action's place in the request is wrong.
     #[error("authorship: {0}")]
     Authorship(&'static str),
 }
 
-/// The action, opened: the five words that its content is made of.
+/// The opened action: the five words that its content is made of.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenedAction {
@@ -73,19 +73,19 @@ pub struct OpenedAction {
     pub authority: Hash,
 }
 
-/// Where the leaf stands in its batch.
+/// The leaf's position in its batch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchPath {
-    /// The leaf's place among the batch's leaves.
+    /// The leaf's index among the batch's leaves.
     pub leaf_index: u32,
     /// From the leaf to the batch root, bottom up.
     pub path: Vec<Hash>,
 }
 
 impl BatchPath {
-    /// Checks that the sequencer signed the batch, that a leaf with this sequence and time (milliseconds) has its
-    /// place there, and that the path leads from its hash, which is asked for last, to the batch's root.
+    /// Checks that the sequencer signed the batch, that a leaf with this sequence and time (milliseconds) has
+    /// its place there, and that the path leads from its hash, which is computed last, to the batch's root.
     pub fn verify(
         &self,
         batch: &SignedBatch,
@@ -119,7 +119,7 @@ pub struct AnchorProof {
     pub path: Vec<Hash>,
     /// The contract that holds the checkpoint.
     pub contract: Address,
-    /// The transaction that anchored it; null where the chain held it already.
+    /// The transaction that anchored it; null if the chain held it already.
     #[serde(deserialize_with = "Option::deserialize")]
     pub transaction_hash: Option<Hash>,
     /// The block of that transaction.
@@ -149,7 +149,7 @@ impl AnchorProof {
         self.covers(header)
     }
 
-    /// Checks that the checkpoint covers the whole batch with this header, whoever signed it.
+    /// Checks that the checkpoint covers the whole batch with this header, without checking who signed it.
     pub fn covers(&self, header: &BatchHeader) -> Result<(), ProofFileError> {
         let checkpoint = &self.checkpoint.checkpoint;
         if header.number >= checkpoint.batches || header.last_sequence() > checkpoint.sequence {
@@ -166,8 +166,8 @@ impl AnchorProof {
     }
 }
 
-/// What shows that the signer signed: not part of the default form, because a signature and the
-/// neighbours' hashes are for those who hold the request.
+/// Proves that the signer signed. Not part of the default form, because a signature and the neighbours' hashes
+/// are for those who hold the request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Authorship {
@@ -199,13 +199,13 @@ pub struct ProofFile {
     pub domain: Domain,
     /// The key that signed the batch, by its address.
     pub sequencer: Address,
-    /// The action, opened.
+    /// The opened action.
     #[serde(deserialize_with = "object")]
     pub action: OpenedAction,
     /// The leaf.
     #[serde(deserialize_with = "object")]
     pub leaf: ReceiptLeaf,
-    /// The leaf's place in the batch.
+    /// The leaf's position in the batch.
     #[serde(deserialize_with = "object")]
     pub inclusion: BatchPath,
     /// The signed header.
@@ -214,7 +214,7 @@ pub struct ProofFile {
     /// The anchor; null until the chain has finalized one that covers the batch.
     #[serde(deserialize_with = "object_or_null")]
     pub anchor: Option<AnchorProof>,
-    /// Shown only in the authorship form.
+    /// Present only in the authorship form.
     #[serde(
         default,
         deserialize_with = "object_or_absent",
@@ -223,18 +223,18 @@ pub struct ProofFile {
     pub authorship: Option<Authorship>,
 }
 
-/// What a proof file shows when it holds.
+/// What a valid proof file shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// The file reaches a checkpoint; whether the chain holds that is the chain's to say.
+    /// Whether the file reaches a checkpoint; only the chain can confirm that checkpoint.
     pub anchored: bool,
-    /// The signer's signature was checked.
+    /// Whether the signer's signature was checked.
     pub authorship: bool,
 }
 
 impl ProofFile {
-    /// Checks everything that can be checked offline, for a log and sequencer keys that the caller
-    /// trusts (from the contract, or from elsewhere: not from the file).
+    /// Checks everything that can be checked offline, for a log and sequencer keys that the caller trusts (from
+    /// the contract or another source, not from the file).
     pub fn verify(
         &self,
         domain: &Domain,
@@ -262,7 +262,7 @@ impl ProofFile {
 
     fn check_content(&self) -> Result<ActionWords, ProofFileError> {
         let action = &self.action;
-        // Of whatever kind: which kinds there are is the log's business, and grows.
+        // Any kind: the log decides which kinds exist, and their number grows.
         let words = ActionWords {
             kind: keccak(action.kind.as_bytes()),
             target: keccak(action.target.as_bytes()),
@@ -316,7 +316,7 @@ impl ProofFile {
     }
 }
 
-/// Serde: a u64 as a decimal string, for numbers that can pass 2^53.
+/// Serde: a u64 as a decimal string, for numbers that can exceed 2^53.
 pub mod decimal {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -325,7 +325,7 @@ pub mod decimal {
         serializer.collect_str(number)
     }
 
-    /// Reads the number from a string: digits alone, no zeros in front.
+    /// Reads the number from a string: only digits, no leading zeros.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         let text = String::deserialize(deserializer)?;
         let number: Option<u64> = text.parse().ok();

@@ -22,13 +22,13 @@ pub enum ReceiptError {
     /// Written by a newer program.
     #[error("receipt version {0} is not known here; this program reads version {RECEIPT_VERSION}")]
     Version(u32),
-    /// The receipt names another log than it should.
+    /// The receipt is for a different log than expected.
     #[error("the receipt is of another log: its domain is not the expected one")]
     OtherDomain,
-    /// The sequencer's signature does not recover.
+    /// The sequencer's signature recovers to no key.
     #[error("the batch header: {0}")]
     Signature(#[from] SignatureError),
-    /// Somebody else signed the header.
+    /// Another key signed the header.
     #[error("the batch header was signed by {found}, not by the sequencer {expected}")]
     OtherSequencer {
         /// The key that was expected.
@@ -36,7 +36,7 @@ pub enum ReceiptError {
         /// The key that signed.
         found: Address,
     },
-    /// The header's count is no batch's.
+    /// No batch can have the header's count.
     #[error("a batch holds 1 to {BATCH_ACTIONS_MAX} actions, not {0}")]
     Count(u32),
     /// Sequence and leaf index do not fit the header.
@@ -52,16 +52,16 @@ pub enum ReceiptError {
     /// A leaf is later than the header that seals it.
     #[error("the action's time is after the batch was sealed")]
     Time,
-    /// The integrity is not made from the previous one and the content.
+    /// The integrity does not follow from the previous one and the content.
     #[error("the integrity does not follow from the previous one and the content")]
     Integrity,
-    /// The content is not the one that the holder knows.
+    /// The content is not the one that the holder expects.
     #[error("the content is not that of the action")]
     Content,
     /// The path does not lead to the header's root.
     #[error("the path to the batch root: {0}")]
     Path(#[from] ProofError),
-    /// A receipt for many actions names another number of them.
+    /// A receipt for many actions covers a different number of them.
     #[error("the receipt covers {receipt} actions, the request had {request} that were done")]
     ActionCount {
         /// How many the receipt covers.
@@ -69,12 +69,12 @@ pub enum ReceiptError {
         /// How many contents were given.
         request: usize,
     },
-    /// A receipt for many actions names one twice, or not in the request's order.
+    /// A receipt for many actions lists one twice, or not in the request's order.
     #[error("the receipt's actions do not stand in the request's order, each once")]
     Order,
 }
 
-/// What a leaf is made of, with what came before it.
+/// What a leaf is made of, and the integrity before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiptLeaf {
@@ -86,12 +86,12 @@ pub struct ReceiptLeaf {
     pub content: Hash,
     /// The resource's integrity before it.
     pub previous_integrity: Hash,
-    /// The resource's integrity with it.
+    /// The resource's integrity after it.
     pub integrity: Hash,
 }
 
 impl ReceiptLeaf {
-    /// The leaf hash; fails where the integrity does not follow.
+    /// The leaf hash; fails if the integrity does not follow.
     pub fn hash(&self) -> Result<Hash, ReceiptError> {
         if chain::next_integrity(&self.previous_integrity, &self.content) != self.integrity {
             return Err(ReceiptError::Integrity);
@@ -115,10 +115,10 @@ pub struct Receipt {
     /// The log's domain.
     #[serde(deserialize_with = "object")]
     pub domain: Domain,
-    /// The leaf, opened.
+    /// The opened leaf.
     #[serde(deserialize_with = "object")]
     pub leaf: ReceiptLeaf,
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     pub leaf_index: u32,
     /// The path from the leaf to the batch root, bottom up.
     pub path: Vec<Hash>,
@@ -128,8 +128,8 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// Checks everything that can be checked offline: the sequencer signed a batch that holds this
-    /// leaf at this place, and the leaf is made of these words.
+    /// Checks everything that can be checked offline: the sequencer signed a batch that holds this leaf at this
+    /// index, and the leaf is made of these words.
     pub fn verify(&self, domain: &Domain, sequencer: &impl KeyOfBatch) -> Result<(), ReceiptError> {
         check_version(self.version)?;
         check_domain(&self.domain, domain)?;
@@ -161,13 +161,13 @@ pub struct ReceiptAction {
     pub sequence: u64,
     /// When it was placed, milliseconds.
     pub timestamp_ms: u64,
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     pub leaf_index: u32,
     /// The resource's integrity before it.
     pub previous_integrity: Hash,
 }
 
-/// The receipt of all the actions of a request that were done.
+/// The receipt for all the actions of a request that were done.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchReceipt {
@@ -182,14 +182,13 @@ pub struct BatchReceipt {
     /// The actions, in request order.
     #[serde(deserialize_with = "objects")]
     pub actions: Vec<ReceiptAction>,
-    /// The hashes that lead from their leaves to the batch root: bottom layer first, left to right
-    /// in a layer; empty where they are the whole batch.
+    /// The hashes that lead from their leaves to the batch root: bottom layer first, left to right within a
+    /// layer; empty if the actions are the whole batch.
     pub proof: Vec<Hash>,
 }
 
 impl BatchReceipt {
-    /// Checks the receipt; `contents` are those of the receipt's actions, in order, as the sender
-    /// computes them.
+    /// Checks the receipt; `contents` are those of the receipt's actions, in order, as the sender computed them.
     pub fn verify(
         &self,
         domain: &Domain,
@@ -259,7 +258,7 @@ fn check_domain(named: &Domain, expected: &Domain) -> Result<(), ReceiptError> {
     }
 }
 
-/// Checks that the header is signed with the key of its number and that its count is a batch's.
+/// Checks that the key for its number signed the header and that its count is possible for a batch.
 pub fn check_header(
     batch: &SignedBatch,
     domain: &Domain,

@@ -1,5 +1,5 @@
-//! What the log keeps of a request: enough to replay every action of it and to check its
-//! signature again, failed actions included.
+//! What the log keeps of a request: enough to replay its every action and to check its signature again, failed actions
+//! included.
 
 use std::borrow::Cow;
 
@@ -24,11 +24,11 @@ pub struct ActionRecord<'a> {
     pub target: Cow<'a, str>,
     /// The payload's exact text, as signed.
     pub payload: Cow<'a, str>,
-    /// The members of a body with secrets that are not secret, as JSON; `payload` is then a digest.
+    /// The non-secret members of a body with secrets, as JSON; `payload` is then a digest.
     pub disclosed: Option<Cow<'a, str>>,
-    /// The resource that it acted on, or made first.
+    /// The resource that it acted on, or the first it made.
     pub resource: Id,
-    /// That resource's version with this action.
+    /// That resource's version after this action.
     pub version: u64,
     /// That resource's integrity before it.
     pub previous_integrity: Hash,
@@ -36,7 +36,7 @@ pub struct ActionRecord<'a> {
     pub previous_sequence: u64,
 }
 
-/// An action of the same request that was refused: only its hash is kept.
+/// A refused action of the same request: only its hash is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FailedAction {
     /// Its index in the request.
@@ -45,21 +45,21 @@ pub struct FailedAction {
     pub action_hash: Hash,
 }
 
-/// A request of which at least one action was done. All its actions stand in one batch, one after
-/// the other, at one time.
+/// A request of which at least one action was done. All its actions are in one batch, consecutively, with one
+/// timestamp.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestRecord<'a> {
     /// The batch that holds it.
     pub batch_number: u64,
     /// The sequence of its first action that was done; the others follow without a gap.
     pub first_sequence: u64,
-    /// The place of that action among the batch's leaves.
+    /// The index of that action among the batch's leaves.
     pub first_leaf_index: u32,
     /// When it was placed, milliseconds.
     pub timestamp_ms: u64,
-    /// The organization of the wallet that asked.
+    /// The organization of the requesting wallet.
     pub organization_id: Id,
-    /// The wallet that asked.
+    /// The requesting wallet.
     pub wallet_id: Id,
     /// Signer, nonce, deadline, atomic.
     pub head: RequestHead,
@@ -69,17 +69,17 @@ pub struct RequestRecord<'a> {
     pub salt_seed: Hash,
     /// The actions that were done, in order; at least one.
     pub actions: Vec<ActionRecord<'a>>,
-    /// The ones that were refused, in order.
+    /// The refused ones, in order.
     pub failed: Vec<FailedAction>,
 }
 
-/// Why a record's signature does not check.
+/// Why a record's signature is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// Indices of done and failed actions are not 0 .. n.
     #[error("the indices of the request's actions have gaps or repeat")]
     Indices,
-    /// The signature does not recover.
+    /// The signature recovers to no key.
     #[error(transparent)]
     Signature(#[from] SignatureError),
     /// Another key signed.
@@ -137,7 +137,7 @@ impl RequestRecord<'_> {
         hash_actions(&texts, &self.salt_seed, &self.head.signer, &signature_hash)
     }
 
-    /// What the leaves of the actions that were done are made of; `hashes` are theirs.
+    /// The unhashed leaves of the actions that were done; `hashes` belong to those actions.
     pub fn placed(&self, hashes: &[ActionHashes]) -> Vec<Leaf> {
         let links = self.actions.iter().zip(hashes);
         let links = links.map(|(action, hashes)| (&action.previous_integrity, &hashes.content));
@@ -153,7 +153,7 @@ impl RequestRecord<'_> {
             .collect()
     }
 
-    /// The leaves of the actions that were done; `hashes` are theirs.
+    /// The leaf hashes of the actions that were done; `hashes` belong to those actions.
     pub fn leaves(&self, hashes: &[ActionHashes]) -> Vec<Hash> {
         Leaf::hash_each(&self.placed(hashes))
     }
@@ -189,8 +189,7 @@ impl RequestRecord<'_> {
         self.verify_signature_over(&domain.separator(), &self.hashes())
     }
 
-    /// As [`Self::verify_signature`], with the domain's separator and the hashes of the actions that
-    /// were done at hand.
+    /// Like [`Self::verify_signature`], given the domain's separator and the hashes of the actions that were done.
     pub fn verify_signature_over(
         &self,
         separator: &Hash,

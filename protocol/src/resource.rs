@@ -13,10 +13,10 @@ use crate::sequencer_keys::KeyFrom;
 
 pub use invitation::Invitation;
 
-/// What every resource carries: where it stands in its own history and in the log.
+/// What every resource carries: its position in its own history and in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trace {
-    /// How many actions made it what it is; 1 after the first.
+    /// How many actions it is the result of; 1 after the first.
     pub version: u64,
     /// The hash over the contents of those actions.
     pub integrity: Hash,
@@ -41,19 +41,19 @@ impl Trace {
         updated_at_ms: 0,
     };
 
-    /// After the action of this content that made the resource, as the `index`-th of those that it makes.
+    /// After the action with this content, which made the resource as its `index`-th one.
     #[must_use]
     pub fn made_by(content: &Hash, index: u32) -> Self {
         Self::NEW.linked(first_integrity(content, index))
     }
 
-    /// With one more action of this content, whose place in the log is not known yet.
+    /// With one more action of this content, whose place in the log is not yet known.
     #[must_use]
     pub fn next(&self, content: &Hash) -> Self {
         self.linked(next_integrity(&self.integrity, content))
     }
 
-    /// With one more action, whose integrity is at hand.
+    /// With one more action, whose resulting integrity is given.
     #[must_use]
     pub fn linked(&self, integrity: Hash) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Trace {
         }
     }
 
-    /// Writes down the place in the log that its last action was given.
+    /// Records the place in the log that its last action was given.
     pub fn place(&mut self, sequence: u64, timestamp_ms: u64) {
         if self.version == 1 {
             self.created_sequence = sequence;
@@ -79,11 +79,11 @@ impl Trace {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Role {
-    /// Made the organization; everything.
+    /// Created the organization; may do everything.
     Owner,
-    /// Everything but the owner's own rights.
+    /// Everything except the owner's own rights.
     Admin,
-    /// Acts with its own objects and as templates allow.
+    /// Acts on its own objects and as templates allow.
     Member,
 }
 
@@ -112,18 +112,18 @@ impl Tier {
     }
 }
 
-/// Limits of a custom tier; `None` is no limit.
+/// Limits of a custom tier; `None` means no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CustomLimits {
-    /// All requests, a minute.
+    /// All requests, per minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u64>,
-    /// All requests, a day.
+    /// All requests, per day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u64>,
-    /// Making and changing objects.
+    /// Creating and changing objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_writes_per_minute: Option<u64>,
     /// Batches of actions.
@@ -132,7 +132,7 @@ pub struct CustomLimits {
     /// Uploads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_uploads_per_minute: Option<u64>,
-    /// Making templates.
+    /// Creating templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_writes_per_minute: Option<u64>,
     /// The lists of objects, templates and batches.
@@ -144,7 +144,7 @@ pub struct CustomLimits {
 }
 
 impl CustomLimits {
-    /// The name of a limit that a reader of JSON would not read exactly; none is that high in earnest.
+    /// The name of a limit that JSON readers may not read exactly; no real limit is that high.
     pub fn inexact(&self) -> Option<&'static str> {
         let limits = [
             ("requests_per_minute", self.requests_per_minute),
@@ -165,7 +165,7 @@ impl CustomLimits {
     }
 }
 
-/// An organization: who the wallets, templates and limits belong to.
+/// An organization: the owner of wallets, templates and limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Organization {
     /// Its identifier.
@@ -174,7 +174,7 @@ pub struct Organization {
     pub name: String,
     /// Its subscription.
     pub tier: Tier,
-    /// Its place in its history and the log.
+    /// Its position in its history and in the log.
     pub trace: Trace,
 }
 
@@ -183,25 +183,25 @@ pub struct Organization {
 pub struct Wallet {
     /// Its identifier.
     pub id: Id,
-    /// The organization that it belongs to, for ever.
+    /// The organization that it belongs to, permanently.
     pub organization_id: Id,
     /// What it may do there.
     pub role: Role,
-    /// A name to show.
+    /// A display name.
     pub nickname: Option<String>,
-    /// The address for logging in, lower case; unique.
+    /// The e-mail address for logging in, lower case; unique.
     pub email: String,
     /// The address that registered it.
     pub address: Address,
-    /// The keys that sign for it now. One without a key was removed from its organization.
+    /// The keys that sign for it now. A wallet without keys was removed from its organization.
     pub keys: Vec<Address>,
-    /// Its place in its history and the log.
+    /// Its position in its history and in the log.
     pub trace: Trace,
 }
 
 impl Wallet {
-    /// True once the wallet was removed from its organization. Every other wallet has a key: the last
-    /// one cannot be taken away.
+    /// True once the wallet was removed from its organization. Every other wallet has a key: the last one
+    /// cannot be removed.
     pub fn is_removed(&self) -> bool {
         self.keys.is_empty()
     }
@@ -220,14 +220,14 @@ pub enum Who {
     Anyone,
 }
 
-/// A rule of a template: this kind of action is allowed, to these.
+/// A rule of a template: who may do this kind of action.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ActionRule {
     /// A kind of the action bus.
     pub kind: Kind,
     /// Who may do it.
     pub who: Who,
-    /// JSON Schema 2020-12 of its payload: compact JSON. For custom kinds alone.
+    /// JSON Schema 2020-12 of its payload: compact JSON. Only for custom kinds.
     pub schema: Option<String>,
 }
 
@@ -242,23 +242,23 @@ pub struct Template {
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// Properties that its objects begin with: compact JSON, an object.
+    /// Initial properties of its objects: compact JSON, an object.
     pub properties: String,
-    /// JSON Schema 2020-12 that its objects' properties fulfil: compact JSON.
+    /// JSON Schema 2020-12 that its objects' properties must fulfil: compact JSON.
     pub schema: Option<String>,
     /// How many objects may ever be minted.
     pub max_supply: Option<u64>,
-    /// Who may do what, where the default does not fit.
+    /// Who may do what, where it differs from the default.
     pub actions: Vec<ActionRule>,
-    /// Readable, with its objects, by every organization.
+    /// Whether every organization may read it and its objects.
     pub public_access: bool,
     /// How many variations it has.
     pub variation_count: u64,
-    /// Its place in its history and the log.
+    /// Its position in its history and in the log.
     pub trace: Trace,
 }
 
-/// A variation: other beginning properties for objects of the same template.
+/// A variation: different initial properties for objects of the same template.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variation {
     /// Its identifier.
@@ -279,16 +279,16 @@ pub struct Variation {
     pub created_at_ms: u64,
 }
 
-/// What may happen to an object now.
+/// What may be done with an object now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ObjectStatus {
     /// Everything that its template allows.
     Active,
-    /// Nothing but unlocking.
+    /// Nothing except unlocking.
     Locked,
-    /// Nothing, for good.
+    /// Nothing, permanently.
     Burned,
 }
 
@@ -309,9 +309,9 @@ pub struct Object {
     pub owner_address: Address,
     /// Its properties: compact JSON, an object.
     pub properties: String,
-    /// What may happen to it.
+    /// What may be done with it.
     pub status: ObjectStatus,
-    /// Its place in its history and the log.
+    /// Its position in its history and in the log.
     pub trace: Trace,
 }
 
@@ -340,13 +340,13 @@ pub enum Area {
     Batches,
 }
 
-/// Which of the four things may be done.
+/// Which of the four operations are allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(clippy::struct_excessive_bools, reason = "four independent rights")]
 pub struct Crud {
-    /// Make.
+    /// Create.
     #[serde(default)]
     pub create: bool,
     /// Read.
@@ -355,7 +355,7 @@ pub struct Crud {
     /// Change.
     #[serde(default)]
     pub update: bool,
-    /// End.
+    /// Delete.
     #[serde(default)]
     pub delete: bool,
 }
@@ -365,9 +365,9 @@ pub struct Crud {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Permission {
-    /// To what.
+    /// On what.
     pub resource: Area,
-    /// What.
+    /// Which operations.
     #[serde(deserialize_with = "crate::json::object")]
     pub crud: Crud,
 }
@@ -385,15 +385,15 @@ pub struct ApiKey {
     pub name: String,
     /// What it may do.
     pub permissions: Vec<Permission>,
-    /// When it ends by itself, milliseconds.
+    /// When it expires, milliseconds.
     pub expires_at_ms: Option<u64>,
     /// How often its secret was changed.
     pub rotations: u64,
-    /// Until when, after the last rotation, the secret before it still counts: seconds.
+    /// How long after the last rotation the previous secret stays valid: seconds.
     pub overlap_s: u64,
-    /// It was ended.
+    /// Whether it was deleted.
     pub deleted: bool,
-    /// Its place in its history and the log.
+    /// Its position in its history and in the log.
     pub trace: Trace,
 }
 
@@ -404,11 +404,11 @@ pub struct Webhook {
     pub id: Id,
     /// The organization whose events are sent.
     pub organization_id: Id,
-    /// Where to.
+    /// The URL they are sent to.
     pub url: String,
     /// Types of events; `*` is every type.
     pub events: Vec<String>,
-    /// Nothing is sent while it is not.
+    /// Whether events are sent.
     pub active: bool,
     /// What it is for.
     pub description: String,
@@ -416,13 +416,13 @@ pub struct Webhook {
     pub rotations: u64,
     /// For how long after the last rotation both secrets sign: seconds.
     pub overlap_s: u64,
-    /// It was ended.
+    /// Whether it was deleted.
     pub deleted: bool,
-    /// Its place in its history and the log.
+    /// Its position in its history and in the log.
     pub trace: Trace,
 }
 
-/// A file's description. Its bytes are kept beside the log, under their digest.
+/// A file's description. Its bytes are kept outside the log, under their digest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct File {
     /// Its identifier.
@@ -435,44 +435,44 @@ pub struct File {
     pub name: String,
     /// SHA-256 of its bytes.
     pub sha256: Hash,
-    /// How many bytes.
+    /// The number of its bytes.
     pub size_bytes: u64,
-    /// Its media type, as the bytes showed it.
+    /// Its media type, as detected from the bytes.
     pub media_type: String,
-    /// Its place in its history and the log.
+    /// Its position in its history and in the log.
     pub trace: Trace,
 }
 
-/// What a dispute is about, and what it is found again by.
+/// What a dispute is about, and the key to find it by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DisputeMatter {
     /// A fault of the sequencer.
     Fault {
-        /// SHA-256 of the evidence in its normal form; each organization brings it once.
+        /// SHA-256 of the evidence in its normal form; each organization submits it once.
         evidence_digest: Hash,
     },
     /// A claim about an action.
     Claim {
-        /// What its proof is bound to; the log takes each once.
+        /// What its proof is bound to; the log accepts each once.
         context: Hash,
     },
 }
 
-/// A dispute that was decided: evidence of a fault or a claim, and what it shows.
+/// A decided dispute: evidence of a fault or a claim, and its verdict.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dispute {
     /// Its identifier.
     pub id: Id,
-    /// The organization that brought it.
+    /// The organization that submitted it.
     pub organization_id: Id,
-    /// What it is about: the batch that the evidence names first, or its checkpoint's anchor; a claim's
+    /// What it is about: the batch that the evidence names first, or its checkpoint's anchor; for a claim, its
     /// action.
     pub subject_id: Id,
     /// What kind of dispute it is.
     pub matter: DisputeMatter,
     /// The verdict as the log holds it: compact JSON, the evidence or claim included.
     pub verdict: String,
-    /// Its place in its history and the log.
+    /// Its position in its history and in the log.
     pub trace: Trace,
 }
 
@@ -483,6 +483,6 @@ pub struct SequencerKey {
     pub id: Id,
     /// The key, and the first batch that it signs.
     pub entry: KeyFrom,
-    /// Its place in its history and the log.
+    /// Its position in its history and in the log.
     pub trace: Trace,
 }

@@ -1,17 +1,17 @@
-//! The sequencer's keys: which key signs the batch with a given number. A header names no key; the
-//! list says which one is right. The same list stands in the log and in the anchor contract.
+//! The sequencer's keys: which key signs the batch with a given number. A header names no key; the list gives the right
+//! one. Every check takes a [`KeyOfBatch`]. The same list stands in the log and in the anchor contract.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Address;
 use crate::limits::SEQUENCER_KEYS_MAX;
 
-/// Says which key signs a batch.
+/// Finds the key that signs a batch.
 pub trait KeyOfBatch {
     /// The key that signs the batch with this number.
     fn key_of(&self, batch: u64) -> Address;
 
-    /// The key that signs a checkpoint over so many batches: that of its last batch.
+    /// The key that signs a checkpoint over this many batches: that of its last batch.
     fn key_of_checkpoint(&self, batches: u64) -> Address {
         self.key_of(batches.saturating_sub(1))
     }
@@ -43,7 +43,7 @@ pub struct KeyPayload {
 }
 
 impl KeyFrom {
-    /// The entry that a `system.sequencer_key` with this target and payload names, if it names one.
+    /// The entry that a `system.sequencer_key` with this target and payload names, if any.
     pub fn named_by(target: &str, payload: &str) -> Option<Self> {
         let KeyPayload { from_batch } = serde_json::from_str(payload).ok()?;
         let key = key_named(target)?;
@@ -51,13 +51,13 @@ impl KeyFrom {
     }
 }
 
-/// The key that an action's target names. One key has one text, so that the log says it in one way.
+/// The key that an action's target names. Each key has one text, so the log has one form of it.
 pub fn key_named(target: &str) -> Option<Address> {
     let key: Address = target.parse().ok()?;
     (key != Address::ZERO && key.to_string() == target).then_some(key)
 }
 
-/// Why entries are no list of keys.
+/// Why entries are not a list of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyListError {
     /// The first key must sign from batch 0.
@@ -66,9 +66,9 @@ pub enum KeyListError {
     /// Each key begins at a later batch than the key before it.
     #[error("key {index} begins at batch {from_batch}, not after the key before it")]
     Order {
-        /// The place of the key, from 0.
+        /// The key's index, from 0.
         index: usize,
-        /// Where it begins.
+        /// The batch where it begins.
         from_batch: u64,
     },
     /// The zero address signs nothing.
@@ -79,7 +79,7 @@ pub enum KeyListError {
     TooMany,
 }
 
-/// All keys of a log, in the order of their batches. Never empty.
+/// All keys of a log, ordered by their batches. Never empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Vec<KeyFrom>", into = "Vec<KeyFrom>")]
 pub struct SequencerKeys(Vec<KeyFrom>);
@@ -106,7 +106,7 @@ impl SequencerKeys {
     /// Adds the next key.
     ///
     /// # Errors
-    /// Why it cannot follow those that are there.
+    /// Why it cannot follow the existing keys.
     pub fn push(&mut self, next: KeyFrom) -> Result<(), KeyListError> {
         let index = self.0.len();
         if index >= SEQUENCER_KEYS_MAX {
@@ -144,14 +144,14 @@ impl SequencerKeys {
         self.0[after.saturating_sub(1)]
     }
 
-    /// The keys that sign at least one of the first `batches` batches, and the first key in any case.
+    /// The keys that sign at least one of the first `batches` batches; always the first key too.
     #[must_use]
     pub fn begun(&self, batches: u64) -> Self {
         let begun = self.0.partition_point(|entry| entry.from_batch < batches);
         Self(self.0[..begun.max(1)].to_vec())
     }
 
-    /// True where this list is `other` with nothing or more keys after it.
+    /// True if this list is `other` followed by any number of keys.
     pub fn extends(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }

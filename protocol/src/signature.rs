@@ -9,11 +9,11 @@ use k256::ecdsa::{RecoveryId, Signature as EcdsaSignature, SigningKey as EcdsaKe
 use crate::address::Address;
 use crate::hash::{Hash, HexError, from_hex, keccak, push_hex, text_serde};
 
-/// r ‖ s ‖ v, v kept as 27 or 28. Only signatures with a low s can be made or read.
+/// r ‖ s ‖ v, v stored as 27 or 28. Only signatures with a low s can be made or read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature(pub [u8; 65]);
 
-/// Why bytes are no acceptable signature.
+/// Why bytes are not an acceptable signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// Not `0x` and 130 hexadecimal digits.
@@ -31,7 +31,7 @@ pub enum SignatureError {
 }
 
 impl Signature {
-    /// Takes 65 bytes; v 0 or 1 becomes 27 or 28; a high s is refused.
+    /// Accepts 65 bytes; v 0 or 1 becomes 27 or 28; a high s is rejected.
     pub fn from_bytes(mut bytes: [u8; 65]) -> Result<Self, SignatureError> {
         bytes[64] = match bytes[64] {
             v @ (27 | 28) => v,
@@ -110,20 +110,20 @@ impl FromStr for Signature {
 
 text_serde!(Signature);
 
-/// A secp256k1 private key. Never printed: `Debug` shows the address alone.
+/// A secp256k1 private key. Never printed: `Debug` shows only the address.
 #[derive(Clone)]
 pub struct SigningKey {
     key: EcdsaKey,
     address: Address,
 }
 
-/// The bytes are no private key (zero, or not below the curve's order).
+/// The bytes are not a private key (zero, or not below the curve's order).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are not a secp256k1 private key")]
 pub struct KeyError;
 
 impl SigningKey {
-    /// Takes the 32 bytes of a private key.
+    /// Accepts the 32 bytes of a private key.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, KeyError> {
         let key = EcdsaKey::from_slice(bytes).map_err(|_| KeyError)?;
         let address = address_of(key.verifying_key());
@@ -140,7 +140,7 @@ impl SigningKey {
         self.key.to_bytes().into()
     }
 
-    /// Signs a 32-byte digest, deterministically (RFC 6979), low s.
+    /// Signs a 32-byte digest: deterministic (RFC 6979), low s.
     pub fn sign(&self, digest: &Hash) -> Signature {
         let (signature, recovery) = self.key.sign_prehash_recoverable(&digest.0);
         let mut bytes = [0; 65];

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The last millisecond that RFC 3339 can write (year 9999).
+/// The last millisecond that RFC 3339 can express (year 9999).
 const MS_MAX: u64 = 253_402_300_799_999;
 
 /// RFC 3339 UTC with milliseconds: `2026-01-02T03:04:05.678Z`.
@@ -11,21 +11,21 @@ pub fn rfc3339(ms: u64) -> String {
     humantime::format_rfc3339_millis(time).to_string()
 }
 
-/// Reads an RFC 3339 time in UTC; `None` if it is none or lies before the epoch.
+/// Reads an RFC 3339 time in UTC; `None` if it is invalid or before the epoch.
 pub fn parse_rfc3339(text: &str) -> Option<u64> {
     u64::try_from(since_epoch(text)?.as_millis()).ok()
 }
 
-/// A bound of a search, in nanoseconds: finer than what is stored, and a time before the epoch is the
-/// epoch itself, since nothing lies between the two. `None` if the text is no RFC 3339 time in UTC.
+/// A bound of a search, in nanoseconds: finer than stored times. A time before the epoch becomes the epoch,
+/// since nothing lies between the two. `None` if the text is not an RFC 3339 time in UTC.
 pub fn parse_bound_ns(text: &str) -> Option<u128> {
     since_epoch(text)
         .or_else(|| since_epoch(&two_thousand_years_on(text)?).and(Some(Duration::ZERO)))
         .map(|since| since.as_nanos())
 }
 
-/// The same day and time of a year from 2000 to 3969, which has the same calendar: leap years repeat
-/// every 400 years.
+/// The same day and time 2,000 years later, in a year from 2000 to 3969. The calendar is the same: leap years
+/// repeat every 400 years.
 fn two_thousand_years_on(text: &str) -> Option<String> {
     let (year, rest) = text.split_at_checked(4)?;
     let year = year

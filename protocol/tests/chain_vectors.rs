@@ -1,5 +1,5 @@
-//! A whole log against `vectors/chain.json`: contents, ids, the chain, headers, receipts and proof
-//! files, as an independent script computed them.
+//! A whole log against `vectors/chain.json`: contents, ids, the chain, headers, receipts and proof files, as an
+//! independent script computed them.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

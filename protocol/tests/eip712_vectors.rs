@@ -49,7 +49,7 @@ fn key(vectors: &Value, name: &str) -> SigningKey {
     key
 }
 
-/// The texts are hashed as they stand: some vectors hold kinds that no endpoint takes yet.
+/// Texts are hashed as they are: some vectors hold kinds that no endpoint accepts yet.
 fn action_hashes(message: &Value) -> Vec<Hash> {
     list(&message["actions"])
         .iter()

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use faults::{ROTATED_AT, SECOND_KEY, cases, log, trust};
 use signed_log::{domain, key};
 
-/// The contracts' name of a refusal.
+/// The contracts' name for a refusal.
 fn name(refusal: &NoFault) -> &'static str {
     match refusal {
         NoFault::OtherDomain | NoFault::NotSigned { .. } | NoFault::Signature(_) => "NotSigned",
@@ -71,7 +71,7 @@ fn files_read_back_and_name_the_checkpoints_they_need() {
         assert_eq!(json_of(&case.file)["evidence"]["fault"], fault.text());
         assert_eq!(Fault::of_text(fault.text()), Some(fault));
 
-        // With those that it names and no others, the verdict is the same.
+        // With only the checkpoints that it names, the verdict is the same.
         let mut few = whole.clone();
         let needed = case.file.evidence.anchored_batches();
         few.anchored.retain(|batches, _| needed.contains(batches));
@@ -196,7 +196,7 @@ fn another_logs_evidence_proves_nothing() {
     ));
 }
 
-/// The verdict on two headers of batch `number`, signed by the second key, or the first one.
+/// The verdict on two headers of batch `number`, signed by the first or the second key.
 fn verdict_at(trust: &Trust, number: u64, signer: u8) -> Result<(), NoFault> {
     let log = log();
     let index = u32::from(signer == SECOND_KEY);
@@ -267,7 +267,7 @@ fn a_contract_answers_for_its_own_batches() {
     assert_eq!(verdict_at(&trust, 2, faults::FIRST_KEY), Ok(()));
     assert_eq!(verdict_at(&trust, 3, faults::FIRST_KEY), Ok(()));
     assert_eq!(verdict_at(&trust, 4, faults::FIRST_KEY), outside(4));
-    // Retiring undoes no signature: until its age is over, evidence about later batches counts.
+    // Retiring undoes no signature: until the evidence age has passed, evidence about later batches counts.
     trust.now_s = 150;
     assert_eq!(verdict_at(&trust, 1, faults::FIRST_KEY), outside(1));
     assert_eq!(verdict_at(&trust, 4, faults::FIRST_KEY), Ok(()));

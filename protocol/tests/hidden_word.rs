@@ -1,7 +1,7 @@
-//! A hidden word cannot be guessed. An attacker knows everything of a request but the salt of one
-//! action, whose payload is one bit: kind, target, signer, nonce, deadline, the signature, the
-//! neighbour with its salt, the hashes of all actions, and the published leaf with its content. Only
-//! the salt, or the seed that it is made of, tells which bit it is.
+//! A hidden word cannot be guessed. An attacker knows everything of a request but the salt of one action, whose payload
+//! is one bit: kind, target, signer, nonce, deadline, the signature, the neighbour with its salt, the hashes of all
+//! actions, and the published leaf with its content. Only the salt, or the seed that it is made from, reveals which bit
+//! it is.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -20,7 +20,7 @@ fn words(payload: &str) -> ActionWords {
     ActionWords::of(&Kind::Emit, TARGET, payload.as_bytes())
 }
 
-/// What is published, or shown in the neighbour's authorship proof.
+/// What is published or shown in the neighbour's authorship proof.
 struct Known {
     head: RequestHead,
     separator: Hash,
@@ -73,7 +73,7 @@ fn request(bit: &str, seed: &Hash) -> Known {
 }
 
 impl Known {
-    /// The bits that fit everything known, if the hidden action's salt were this one.
+    /// The bits that fit everything known, if `guess` were the hidden action's salt.
     fn bits_with(&self, guess: &Hash) -> Vec<&'static str> {
         let fits = |bit: &str| {
             let words = words(bit);
@@ -91,7 +91,7 @@ impl Known {
         BITS.into_iter().filter(|bit| fits(bit)).collect()
     }
 
-    /// Whatever an attacker can make a salt of: each known value, and hashes of one and of two of them.
+    /// Everything an attacker can build a salt from: each known value, and hashes of one and of two of them.
     fn guesses(&self) -> Vec<Hash> {
         let signature_hash = keccak(&self.signature.0);
         let digest = self.head.digest(&self.separator, &self.action_hashes);
@@ -134,7 +134,7 @@ fn one_bit_stays_hidden_without_its_salt() {
         for guess in known.guesses() {
             assert_eq!(known.bits_with(&guess), Vec::<&str>::new(), "{guess}");
         }
-        // With the salt, or the seed, it is told at once: the test could see it.
+        // With the salt, or the seed, the bit is found at once, so the test can detect it.
         assert_eq!(known.bits_with(&salt(&seed, 0)), [bit]);
     }
 }

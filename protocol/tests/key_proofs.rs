@@ -88,7 +88,7 @@ fn naming(next: &SigningKey, from_batch: u64, number: u64, signer: &SigningKey) 
 fn a_next_key_is_believed_by_its_proof_alone() {
     let [first, second, third] = [1, 2, 3].map(key);
     let mut keys = SequencerKeys::from(first.address());
-    // Signed with the new key itself, with another, or changed on the way.
+    // Signed with the new key itself, with another key, or changed afterwards.
     for signer in [&second, &third] {
         let refused = keys.follow(&naming(&second, 9, 4, signer), &DOMAIN);
         assert!(
@@ -136,7 +136,7 @@ fn a_next_key_is_believed_by_its_proof_alone() {
         keys.follow(&naming(&second, 9, 8, &first), &DOMAIN),
         Ok(entry)
     );
-    // From there on the second key's batches name the third.
+    // From batch 9 on, the second key's batches name the third.
     let refused = keys.follow(&naming(&third, 20, 9, &first), &DOMAIN);
     assert!(
         matches!(refused, Err(KeyProofError::File(_))),

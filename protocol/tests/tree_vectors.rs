@@ -1,5 +1,5 @@
-//! Batch trees, the log tree and their proofs against `vectors/trees.json`, which an independent
-//! script made by RFC 9162's recursive definition.
+//! Batch trees, the log tree and their proofs against `vectors/trees.json`, which an independent script made by RFC
+//! 9162's recursive definition.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -38,7 +38,7 @@ fn batch_leaves(count: u64) -> Vec<Hash> {
         .collect()
 }
 
-/// One hash over many proofs, each behind its length.
+/// One hash over many proofs, each preceded by its length.
 fn digest_of(proofs: &[Vec<Hash>]) -> Hash {
     let mut bytes = Vec::new();
     for proof in proofs {
@@ -50,7 +50,7 @@ fn digest_of(proofs: &[Vec<Hash>]) -> Hash {
     keccak(&bytes)
 }
 
-/// The index sets that `all_multiproofs` goes over.
+/// The index sets that `all_multiproofs` covers.
 fn index_sets(size: u64) -> Vec<Vec<u64>> {
     let (half, last) = (size / 2, size - 1);
     let pick = |wanted: &dyn Fn(u64) -> bool| (0..size).filter(|&i| wanted(i)).collect::<Vec<_>>();

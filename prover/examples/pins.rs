@@ -1,5 +1,6 @@
-//! Writes what stands in the source about the circuit and its development keys: `circuit.json` and
-//! `keys/dev-insecure.json`. Run it when the circuit changes, which makes another circuit: new keys, a new verifier contract.
+//! Writes what the source states about the circuit and its development keys: `circuit.json` and
+//! `keys/dev-insecure.json`. Run it when the circuit changes. That makes another circuit: new keys, a new verifier
+//! contract.
 
 use std::error::Error;
 use std::path::Path;

@@ -13,8 +13,8 @@ const HEAD_WORDS: usize = 7 + 1 + 8;
 /// Words of an action before its paths: the checkpoint's name, the header, the leaf, the places of both paths.
 const ACTION_WORDS: usize = 1 + 9 + 4 + 2;
 
-/// The data of a call by the claimant to the resolver; `None` for a claim that is not anchored. The
-/// circuit's version is the one under which the resolver knows the key.
+/// Calldata for the claimant's call to the resolver; `None` if the claim is not anchored. The circuit's version
+/// is the one under which the resolver knows the key.
 pub fn resolve_claim(claim: &ClaimFile, circuit_version: u32) -> Option<Vec<u8>> {
     let anchor = claim.anchor.as_ref()?;
     let statement = claim.statement();

@@ -16,10 +16,10 @@ pub use kedge_protocol::claim::{
 /// Why a claim does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// What the file says, before its proof is looked at.
+    /// The file does not hold, regardless of its proof.
     #[error(transparent)]
     File(#[from] ClaimFileError),
-    /// The proof's numbers are no points.
+    /// The proof's numbers are not points.
     #[error("the proof: {0}")]
     Point(#[from] PartError),
     /// The proof holds for something else, or for nothing.
@@ -32,11 +32,11 @@ pub enum ClaimError {
 pub struct Choice {
     /// The words.
     pub mask: Mask,
-    /// Hashes of texts alone, without the texts.
+    /// Whether to disclose only the hashes of texts, without the texts.
     pub hashes_only: bool,
 }
 
-/// Proves a claim about the action of a proof file. The proof file must hold: check it before.
+/// Proves a claim about the action of a proof file. Verify the proof file first.
 pub fn prove(
     key: &ProvingKey,
     file: &ProofFile,
@@ -98,8 +98,8 @@ fn disclosed(file: &ProofFile, choice: Choice) -> Disclosed {
     }
 }
 
-/// Checks everything that can be checked offline, for a log, a sequencer and a verifying key that the
-/// caller trusts: not those that the file names. What costs little is checked first.
+/// Checks everything that can be checked offline, for a log, a sequencer and a verifying key that the caller
+/// trusts, not those that the file names. Cheap checks come first.
 pub fn verify(
     claim: &ClaimFile,
     domain: &Domain,
@@ -111,7 +111,7 @@ pub fn verify(
     Ok(shown)
 }
 
-/// Checks the proof alone, for the public inputs that the file names: what [`ClaimFile::check`] leaves.
+/// Checks only the proof, for the file's public inputs: what [`ClaimFile::check`] leaves out.
 pub fn verify_proof(claim: &ClaimFile, key: &VerifyingKey) -> Result<(), ClaimError> {
     let proof = Proof::of_parts(&claim.proof)?;
     if key.verify(&proof, &claim.public_inputs) {

@@ -8,9 +8,9 @@ use kedge_protocol::claim::INPUTS;
 use crate::circuit::ClaimCircuit;
 use crate::groth16::{ProveError, ProvingKey, VerifyingKey};
 
-/// What the development keys are made from. Who reads this can prove anything to whoever trusts them.
+/// The seed of the development keys. Anyone who reads it can prove anything to those who trust the keys.
 pub const DEV_INSECURE_SEED: &str = "DEV-INSECURE kedge claim circuit, version 1";
-/// Chains that hold nothing of worth: the embedded one and those of test nodes. Here alone may a key of
+/// Chains that hold nothing of value: the embedded one and those of test nodes. Only here may a key in
 /// [`DENIED_KEY_HASHES`] be trusted.
 pub const TEST_CHAIN_IDS: [u64; 2] = [1_337, 31_337];
 /// Hashes of verifying keys whose secrets are public.
@@ -27,7 +27,7 @@ pub fn dev_insecure() -> &'static VerifyingKey {
     &DEV_INSECURE
 }
 
-/// The key that makes them, made anew; that takes about as long as a proof.
+/// The key that proves them, built on each call; that takes about as long as a proof.
 pub fn dev_insecure_proving() -> Result<ProvingKey, ProveError> {
     ProvingKey::insecure_of_seed(DEV_INSECURE_SEED, ClaimCircuit::blank())
 }
@@ -35,7 +35,7 @@ pub fn dev_insecure_proving() -> Result<ProvingKey, ProveError> {
 /// Why a key must not check claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyNotAllowed {
-    /// For another circuit.
+    /// It is for another circuit.
     #[error("the key is for a circuit of {0} public inputs; a claim has {INPUTS}")]
     OtherCircuit(usize),
     /// Its secret is public.

@@ -1,5 +1,5 @@
 //! Zero-knowledge claims (layer 4): the circuit, its keys, proofs, and the claim files that carry them.
-//! `docs/PROTOCOL.md` says what a claim is; `docs/adr/0009-the-claim-circuit.md` why it is made so.
+//! `docs/PROTOCOL.md` defines a claim; `docs/adr/0009-the-claim-circuit.md` explains the design.
 
 pub mod calldata;
 pub mod circuit;

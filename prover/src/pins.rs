@@ -1,4 +1,4 @@
-//! What the claim circuit is, by hash: who checks a ceremony rebuilds the file and compares.
+//! The claim circuit, identified by hash: to check a ceremony, rebuild the file and compare.
 
 use kedge_protocol::Hash;
 use kedge_protocol::hash::{keccak, sha256};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::circuit::Constraints;
 
-/// The circuit's `.r1cs` file, described.
+/// A description of the circuit's `.r1cs` file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pins {
     /// Constraints.
     pub constraints: usize,
-    /// Wires, the constant one and the public inputs included.
+    /// Wires, including the constant one and the public inputs.
     pub wires: usize,
     /// Public inputs.
     pub public_inputs: usize,
@@ -23,7 +23,7 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// Those of a file.
+    /// The pins of a file.
     pub fn of(file: &[u8], constraints: &Constraints) -> Self {
         Self {
             constraints: constraints.count(),

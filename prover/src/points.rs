@@ -1,25 +1,24 @@
-//! Numbers and curve points as the words of the EVM (EIP-197's order) and as snarkjs' decimal texts.
-//! Both ways are strict: a number below the field's order has one form, a point lies on its curve and in
-//! its group.
+//! Numbers and curve points as the words of the EVM (EIP-197's order) and as snarkjs' decimal texts. Both ways are
+//! strict: a number below the field's order has one form, a point lies on its curve and in its group.
 
 use ark_bn254::{Fq, Fq2, G1Affine, G2Affine};
 use ark_ec::AffineRepr as _;
 use ark_ff::{BigInt, BigInteger as _, PrimeField};
 use kedge_protocol::Hash;
 
-/// Why numbers are no point.
+/// Why numbers are not a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PointError {
     /// A number is not below the order of its field.
     #[error("a number is not below the field's order")]
     Number,
-    /// A text is no decimal number without leading zeros.
+    /// A text is not a decimal number without leading zeros.
     #[error("a number must be decimal, without leading zeros")]
     Decimal,
     /// The coordinates do not satisfy the curve's equation.
     #[error("a point does not lie on its curve")]
     NotOnCurve,
-    /// The point is in the curve, but not in the group of the right order.
+    /// The point is on the curve, but not in the group of the right order.
     #[error("a point is not in its group")]
     OtherGroup,
     /// snarkjs writes a third coordinate, which is one.
@@ -118,7 +117,7 @@ pub(crate) type G1Texts = [String; 3];
 /// snarkjs' form of a point of G2: each coordinate its real part first.
 pub(crate) type G2Texts = [[String; 2]; 3];
 
-/// As snarkjs writes it.
+/// In snarkjs' form.
 pub(crate) fn g1_texts(point: &G1Affine) -> G1Texts {
     let (x, y, z) = match point.xy() {
         Some((x, y)) => (x.to_string(), y.to_string(), "1"),
@@ -127,7 +126,7 @@ pub(crate) fn g1_texts(point: &G1Affine) -> G1Texts {
     [x, y, z.to_owned()]
 }
 
-/// As snarkjs writes it.
+/// In snarkjs' form.
 pub(crate) fn g2_texts(point: &G2Affine) -> G2Texts {
     let pair = |number: Fq2| [number.c0.to_string(), number.c1.to_string()];
     let constant = |number: u8| [number.to_string(), "0".to_owned()];
@@ -137,7 +136,7 @@ pub(crate) fn g2_texts(point: &G2Affine) -> G2Texts {
     }
 }
 
-/// Reads a point of G1 as snarkjs writes it.
+/// Reads a point of G1 in snarkjs' form.
 pub(crate) fn g1_of_texts(texts: &G1Texts) -> Result<G1Affine, PointError> {
     if texts[2] != "1" {
         return Err(PointError::NotAffine);
@@ -145,7 +144,7 @@ pub(crate) fn g1_of_texts(texts: &G1Texts) -> Result<G1Affine, PointError> {
     g1_of(decimal(&texts[0])?, decimal(&texts[1])?)
 }
 
-/// Reads a point of G2 as snarkjs writes it.
+/// Reads a point of G2 in snarkjs' form.
 pub(crate) fn g2_of_texts(texts: &G2Texts) -> Result<G2Affine, PointError> {
     if texts[2] != ["1", "0"] {
         return Err(PointError::NotAffine);

@@ -1,5 +1,5 @@
-//! What is kept of archived actions that name a key of the sequencer: clients are shown the proof file of each, and
-//! could not follow the log to its later keys without it.
+//! What is kept of archived actions that name a key of the sequencer: their proof files. Clients follow the log's keys
+//! with them, and could not reach later keys without them.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! API keys: made, and checked on every request that shows one.
 //!
-//! A check is remembered for as long as the log does not grow: a key is made, renewed and ended by
-//! actions, so at one sequence a key has one answer. The first request after a commit reads the two
-//! rows again. So a key that was ended is refused from the commit on, and a busy key costs two
-//! reads a commit, not two a request.
+//! The result of a check is remembered until an API key changes or a wallet is removed (`Published::keys_changed_at`):
+//! keys are made, renewed and ended by actions, so until then a key has one answer. The first request after such a
+//! commit reads the two rows again. So a key that was ended is refused from the commit on, and a busy key costs two
+//! reads after such a commit, not two a request.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

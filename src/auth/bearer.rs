@@ -1,5 +1,5 @@
-//! Access tokens: JWTs (RFC 7519) signed with Ed25519. Checks are remembered by the token's
-//! SHA-256: an asymmetric check on every request would cost more than a read.
+//! Access tokens: JWTs (RFC 7519) signed with Ed25519. Checks are remembered by the token's SHA-256: an asymmetric
+//! check on every request would cost more than a read.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

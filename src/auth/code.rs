@@ -1,6 +1,5 @@
-//! Texts that stand for a record of this server and for a secret: API keys and invitation codes.
-//! The record's id is part of the text, so that it is found by one read. What is secret is known to
-//! the store by a keyed hash alone, or not at all.
+//! Texts that stand for a record of this server and for a secret: API keys and invitation codes. The record's id is
+//! part of the text, so one read finds it. The store knows the secret by a keyed hash alone, or not at all.
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 use hmac::{Hmac, KeyInit as _, Mac as _};

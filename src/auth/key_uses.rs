@@ -1,4 +1,4 @@
-//! When API keys were used last: noted coarsely, stored in groups, beside the log.
+//! When API keys were last used: recorded coarsely, stored in groups, outside the log.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! The Ed25519 keys of access tokens: files `token-<number>.key` of one directory. The highest
-//! number signs, all of them verify; a new one needs no restart.
+//! The Ed25519 keys of access tokens: files `token-<number>.key` of one directory. The highest number signs, all of
+//! them verify; a new one needs no restart.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

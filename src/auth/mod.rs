@@ -1,4 +1,6 @@
-//! Who calls: passwords, access tokens, refresh tokens, API keys, invitations.
+//! Who calls: passwords, access tokens, refresh tokens, API keys, invitations. An access token, an API key or both
+//! identify the caller. A removed wallet's access tokens, and the API keys that it made, are refused from the commit on
+//! (`Published::keys_changed_at`).
 
 pub mod api_key;
 pub mod bearer;

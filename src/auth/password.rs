@@ -1,5 +1,5 @@
-//! Passwords: Argon2id with the crate's defaults (19 MiB, two passes), on threads of their own,
-//! a bounded number at a time.
+//! Passwords: Argon2id with the crate's defaults (19 MiB, two passes), on threads of their own, a bounded number at a
+//! time.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Refresh tokens: 32 random bytes, known to the store by their hash alone, good for one use.
-//! Using one twice ends every token of its login: one of the two users stole it.
+//! Refresh tokens: 32 random bytes, known to the store by their hash alone, good for one use. Using one twice ends
+//! every token of its login: one of the two users stole it.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! Turns at work that takes a core for long, such as hashing a password: so many at one time, and the
-//! addresses that wait get theirs one after the other, however many requests each of them has waiting.
+//! Turns at work that occupies a core for long, such as hashing a password: a bounded number at one time, and waiting
+//! addresses take turns, however many requests each has waiting.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
-//! Logins while the store takes no writes: what would be stored of them is kept in memory. Reading needs
-//! a token, and a store that is read-only is there to be read. What is kept here is lost with the process,
-//! which costs a login; it goes into the store with the first login after that takes writes again.
+//! Logins while the store accepts no writes: what would be stored of them is kept in memory. Reading needs a token, and
+//! a read-only store should still be readable. What is kept here is lost with the process, which costs a login. It goes
+//! into the store with the first login after the store accepts writes again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,5 @@
-//! The older backup that a new one continues. What can never change is taken from it and not from the server.
+//! The older backup that a new one continues. What can never change is linked from it instead of copied from the
+//! server.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

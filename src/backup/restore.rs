@@ -1,4 +1,4 @@
-//! Putting a backup back, as a whole or up to an earlier moment.
+//! Restoring a backup, as a whole or up to an earlier moment.
 
 use std::collections::BTreeMap;
 use std::io;

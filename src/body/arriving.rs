@@ -1,5 +1,5 @@
-//! A body on its way in. Nothing is set aside for what is announced: what counts is what has come, and
-//! that it comes fast enough.
+//! A body on its way in. Nothing is reserved for the announced length: only what has arrived counts, and it must arrive
+//! fast enough.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

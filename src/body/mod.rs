@@ -1,4 +1,6 @@
-//! Request bodies: read with a bound, in time, and as strict JSON whose errors say where.
+//! Request bodies: read with a bound, in time, and as strict JSON whose errors say where. A body takes memory as it
+//! arrives; past 16 KiB it counts on its caller's share. Whatever the request comes to, what is left of the body is
+//! then read and dropped, up to a bound, so that the answer reaches a caller that is still sending.
 
 mod arriving;
 

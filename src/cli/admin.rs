@@ -1,5 +1,5 @@
-//! `kedge admin`: the operator's commands, over the server's Unix socket. One line of JSON each way:
-//! `{"command": …}` is answered with `{"ok": true, …}` or `{"ok": false, "error": …}`.
+//! `kedge admin`: the operator's commands, over the server's Unix socket. One line of JSON each way: `{"command": …}`
+//! is answered with `{"ok": true, …}` or `{"ok": false, "error": …}`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `kedge contract bond` and `bond-status`: the operator's bond beside an anchor contract.
+//! `kedge contract bond` and `bond-status`: the operator's bond on an anchor contract.
 
 use clap::Args;
 use kedge_chain::contract::bond::{BondContract, BondTerms, deploy_bond, deposit_calldata};

@@ -1,4 +1,4 @@
-//! `kedge contract`: deploying the anchor contract on any chain, and all that its owner does.
+//! `kedge contract`: deploying the anchor contract on any chain, and everything that its owner does.
 
 use clap::{Args, Subcommand};
 use kedge_chain::contract::{

@@ -1,7 +1,7 @@
 //! The command line: what each subcommand takes, and how it ends.
 //!
-//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 refused
-//! or invalid, 2 wrong usage.
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 refused or invalid, 2
+//! wrong usage.
 
 mod admin;
 mod archive;

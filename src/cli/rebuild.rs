@@ -1,4 +1,4 @@
-//! `kedge rebuild`: a store made again from its log.
+//! `kedge rebuild`: rebuilds a store from its log.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `kedge sign`: the headers of a signed request, for curl and for looking at.
+//! `kedge sign`: the headers of a signed request, for curl and for inspection.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Whom a verification trusts: a domain and sequencer keys that the caller knows, that a server states,
-//! or that the contract holds. Never those that stand in the file.
+//! Whom a verification trusts: a domain and sequencer keys that the caller knows, that a server states, or that the
+//! contract holds. Never those in the file itself.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,5 @@
-//! Every option of the server, once: name, type, default and meaning. The structure that is read,
-//! the commented file that `kedge init` writes and the list in the documentation all come from
-//! this table.
+//! Every option of the server, once: name, type, default and meaning. The structure that is read, the commented file
+//! that `kedge init` writes and the list in the documentation all come from this table.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Which numbers the options accept.
+//! The numbers that the options accept.
 
 use super::{Config, ConfigError, wrong};
 

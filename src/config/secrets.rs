@@ -1,5 +1,5 @@
-//! Secrets come from files that nobody else can read, or from the environment; never from the
-//! configuration file, and never into a log.
+//! Secrets come from files that nobody else can read, or from the environment; never from the configuration file, and
+//! never into a log.
 
 use std::fs::File;
 use std::io::{self, Read};

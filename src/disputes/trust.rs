@@ -1,4 +1,5 @@
-//! What this server knows of its log, to judge evidence by.
+//! What this server knows of its log, to judge evidence by: its own anchors, and the contract's keys as the anchor
+//! actor last read them. No request causes a call to a node.
 
 use kedge_actors::Published;
 use kedge_protocol::evidence::{Evidence, NoFault, Trust};

@@ -1,5 +1,7 @@
-//! The table of endpoints: what every route is, once. Routing, authentication, signatures, the
-//! OpenAPI document and the metrics' labels come from it.
+//! The table of endpoints: for each route, once, who may call it, what kind of action it signs, and what it takes and
+//! gives. Routing, authentication, the signature check, the OpenAPI document and the metrics' labels come from it.
+//! Every row has a counterpart in `tests/walk/`, written from the documents and not from the code: it is called well
+//! and in every way wrong.
 
 mod accounts;
 mod bodies;

@@ -1,4 +1,4 @@
-//! Which events a caller wants, out of the query.
+//! Which events a caller wants, from the query.
 
 use kedge_actors::events::Filter;
 use kedge_protocol::event::EventType;

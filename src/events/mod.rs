@@ -1,5 +1,6 @@
-//! Events for callers who keep listening: streams of server-sent events (the WHATWG HTML standard,
-//! 9.2), fed from what all of an organization's streams share.
+//! Events for callers that keep listening: streams of server-sent events (the WHATWG HTML standard, 9.2). A stream
+//! holds a position and a socket. All streams of an organization are fed from a bounded tail that they share, and from
+//! the store where one has fallen further back.
 
 pub mod filter;
 mod stream;

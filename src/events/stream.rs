@@ -1,5 +1,5 @@
-//! One stream of events to one caller. It keeps a position and nothing else: what it sends comes
-//! from the organization's tail, or, where it is behind, out of the store.
+//! One stream of events to one caller. It keeps a position and nothing else: what it sends comes from the
+//! organization's tail or, where the tail no longer reaches back that far, from the store.
 
 use std::sync::Arc;
 use std::time::Duration;

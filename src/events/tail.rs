@@ -1,5 +1,5 @@
-//! The newest events of an organization, shared by all its streams: each is read and written once,
-//! however many streams it goes to. A stream that is behind what is kept here reads for itself.
+//! The newest events of an organization, shared by all its streams: each is read and written once, however many streams
+//! it goes to. A stream whose position is older than what is kept here reads for itself.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Which contents are spoken for by uploads under way: two uploads of one content, a refusal and the
-//! removal of orphans must not take a content from each other.
+//! Which contents uploads in flight have claimed: two uploads of one content, a refusal and the removal of orphans must
+//! not take a content from each other.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

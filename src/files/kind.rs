@@ -1,4 +1,4 @@
-//! What a content is, by its bytes alone: what the caller calls it does not count.
+//! What a content is, by its bytes alone: the caller's name for it does not count.
 
 use infer::MatcherType;
 

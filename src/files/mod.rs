@@ -1,9 +1,15 @@
-//! Contents of files: received into a temporary file, kept under their digest, each content once.
+//! Contents of files: received into a temporary file, kept under their digest, each content once. An upload is the one
+//! body that is no text.
 //!
-//! `<data_dir>/files/ab/cdef…` holds the content whose SHA-256 begins with `ab`; `files/tmp` holds what
-//! is being received, and is emptied at every start. A content is in its place, durable, before the
-//! action that names it is submitted. So a row of the log never names what is not there; a crash
-//! can leave a content that no row names, and [`sweep`] removes it.
+//! `<data_dir>/files/ab/cdef…` holds the content whose SHA-256 begins with `ab`; `files/tmp` holds what is being
+//! received, and is emptied at every start. An upload is hashed as it arrives, counted against its organization's
+//! quota, and its bytes are inspected for its type. Only when the signature over digest and name holds is the content
+//! synced and moved to its place. Then the action that names it is submitted like any other, so a row of the log never
+//! names what is not there.
+//!
+//! Everything from there to the log is a separate task: a caller that goes away stops nothing half-way. What is
+//! certainly refused is removed, unless another upload wants the same content. What has an unknown outcome stays, as
+//! after a crash, and the next start's [`sweep`] removes what no row names.
 
 mod claims;
 mod kind;

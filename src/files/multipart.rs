@@ -1,5 +1,5 @@
-//! The bytes of a multipart body on their way into its reader: hashed as they pass, one piece at a
-//! time, so that what the reader holds stays small however fast the caller sends.
+//! The bytes of a multipart body on their way into its reader: hashed as they pass, one piece at a time, so that what
+//! the reader holds stays small however fast the caller sends.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How many bytes of files an organization has, those being received included.
+//! How many bytes of files an organization has, including those being received.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,4 @@
-//! Receiving an upload: a multipart body with a `file`, and the file's `name` where the part does not
-//! tell one.
+//! Receiving an upload: a multipart body with a `file`, and the file's `name` where the part does not give one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Where the bytes of an upload go: a temporary file, their digest, and what they look like.
+//! Where the bytes of an upload go: a temporary file, their digest, and their detected type.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

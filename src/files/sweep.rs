@@ -1,5 +1,5 @@
-//! Removes contents that no row names: a crash between putting a content into its place and the
-//! commit of its action leaves one.
+//! Removes contents that no row names: a crash between putting a content into its place and the commit of its action
+//! leaves one.
 
 use std::collections::HashSet;
 use std::io;

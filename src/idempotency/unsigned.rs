@@ -1,6 +1,6 @@
-//! `Idempotency-Key` on requests that send or record something and are not signed. The log does not hold
-//! what they answered, so the whole answer is kept: in the commit of what they did, where they did
-//! anything that is stored.
+//! `Idempotency-Key` on requests that send or record something and are not signed (disputes, webhooks' tests,
+//! deliveries made again). The log does not hold their answers, so the whole answer is kept: in the commit of what they
+//! did, where they stored anything.
 
 use std::sync::Mutex;
 

@@ -1,5 +1,4 @@
-//! Where requests come from, as the connection or a trusted proxy tells it, and how many come from
-//! there that name no organization.
+//! Where requests come from, according to the connection or a trusted proxy, and how many of them name no organization.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;

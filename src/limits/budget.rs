@@ -1,5 +1,5 @@
-//! What is scarce at one moment, such as memory for bodies: how much of it there is, and how much one
-//! caller may hold. An organization is one caller, and so is an address that no organization is known of.
+//! What is scarce at one moment, such as memory for bodies that arrive and answers that leave: how much of it there is,
+//! and how much one caller may hold. An organization is one caller, and so is an address without a known organization.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};

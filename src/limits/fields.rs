@@ -1,5 +1,5 @@
-//! The header fields of limits: the service's own three, and the two of
-//! draft-ietf-httpapi-ratelimit-headers. Every answer has them, so they are written by hand.
+//! The header fields of limits: the service's own three, and the two of draft-ietf-httpapi-ratelimit-headers. Every
+//! answer has them, so they are written by hand.
 
 use bytes::Bytes;
 use hyper::HeaderMap;

@@ -1,5 +1,5 @@
-//! The quota of bytes in the log. What is stored is counted where it is written, in the commit itself;
-//! here it is held against the tier, with the requests that are on their way there.
+//! The quota of bytes in the log. What is stored is counted where it is written, in the commit itself; here that is
+//! compared with the tier's quota, together with the bytes of requests on their way there.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

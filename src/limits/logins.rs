@@ -1,5 +1,5 @@
-//! Failed logins, by address and by account. Accounts are known by the digest of what was given as
-//! e-mail address: one that does not exist is counted like any other, so nothing is told of it.
+//! Failed logins, by address and by account. Accounts are known by the digest of the given e-mail address. One that
+//! does not exist is counted like any other, so nothing about it is revealed.
 
 use std::hash::Hash as HashKey;
 use std::sync::Arc;

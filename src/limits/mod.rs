@@ -1,8 +1,9 @@
-//! Rate limits: how many requests an organization may send, by its tier; how many may come from one
-//! address without an organization; how often a login may fail.
+//! Rate limits: how many requests an organization may send, by its tier; how many may come from one address without an
+//! organization; how often a login may fail.
 //!
-//! A request is held to every limit that covers it, or counted on none. Whatever the answer is, it
-//! tells how the limits stand: the fields are written when the answer leaves.
+//! A request is counted as soon as its caller is known, on atomics in memory: on every limit that covers it, or on
+//! none. Once a second the day counts that have changed go to the store in one side write. Whatever the answer is, it
+//! shows how the limits stand: the fields are written when the answer leaves.
 
 mod addresses;
 pub mod budget;

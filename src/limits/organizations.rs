@@ -1,5 +1,5 @@
-//! What organizations have used: counters in memory, that requests count on directly. The day's
-//! count is brought to the store from time to time: [`Organizations::take_changed`].
+//! What organizations have used: counters in memory, on which requests count directly. The day's count goes to the
+//! store from time to time: [`Organizations::take_changed`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

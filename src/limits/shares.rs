@@ -1,5 +1,5 @@
-//! Shares: what one organization may have of what is scarce at one moment. What names no organization
-//! is held to the share of its address.
+//! Shares: what one organization may have of what is scarce at one moment. A caller without an organization is held to
+//! the share of its address.
 
 use hyper::HeaderMap;
 use hyper::header::RETRY_AFTER;

@@ -1,6 +1,6 @@
-//! Counting in fixed windows: minutes, quarters of an hour and UTC days, on the wall clock. A count
-//! and its window share one atomic word, so that a new window and the first request in it are one
-//! step, and no more is ever let in than a limit says.
+//! Counting in fixed windows: minutes, quarters of an hour and UTC days, on the wall clock. A count and its window
+//! share one atomic word, so a new window and the first request in it are one step, and a limit never lets in more than
+//! it allows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,6 +1,5 @@
-//! Requests that were really sent, with the answers that really came: one story from a new wallet
-//! to a proof. `make examples` sends them again and writes the file anew; a test sends them and
-//! fails where an answer has another form than the file says.
+//! Recorded requests with a server's real answers: one story from a new wallet to a proof. `make examples` sends them
+//! again and rewrites the file. A test sends them and fails where an answer has another form than the file.
 
 use std::sync::LazyLock;
 

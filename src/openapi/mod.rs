@@ -1,4 +1,7 @@
-//! The OpenAPI 3.1 document, made from the table of endpoints.
+//! The OpenAPI 3.1 document (`/openapi.json`), made once, from the table of endpoints. Each row refers to its words
+//! (`src/endpoint/docs/`), the errors that it can give follow from the row (`src/endpoint/codes.rs`), and its examples
+//! are recorded. A row without words or examples fails a test. An answer that its row does not document is logged as an
+//! error and fails the test that caused it; schemathesis looks for more of them in `make test`.
 
 mod examples;
 mod operation;

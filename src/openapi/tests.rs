@@ -1,4 +1,4 @@
-//! What the document must be, as far as it can be told without a server.
+//! What the document must be, as far as it can be checked without a server.
 
 use std::collections::HashSet;
 

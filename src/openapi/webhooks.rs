@@ -1,4 +1,4 @@
-//! What is sent to webhooks: OpenAPI tells of it beside the paths.
+//! What is sent to webhooks: OpenAPI describes it next to the paths.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What the document says at its beginning.
+//! The document's opening words.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Disputes: bringing evidence and claims, and what was decided.
+//! Disputes: submitting evidence and claims, and what was decided.
 
 use std::sync::Arc;
 

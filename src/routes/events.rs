@@ -1,4 +1,4 @@
-//! Events: what happened to an organization's things, as a list, and as a stream that goes on.
+//! Events: what happened to an organization's things, as a list, and as a live stream.
 
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};

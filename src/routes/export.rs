@@ -1,6 +1,6 @@
-//! The export: every batch and leaf, and the caller's own requests, as a stream that a stranger can
-//! replay. It is made while it is read. What it holds is fixed at the beginning, but each piece is read
-//! from the store as it stands then: the log only grows, so no caller keeps an old snapshot for long.
+//! The export: every batch and leaf, and the caller's own requests, as a stream that anybody can replay. It is written
+//! while it is read. Its extent is fixed at the beginning, but each piece is read from the store as it stands then: the
+//! log only grows, so no caller keeps an old snapshot for long.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What each endpoint does.
+//! What each endpoint does. Reads use the published snapshot and wait for no actor. Pages of lists and pieces of
+//! exports are read and written on threads of their own, never on the runtime's workers.
 
 pub mod actions;
 pub mod anchors;

@@ -1,4 +1,4 @@
-//! The list of objects, and what it is narrowed by.
+//! The list of objects, and its filters.
 
 use std::ops::{Range, RangeInclusive};
 

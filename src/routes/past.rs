@@ -1,4 +1,7 @@
-//! An object as it once stood, rebuilt from its actions in the log.
+//! An object as it once stood (`GET /objects/{id}?at_sequence=`), rebuilt from its own actions with the rules that
+//! decided them (`machine/src/replay.rs`), as far back as its history is listed. Milestones
+//! (`storage/src/tables/objects.rs`) keep that below 1,000 actions. A template whose objects are all burned can be
+//! changed again; what its objects began with before is then read from the template's own actions.
 
 use kedge_machine::replay::{ObjectReplay, PastAction};
 use kedge_machine::{World, template};

@@ -1,4 +1,5 @@
-//! What actions would do, and what to sign for them. Nothing is stored and no nonce is used.
+//! What actions would do, and what to sign for them (`POST /ebus/actions/preview`). Nothing is stored and no nonce is
+//! used.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The reference for people: a page with its style sheet and its script, which shows the document
-//! and loads nothing from anywhere else.
+//! The reference for people (`/docs`): a page with its style sheet and its script. The script shows the document by
+//! creating elements, never markup, and loads nothing from anywhere else.
 
 use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderName, HeaderValue};

@@ -1,4 +1,4 @@
-//! The sequencer's keys: what the log and the contract say of them. Public.
+//! The sequencer's keys, according to the log and to the contract. Public.
 
 use kedge_actors::Published;
 use kedge_chain::contract::KeyTrust;

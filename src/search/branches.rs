@@ -1,6 +1,6 @@
-//! A filter as branches: each is a list of literals, all of which hold, and a match is what one of the
-//! branches holds of. `not` goes down to the conditions. What would make too many branches stays one
-//! literal, which narrows nothing and is asked like everything else.
+//! A filter as branches: each is a list of literals that must all hold, and a match is what one of the branches holds
+//! of. `or` makes several branches, `not` goes down to the conditions. A part that would make more than 32 branches
+//! stays one literal, which narrows nothing and is checked like everything else.
 
 use super::filter::{Condition, Filter, Node};
 

@@ -1,4 +1,5 @@
-//! How much a search may read.
+//! How much a search may read: 50,000 rows and 64 MiB of properties, including what choosing reads. Past that it is
+//! refused, with advice.
 
 use kedge_protocol::limits::{SEARCH_BYTES_MAX, SEARCH_ROWS_MAX};
 

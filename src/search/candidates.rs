@@ -1,5 +1,5 @@
-//! Choosing among the covers of a plan by counting a little of each, and going through the chosen
-//! one in order of creation.
+//! Chooses among the covers of a plan by counting a little of each: the one that ends first is taken. Only where none
+//! ends soon is one read in order of creation.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;

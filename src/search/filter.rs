@@ -1,5 +1,5 @@
-//! Filters: trees of `and`, `or` and `not` over conditions, as a search evaluates them. `ne` is
-//! `not` over `eq`, and reading has checked that every value fits its field.
+//! Filters: trees of `and`, `or` and `not` over conditions, as a search evaluates them. A condition on values of
+//! different JSON types is false. `ne` is `not` over `eq`, and reading has checked that every value fits its field.
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;

@@ -1,6 +1,13 @@
-//! Searching objects: filters are read (`parse`) and taken apart into branches (`branches`); these are
-//! turned into the lists and indexes that hold all their matches (`plan`, `union`), of which the smallest is taken (`candidates`); what is read there is
-//! asked the whole filter (`run`), within a bound on what one search may read (`budget`).
+//! Searching objects: `POST /objects/search` and `/count`, answered from a snapshot. Filters are read (`parse`) and
+//! split into branches (`branches`). For each branch, lists and indexes that hold all its matches are found (`plan`),
+//! and for the whole filter those that hold the matches of all branches (`union`): objects by id, lists of templates,
+//! of owners, of the organization, index entries of a value (`eq`, `in`) or of a range (`gt` … `lte`, `prefix`,
+//! `exists`, and the contrary of each; several conditions on one place are intersected), and the creation sequences
+//! between two times, which the log gives by bisection. The smallest is chosen (`candidates`), and everything read is
+//! checked against the whole filter (`run`), within a bound on what one search may read (`budget`).
+//!
+//! Counts read entries alone where these suffice, and a template's own count is kept. Long reads run on threads of
+//! their own, as many at a time as there are cores.
 
 mod branches;
 mod budget;

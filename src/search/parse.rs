@@ -1,4 +1,5 @@
-//! Reading filters from JSON: strictly, with a pointer to what is wrong.
+//! Reads filters from JSON: strictly, with a pointer to what is wrong. A dot or backslash in a key is written with a
+//! backslash before it.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Where the matches of one branch of a filter can be: which lists and indexes hold all of them. The
-//! filter itself is asked about every object that is read.
+//! Where the matches of one branch of a filter can be: which lists and indexes hold all of them. The filter itself is
+//! checked against every object that is read.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! Carrying a search out: a page of matches in the order asked for, or their number.
+//! Carries a search out: a page of matches in the requested order, or their number.
 
 use std::collections::{BTreeMap, HashMap};
 

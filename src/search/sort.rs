@@ -1,4 +1,5 @@
-//! The order of a search's answer.
+//! The order of a search's answer. The place in a cursor follows the order: a creation sequence, a last sequence, or an
+//! index entry.
 
 use kedge_machine::json::Members;
 use kedge_machine::paths::PropertyPath;

@@ -1,5 +1,4 @@
-//! One connection from its first byte to its end: which protocols are spoken, and how long a caller
-//! may leave it as it is.
+//! One connection from its first byte to its end: which protocols are spoken, and how long a caller may leave it idle.
 
 use std::convert::Infallible;
 use std::net::IpAddr;

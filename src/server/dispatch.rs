@@ -1,5 +1,6 @@
-//! The way of one request through the edge: route, permit, authentication, signature headers,
-//! body, signature, handler, answer. Each step refuses before the next one costs anything.
+//! The way of one request through the edge: route, permit, authentication, signature headers, body, signature, handler,
+//! answer. Each step refuses before the next one costs anything. A request takes its place among those in flight once
+//! its body is there, so a slow one keeps nobody out.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! From what a request came to, to the answer that leaves: errors in their form, the headers that every
-//! answer has, and what an answer holds until it is sent.
+//! From a request's result to the answer that leaves: errors in their form, the headers that every answer has, and what
+//! an answer holds until it is sent.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,7 @@
-//! A connection's bytes, with what hyper does not do for them: the first ones must come soon, what is
-//! written must be taken, hyper's own refusals get the form of all others, and a caller who still sends
-//! when the connection closes gets the answer all the same.
+//! A connection's bytes, with what hyper does not do for them. The first bytes must come soon, and the caller must read
+//! what is written. A caller that is still sending when the connection closes gets the answer all the same. hyper
+//! refuses what it cannot parse with a bare status; while no answer of ours is on its way, nothing else can be what
+//! hyper writes, so the service's own refusal replaces it here.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! What the parts of one connection know of each other: hyper, the requests that it brings, their
-//! answers on the way out, and the stream below.
+//! What the parts of one connection know of each other: hyper, the requests that it brings, their answers on the way
+//! out, and the stream below.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! The listener: accepts connections within bounds, speaks HTTP/1.1 and HTTP/2 with or without
-//! TLS, and drains on the way down.
+//! The listener: accepts connections within bounds, speaks HTTP/1.1 and HTTP/2 with or without TLS, and drains on the
+//! way down.
 
 mod connection;
 mod dispatch;

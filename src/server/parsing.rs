@@ -1,5 +1,5 @@
-//! Requests that are no HTTP: hyper answers those itself, with nothing but a status. Its answer never
-//! leaves; the one that leaves instead has the form and the headers of every other.
+//! Requests that are not HTTP: hyper answers those itself, with a bare status. Its answer never leaves; the one that
+//! leaves instead has the form and the headers of every other.
 
 use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, HOST, HeaderValue};

@@ -1,6 +1,6 @@
-//! Refusals of requests that there is no room for. Many callers ask again as soon as they have their
-//! answer; if each got it at once, saying no would take the time that the others' work needs. So refusals
-//! go out at a bounded rate, and whoever is refused above it waits for a turn, for a second at the most.
+//! Refusals of requests that there is no room for. Many callers retry as soon as they have their answer. If each got it
+//! at once, refusing would take the time that admitted requests need. So refusals go out at a bounded rate, and a
+//! caller above it waits for a turn, for a second at most.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

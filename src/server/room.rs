@@ -1,4 +1,4 @@
-//! Room for connections: so many at one time, so many of each address, and a few more that get
+//! Room for connections: a bounded number at one time, a bounded number for each address, and a reserve that gets
 //! answers about the server's health when all others are taken.
 
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! Bodies of answers on their way out. They are handed to hyper in pieces, and each piece is watched
-//! until the caller has taken it: hyper itself would keep it for ever.
+//! Bodies of answers on their way out. They are handed to hyper in pieces, and each piece is watched until the caller
+//! has read it: hyper itself would keep it forever.
 
 use std::pin::Pin;
 use std::sync::Arc;

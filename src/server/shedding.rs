@@ -1,7 +1,7 @@
-//! When callers ask for more than the workers can read and check, their requests wait where nobody
-//! sees them: as connections that have something to read. How long they wait there is measured with a task
-//! that another thread wakes, and that has to wait its turn like them. Where that takes too long for a
-//! while, new signed requests are refused as long as it does; bursts pass.
+//! Overload before the edge. When callers send more than the workers can read and check, requests wait unseen, as
+//! connections that have something to read. Their wait is measured with a task that another thread wakes and that has
+//! to wait its turn like them. Where that takes too long for a while, new signed requests are refused as long as it
+//! does; bursts pass.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};

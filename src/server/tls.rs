@@ -1,4 +1,4 @@
-//! TLS: certificate and key from PEM files, which a SIGHUP reads again.
+//! TLS: certificate and key from PEM files, which a SIGHUP reloads.
 
 use std::io;
 use std::path::{Path, PathBuf};

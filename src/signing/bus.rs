@@ -1,5 +1,5 @@
-//! Bodies of the action bus. Payloads and targets stay where they are in the body: what is signed
-//! is the exact text, and 500 actions need no copies.
+//! Bodies of the action bus. Payloads and targets stay where they are in the body: the exact text is signed, and 500
+//! actions need no copies.
 
 use std::borrow::Cow;
 use std::ops::Range;

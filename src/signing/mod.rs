@@ -1,5 +1,7 @@
-//! From a signed request to a submission: the texts that were signed, their hashes, and the check
-//! that the key of the named address signed them, under this log's domain.
+//! From a signed request to a submission: the texts that were signed, their hashes, and the check that the key of the
+//! named address signed them, under this log's domain. The EIP-712 digest is computed from the exact bytes received.
+//! Contents and authorities are hashed here too, on the request's own task; texts longer than 256 KiB are hashed on a
+//! separate thread.
 
 pub mod bus;
 mod file;

@@ -1,5 +1,5 @@
-//! Signers that ask again and again: with multiples of their keys at hand a signature is checked in
-//! about half the time that recovering a key takes.
+//! Frequent signers: with multiples of their keys at hand a signature is checked in about half the time that recovering
+//! a key takes (adr/0007). Others are checked by recovering.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,5 +1,5 @@
-//! A change of a wallet. With a new password the body holds secrets: then its digest is signed, the
-//! record keeps the members that are not secret, and the body is not kept.
+//! A change of a wallet. With a new password the body holds secrets: then its digest is signed, the record keeps the
+//! members that are not secret, and the body is not kept.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;

@@ -1,4 +1,4 @@
-//! Anchoring, as the server starts and asks it.
+//! Anchoring, as the server starts it and uses it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The chain that the log is bound to: a node somewhere, or the embedded one.
+//! The chain that the log is bound to: an external node, or the embedded one.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! The end of a server whose store fails: within a second, with a code that says so, and one line of
-//! log. After a failed write or sync nobody knows what is on the disk, so nothing is tried again, and
-//! nothing that could take long is waited for: not requests, not connections, not a stop that was
-//! asked for.
+//! The end of a server whose store fails: within a second, with an exit code for it, and one line of log. After a
+//! failed write or sync nobody knows what is on the disk. So nothing is retried, and nothing that could take long is
+//! waited for: not requests, not connections, not a stop that was asked for.
 
 use std::time::Duration;
 

@@ -1,4 +1,8 @@
-//! Starting and stopping: keys, chain, store, engine, edge, in this order; and back.
+//! Starting and stopping: keys, chain, store, engine, anchoring, HTTP, in this order; and back.
+//!
+//! SIGTERM and SIGINT stop accepting, let requests in flight finish, stop the actors, let the committer end, and close
+//! the store. A failed write, or a failed actor that others depend on, ends the process; everything acknowledged is on
+//! disk.
 
 mod anchoring;
 mod chain;

@@ -1,5 +1,4 @@
-//! Room for open files: each connection is one, and systems give a process few of them unless it
-//! asks.
+//! Room for open files: each connection is one, and systems give a process few of them unless it asks.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

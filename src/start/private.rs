@@ -1,4 +1,4 @@
-//! The data directory is the owner's alone: it holds keys, password hashes and secrets of webhooks.
+//! Keeps the data directory private to its owner: it holds keys, password hashes and secrets of webhooks.
 
 use std::fs::Permissions;
 use std::io;

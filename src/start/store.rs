@@ -1,4 +1,5 @@
-//! Opening the store, and holding it against the chain before anything is written to it.
+//! Opens the store. Before anything is served, its rows are brought up to the log's end and the log's tail is
+//! recomputed. Before anything is written, that is compared with the high-water mark and the chain.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

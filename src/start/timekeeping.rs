@@ -1,5 +1,5 @@
-//! The server's time, as it is set up and watched: the clock, the time that passes, and the chain's newest block as the
-//! second source.
+//! The server's time, set up and watched: the clock, the time that passes, and the chain's newest block as the second
+//! source.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Events, described for the document: `machine` writes them. The API's tests read every
-//! event that they see into these shapes.
+//! Events, described for the document: `machine` writes them. The API's tests parse every event that they see into
+//! these shapes.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;

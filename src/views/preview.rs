@@ -1,4 +1,4 @@
-//! What a preview tells: what actions would do, and what to sign.
+//! The result of a preview: what actions would do, and what to sign.
 
 use kedge_protocol::Hash;
 use kedge_protocol::action::{REQUEST_TYPE, RequestHead, salt};

@@ -1,5 +1,4 @@
-//! Shapes that other crates write, described for the document. A test holds each against what is
-//! really written.
+//! Shapes that other crates write, described for the document. A test compares each with what is really written.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,6 @@
-//! Where webhooks may go. Whoever makes one chooses where this server connects to, so addresses of
-//! its own networks are refused: when the webhook is made, where the URL names an address, and at
-//! every delivery, where a name has become one. The connection goes to the address that was checked;
-//! the name is not looked up a second time.
+//! Where webhooks may go. The owner of a webhook chooses where this server connects to, so addresses of its own
+//! networks are refused: when the webhook is made, where the URL names an address, and at every delivery, where a name
+//! has become one. The connection goes to the address that was checked; the name is not looked up a second time.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::{Arc, LazyLock};

@@ -1,5 +1,5 @@
-//! What a webhook is sent: the event as the API shows it, and the receipt of its action, so that the
-//! receiver can check that the log holds it without asking.
+//! The message of a webhook: the event as the API shows it, and the receipt of its action, so that the receiver can
+//! check that the log holds it without asking.
 
 use kedge_machine::event::Event;
 use kedge_protocol::limits::WEBHOOK_BODY_BYTES_MAX;

@@ -1,5 +1,5 @@
-//! Webhooks, seen from outside: what is sent, signed, and where to. When and in which order is
-//! decided by the engine's [`webhooks`](kedge_actors::webhooks).
+//! Webhooks, seen from outside: what is sent, signed, and where to. The engine's [`webhooks`](kedge_actors::webhooks)
+//! decide when and in which order.
 
 pub mod guard;
 pub mod message;

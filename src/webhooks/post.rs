@@ -1,5 +1,5 @@
-//! One POST to a receiver: over a connection of its own, to an address that was checked, within a
-//! bounded time. Redirects are answers like others, and of the answer's body little is read.
+//! One POST to a receiver: over its own connection, to an address that was checked, within a bounded time. Redirects
+//! are answers like others, and little of the answer's body is read.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Signing secrets and signatures of Standard Webhooks 1.0: HMAC-SHA256 over the message's id, the
-//! time of the attempt and the body, under each secret that counts now.
+//! Signing secrets and signatures of Standard Webhooks 1.0: HMAC-SHA256 over the message's id, the time of the attempt
+//! and the body, under each secret that is valid now.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

@@ -1,6 +1,6 @@
-//! Where each action id leads. Ids are hashes, so their rows fall all over the table: written one
-//! by one they would cost more than everything else of an action. The newest stay in memory, where
-//! the log can bring them back after a crash, and go into the table in sorted files of many.
+//! Maps action ids to sequences. Ids are hashes, so their rows fall all over the table: written one by one they would
+//! cost more than everything else of an action. The newest stay in memory, where the log can restore them after a
+//! crash. They go into the table in sorted files of many.
 
 use std::io;
 use std::path::Path;

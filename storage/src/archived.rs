@@ -8,18 +8,18 @@ use crate::snapshot::ReadError;
 use crate::store::{CommitError, Store, no_log};
 use crate::tables::anchors::AnchorStatus;
 
-/// Batches at the log's end that a start reads, with the one before them.
+/// Batches at the log's end that a start reads, including the one before them.
 const STARTED_BATCHES: u64 = 3;
-/// The newest anchors among which the last finalized one is sought: only the newest few can be anything else.
+/// How many of the newest anchors are searched for the last finalized one: only the newest few can be anything else.
 const ANCHORS_LOOKED_AT: usize = 64;
 
 impl Store {
-    /// Brings everything that was applied to the disk while commits continue, the index of actions included. Gives the
-    /// sealed segments, from the log's beginning on, that neither a start nor an anchor needs any more: those that a
-    /// finalized anchor covers.
+    /// Writes to the disk everything that was applied, including the index of actions, while commits continue. Returns
+    /// the sealed segments, from the log's beginning on, that neither a start nor an anchor needs any more: those that
+    /// a finalized anchor covers.
     ///
     /// # Errors
-    /// [`CommitError`] where the log takes nothing, or rows could not be written.
+    /// [`CommitError`] if the log accepts nothing, or rows could not be written.
     pub fn settled_segments(&self) -> Result<Vec<SealedFile>, CommitError> {
         let log = self.database.log().ok_or_else(no_log)?;
         if self.writing.is_none() {
@@ -52,17 +52,17 @@ impl Store {
         Ok(files.take_while(is_settled).collect())
     }
 
-    /// Removes the sealed segments that hold nothing from this frame on. Whoever calls it has them elsewhere.
+    /// Removes the sealed segments that hold nothing from this frame on. The caller must have copies elsewhere.
     ///
     /// # Errors
-    /// [`CommitError`] where the log takes nothing, or a file could not be removed: it can be tried again.
+    /// [`CommitError`] if the log accepts nothing, or a file could not be removed: it can be retried.
     pub fn remove_segments_before(&self, frame: u64) -> Result<(), CommitError> {
         let writing = self.writing.as_ref().ok_or_else(no_log)?;
         let removed = writing.maintenance.remove_before(frame);
         removed.map_err(|error| CommitError::Failed(error.to_string()))
     }
 
-    /// Notes where the segments are that were taken away, for whoever asks for them.
+    /// Notes where the removed segments are, for readers that ask for them.
     pub fn set_archive(&self, place: String) {
         if let Some(log) = self.database.log() {
             log.set_archive(place);

@@ -1,6 +1,6 @@
-//! The batches of the log, recomputed from what their requests say. Opening does it for the last
-//! ones, `verify` for all. What one batch says of itself is checked apart ([`own`]), by several
-//! threads if need be; a [`Walk`] then joins batch to batch.
+//! The batches of the log, recomputed from their requests. Opening does it for the last ones, `verify` for all. What a
+//! batch states about itself is checked separately ([`own`]), by several threads if need be; a [`Walk`] then joins
+//! batch to batch.
 
 pub(crate) mod own;
 
@@ -39,10 +39,10 @@ pub enum Fault {
     /// A table outside the log cannot be read.
     #[error(transparent)]
     Table(#[from] ReadError),
-    /// A table holds other rows than the log explains.
+    /// A table holds rows that the log does not explain.
     #[error("table {}: {what}", .table.name())]
     Rows {
-        /// Which.
+        /// Which table.
         table: Table,
         /// What is wrong with it.
         what: String,
@@ -57,7 +57,7 @@ impl Fault {
         }
     }
 
-    /// The first sequence that it is about, where it is about the log itself.
+    /// The first sequence that it is about, if it is about the log itself.
     pub(crate) fn sequence(&self) -> Option<u64> {
         match self {
             Self::Wrong { sequence, .. } => Some(*sequence),
@@ -67,7 +67,7 @@ impl Fault {
     }
 }
 
-/// Gives a fault at `sequence` unless `holds`.
+/// Returns a fault at `sequence` unless `holds`.
 pub(crate) fn ensure(holds: bool, sequence: u64, what: &str) -> Result<(), Fault> {
     if holds {
         Ok(())
@@ -76,7 +76,7 @@ pub(crate) fn ensure(holds: bool, sequence: u64, what: &str) -> Result<(), Fault
     }
 }
 
-/// Joins batches that were checked by themselves, one after the other, to the log before them.
+/// Joins batches that were checked individually, in order, to the log before them.
 pub(crate) struct Walk<'a> {
     snapshot: &'a Snapshot,
     /// The log before the next batch.
@@ -87,7 +87,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Begins in front of batch `number`.
+    /// Begins before batch `number`.
     pub(crate) fn begin(
         snapshot: &'a Snapshot,
         domain: &Domain,

@@ -1,6 +1,6 @@
-//! The one place that knows how rows become bytes: bincode's legacy layout (fixed-width little
-//! endian numbers, u64 lengths) behind one leading format byte. Another codec is a change to this
-//! file alone; old rows are told apart by their first byte.
+//! The one place that knows how rows become bytes: bincode's legacy layout (fixed-width little endian numbers, u64
+//! lengths) after one leading format byte. Another codec would change this file alone; the first byte identifies old
+//! rows.
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use bincode::enc::write::Writer;
@@ -10,13 +10,13 @@ pub use kedge_log::CodecError;
 pub(crate) use kedge_log::codec::FORMAT;
 use kedge_log::codec::body;
 
-/// No row is larger; a length field that was damaged must not become an allocation.
+/// No row is larger. A damaged length field must not become an allocation.
 const ROW_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const CONFIG: Configuration<LittleEndian, Fixint, Limit<ROW_BYTES_MAX>> =
     bincode::config::legacy().with_limit::<ROW_BYTES_MAX>();
 
-/// Lets bincode write behind what a vector already holds.
+/// Lets bincode append to a vector.
 struct Behind<'a>(&'a mut Vec<u8>);
 
 impl Writer for Behind<'_> {
@@ -26,7 +26,7 @@ impl Writer for Behind<'_> {
     }
 }
 
-/// Writes a row behind `out`.
+/// Appends a row to `out`.
 pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, row: &T) {
     out.push(FORMAT);
     bincode::encode_into_writer(row, Behind(out), CONFIG)

@@ -1,4 +1,4 @@
-//! Copies of the log of a store that is open.
+//! Copies of the log of an open store.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub enum CopyError {
 pub struct LogCopy {
     /// Where it ends.
     pub head: LogHead,
-    /// The names of the sealed segments that were taken from an older copy.
+    /// The names of the sealed segments reused from an older copy.
     pub taken: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl Store {
     /// from the log.
     ///
     /// # Errors
-    /// [`CopyError`] where a file cannot be read or written.
+    /// [`CopyError`] if a file cannot be read or written.
     pub fn copy_log_to(&self, to: &Path, older: Option<&Path>) -> Result<LogCopy, CopyError> {
         let log = self.database.log().ok_or(CopyError::NoLog)?;
         let copied = log.copy_to(to, older)?;

@@ -1,4 +1,4 @@
-//! Commit groups: everything that becomes durable, and visible, at once. A group is a frame of the log, and the rows
+//! Commit groups: everything that becomes durable, and visible, at once. A group is a frame of the log and the rows
 //! that this frame leaves in the store.
 
 mod compare;
@@ -34,15 +34,15 @@ use writes::Writes;
 /// Everything that one commit writes. Building it needs no store and does no I/O.
 pub struct Group {
     writes: Writes,
-    /// What goes to the log; `None` where the rows are of what stands there already.
+    /// What goes to the log; `None` if the rows follow from what the log already holds.
     frame: Option<Box<Frame>>,
-    /// Why that cannot go to the log.
+    /// Why it cannot go to the log.
     refused: Option<FrameRefused>,
     /// The ids of its actions, with their sequences.
     pub(crate) action_ids: Vec<([u8; 16], u64)>,
-    /// Of the group's first request: what was made since is new to the store.
+    /// The first request's first sequence: what was made since is new to the store.
     first_sequence: Option<u64>,
-    /// The time of the log's last batch, where the group says where the log ends.
+    /// The time of the log's last batch, if the group states where the log ends.
     pub(crate) sealed_at_ms: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Group {
         Self::with_capacity_bytes(0)
     }
 
-    /// An empty group of rows alone: what they follow from stands in the log already.
+    /// An empty group for rows only: the log already holds what they follow from.
     pub fn of_rows() -> Self {
         Self {
             writes: Writes::default(),
@@ -70,7 +70,7 @@ impl Group {
         }
     }
 
-    /// An empty group, with room for keys and values of so many bytes.
+    /// An empty group, with room for keys and values of this many bytes.
     pub fn with_capacity_bytes(capacity_bytes: usize) -> Self {
         Self {
             writes: Writes::with_capacity_bytes(capacity_bytes),
@@ -79,7 +79,7 @@ impl Group {
         }
     }
 
-    /// Forgets the contents and keeps the memory: fresh pages for every group cost a tenth of the processor's time.
+    /// Drops the contents and keeps the memory: fresh pages for every group cost a tenth of the processor's time.
     pub fn clear(&mut self) {
         self.writes.clear();
         if let Some(frame) = &mut self.frame {
@@ -113,20 +113,19 @@ impl Group {
         self.writes.len_bytes()
     }
 
-    /// How many writes there are, counting each of those to the same row.
+    /// How many writes there are, counting each write to the same row.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// The ids of the group's actions with their sequences, for [`Store::index`]; they are not in the
-    /// group any more.
+    /// Takes the ids of the group's actions with their sequences out of the group, for [`Store::index`].
     ///
     /// [`Store::index`]: crate::Store::index
     pub fn take_action_ids(&mut self) -> Vec<([u8; 16], u64)> {
         std::mem::take(&mut self.action_ids)
     }
 
-    /// True if nothing is to be written.
+    /// True if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -150,7 +149,7 @@ impl Group {
         self.note_side(table, key);
     }
 
-    /// A request's record, with the contents of its actions (in order), whose ids they give.
+    /// A request's record, with the contents of its actions (in order), which determine their ids.
     pub fn put_request(&mut self, record: &RequestRecord<'_>, contents: &[Hash]) {
         assert_eq!(
             record.actions.len(),
@@ -189,9 +188,9 @@ impl Group {
         self.put(Table::Tree, &node_key(node.level, node.index), &node.hash.0);
     }
 
-    /// A wallet's state, its e-mail address and its signing addresses. An address once written
-    /// stays the wallet's for ever; `previous_email` is what it gives up, where it changed. A removed
-    /// wallet gives its e-mail address up too.
+    /// A wallet's state, its e-mail address and its signing addresses. An address once written stays the wallet's for
+    /// ever; `previous_email` is the one that it gives up, if it changed. A removed wallet gives up its e-mail address
+    /// too.
     pub fn put_wallet(&mut self, wallet: &Wallet, previous_email: Option<&str>) {
         if let Some(previous) = previous_email.filter(|email| *email != wallet.email) {
             let email = tables::kind_key(lookup::WALLET_EMAIL, previous.as_bytes());
@@ -225,8 +224,8 @@ impl Group {
         });
     }
 
-    /// A template's state, and its name in its organization; `previous_name` is what it gives up,
-    /// where it changed.
+    /// A template's state, and its name in its organization; `previous_name` is the one that it gives up, if it
+    /// changed.
     pub fn put_template(&mut self, template: &Template, previous_name: Option<&str>) {
         if let Some(previous) = previous_name.filter(|name| *name != template.name) {
             let within = &template.organization_id;
@@ -284,7 +283,7 @@ impl Group {
         self.put_listed(kind, &file.organization_id, created, &file.id);
     }
 
-    /// A dispute, its place in its organization's list, and by which evidence or context it is found again.
+    /// A dispute, its place in its organization's list, and the evidence or context by which it can be found.
     pub fn put_dispute(&mut self, dispute: &Dispute) {
         let subject_id = dispute.subject_id.to_string();
         self.put_with(Table::Disputes, &dispute.id.bytes, |out| {
@@ -315,7 +314,7 @@ impl Group {
         self.put(Table::Lookup, &list_key(kind, of, created), &id.bytes);
     }
 
-    /// That an action was done to an object of `issuer` by another organization's wallet.
+    /// Notes that another organization's wallet acted on an object of `issuer`.
     pub fn put_foreign_action(&mut self, issuer: Id, sequence: u64) {
         let mut key = [0; 24];
         key[..16].copy_from_slice(&issuer.bytes);
@@ -323,7 +322,7 @@ impl Group {
         self.put(Table::ForeignActions, &key, &[]);
     }
 
-    /// An event besides the log; `number` counts those of the same organization.
+    /// An event outside the log; `number` counts those of the same organization.
     pub fn put_event(&mut self, position: Position, number: u64, event: &EventRow) {
         let key = event_key(event.organization_id, position);
         self.put_with(Table::Events, &key, |out| {
@@ -331,13 +330,13 @@ impl Group {
         });
     }
 
-    /// The place of the last event besides the log.
+    /// The place of the last event outside the log.
     pub fn put_last_event(&mut self, position: Position) {
         let place = position_bytes(position);
         self.put(Table::Meta, meta::EVENTS_KEY, &place);
     }
 
-    /// Forgets an event besides the log.
+    /// Deletes an event outside the log.
     pub fn delete_event(&mut self, organization: Option<Id>, position: Position) {
         self.delete(Table::Events, &event_key(organization, position));
     }

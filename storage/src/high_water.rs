@@ -1,6 +1,5 @@
-//! The high-water mark: how far signed headers were let out, kept outside the data directory, so
-//! that a store restored from before it is recognised. Signing those numbers again would be
-//! equivocation.
+//! The high-water mark: how far signed headers were released, kept outside the data directory, so that a store restored
+//! from an earlier copy is recognised. Signing those numbers again would be equivocation.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use kedge_protocol::hash::keccak;
 const MAGIC: [u8; 8] = *b"kedgehw1";
 const BODY_BYTES: usize = 48;
 const SLOT_BYTES: usize = BODY_BYTES + 8;
-/// Slots lie in different disk sectors: a torn write spoils one of them at most.
+/// Slots are in different disk sectors: a torn write damages at most one of them.
 const SLOT_DISTANCE: u64 = 4096;
 
 /// How far headers were released.
@@ -47,14 +46,14 @@ impl Released {
     }
 }
 
-/// What the mark's file says.
+/// What the mark's file holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// So far headers were released.
+    /// Headers were released up to here.
     Released(Released),
-    /// There is no file: nobody knows how far headers were released.
+    /// There is no file: how far headers were released is unknown.
     Missing,
-    /// There is one, and it says nothing. The text names what is wrong with it.
+    /// There is one, but without a valid mark. The text states what is wrong with it.
     Unreadable(String),
 }
 
@@ -81,7 +80,7 @@ impl std::fmt::Debug for HighWater {
 }
 
 impl HighWater {
-    /// What the mark at `path` says.
+    /// Reads the mark at `path`.
     pub fn read(env: &dyn Env, path: &Path) -> Mark {
         let file = match env.open(path, Mode::Read) {
             Ok(file) => file,
@@ -107,7 +106,7 @@ impl HighWater {
             )
     }
 
-    /// Opens a mark that is there, for moving it on.
+    /// Opens an existing mark, to advance it.
     pub fn open(env: &dyn Env, path: &Path) -> Result<Self, HighWaterError> {
         let file = env.open(path, Mode::Write);
         file.map(|file| Self {
@@ -120,8 +119,8 @@ impl HighWater {
         })
     }
 
-    /// Puts a new mark at `path`, in place of whatever is there. A crash leaves the old file or the
-    /// whole new one: it is written elsewhere, made durable, and then given its name.
+    /// Puts a new mark at `path`, replacing whatever is there. A crash leaves the old file or the whole new one: it is
+    /// written elsewhere, made durable, and then renamed.
     pub fn put(env: &dyn Env, path: &Path, released: Released) -> Result<Self, HighWaterError> {
         let put = || {
             let mut fresh = path.as_os_str().to_owned();
@@ -132,7 +131,7 @@ impl HighWater {
                 _ => {}
             }
             let file = env.open(fresh, Mode::Create)?;
-            // Both slots, so that moving the mark on never makes the file longer.
+            // Both slots, so that advancing the mark never makes the file longer.
             for offset in [0, SLOT_DISTANCE] {
                 write_all(&*file, &released.to_slot(), offset)?;
             }
@@ -155,8 +154,8 @@ impl HighWater {
             })
     }
 
-    /// Notes that headers up to `released` leave. Call it after their commit and before they go.
-    /// The page cache outlives the process; only a crash of the machine can lose the last of it.
+    /// Notes that headers up to `released` are about to leave. Call it after their commit and before they leave. The
+    /// page cache outlives the process; only a crash of the machine can lose the last update.
     pub fn advance(&self, released: Released) -> io::Result<()> {
         let offset = released.batches % 2 * SLOT_DISTANCE;
         let written = write_all(&*self.file, &released.to_slot(), offset);
@@ -169,7 +168,7 @@ impl HighWater {
         io::Error::new(error.kind(), text)
     }
 
-    /// Brings the mark to the disk: at a clean close.
+    /// Writes the mark to the disk, at a clean close.
     pub fn sync(&self) -> io::Result<()> {
         let synced = self.file.sync();
         synced.map_err(|error| self.named("syncing", &error))

@@ -1,16 +1,15 @@
-//! The store: a log in files of its own, the rows that follow from it in RocksDB behind typed tables, snapshots for
+//! The store: a log in its own files, the rows that follow from it in RocksDB through typed tables, snapshots for
 //! readers, and an opening that trusts nothing it has not recomputed.
 //!
-//! - [`Store::begin`] finds the log whole and says what it has more than the rows; whoever knows the rules applies
-//!   that; [`Opening::finish`] then recomputes the last batches, holds them against the head and against the
-//!   high-water mark of released headers, and says what is wrong and what to do.
+//! - [`Store::begin`] checks that the log is whole and returns what it has more than the rows; the caller, which knows
+//!   the rules, applies that; [`Opening::finish`] then recomputes the last batches, holds them against the head and
+//!   against the high-water mark of released headers, and reports what is wrong and what to do.
 //! - A [`Group`] gathers what one commit writes. [`Store::append`] puts it into the log, [`Store::sync`] makes that
 //!   durable, and [`Store::apply`] then writes the rows and gives a [`Snapshot`] with them. A step that a full disk
 //!   refuses can be tried again.
-//! - [`Store::release`] moves the mark on, after the commit and before headers leave. Without a
-//!   path for it the mark lies in the data directory: there it shows writes that were lost, but
-//!   not that the whole directory is an old copy.
-//! - [`verify`](mod@verify) walks a whole store; whoever knows the rules replays on the way.
+//! - [`Store::release`] advances the mark, after the commit and before headers leave. Without a path for it the mark
+//!   lies in the data directory: there it shows writes that were lost, but not that the whole directory is an old copy.
+//! - [`verify`](mod@verify) walks a whole store; a caller that knows the rules replays on the way.
 //!
 //! RocksDB's types stay inside, and so does the row layout: other crates see protocol types.
 

@@ -1,18 +1,18 @@
-//! The table files that the manifest names. RocksDB looks at a file when it first reads it; a start
-//! looks at all of them, so that a copy that lacks some never serves.
+//! The table files that the manifest names. RocksDB opens a file when it first reads it. A start looks at all of them,
+//! so a copy that lacks some never serves.
 
 use std::path::Path;
 
 use crate::open::OpenError;
 use crate::rocks::Database;
 
-/// How many files are named in a text.
+/// How many files an error names.
 const NAMED_MAX: usize = 5;
 
-/// What helps where tables are damaged.
+/// What to do if tables are damaged.
 pub(crate) const WHAT_TO_DO: &str = "The log explains every row of it: stop the server and let `kedge rebuild` make the store again from the log";
 
-/// Checks that every file is there with the size that the manifest names.
+/// Checks that every file exists with the size that the manifest names.
 pub(crate) fn check(database: &Database, path: &Path) -> Result<(), OpenError> {
     let files = database.raw().live_files().map_err(|error| {
         let text = error.into_string();

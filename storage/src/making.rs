@@ -1,5 +1,5 @@
-//! A store that is being made for the first time: a file says so until it is one. Whatever a crash leaves with
-//! that file holds nothing yet, and goes when the store is made again.
+//! A store that is being made for the first time: a file marks it until it is complete. Whatever a crash leaves with
+//! that file holds nothing yet, and is removed when the store is made again.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -9,18 +9,18 @@ use std::path::Path;
 /// The file's name in the directory of the store.
 const NAME: &str = "MAKING";
 
-/// Held while a store is made: who else opens it meanwhile leaves it alone.
+/// Held while a store is being made: other openers leave it alone meanwhile.
 pub(crate) struct Making<'a> {
     path: &'a Path,
     _locked: File,
 }
 
-/// Whether a store was begun and is none yet.
+/// Whether a store was begun and not finished.
 pub(crate) fn is_unfinished(path: &Path) -> bool {
     path.join(NAME).exists()
 }
 
-/// Makes the directory and says that a store is being made in it.
+/// Creates the directory and notes that a store is being made in it.
 pub(crate) fn begin(path: &Path) -> io::Result<Making<'_>> {
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -37,14 +37,14 @@ pub(crate) fn begin(path: &Path) -> io::Result<Making<'_>> {
 }
 
 impl Making<'_> {
-    /// It is a store now: on the disk, before anything is committed to it.
+    /// It is a store now. Durable before anything is committed to it.
     pub(crate) fn end(self) -> io::Result<()> {
         std::fs::remove_file(self.path.join(NAME))?;
         File::open(self.path)?.sync_all()
     }
 }
 
-/// Removes what a crash has left of a store that was never one.
+/// Removes what a crash left of a store that was never finished.
 pub(crate) fn clear(path: &Path) -> io::Result<()> {
     let named = path.join(NAME);
     let file = match File::open(&named) {
@@ -53,7 +53,7 @@ pub(crate) fn clear(path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     lock(&file)?;
-    // Who held it may have ended in the meantime.
+    // The process that held it may have ended meanwhile.
     match std::fs::metadata(&named) {
         Ok(now) if now.ino() == file.metadata()?.ino() => {}
         _ => return Ok(()),

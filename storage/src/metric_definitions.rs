@@ -29,10 +29,10 @@ pub const COMMIT_FAILURES: &str = "kedge_storage_commit_failures_total";
 
 /// Snapshots held; each keeps what was replaced or deleted since.
 pub const SNAPSHOTS: &str = "kedge_storage_snapshots";
-/// 1 while the store takes no commits.
+/// 1 while the store accepts no commits.
 pub const READ_ONLY: &str = "kedge_storage_read_only";
 
-/// Tells the recorder what the metrics mean.
+/// Registers what the metrics mean with the recorder.
 pub fn describe() {
     describe_histogram!(
         APPEND_SECONDS,
@@ -79,7 +79,7 @@ pub fn describe() {
         "Snapshots held; each keeps the rows that were replaced or deleted since it was taken"
     );
     describe_gauge!(READ_ONLY, "1 while the store takes no commits");
-    // A counter that appears with its first event has no rate for that event.
+    // A counter that first appears with its first event shows no rate for that event.
     for name in [
         COMMITTED_BYTES,
         COMMIT_FAILURES,

@@ -1,5 +1,5 @@
-//! Opening: the log is found whole, the rows are brought up to its end, and nothing is served before the log's tail was
-//! recomputed and found to be the head's.
+//! Opening: the log is checked, the rows are brought up to its end, and nothing is served before the log's tail was
+//! recomputed and found to match the head.
 
 mod opening;
 mod tail;
@@ -27,13 +27,13 @@ use crate::tables::meta::{
 
 pub use opening::Opening;
 
-/// The file in the log's directory that says which segments were archived, and where.
+/// The file in the log's directory that lists which segments were archived, and where.
 pub const ARCHIVED_LIST: &str = "ARCHIVED.json";
 
-/// Why a store does not open. Each text says what to do.
+/// Why a store does not open. Each text states what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The store is another log's.
+    /// The store belongs to another log.
     #[error(
         "this data directory holds the log of chain {} and contract {}, not of chain {} and contract {}: start with that chain and contract, or give an empty data directory",
         .stored.chain_id, .stored.verifying_contract, .asked.chain_id, .asked.verifying_contract
@@ -49,15 +49,15 @@ pub enum OpenError {
         "the store has format {found}; this program reads format {FORMAT_VERSION}: let `kedge rebuild` make it again from the log"
     )]
     OtherFormat {
-        /// What the store says, or RocksDB says of its tables.
+        /// What the store states, or what RocksDB reports about its tables.
         found: String,
     },
-    /// Its log stands in its own tables.
+    /// Its log is in its own tables.
     #[error(
         "the data directory has format {found}: its log stands in the store's own tables. This program keeps the log in files of its own (format {FORMAT_VERSION}) and can't continue such a store: start with an empty data directory and a new contract, or use the program that wrote it"
     )]
     LogInStore {
-        /// The version that the store says.
+        /// The version that the store states.
         found: u64,
     },
     /// The log's files.
@@ -68,7 +68,7 @@ pub enum OpenError {
         /// Why.
         error: Box<kedge_log::OpenError>,
     },
-    /// The rows follow from a log that is not there.
+    /// The rows follow from a log that is missing.
     #[error(
         "there is no log in {path}, and the store beside it was made from one that reached frame {applied}: bring back the log's directory, from the newest backup if need be. Nothing was changed", path = .path.display()
     )]
@@ -114,7 +114,7 @@ pub enum OpenError {
         /// The last frame that was applied.
         applied: u64,
     },
-    /// The rows lag the log, and nobody applied what is missing.
+    /// The rows lag the log, and the missing frames were not applied.
     #[error(
         "the store lags its log: it holds frame {applied} of {last}; a start of the server applies the others"
     )]
@@ -132,7 +132,7 @@ pub enum OpenError {
         /// Why.
         what: String,
     },
-    /// The log's end is not what its head and signatures say.
+    /// The log's end does not match its head and signatures.
     #[error(
         "the end of the log does not check, somebody or something changed it: {0}. Restore the data directory from a backup; `verify` on a copy tells more"
     )]
@@ -144,10 +144,10 @@ pub enum OpenError {
     Corruption {
         /// The data directory.
         path: PathBuf,
-        /// What RocksDB says, with the file's name.
+        /// RocksDB's error, with the file's name.
         text: String,
     },
-    /// Table files are missing or have another size than they should.
+    /// Table files are missing or have the wrong size.
     #[error("the store in {path} is not whole: {text}. {help}. Nothing was changed")]
     Incomplete {
         /// The store's directory.
@@ -164,7 +164,7 @@ pub enum OpenError {
     Locked {
         /// The data directory.
         path: PathBuf,
-        /// What RocksDB says.
+        /// RocksDB's error.
         text: String,
     },
     /// There is nothing to read.
@@ -175,7 +175,7 @@ pub enum OpenError {
     Io {
         /// The data directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         text: String,
     },
     /// What the log has more than the rows could not be applied.
@@ -225,7 +225,7 @@ fn unreadable(path: &Path) -> impl Fn(ReadError) -> OpenError {
     }
 }
 
-/// Whether nothing is there that RocksDB could have written.
+/// Whether there is nothing that RocksDB could have written.
 fn is_empty(path: &Path) -> Result<bool, OpenError> {
     if making::is_unfinished(path) {
         return Ok(true);
@@ -256,7 +256,7 @@ fn open_database(options: &Options, access: Files) -> Result<Database, OpenError
     let open = |access| Database::open(path, options.budget(), access);
     open(access).map_err(|error| {
         let error = of_rocks(path)(error);
-        // What RocksDB stumbled over first is often a file that is not there: name all of them.
+        // What RocksDB fails on first is often a missing file: name all of them.
         match error {
             OpenError::Corruption { .. } => open(Files::Lenient)
                 .ok()
@@ -268,7 +268,7 @@ fn open_database(options: &Options, access: Files) -> Result<Database, OpenError
     })
 }
 
-/// What a store that has other tables than this program's says of its format, if it says another one.
+/// The format that a store with other tables than this program's states, if it is another one.
 fn other_format(path: &Path) -> Option<OpenError> {
     let meta = Table::Meta.name();
     let options = rocksdb::Options::default();
@@ -292,7 +292,7 @@ fn of_format(found: u64) -> OpenError {
     }
 }
 
-/// Makes a store without rows. A crash on the way leaves nothing that is taken for one.
+/// Makes a store without rows. A crash during that leaves nothing that could be mistaken for a store.
 fn make(options: &Options) -> Result<Database, OpenError> {
     let path = options.path.as_path();
     let making = making::begin(path).map_err(of_system(path))?;
@@ -302,15 +302,15 @@ fn make(options: &Options) -> Result<Database, OpenError> {
     Ok(database)
 }
 
-/// Checks that a store has all its table files. Those of one that another process writes to come and
-/// go: it is in use, not damaged.
+/// Checks that a store has all its table files. If another process writes to it, its files come and go: it is in use,
+/// not damaged.
 fn whole(database: &Database, path: &Path) -> Result<(), OpenError> {
     live_files::check(database, path).map_err(|error| in_use(path).unwrap_or(error))
 }
 
-/// Says so where another process has the store: what was found wrong with it is then no damage.
+/// Reports whether another process has the store: what was found wrong with it is then no damage.
 fn in_use(path: &Path) -> Option<OpenError> {
-    // Opened with none of its tables, a store is locked, refused, and left as it is.
+    // A store opened with none of its tables is locked, refused, and left as it is.
     let probed = rocksdb::DB::open(&rocksdb::Options::default(), path);
     match probed.map(drop).map_err(of_rocks(path)) {
         Err(locked @ OpenError::Locked { .. }) => Some(locked),
@@ -318,7 +318,7 @@ fn in_use(path: &Path) -> Option<OpenError> {
     }
 }
 
-/// Brings the index of actions up to the log's end.
+/// Extends the index of actions to the log's end.
 fn index_actions(
     database: &Database,
     snapshot: &Snapshot,
@@ -338,14 +338,14 @@ fn index_actions(
                 let ids: Vec<_> = ids.zip(record.first_sequence..).collect();
                 index.add(&ids);
             }
-            // For `verify` to name; the others can be found meanwhile.
+            // `verify` names it; the other actions can be found meanwhile.
             Err(error) => tracing::warn!(%error, "the actions of a request cannot be found by id"),
         }
     }
     Ok(())
 }
 
-/// Writes what a new store says of itself.
+/// Writes a new store's own description.
 fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error> {
     let meta = database.table(Table::Meta);
     let mut batch = rocksdb::WriteBatch::default();
@@ -371,7 +371,7 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
     database.raw().flush_cf(meta)
 }
 
-/// Checks what the store says of itself; gives the head, and up to which frame its rows follow the log.
+/// Checks the store's own description; returns the head, and up to which frame its rows follow the log.
 fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<(LogHead, Applied), OpenError> {
     let path = options.path.as_path();
     let format = snapshot

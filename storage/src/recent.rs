@@ -1,11 +1,11 @@
-//! Rows that are newer than RocksDB's. RocksDB holds the rows as they stood after one frame of the log, and never anything
-//! in between: what later frames leave is kept here, in memory, and goes there in one piece ([`Recent::flush`]). A row that
-//! changes a hundred times between two flushes is written once. Nothing here is durable, and nothing has to be: the log
-//! has it.
+//! Rows that are newer than RocksDB's. RocksDB holds the rows as they stood after one frame of the log, and never
+//! anything in between. What later frames leave is kept here, in memory, and goes there in one piece
+//! ([`Recent::flush`]). A row that changes a hundred times between two flushes is written once. Nothing here is
+//! durable, and nothing has to be: the log has it (adr/0016).
 //!
 //! What is written between two flushes is a [`Layer`]. A flush freezes the layer, writes it to RocksDB in the order of
-//! keys, and lets it go when its last reader has gone; commits write to the next one meanwhile. Readers look into the layers first, newest first,
-//! each as it stood after the group that the reader's snapshot ends with.
+//! keys, and drops it when its last reader is done; meanwhile commits write to the next one. Readers look into the
+//! layers first, newest first, each as it stood after the group that the reader's snapshot ends with.
 
 mod layer;
 #[cfg(test)]
@@ -24,14 +24,14 @@ use crate::tables::meta::{APPLIED_KEY, Applied};
 
 pub(crate) use layer::{Key, Layer, Range, Row};
 
-/// Bytes that RocksDB writes in front of a key and a value, at the most: the kind, the family, two lengths.
+/// At most this many bytes are added by RocksDB before a key and a value: the kind, the family, two lengths.
 const WRITE_HEADER_BYTES_MAX: usize = 16;
 
-/// The groups as whose last somebody reads the rows, each with how many do.
+/// The groups after which readers see the rows, each with its number of readers.
 #[derive(Default)]
 struct Readers(Mutex<BTreeMap<u64, usize>>);
 
-/// That somebody reads the rows as they stood after a group.
+/// A reader of the rows as they were after a group.
 pub(crate) struct Reading {
     readers: Arc<Readers>,
     group: u64,
@@ -71,20 +71,20 @@ impl Drop for Reading {
 struct Current {
     /// RocksDB's rows.
     base: Arc<Base>,
-    /// What is being written to RocksDB, or could not be written so far.
+    /// What is being written to RocksDB, or could not be written yet.
     frozen: Option<Arc<Layer>>,
     /// What commits write to.
     active: Arc<Layer>,
     /// The last group that was applied.
     group: u64,
-    /// Keeps the rows of that group from being dropped while nobody reads them.
+    /// Keeps the rows of that group from being dropped while they have no other reader.
     reading: Reading,
 }
 
-/// What flushes leave to the next one.
+/// What a flush leaves to the next one.
 #[derive(Default)]
 struct Flushing {
-    /// Rows are in RocksDB's memory and could not be brought to the disk.
+    /// Rows are in RocksDB's memory and could not be written to the disk.
     is_pending: bool,
     /// Layers that are in RocksDB; readers may still look at them.
     done: Vec<Arc<Layer>>,
@@ -127,7 +127,7 @@ impl Recent {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rows as they stand after the last group.
+    /// The rows as they are after the last group.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let current = self.current();
         let layers = [Some(&current.active), current.frozen.as_ref()];
@@ -143,14 +143,15 @@ impl Recent {
         )
     }
 
-    /// Writes the rows of a group, and that everything up to this frame is applied with them. Gives the rows with it.
+    /// Writes the rows of a group, and that everything up to this frame is applied with them. Returns the rows after
+    /// it.
     pub(crate) fn apply(&self, group: &Group, applied: Applied) -> Snapshot {
         let writing = self.writing();
         let (active, number) = {
             let current = self.current();
             (Arc::clone(&current.active), current.group + 1)
         };
-        // Who begins to read meanwhile reads as of the last group, which is among them.
+        // A reader that begins meanwhile reads as of the last group, which is among them.
         let read = self.readers.groups();
         for (table, key, value) in group.writes() {
             active.write(table, key, value, number, &read);
@@ -168,7 +169,7 @@ impl Recent {
     /// How many snapshots are held.
     pub(crate) fn snapshots(&self) -> usize {
         let held: usize = self.readers.counts().values().sum();
-        // One is its own.
+        // One of them is internal.
         held.saturating_sub(1)
     }
 
@@ -177,21 +178,21 @@ impl Recent {
         self.current().active.len_bytes()
     }
 
-    /// About how many bytes of memory all layers take that are not in RocksDB.
+    /// About how many bytes of memory all layers use that are not in RocksDB.
     pub(crate) fn len_bytes(&self) -> usize {
         let current = self.current();
         let frozen = current.frozen.as_ref();
         current.active.len_bytes() + frozen.map_or(0, |layer| layer.len_bytes())
     }
 
-    /// Brings the rows of every group that was applied to the disk, with what else RocksDB has in memory and what `more`
-    /// adds. After a failure it can be called again. Gives how many rows were written.
+    /// Writes the rows of every applied group to the disk, along with what else RocksDB has in memory and what `more`
+    /// adds. After a failure it can be called again. Returns how many rows were written.
     pub(crate) fn flush(&self, more: impl Fn(&mut WriteBatch)) -> Result<usize, rocksdb::Error> {
         let flushing = self.flushing.lock();
         let mut flushing = flushing.unwrap_or_else(PoisonError::into_inner);
         let mut rows = 0;
         if flushing.is_pending {
-            // RocksDB takes no second layer into its memory before the first one is on the disk.
+            // RocksDB accepts no second layer into its memory before the first one is on the disk.
             self.check_writable()?;
             self.to_disk()?;
             flushing.is_pending = false;
@@ -226,16 +227,16 @@ impl Recent {
         Ok(rows)
     }
 
-    /// Lets readers see what was written to RocksDB itself: rows that no group writes.
+    /// Shows readers what was written to RocksDB itself: rows that no group writes.
     pub(crate) fn rebase(&self) {
-        // A base is never followed by an older one.
+        // A newer base is never replaced by an older one.
         let flushing = self.flushing.lock();
         let _no_flush = flushing.unwrap_or_else(PoisonError::into_inner);
         let base = Arc::new(Base::take(&self.database));
         self.current().base = base;
     }
 
-    /// Drops the layers that nobody reads any more: a hundred thousand rows are nothing that a reader should drop.
+    /// Drops the layers that have no reader any more, because dropping a hundred thousand rows would delay a reader.
     pub(crate) fn drop_read(&self) {
         if let Ok(mut flushing) = self.flushing.try_lock() {
             flushing.done.retain(|layer| Arc::strong_count(layer) > 1);
@@ -279,7 +280,7 @@ impl Recent {
 }
 
 /// How rows are written: the log has them already, so there is no write-ahead log. They come in the order of keys: the
-/// place of a row in RocksDB's memory is found from the place of the row before.
+/// place of a row in RocksDB's memory is found from the previous row's place.
 pub(crate) fn row_writes() -> WriteOptions {
     let mut options = WriteOptions::default();
     options.disable_wal(true);
@@ -294,7 +295,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// None yet, with room for so many of so many bytes together.
+    /// Empty, with room for this many rows with this many bytes in total.
     fn with_room(database: &'a Database, rows: usize, bytes: usize) -> Self {
         Self {
             families: database.tables(),

@@ -1,4 +1,4 @@
-//! What a store is held against before it takes commits: the mark of released headers.
+//! What a store is checked against before it accepts commits: the mark of released headers.
 
 use std::path::Path;
 
@@ -8,24 +8,24 @@ use kedge_protocol::Hash;
 use crate::high_water::{HighWater, HighWaterError, Mark, Released};
 use crate::tables::meta::LogHead;
 
-/// The mark's name inside the data directory, where no other place is set.
+/// The mark's name inside the data directory, if no other place is set.
 pub(crate) const MARK_FILE: &str = "RELEASED";
 
-/// What is done with a store that has batches while nothing says how far its headers were released:
-/// there is no high-water mark, or an empty or unreadable one.
+/// What to do with a store that has batches while nothing shows how far its headers were released: there is no
+/// high-water mark, or an empty or unreadable one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MissingMark {
     /// It opens read-only.
     ReadOnly,
-    /// It is taken for the newest copy: somebody said so. It gets a mark of its own.
+    /// The operator has confirmed that it is the newest copy, and it gets its own mark.
     Accepted,
 }
 
 impl MissingMark {
-    /// Why a store with such a mark takes no commits, if it takes none.
+    /// Why a store with such a mark accepts no commits, if that is so.
     pub(crate) fn refuses(self, mark: &Mark, batches: u64, path: &Path) -> Option<String> {
         let what = match mark {
-            // A new log: there is nothing that could have been released.
+            // A new log: nothing can have been released.
             Mark::Missing if batches == 0 => return None,
             Mark::Released(_) => return None,
             Mark::Missing => "is missing".to_owned(),
@@ -40,8 +40,8 @@ impl MissingMark {
     }
 }
 
-/// Why a log of so many batches that misses released ones, or holds others in their place, takes no commits. `stored`
-/// gives the hash chain's head after a batch.
+/// Why a log of `batches` batches that lacks released ones, or holds others in their place, accepts no commits.
+/// `stored` returns the hash chain's head after a batch.
 pub(crate) fn equivocation(
     batches: u64,
     stored: impl FnOnce(u64) -> Option<Hash>,
@@ -63,8 +63,8 @@ pub(crate) fn equivocation(
     })
 }
 
-/// Opens the mark of a store that is not behind it. A mark that is older because the machine crashed
-/// is brought up to the head; where there is none, a new one is made.
+/// Opens the mark of a store that does not end before it. A mark that is older because the machine crashed is advanced
+/// to the head; if there is none, a new one is made.
 pub(crate) fn open_mark(
     env: &dyn Env,
     path: &Path,

@@ -1,4 +1,4 @@
-//! How RocksDB is set up, and the one handle to it.
+//! RocksDB's setup, and the one handle to it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,37 +7,37 @@ use kedge_log::{IoError, KeyId, SideKeys};
 use crate::snapshot::ReadError;
 use crate::store::Store;
 
-/// Frames at the log's end among which the newest with side entries is sought.
+/// Frames at the log's end that are searched for the newest one with side entries.
 const FRAMES_LOOKED_AT: u64 = 1_000;
 
-/// Why no other key seals. Nothing has changed then.
+/// Why sealing keeps its key. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// The store was opened read-only.
     #[error("the store is read-only: its log takes nothing")]
     ReadOnly,
-    /// The key cannot be begun.
+    /// The key cannot begin to seal.
     #[error("the key cannot be begun: {0}")]
     Log(#[from] IoError),
 }
 
 impl Store {
-    /// Seals the side entries of later commits under the newest of these keys, unless they are sealed under that one or
-    /// a newer one already. Gives the number of the key that seals from now on. The key must be durable.
+    /// Seals the side entries of later commits under the newest of these keys, unless they are already sealed under
+    /// that one or a newer one. Returns the number of the key that seals from now on. The key must be durable.
     ///
     /// # Errors
-    /// [`SealError`] where the log takes nothing, or no randomness is to be had.
+    /// [`SealError`] if the log accepts nothing, or no randomness is available.
     pub fn seal_with(&self, keys: &SideKeys) -> Result<Option<KeyId>, SealError> {
         let writing = self.writing.as_ref().ok_or(SealError::ReadOnly)?;
         let mut log = writing.log.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(log.seal_with(keys)?)
     }
 
-    /// The number of the key that the newest side entries are sealed under; `None` where there are none near the log's
+    /// The number of the key under which the newest side entries are sealed; `None` if there are none near the log's
     /// end.
     ///
     /// # Errors
-    /// [`ReadError`] where the log's end cannot be read.
+    /// [`ReadError`] if the log's end cannot be read.
     pub fn newest_side_key(&self) -> Result<Option<KeyId>, ReadError> {
         let Some(log) = self.database.log() else {
             return Ok(None);

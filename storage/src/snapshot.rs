@@ -32,7 +32,7 @@ self_cell!(
 pub(crate) struct Base(Held);
 
 impl Base {
-    /// The rows as RocksDB has them now.
+    /// RocksDB's present rows.
     pub(crate) fn take(database: &Arc<Database>) -> Self {
         Self(Held::new(Arc::clone(database), |database| {
             database.raw().snapshot()
@@ -48,8 +48,8 @@ impl Base {
     }
 }
 
-/// The store at one moment: its rows, and the log up to where they say that it ends. Cheap to clone; the database
-/// stays open while one is held.
+/// The store at one moment: its rows, and the log up to the end that they state. Cheap to clone; the database stays
+/// open while one is held.
 #[derive(Clone)]
 pub struct Snapshot(Arc<Moment>);
 
@@ -57,11 +57,11 @@ struct Moment {
     base: Arc<Base>,
     /// What is newer than those rows, newest first.
     layers: Vec<Arc<Layer>>,
-    /// The last group whose rows are seen in the layers.
+    /// The last group whose rows are visible in the layers.
     group: u64,
     /// Keeps those rows.
     _reading: Option<Reading>,
-    /// Where the log ends, once somebody has asked.
+    /// Where the log ends, cached at the first request.
     head: OnceLock<LogHead>,
 }
 
@@ -71,28 +71,28 @@ impl std::fmt::Debug for Snapshot {
     }
 }
 
-/// Why something could not be read.
+/// Why a read failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// RocksDB says so; its text names the file.
+    /// RocksDB's error; its text names the file.
     #[error("reading table {}: {text}", .table.name())]
     Rocks {
-        /// Where.
+        /// Which table.
         table: Table,
-        /// What RocksDB says.
+        /// RocksDB's error.
         text: String,
     },
-    /// A row is not what its table holds.
+    /// A row does not have its table's form.
     #[error("table {}, key 0x{key}: {source}", .table.name())]
     Row {
-        /// Where.
+        /// Which table.
         table: Table,
         /// The row's key, hexadecimal.
         key: String,
         /// What is wrong.
         source: CodecError,
     },
-    /// What is asked for stands in segments that were taken out of the log's directory.
+    /// The requested data is in segments that were removed from the log's directory.
     #[error("sequences up to {last_sequence} are archived{}", .place.as_ref().map(|place| format!(": they are in {place}")).unwrap_or_default())]
     Archived {
         /// The last sequence that is not here.
@@ -100,13 +100,13 @@ pub enum ReadError {
         /// Where they are, if that is known.
         place: Option<String>,
     },
-    /// The log cannot be read, or lacks something; the text says what and where.
+    /// The log cannot be read, or lacks something; the text states what and where.
     #[error("the log: {0}")]
     Log(String),
-    /// Something that must be there is not.
+    /// Something that must exist is missing.
     #[error("table {}: {what} is missing", .table.name())]
     Missing {
-        /// Where.
+        /// Which table.
         table: Table,
         /// What.
         what: String,
@@ -114,7 +114,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// What RocksDB says of a table; the database remembers damage.
+    /// RocksDB's error about a table; the database remembers damage.
     pub(crate) fn rocks(database: &Database, table: Table) -> impl Fn(rocksdb::Error) -> Self {
         move |error| {
             database.note_damage(table, &error);
@@ -137,16 +137,16 @@ impl ReadError {
 /// A key and its value.
 pub type RawRow = (Box<[u8]>, Box<[u8]>);
 
-/// A key and its value, where they lie.
+/// A key and its value, borrowed.
 pub(crate) type RowRef<'a> = (&'a [u8], &'a [u8]);
 
 impl Snapshot {
-    /// RocksDB's rows as they stand, for a store in which nothing is newer.
+    /// RocksDB's present rows, for a store in which nothing is newer.
     pub(crate) fn take(database: &Arc<Database>) -> Self {
         Self::over(Arc::new(Base::take(database)), Vec::new(), 0, None)
     }
 
-    /// RocksDB's rows, and those of layers above them, newest first, as they stood after a group.
+    /// RocksDB's rows, and those of the layers above them, newest first, as they were after a group.
     pub(crate) fn over(
         base: Arc<Base>,
         layers: Vec<Arc<Layer>>,
@@ -166,7 +166,7 @@ impl Snapshot {
         self.0.base.database()
     }
 
-    /// Gives a row of the layers to `found`, if it is in one.
+    /// Passes a row of the layers to `found`, if one has it.
     fn recent<T>(
         &self,
         table: Table,
@@ -217,7 +217,7 @@ impl Snapshot {
         })
     }
 
-    /// Reads a value where it lies and gives it to `read`.
+    /// Reads a value in place and passes it to `read`.
     pub(crate) fn get<T>(
         &self,
         table: Table,
@@ -244,8 +244,8 @@ impl Snapshot {
             .transpose()
     }
 
-    /// The index of actions: the part in memory, and the table as it is now. Whatever it says of a
-    /// later action than the snapshot's is for the caller to leave out.
+    /// The index of actions: the part in memory, and the table as it is now. The caller must ignore entries for actions
+    /// later than the snapshot.
     pub(crate) fn indexed_action(&self, id: [u8; 16]) -> Result<Option<u64>, ReadError> {
         let database = self.database();
         if let Some(sequence) = database.actions().sequence(id) {
@@ -296,8 +296,7 @@ impl Snapshot {
             .collect()
     }
 
-    /// The rows of a table from `from` on, forwards or backwards (then `from` itself or the
-    /// nearest below comes first).
+    /// The rows of a table from `from` on, forwards or backwards (then `from` itself or the nearest below comes first).
     pub(crate) fn rows_from<'a>(
         &'a self,
         table: Table,
@@ -339,10 +338,10 @@ impl Snapshot {
         RecentRows::new(layers, table, *group, bounds, descending)
     }
 
-    /// A cursor over a table, for walks through much of it.
+    /// A cursor over a table, for walks through large parts of it.
     pub(crate) fn cursor(&self, table: Table) -> Cursor<'_> {
         let mut options = in_order();
-        // What is read once would only drive out of the cache what is read again.
+        // Rows read once would only evict from the cache those that are read again.
         options.fill_cache(false);
         options.set_readahead_size(READAHEAD_BYTES);
         let family = self.database().table(table);
@@ -357,7 +356,7 @@ impl Snapshot {
         keys: std::ops::Range<Vec<u8>>,
         descending: bool,
     ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'_> {
-        // RocksDB wants the ends in order.
+        // RocksDB requires the ends in order.
         let rows = (keys.start < keys.end).then(|| {
             let bounds = (
                 Bound::Included(Key::from_slice(&keys.start)),
@@ -390,12 +389,12 @@ impl Snapshot {
     }
 }
 
-/// For rows in the order of their keys, whatever the table is made for.
+/// For rows in key order, whatever the table is built for.
 fn in_order() -> ReadOptions {
     let mut options = ReadOptions::default();
     options.set_total_order_seek(true);
     options
 }
 
-/// Bytes that a cursor reads at one go.
+/// Bytes that a cursor reads at once.
 const READAHEAD_BYTES: usize = 1024 * 1024;

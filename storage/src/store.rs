@@ -1,5 +1,5 @@
-//! The store: the only write handle, and where snapshots come from. What is committed goes to the log first; the rows
-//! follow once it is durable there.
+//! The store: the only write handle, and the source of snapshots. A commit goes to the log first; the rows follow once
+//! it is durable there.
 
 use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
@@ -23,43 +23,43 @@ use crate::snapshot::Snapshot;
 use crate::tables::Table;
 use crate::tables::meta::{Applied, INDEXED_KEY, LogHead};
 
-/// Bytes that a frame takes in the log's file at the least.
+/// A frame takes at least this many bytes in the log's file.
 const FRAME_BYTES_MIN: u64 = 4096;
 
-/// What a store is opened with.
+/// The options for opening a store.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Time, randomness and the files of the log and of the mark.
     pub env: Arc<dyn Env>,
-    /// The directory of the rows; made if it is not there.
+    /// The directory of the rows; created if it is missing.
     pub path: PathBuf,
-    /// The directory of the log; made if it is not there.
+    /// The directory of the log; created if it is missing.
     pub log_path: PathBuf,
     /// The chain and contract that the log is bound to.
     pub domain: Domain,
-    /// The key that signs from batch 0 on, where the log has to be begun. One that is there says it itself.
+    /// The key that signs from batch 0 on, if the log has to be begun. An existing log names it itself.
     pub sequencer: Address,
     /// The keys that seal the log's side entries and open them.
     pub side_keys: SideKeys,
-    /// The high-water mark of released headers; outside the data directory, so that a restored
-    /// directory does not bring an old mark along. `None`: beside the rows, where the mark shows writes
-    /// that were lost but not that the whole directory is an old copy.
+    /// The high-water mark of released headers; outside the data directory, so that a restored directory does not bring
+    /// an old mark along. `None`: next to the rows, where the mark shows lost writes but not that the whole directory
+    /// is an old copy.
     pub high_water_path: Option<PathBuf>,
     /// Memory for blocks read from files.
     pub block_cache_bytes: usize,
     /// Memory for rows not yet written to table files.
     pub memtable_bytes: usize,
-    /// Bytes of log whose rows are in memory alone, at the most: a start applies as much again.
+    /// At most this many bytes of log may have their rows only in memory: a start applies up to as much again.
     pub replay_bytes_max: u64,
     /// How the log's segments are kept.
     pub segments: kedge_log::Options,
-    /// Who may change what.
+    /// What may be changed.
     pub access: Access,
 }
 
 impl Options {
-    /// What a store is opened with whose rows are in `path` and whose log is in the directory `log` beside it, with
-    /// little memory and without keys for side entries, on the system's own disk.
+    /// Options for a store whose rows are in `path` and whose log is in the directory `log` next to it, with little
+    /// memory and without keys for side entries, on the system's own disk.
     pub fn of_store(path: &Path, domain: Domain, sequencer: Address) -> Self {
         Self {
             env: Arc::new(RealEnv),
@@ -77,7 +77,7 @@ impl Options {
         }
     }
 
-    /// What an open store may use.
+    /// The memory that an open store may use.
     pub(crate) fn budget(&self) -> Budget {
         Budget {
             block_cache_bytes: self.block_cache_bytes,
@@ -91,31 +91,31 @@ impl Options {
 pub enum Access {
     /// Both the log and the rows that follow from it.
     Write,
-    /// The rows alone: what the log says is applied to them.
+    /// Only the rows: the log is applied to them.
     Derive,
-    /// Nothing, not even what a recovery would: for looking at a store that is not running.
+    /// Nothing, not even what a recovery would: for inspecting a store that is not running.
     Read,
 }
 
-/// Whether the store takes commits.
+/// Whether the store accepts commits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// It does.
     ReadWrite,
-    /// It does not; the text says why, and what to do about it.
+    /// It does not; the text states why, and what to do about it.
     ReadOnly(String),
 }
 
 /// Why a group was not committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
-    /// The disk is full. The same step can be tried again: it works once there is room, for `memtable_bytes` at least.
+    /// The disk is full. Retry the same step: it works once there is room, for at least `memtable_bytes`.
     #[error("the disk is full: {0}")]
     NoSpace(String),
     /// The store was opened, or made, read-only.
     #[error("the store is read-only: {0}")]
     ReadOnly(String),
-    /// The write failed and nobody knows how much of it is on the disk: the process must end.
+    /// The write failed and how much of it is on the disk is unknown: the process must end.
     #[error("the write failed: {0}")]
     Failed(String),
 }
@@ -152,20 +152,20 @@ pub struct Store {
     pub(crate) database: Arc<Database>,
     /// Rows that RocksDB does not have yet.
     pub(crate) recent: Recent,
-    /// Bytes of memory that those take before they are flushed.
+    /// Bytes of memory that those may use before they are flushed.
     pub(crate) recent_bytes_max: usize,
     pub(crate) path: PathBuf,
-    /// `None` where the log takes nothing.
+    /// `None` if the log accepts nothing.
     pub(crate) writing: Option<Writing>,
     /// Whether rows may be written at all.
     pub(crate) rows_writable: bool,
-    /// Bytes of log whose rows may not be on the disk yet: about those since the last flush that was asked for.
+    /// Bytes of log whose rows may not be on the disk yet: roughly those since the last requested flush.
     pub(crate) unflushed_bytes: AtomicU64,
     pub(crate) replay_bytes_max: u64,
     pub(crate) high_water: Option<HighWater>,
-    /// Why it was opened read-only; that stays until it is opened again.
+    /// Why it was opened read-only; that lasts until it is opened again.
     pub(crate) read_only: Option<String>,
-    /// Why it takes no commits for now.
+    /// Why it accepts no commits for now.
     pub(crate) suspended: RwLock<Option<String>>,
     pub(crate) env: Arc<dyn Env>,
 }
@@ -179,7 +179,7 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Whether it takes commits.
+    /// Whether it accepts commits.
     pub fn mode(&self) -> Mode {
         match self.why_read_only() {
             Some(why) => Mode::ReadOnly(why),
@@ -192,7 +192,7 @@ impl Store {
         self.why_no_commit().or_else(damage)
     }
 
-    /// Damage refuses new requests and no commit: what is placed already must not get lost.
+    /// Damage makes it refuse new requests, but no commit: what is placed already must not get lost.
     fn why_no_commit(&self) -> Option<String> {
         let suspended = || {
             let why = self.suspended.read();
@@ -201,13 +201,13 @@ impl Store {
         self.read_only.clone().or_else(suspended)
     }
 
-    /// True while it takes no commits for a reason that may go away ([`Store::resume`]).
+    /// True while it accepts no commits for a reason that may go away ([`Store::resume`]).
     pub fn is_suspended(&self) -> bool {
         let why = self.suspended.read();
         self.read_only.is_none() && why.unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Takes no commit from now on. The first reason given stays.
+    /// Accepts no commit from now on. The first reason given stays.
     pub fn set_read_only(&self, why: impl Into<String>) {
         let why = why.into();
         let suspended = self.suspended.write();
@@ -219,8 +219,8 @@ impl Store {
         }
     }
 
-    /// Takes commits again, if it was opened for that; for whoever has seen that the reason given
-    /// to [`Store::set_read_only`] is gone.
+    /// Accepts commits again, if it was opened for that. Call it once the reason given to [`Store::set_read_only`] is
+    /// gone.
     pub fn resume(&self) {
         let suspended = self.suspended.write();
         let mut suspended = suspended.unwrap_or_else(PoisonError::into_inner);
@@ -231,13 +231,13 @@ impl Store {
         }
     }
 
-    /// The store as it stands after the last commit.
+    /// The store in its state after the last commit.
     pub fn snapshot(&self) -> Snapshot {
         self.recent.snapshot()
     }
 
-    /// Makes a group durable and applies it. Gives the store with it. Only one thread commits. Who wants to continue
-    /// after [`CommitError::NoSpace`] takes the steps one by one: the log may have the group already.
+    /// Makes a group durable and applies it. Returns the store after it. Only one thread commits. To continue after
+    /// [`CommitError::NoSpace`], take the steps one by one: the log may have the group already.
     pub fn commit(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
         let group = group.borrow();
         let position = self.append(group)?;
@@ -247,7 +247,7 @@ impl Store {
         Ok(snapshot)
     }
 
-    /// Lets the ids of actions lead to their sequences, once these are durable.
+    /// Makes actions findable by their ids, once they are durable.
     pub fn index(&self, actions: &[([u8; 16], u64)]) {
         let in_memory = self.database.actions().add(actions);
         if in_memory >= MEMORY_ACTIONS_MAX {
@@ -256,9 +256,9 @@ impl Store {
         }
     }
 
-    /// Appends a group to the log and gives how far that reaches then. It is durable after the next
-    /// [`Store::sync`], and nobody may hear of it before; a crash before that loses it and everything after it, or nothing. Only one thread
-    /// appends.
+    /// Appends a group to the log and returns the position after it. It is durable after the next [`Store::sync`], and
+    /// must not be acknowledged before. A crash before that loses it and everything after it, or nothing. Only one
+    /// thread appends.
     pub fn append(&self, group: &Group) -> Result<Position, CommitError> {
         if let Some(why) = self.why_no_commit() {
             return Err(CommitError::ReadOnly(why));
@@ -282,8 +282,8 @@ impl Store {
         Ok(position)
     }
 
-    /// Makes everything that was appended before the call durable. After a failure nobody knows what
-    /// is on the disk: the process must end.
+    /// Makes everything that was appended before the call durable. After a failure it is unknown what is on the disk:
+    /// the process must end.
     pub fn sync(&self) -> Result<(), CommitError> {
         let writing = self.writing.as_ref().ok_or_else(no_log)?;
         let started = self.env.now();
@@ -297,11 +297,11 @@ impl Store {
     }
 
     /// Writes the rows of a group that is durable in the log, which reached up to `position` with it; all of them or
-    /// none. Gives the store with it. Groups are applied in the order in which they were appended.
+    /// none. Returns the store after it. Groups are applied in the order in which they were appended.
     pub fn apply(&self, group: &Group, position: &Position) -> Result<Snapshot, CommitError> {
         let started = self.env.now();
         if self.recent.len_bytes() >= 2 * self.recent_bytes_max {
-            // Whoever flushes beside the commits does not keep up, or could not.
+            // The flushes that run alongside the commits do not keep up, or failed.
             self.flush()?;
         }
         let snapshot = self.recent.apply(group, Applied::from(position));
@@ -328,8 +328,8 @@ impl Store {
         Ok(self.snapshot())
     }
 
-    /// Brings the ids of actions that are in memory into their table, before an orderly end: the next
-    /// start has nothing to read for them.
+    /// Writes the ids of actions that are in memory to their table, before a clean shutdown, so that the next start has
+    /// nothing to read for them.
     pub fn write_index(&self) {
         if self.rows_writable {
             action_index::write(&self.database, &self.path, 1);
@@ -337,14 +337,14 @@ impl Store {
         }
     }
 
-    /// Says how far the index of actions reaches.
+    /// Stores how far the index of actions reaches.
     pub(crate) fn note_indexed(&self, batch: &mut WriteBatch) {
         let indexed = self.database.actions().in_table();
         let meta = self.database.table(Table::Meta);
         batch.put_cf(meta, INDEXED_KEY, indexed.to_be_bytes());
     }
 
-    /// Notes that headers up to this head leave: after their commit, before they go.
+    /// Notes that headers up to this head are released: after their commit, before they leave.
     pub fn release(&self, head: &LogHead) -> std::io::Result<()> {
         match &self.high_water {
             Some(mark) => mark.advance(Released {
@@ -378,7 +378,7 @@ impl Store {
             + self.recent.len_bytes() as u64
     }
 
-    /// Records how many snapshots are held, and gives [`Self::background_failures`].
+    /// Records how many snapshots are held, and returns [`Self::background_failures`].
     pub fn observe(&self) -> u64 {
         gauge!(names::SNAPSHOTS).set(self.recent.snapshots() as f64);
         self.background_failures()
@@ -397,8 +397,8 @@ impl Store {
         Ok(())
     }
 
-    /// How often writing in the background has failed since the store was opened. Where it cannot be
-    /// made good, the next [`Store::apply`] fails.
+    /// How often writing in the background has failed since the store was opened. If that cannot be repaired, the next
+    /// [`Store::apply`] fails.
     pub fn background_failures(&self) -> u64 {
         let failures = self
             .database
@@ -407,8 +407,7 @@ impl Store {
         failures.ok().flatten().unwrap_or(0)
     }
 
-    /// Ends cleanly: the mark and all tables are brought to the disk. Snapshots still held keep the
-    /// files locked.
+    /// Ends cleanly: writes the mark and all tables to the disk. Snapshots still held keep the files locked.
     pub fn close(self) -> Result<(), CommitError> {
         let failed = |error: std::io::Error| CommitError::Failed(error.to_string());
         if let Some(mark) = &self.high_water {

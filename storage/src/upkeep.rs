@@ -1,4 +1,4 @@
-//! What a store does beside commits: rows reach the disk, and the log's segments are looked after.
+//! What a store does besides commits: bringing rows to the disk, and looking after the log's segments.
 
 use std::sync::atomic::Ordering;
 

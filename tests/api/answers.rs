@@ -1,5 +1,5 @@
-//! What answers say beyond their resource: what came of a spent nonce, whose signature it was, the state
-//! that a condition names, numbers to the digit, lists the way they were asked for.
+//! What answers state beyond their resource: what became of a spent nonce, whose signature it was, the state that a
+//! condition names, numbers to the digit, lists the way they were requested.
 
 use serde_json::{Value, json};
 

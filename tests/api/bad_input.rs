@@ -1,4 +1,4 @@
-//! Everything that is not right is refused with its own code, and changes nothing.
+//! Everything that is wrong is refused with its own code, and changes nothing.
 
 use kedge_client::sign::unix_now_s;
 use kedge_protocol::Address;

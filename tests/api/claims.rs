@@ -1,4 +1,4 @@
-//! Claims: what holds is recorded in the log, once, for its claimant; whatever else is refused leaves no trace.
+//! Claims: what holds is recorded in the log, once, for its claimant; everything else is refused and leaves no trace.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

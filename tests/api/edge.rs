@@ -1,5 +1,5 @@
-//! The edge against callers who show no credentials, send slowly, take nothing, or send what is no HTTP:
-//! over real sockets, from several addresses of this machine.
+//! The edge against callers that show no credentials, send slowly, read nothing, or send what is not HTTP: over real
+//! sockets, from several addresses of this machine.
 
 mod bodies;
 mod connections;

@@ -1,4 +1,4 @@
-//! The list of events: what each action tells, who sees it, filters and pages.
+//! The list of events: the events of each action, who sees them, filters and pages.
 
 use std::collections::HashSet;
 use std::time::Duration;

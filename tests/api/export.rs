@@ -1,5 +1,5 @@
-//! The export of a log of two organizations, checked by somebody else: whole, anchored, and with one
-//! byte changed anywhere.
+//! The export of a log of two organizations, checked by somebody else: whole, anchored, and with one byte changed
+//! anywhere.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

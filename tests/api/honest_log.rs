@@ -1,5 +1,5 @@
-//! Every kind of action through a real server, and the log that comes of it: no two of its leaves, headers or
-//! checkpoints convict it, before the server's own judge or any other.
+//! Every kind of action through a real server, and the resulting log: no two of its leaves, headers or checkpoints
+//! convict it, before the server's own judge or any other.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Requests that come again, and requests with conditions.
+//! Requests that are retried, and requests with conditions.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Rate limits over real sockets: every row of the two tables, what counts and what is free, who it
-//! counts on, and that every answer tells how the limits stand.
+//! Rate limits over real sockets: every row of the two tables, what counts and what is free, who it counts on, and that
+//! every answer shows how the limits stand.
 //!
-//! Windows follow the wall clock, so one may end anywhere in a test. What is asserted holds within
-//! a window; where a step needs a whole one, it is done again in the next.
+//! Windows follow the wall clock, so one may end anywhere in a test. What is asserted holds within a window; a step
+//! that needs a whole one is repeated in the next.
 
 mod answers;
 mod callers;

@@ -1,4 +1,4 @@
-//! More than the server does in the time that it is given: some are told to come again, nothing is lost.
+//! More than the server can do in the given time: some requests are refused for now, nothing is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

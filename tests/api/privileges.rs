@@ -1,5 +1,5 @@
-//! What ends with a right: invitations of somebody who may not invite any more, revoked ones, members
-//! who were removed; and what no right lets anybody read or guess.
+//! What ends with a right: invitations of a wallet that may not invite any more, revoked ones, members that were
+//! removed; and what no right lets anybody read or guess.
 
 use serde_json::{Value, json};
 

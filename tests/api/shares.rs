@@ -1,5 +1,5 @@
-//! What one organization may have at one moment of what is scarce: it is told when it has that, and
-//! the others do not notice.
+//! What one organization may have at one moment of what is scarce: it is refused past that, and the others do not
+//! notice.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
-//! Two organizations that mint each other's bounded templates: nobody waits for ever, and nobody else
-//! waits at all.
+//! Two organizations that mint each other's bounded templates: nobody waits forever, and nobody else waits at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

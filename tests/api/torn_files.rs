@@ -1,4 +1,4 @@
-//! Uploads that break off, and servers that die with one under way.
+//! Uploads that break off, and servers that die with one in flight.
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;

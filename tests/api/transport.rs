@@ -1,4 +1,4 @@
-//! Connections: slow callers, many callers, and the way down.
+//! Connections: slow callers, many callers, and the shutdown.
 
 use std::time::{Duration, Instant};
 

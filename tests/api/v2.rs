@@ -1,4 +1,4 @@
-//! Callers of v2: where they are led, what they are told, and that nothing leads elsewhere.
+//! Callers of v2: where they are redirected, what the answers state, and that nothing leads elsewhere.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};

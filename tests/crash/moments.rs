@@ -1,5 +1,5 @@
 //! Kills while no load runs: in the first start, in later ones with a log to recover, in an orderly stop, and idle.
-//! Whatever the moment, what was acknowledged is there and the whole store verifies.
+//! Whatever the moment, everything acknowledged is there and the whole store verifies.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A clock that is wrong: nothing is written with it, and everything is well again once it is right.
+//! A clock that is wrong: nothing is written with it, and everything works again once it is right.
 
 use std::path::Path;
 use std::process::Output;

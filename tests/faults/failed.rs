@@ -1,5 +1,4 @@
-//! A disk that fails: the server ends within a second and says what failed and where, whether anybody
-//! asks it something or not.
+//! A disk that fails: the server ends within a second and reports what failed and where, with or without requests.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

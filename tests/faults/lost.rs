@@ -1,5 +1,5 @@
-//! Lost syncs are seen: a server whose disk forgets everything after the last sync of each file has everything that it
-//! acknowledged; and whatever call of the disk fails, the server ends or says so, and starts again.
+//! Lost syncs are noticed: a server whose disk forgets everything after the last sync of each file has everything that
+//! it acknowledged; and whichever call of the disk fails, the server ends or reports it, and starts again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Servers that fail, stall and are killed under load: what callers were told, held against the log.
+//! Servers that fail, stall and are killed under load: the answers to callers, compared with the log.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The clients: wallets with a key each, some tasks a wallet, and what became of all they tried.
+//! The clients: wallets with a key each, some tasks a wallet, and the outcome of everything they tried.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

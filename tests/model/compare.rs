@@ -1,5 +1,4 @@
-//! In the end: what the server shows of every resource, of the log, of its events and proofs is what
-//! the oracle has.
+//! At the end: what the server shows of every resource, of the log, of its events and proofs is what the oracle has.
 
 use std::collections::{BTreeMap, BTreeSet};
 

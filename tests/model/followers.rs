@@ -1,5 +1,5 @@
-//! A reader of each organization's event stream. It goes on where it stopped whenever the server was
-//! killed, so that what it has read in the end is what it would have read in one go.
+//! A reader of each organization's event stream. It continues where it stopped whenever the server was killed, so that
+//! in the end it has read what an uninterrupted reader would have.
 
 use std::sync::Arc;
 use std::time::Duration;

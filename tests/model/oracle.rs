@@ -1,5 +1,5 @@
-//! The oracle: what the service promises, in maps and JSON values. It shares no rule with the server;
-//! from the protocol it takes ids and hashes alone.
+//! The oracle: what the service promises, in maps and JSON values. It shares no rule with the server and uses only the
+//! protocol's ids and hashes.
 
 use std::collections::{BTreeMap, HashMap};
 

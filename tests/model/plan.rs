@@ -1,4 +1,4 @@
-//! What the clients try: random requests on what is known to be there, some of them wrong on purpose.
+//! What the clients try: random requests on what is known to exist, some of them wrong on purpose.
 
 use serde_json::{Map, Value, json};
 

@@ -1,5 +1,5 @@
-//! The oracle takes what was acknowledged in the order of its sequences, and has to foretell all that
-//! the server said: what was done, what was refused and with which code, and what reads showed.
+//! The oracle takes what was acknowledged in the order of its sequences, and must predict every answer of the server:
+//! what was done, what was refused and with which code, and what reads showed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,4 @@
-//! The program as people use it: its commands, its options and their ranges, TLS. The real binary over real
-//! sockets.
+//! The program as people use it: its commands, its options and their ranges, TLS. The real binary over real sockets.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,4 +1,4 @@
-//! Commands that speak with a running server: signing for curl, the demo, and claims in zero knowledge.
+//! Commands that talk to a running server: signing for curl, the demo, and claims in zero knowledge.
 
 use std::path::Path;
 use std::process::Command;

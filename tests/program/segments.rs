@@ -1,5 +1,5 @@
-//! The segments of a log on the command line: whole they verify, by themselves and with whom to trust; whatever is
-//! wrong with them is named, and the command ends with 1.
+//! The segments of a log on the command line: whole ones verify, by themselves and with trusted keys; whatever is wrong
+//! with them is named, and the command ends with 1.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

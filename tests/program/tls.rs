@@ -1,5 +1,5 @@
-//! The server's own TLS: which certificate callers see, which protocols they may speak, how a certificate is
-//! renewed while the server runs, and what becomes of one that cannot be used.
+//! The server's own TLS: which certificate callers see, which protocols they may speak, how a certificate is renewed
+//! while the server runs, and what happens with one that cannot be used.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A claim about an action of an earlier key, brought to a server that holds a later one; and what else asks for the
-//! log's keys.
+//! A claim about an action of an earlier key, submitted to a server that holds a later one; and everything else that
+//! asks for the log's keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

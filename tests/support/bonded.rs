@@ -1,4 +1,4 @@
-//! A bonded log on Anvil, and somebody who asks its operator for things.
+//! A bonded log on Anvil, and somebody who demands things of its operator.
 
 use kedge_chain::contract::bond::{
     BondContract, BondTerms, CaseState, commit_calldata, commitment, deploy_bond, deposit_calldata,

@@ -1,5 +1,5 @@
-//! A log cut into pieces: applied from nothing to the cut and from there over what the store then holds, it
-//! comes to the rows that it comes to in one piece.
+//! A log cut into pieces: applied from nothing to the cut, and from there over what the store then holds, it yields the
+//! same rows as in one piece.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 #![allow(dead_code, reason = "each test binary takes the parts that it needs")]

@@ -1,4 +1,4 @@
-//! Whether a server answered as its document says: it logs where it did not.
+//! Whether a server answered as its document states: it logs where it did not.
 
 /// What a server logs where an answer is not as its document describes it (`src/server/finish.rs`).
 pub(crate) const UNDOCUMENTED: &str = "an answer is not as the document describes it";

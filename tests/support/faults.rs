@@ -1,5 +1,5 @@
-//! Faults of the disk, the resolver and the clock in a running server: calls that fail or stall, a clock
-//! that is wrong. `faults.c` does it, loaded in front of the C library; what it does is said in a file.
+//! Faults of the disk, the resolver and the clock in a running server: calls that fail or stall, a clock that is wrong.
+//! `faults.c` does it, loaded in front of the C library; a file directs it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

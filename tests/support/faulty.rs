@@ -1,6 +1,6 @@
-//! A sequencer that does what it is told: it signs, serves and anchors logs with faults in them.
-//! The protocol's own types make and sign everything; what an honest server would refuse to make is
-//! bent before it is signed. It serves the two routes that a watchtower reads.
+//! A sequencer that does what a test directs: it signs, serves and anchors logs with faults in them. It is no part of
+//! any binary. The protocol's own types make and sign everything; what an honest server would refuse to make is altered
+//! before it is signed. It serves the two routes that a watchtower reads, the export among them.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! A real log held against every fault of the judge: an honest log is never convicted.
+//! A real log checked against every fault of the judge: an honest log is never convicted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

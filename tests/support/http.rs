@@ -1,4 +1,4 @@
-//! The least of an HTTP client: one request, one connection, the answer as it is.
+//! A minimal HTTP client: one request, one connection, the answer as it is.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A loss of power: everything that was written to a file after its last sync is taken away again. `faults.c` notes
-//! every write with what it replaced.
+//! A loss of power: everything that was written to a file after its last sync is undone. `faults.c` notes every write
+//! with what it replaced.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::{FileExt, MetadataExt};

@@ -1,4 +1,4 @@
-//! The program that these tests run: the one that was built with them, or the one that `KEDGE_BIN` names.
+//! The program that these tests run: the one built with them, or the one that `KEDGE_BIN` names.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

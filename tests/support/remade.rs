@@ -1,5 +1,5 @@
-//! The log alone makes the store: what an ended server has stored is made again from its log, elsewhere, and must be
-//! the same to the byte.
+//! The log alone makes the store: what an ended server has stored is rebuilt from its log, elsewhere, and must be the
+//! same to the byte.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

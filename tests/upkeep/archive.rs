@@ -1,4 +1,4 @@
-//! Segments that are archived while the server runs, what it answers then, and how they come back.
+//! Segments that are archived while the server runs, what it answers then, and how they are restored.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,5 @@
-//! A server that is killed while it archives: each segment is in the log or in the archive, and the same command again
-//! completes.
+//! A server that is killed while it archives: each segment is in the log or in the archive, and running the same
+//! command again completes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

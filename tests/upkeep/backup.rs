@@ -1,4 +1,4 @@
-//! Copies of a running server, and what a copy may do when it is put back.
+//! Copies of a running server, and what a copy may do when it is restored.
 
 use std::path::Path;
 use std::process::Output;

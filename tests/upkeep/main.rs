@@ -1,5 +1,5 @@
-//! What keeps a store: stops that are cut short, copies, damage and what mends it, marks that are
-//! missing, files that others may read.
+//! What keeps a store: stops that are cut short, copies, damage and its repair, missing marks, files that others may
+//! read.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,4 +1,4 @@
-//! Copies of which nothing says how far their headers were let out, and chains that contradict them.
+//! Copies for which nothing shows how far their headers were released, and chains that contradict them.
 
 use kedge_client::NewObject;
 use kedge_protocol::signature::SigningKey;

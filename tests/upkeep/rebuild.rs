@@ -1,4 +1,4 @@
-//! Damaged tables, and a store that is gone: the log makes all of it again.
+//! Damaged tables, and a store that is gone: the log rebuilds all of it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The keys that seal what the log holds beside its actions: they are rotated while the server runs, and one that is
-//! missing is named.
+//! The keys that seal what the log holds besides its actions: they are rotated while the server runs, and a missing one
+//! is named.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;

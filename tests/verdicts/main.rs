@@ -1,5 +1,5 @@
-//! The table of files, `protocol/vectors/files.json`: receipts, proof files and claims, good and spoiled, each
-//! with the verdict that every checker must come to. `KEDGE_WRITE_FILES=1` writes it anew.
+//! The table of files, `protocol/vectors/files.json`: receipts, proof files and claims, good and spoiled, each with the
+//! verdict that every checker must reach. `KEDGE_WRITE_FILES=1` rewrites it.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

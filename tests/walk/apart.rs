@@ -1,5 +1,5 @@
-//! Two organizations never see each other's private things: whatever one does, what the other sees of
-//! its own stays as it was, to the byte.
+//! Two organizations never see each other's private things: whatever one does, what the other sees of its own stays as
+//! it was, to the byte.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Bodies that are no JSON, not of the right type, or hold what is not known; and every refusal that
-//! an endpoint has of its own.
+//! Bodies that are not JSON, not of the right type, or hold unknown members; and every refusal that is specific to an
+//! endpoint.
 
 use std::sync::Arc;
 

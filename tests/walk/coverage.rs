@@ -1,5 +1,5 @@
-//! What the document says of refusals is what the server answers: no refusal that its row does not
-//! document, and no documented one that the walk never meets, but for those that are named here.
+//! What the document states about refusals is what the server answers: no refusal that its row does not document, and
+//! no documented one that the walk never meets, except for those that are named here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! Two organizations never see each other's private things: every endpoint with the other's ids, in
-//! the path, the body, the query and the headers. What is the other's is answered as what is not there.
+//! Two organizations never see each other's private things: every endpoint with the other's ids, in the path, the body,
+//! the query and the headers. What is the other's is answered like what does not exist.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Every endpoint when a limit is used up, and when the body is larger than what is taken.
+//! Every endpoint when a limit is used up, and when the body is larger than accepted.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! A walk over every endpoint of the service's document and of the API's description, with the real
-//! server over real sockets: what each answers when it is called well, and what in each way that a
-//! call can go wrong; and that two organizations never see each other's private things.
+//! A walk over every endpoint of the service's document and of the API's description, with the real server over real
+//! sockets: what each answers when it is called well, and in each way that a call can go wrong; and that two
+//! organizations never see each other's private things.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,5 +1,5 @@
-//! What reads have in common: conditions, `min_sequence`, pages, cursors, the deprecated offset; and
-//! for every path: methods that it has not, ids that nothing has, parameters that nobody knows.
+//! What reads have in common: conditions, `min_sequence`, pages, cursors, the deprecated offset; and for every path:
+//! unsupported methods, ids of nothing, unknown parameters.
 
 use std::sync::Arc;
 

@@ -15,21 +15,21 @@ use kedge_storage::{ReadError, Snapshot};
 
 use crate::world::held;
 
-/// What there was before.
+/// The state before the records.
 pub(super) enum Before {
-    /// The log's first action comes next.
+    /// Empty: the log's first action comes next.
     Nothing,
     /// A store.
     Stored(Box<Stored>),
 }
 
-/// A store as it stood, with what is read of it again and again.
+/// A store as it was, with a cache of what is read repeatedly.
 pub(super) struct Stored {
     snapshot: Snapshot,
     templates: RefCell<IdMap<Id, Arc<TemplateRules>>>,
     variations: RefCell<IdMap<Id, Arc<Variation>>>,
     wallets: RefCell<IdMap<Id, Wallet>>,
-    /// The first thing that could not be read.
+    /// The first read that failed.
     error: OnceLock<ReadError>,
 }
 
@@ -44,7 +44,7 @@ impl Before {
         }))
     }
 
-    /// Why something could not be read.
+    /// Why a read failed.
     pub(super) fn error(&self) -> Option<ReadError> {
         match self {
             Self::Nothing => None,
@@ -52,7 +52,7 @@ impl Before {
         }
     }
 
-    /// How many resources are kept in memory.
+    /// How many resources are cached.
     pub(super) fn remembered(&self) -> usize {
         let Self::Stored(stored) = self else {
             return 0;
@@ -70,7 +70,7 @@ impl Before {
         }
     }
 
-    /// Reads where something is stored at all.
+    /// Reads from the store, if there is one.
     fn find<T: Default>(
         &self,
         read: impl FnOnce(&Snapshot) -> Result<T, ReadError>,
@@ -108,7 +108,7 @@ impl Stored {
         read: impl FnOnce(&Snapshot) -> Result<T, ReadError>,
     ) -> Result<T, Unavailable> {
         read(&self.snapshot).map_err(|error| {
-            // Only the first one is of interest: nothing is applied after it.
+            // Only the first error matters: nothing is applied after it.
             let _ = self.error.set(error);
             Unavailable
         })

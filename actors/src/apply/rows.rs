@@ -1,4 +1,4 @@
-//! The rows that applied records leave. What changes often is written once, as it stands in the end.
+//! The rows that applied records leave. A row that changes often is written once, in its final state.
 
 use std::collections::hash_map::Entry;
 
@@ -20,15 +20,15 @@ use crate::record::put_image;
 /// Rows to write.
 pub(super) struct Rows {
     pub(super) group: Group,
-    /// Objects whose rows lag their state, as they were when their rows were right. Their last state
-    /// alone is written, for only that stays.
+    /// Objects whose rows lag their state, as they were when their rows were last right. Only the last state is
+    /// written, because only that stays.
     lagging: IdMap<Id, Written>,
 }
 
-/// What an object was when its rows were written.
+/// An object's state when its rows were last written.
 pub(super) struct Written {
     owner_id: Id,
-    /// Kept where they are indexed.
+    /// Kept only where they are indexed.
     properties: Option<String>,
 }
 
@@ -53,8 +53,8 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// What an action leaves; `state` is what was before it. Gives how many bytes more it makes its
-    /// organization's.
+    /// Adds an action's rows; `state` is the state before it. Returns how many bytes it adds to its organization's
+    /// count.
     pub(super) fn action(
         &mut self,
         record: &RequestRecord<'_>,
@@ -63,7 +63,7 @@ impl Rows {
         images: &[Image],
     ) -> Result<i64, Unavailable> {
         if let [Image::Object(object)] = images {
-            // What its rows rest on is in memory from here on, until they are written.
+            // What its rows rest on stays in memory from here on, until they are written.
             state.recall_object(object.id)?;
             state.recall_template(object.template_id)?;
             let added = self.changed(state, object)?;
@@ -84,8 +84,8 @@ impl Rows {
         Ok(counted::of_resources(before.is_none(), images, payload))
     }
 
-    /// An object with its next version. The first and every milestone leave rows that stay; of the
-    /// others only the last does, which is written later.
+    /// An object with its next version. The first version and every milestone leave rows that stay. Of the others only
+    /// the last does, and it is written later.
     fn changed(&mut self, state: &State<Before>, object: &Object) -> Result<i64, Unavailable> {
         if object.status == ObjectStatus::Burned {
             let burned = state.burned(object.template_id)? + 1;
@@ -112,8 +112,8 @@ impl Rows {
         Ok(added)
     }
 
-    /// An object's rows, which were right when it was `written`. Gives the bytes of the entries that it
-    /// has in the index of properties and had not.
+    /// Writes an object's rows, which were right when it was `written`. Returns the bytes of the entries that are new
+    /// in the index of properties.
     fn object(
         &mut self,
         state: &State<Before>,
@@ -144,14 +144,14 @@ impl Rows {
         lagging
     }
 
-    /// Writes the rows of an object that lagged, as it stands.
+    /// Writes the rows of an object that lagged, in its present state.
     pub(super) fn catch_up(&mut self, state: &State<Before>, id: Id, written: &Written) {
         if let Some(object) = state.objects.get(&id) {
             self.object(state, object, Some(written));
         }
     }
 
-    /// True where nothing is to be written.
+    /// True if there is nothing to write.
     pub(super) fn is_empty(&self) -> bool {
         self.group.is_empty() && self.lagging.is_empty()
     }

@@ -9,10 +9,10 @@ use kedge_storage::{Group, SecretRow};
 
 use super::{Committer, CommitterError};
 
-/// Entries of the committer's caches before they are emptied, as soon as nothing is being written.
+/// How many entries the committer's caches hold before they are emptied, as soon as no write is in flight.
 const CACHE_MAX: usize = 100_000;
 
-/// Rows with everything of this and earlier groups, by their keys.
+/// Rows as this and earlier groups leave them, by their keys.
 #[derive(Default)]
 pub(crate) struct Caches {
     nonces: HashMap<Address, NonceWindow>,
@@ -23,7 +23,7 @@ pub(crate) struct Caches {
 }
 
 impl Committer {
-    /// The signer's window with everything of this and earlier groups.
+    /// The signer's window as this and earlier groups leave it.
     pub(super) fn window(&mut self, signer: Address) -> Result<&mut NonceWindow, CommitterError> {
         Ok(match self.caches.nonces.entry(signer) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -34,7 +34,7 @@ impl Committer {
         })
     }
 
-    /// How many objects the template has made with this and earlier groups.
+    /// How many objects the template has made, this and earlier groups included.
     pub(super) fn minted(&mut self, template: Id) -> Result<&mut u64, CommitterError> {
         Ok(match self.caches.minted.entry(template) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -42,7 +42,7 @@ impl Committer {
         })
     }
 
-    /// Counts what a request has added to the log and to what it makes on its organization.
+    /// Counts what a request adds to the log, and what its actions add, for its organization.
     pub(super) fn count_bytes(
         &mut self,
         group: &mut Group,
@@ -61,7 +61,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Whether so much is remembered that it is time to forget it.
+    /// Whether the caches hold so much that it is time to empty them.
     pub(crate) fn remembers_much(&self) -> bool {
         let entries = [
             self.caches.nonces.len(),
@@ -74,7 +74,7 @@ impl Committer {
         entries.into_iter().any(|entries| entries > CACHE_MAX)
     }
 
-    /// Forgets it, before a group and while everything handed over is published.
+    /// Empties them, before a group and only when everything handed over is published.
     pub(crate) fn forget(&mut self) {
         self.caches = Caches::default();
         self.beside.forget();

@@ -1,4 +1,5 @@
-//! The committer's thread: it receives what is placed, decides how long a group stays open, waits, and hands groups over.
+//! The committer's thread: it receives what is placed, decides how long a group stays open, waits, and hands groups
+//! over.
 
 use std::time::Instant;
 
@@ -18,10 +19,10 @@ pub(crate) struct CommitterThread {
 }
 
 impl CommitterThread {
-    /// Runs until the senders are gone; returns early only where a commit failed.
+    /// Runs until the senders are gone. Returns early only if a commit failed.
     pub(crate) fn run(mut self, threads: Threads) -> Result<(), CommitterError> {
         let formed = self.form_groups();
-        // Without the giver of groups the threads end, when they are done with what they were given.
+        // When nothing gives them groups any more, the threads finish what they were given and end.
         drop(self);
         threads.join();
         formed
@@ -36,7 +37,7 @@ impl CommitterThread {
         Ok(())
     }
 
-    /// Forms a group that begins with this; `None` where nothing is to be written.
+    /// Forms a group that begins with this; `None` if there is nothing to write.
     fn form(&mut self, first: Work) -> Result<Option<Formed>, CommitterError> {
         if self.committer.remembers_much() {
             self.settle()?;
@@ -45,7 +46,7 @@ impl CommitterThread {
         let empty = self.writing.empty_group(self.committer.group_bytes);
         let mut forming = Committer::begin(empty);
         self.committer.add(&mut forming, first)?;
-        // A group stays open while those before it are under way, and takes what comes.
+        // A group stays open while earlier ones are in flight, and accepts new work.
         loop {
             while !forming.is_full()
                 && let Ok(next) = self.work.try_recv()
@@ -76,7 +77,7 @@ impl CommitterThread {
         self.runtime.block_on(self.writing.settled())
     }
 
-    /// Waits for more work, where it is `wanted`, or until the group may be handed over (`None`).
+    /// Waits for more work if it is `wanted`, or until the group may be handed over (`None`).
     fn wait(
         &mut self,
         wanted: bool,

@@ -1,4 +1,5 @@
-//! Units that have their places and wait, because the key of the next batch is not known or not held.
+//! Units that have their places and wait, in order, because the key of the next batch is not known or not held. Side
+//! writes pass them. `Engine::mode` refuses new requests with the reason.
 
 use kedge_machine::image::Image;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
@@ -8,7 +9,7 @@ use super::{Committer, CommitterError, Forming};
 use crate::work::{PlacedUnit, Work};
 
 impl Committer {
-    /// Puts a unit into the open batch. Where no batch can be signed it waits, and so does all after it that
+    /// Puts a unit into the open batch. If no batch can be signed, the unit waits, and so does everything after it that
     /// may rest on it.
     pub(super) fn take(
         &mut self,
@@ -36,7 +37,7 @@ impl Committer {
         Ok(())
     }
 
-    /// What is known of the keys has changed: what waited is tried again, in its order.
+    /// What is known of the keys has changed: retries what waited, in order.
     pub(super) fn take_parked(
         &mut self,
         forming: &mut Forming,
@@ -50,17 +51,17 @@ impl Committer {
             }
         }
         if self.parked.is_empty() {
-            // A batch that is open has its key; what counts is the one after it.
+            // An open batch has its key already; what counts is the one after it.
             let open = u64::from(!forming.open.is_empty());
             self.signing.review(self.head.batches + open);
         }
-        // Whoever asked may have gone.
+        // The caller may be gone.
         let _ = done.send(());
         Ok(())
     }
 
-    /// Where the image is a key that the log names: from its first batch on it signs. The rules have seen to it
-    /// that this is a later batch; if not, nothing may be signed any more.
+    /// If the image is a key that the log names: it signs from its first batch on. The rules ensure that this is a
+    /// later batch. If it is not, nothing may be signed any more.
     pub(super) fn note_key(&self, image: &Image) -> Result<(), CommitterError> {
         let number = self.head.batches;
         match image {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::{Engine, locked};
 
 impl Engine {
-    /// Takes no more requests, waits for those in flight (at the most `timeout`), and stops. False where
-    /// what was placed is not all on the disk at the end of it.
+    /// Accepts no more requests, waits for those in flight (at most `timeout`), and stops. False if not everything that
+    /// was placed is on the disk at the end.
     pub async fn shutdown(&self, timeout: Duration) -> bool {
         let inner = &self.inner;
         inner.closing.store(true, Ordering::Relaxed);
@@ -27,7 +27,7 @@ impl Engine {
         let committer = locked(&inner.committer).take();
         if let Some(committer) = committer {
             let joined = tokio::task::spawn_blocking(move || committer.join());
-            // However short the patience with requests is: what is placed is written.
+            // However short the patience with requests is, what is placed gets written.
             let patience = timeout.max(Duration::from_secs(5));
             if tokio::time::timeout(patience, joined).await.is_err() {
                 return false;
@@ -36,7 +36,7 @@ impl Engine {
         inner.store.end_maintenance();
         let keeper = locked(&inner.keeper).take();
         if let Some(keeper) = keeper {
-            // What it was doing is done at the next start.
+            // The next start finishes what it was doing.
             let _ = tokio::task::spawn_blocking(move || keeper.join()).await;
         }
         inner.failed.reason().is_none()

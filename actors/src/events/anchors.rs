@@ -1,4 +1,4 @@
-//! What anchors tell: to everybody, when the chain holds one, and when it cannot give it up.
+//! Events of anchors, for everybody: when the chain holds one, and when it cannot give it up.
 
 use kedge_protocol::Hash;
 use kedge_protocol::event::{EventType, event_id};
@@ -10,7 +10,7 @@ fn is_held(status: AnchorStatus) -> bool {
     matches!(status, AnchorStatus::Confirmed | AnchorStatus::Finalized)
 }
 
-/// The events of an anchor that was in one state and is now as the row says.
+/// The events of an anchor that was in one state and is now in the state of the row.
 pub(crate) fn anchor_events(
     before: AnchorStatus,
     row: &AnchorRow,
@@ -30,7 +30,7 @@ pub(crate) fn anchor_events(
         });
     };
     if is_held(row.status) && !is_held(before) {
-        // A chain that drops the block and takes the anchor again in another tells it again.
+        // A chain that drops the block and includes the anchor in another one leads to another event.
         let block = row.block_hash.unwrap_or(Hash::ZERO);
         let held = keccak_parts(&[&checkpoint.0, &block.0]);
         tell(EventType::BatchAnchored, event_id(&held, 0), "anchored");

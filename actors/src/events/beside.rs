@@ -1,5 +1,5 @@
-//! Events besides the log, as the committer places them: each behind everything that was told
-//! before, in the commit of what it speaks of.
+//! Events outside the log, as the committer places them: each after every earlier event, in the commit of what it
+//! reports.
 
 use std::collections::HashMap;
 
@@ -12,24 +12,24 @@ use kedge_storage::{EventRow, Group, ReadError, Snapshot};
 
 use crate::api::{ActionOutcome, Outcome, Submission};
 
-/// The events that an organization keeps have the numbers from `first` to below `next`.
+/// The events kept for an organization have the numbers from `first` to below `next`.
 #[derive(Clone, Copy)]
 struct Kept {
     first: u64,
     next: u64,
 }
 
-/// What the committer tells besides the log.
+/// The events that the committer stores outside the log.
 pub(crate) struct Beside {
     /// The place of the newest event, of whatever kind.
     last: Position,
     kept: HashMap<Option<Id>, Kept>,
-    /// Of the group that is being formed.
+    /// Events of the group that is being formed.
     waiting: Vec<EventRow>,
 }
 
 impl Beside {
-    /// Goes on where the store ends.
+    /// Continues where the store ends.
     pub(crate) fn load(snapshot: &Snapshot) -> Result<Self, ReadError> {
         Ok(Self {
             last: snapshot.last_position()?,
@@ -38,12 +38,12 @@ impl Beside {
         })
     }
 
-    /// Tells something with the group that is being formed.
+    /// Adds events to the group that is being formed.
     pub(crate) fn tell(&mut self, events: impl IntoIterator<Item = EventRow>) {
         self.waiting.extend(events);
     }
 
-    /// Tells an organization which of its actions were refused.
+    /// Adds an event for each action of an organization that was refused.
     pub(crate) fn tell_refused<'a>(
         &mut self,
         organization: Id,
@@ -76,8 +76,8 @@ impl Beside {
         }
     }
 
-    /// Tells an organization of a request that failed as a whole: of the action that an atomic one
-    /// failed with, or else of each.
+    /// Adds the events of an organization's request that failed as a whole: for an atomic one, of the action that
+    /// failed it; otherwise of each.
     pub(crate) fn tell_failed(
         &mut self,
         organization: Id,
@@ -96,8 +96,8 @@ impl Beside {
         self.tell_refused(organization, submission, refused, timestamp_ms);
     }
 
-    /// Writes what is waiting into the group with which the log ends at `sequence`; `snapshot` is
-    /// the store before it. Gives who is told, `None` standing for everybody.
+    /// Writes the waiting events into the group with which the log ends at `sequence`; `snapshot` is the store before
+    /// it. Returns who is notified; `None` stands for everybody.
     pub(crate) fn write(
         &mut self,
         group: &mut Group,
@@ -126,14 +126,13 @@ impl Beside {
         Ok(told)
     }
 
-    /// Whether one of these keeps more than it may.
+    /// Whether one of these keeps more events than it may.
     pub(crate) fn is_too_many(&self, scopes: &[Option<Id>]) -> bool {
         let mut kept = scopes.iter().filter_map(|scope| self.kept.get(scope));
         kept.any(|kept| kept.next - kept.first > EVENTS_KEPT_MAX)
     }
 
-    /// Forgets the oldest of those that keep more than they may; `snapshot` is the store with every
-    /// group before this one.
+    /// Deletes the oldest events of those that keep too many; `snapshot` is the store with every group before this one.
     pub(crate) fn prune(
         &mut self,
         group: &mut Group,
@@ -152,13 +151,13 @@ impl Beside {
         self.kept.len()
     }
 
-    /// Forgets that, while everything told is in the published snapshot.
+    /// Forgets that. Every event must be in the published snapshot by then.
     pub(crate) fn forget(&mut self) {
         self.kept.clear();
     }
 }
 
-/// The place behind `last` and behind what the log tells at its end.
+/// The place after `last` and after the log's own events at its end.
 fn next_position(last: Position, sequence: u64) -> Option<Position> {
     let index = if last.sequence < sequence {
         Position::BESIDE
@@ -188,8 +187,8 @@ fn kept<'a>(
     })
 }
 
-/// Forgets the oldest where there are too many. One commit never adds as many as are kept, so the
-/// oldest are all in the snapshot.
+/// Deletes the oldest events if there are too many. One commit never adds as many as are kept, so the oldest are all in
+/// the snapshot.
 fn prune(
     kept: &mut Kept,
     group: &mut Group,

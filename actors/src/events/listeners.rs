@@ -1,5 +1,5 @@
-//! Who waits for an organization's events. The committer looks here after every commit: one lookup
-//! a request where somebody listens, nothing where nobody does.
+//! Who waits for an organization's events. The committer looks here after every commit: one lookup a request where
+//! somebody listens, nothing where nobody does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ struct Organization {
     listeners: usize,
 }
 
-/// Everyone who listens. Changed under the lock, read without it.
+/// All listeners. Changed under the lock, read without it.
 #[derive(Default)]
 pub(crate) struct Listeners {
     waiting: ArcSwap<Waiting>,
@@ -36,7 +36,7 @@ impl Listeners {
         self.waiting.load().is_empty()
     }
 
-    /// Listens to an organization from now on: whatever is committed after this is told.
+    /// Listens to an organization from now on: whatever is committed after this is reported.
     pub(crate) fn join(self: &Arc<Self>, organization: Id) -> Listener {
         let _changing = self.lock();
         let mut waiting = Waiting::clone(&self.waiting.load());
@@ -66,7 +66,7 @@ impl Listeners {
         self.waiting.store(Arc::new(waiting));
     }
 
-    /// Tells those who listen to these organizations that there may be something new.
+    /// Notifies the listeners of these organizations that there may be something new.
     pub(crate) fn tell(&self, organizations: &[Id]) {
         let waiting = self.waiting.load();
         for organization in organizations {
@@ -76,7 +76,7 @@ impl Listeners {
         }
     }
 
-    /// Tells everybody.
+    /// Notifies all listeners.
     pub(crate) fn tell_all(&self) {
         for entry in self.waiting.load().values() {
             entry.changes.send_replace(());
@@ -84,14 +84,14 @@ impl Listeners {
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {
-        // Nothing is left half done under it.
+        // A panic under it leaves nothing half done.
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Listener {
-    /// Resolves when something may have been committed since it was asked the last time, or since
-    /// it was made. What is new is in the published snapshot by then.
+    /// Resolves when something may have been committed since the last call, or since the listener was made. By then the
+    /// published snapshot holds what is new.
     pub async fn changed(&mut self) {
         if self.changes.changed().await.is_err() {
             unreachable!("the sender is kept while a listener is there");

@@ -1,13 +1,13 @@
 //! Events: what happens to an organization's things, in the one order in which it became true.
 //!
-//! Whatever is in the log tells itself: [`read`] makes those events from the log's records, for any
-//! span, ascending or descending, and nothing is stored for them. What is not in the log (actions
-//! that were refused, anchors getting on) is written down by the committer in the same commit as
-//! what it speaks of, and placed behind everything told so far. Both are read through one snapshot,
-//! in one order of positions; a reader that remembers the last position it saw goes on from there
-//! without a gap and without seeing anything twice, after a crash too.
+//! Events of what is in the log are not stored: [`read`] makes them from the log's records, for any span, ascending or
+//! descending. What is not in the log (refused actions, the progress of anchors) is written by the committer in the
+//! same commit as what it reports, and placed after every earlier event. Both are read through one snapshot, in one
+//! order of positions. A position is a sequence and an index; a list and a stream (`GET /ebus/events`,
+//! `/ebus/events/stream`) read the same order, and Last-Event-ID is a position. A reader that remembers the last
+//! position it saw continues from there without a gap and without a repeat, after a crash too.
 //!
-//! [`Listener`] tells when there may be something new; it carries no events and can lose none.
+//! [`Listener`] signals that there may be something new; it carries no events and can lose none.
 
 mod anchors;
 mod beside;

@@ -1,5 +1,5 @@
-//! Reading events: an organization's own requests, what others did to objects that it issued, the
-//! batches that hold either, and the events besides the log, merged into their one order.
+//! Reads events: an organization's own requests, what others did to objects that it issued, the batches that hold
+//! either, and the events outside the log, merged into their one order.
 
 use std::iter::Peekable;
 
@@ -9,13 +9,13 @@ use kedge_protocol::event::{EventType, Position};
 use kedge_protocol::{Address, Id};
 use kedge_storage::{EventRow, LoggedRequest, PlacedAction, ReadError, Snapshot};
 
-/// Bytes of payloads that one reading looks at, about.
+/// About how many bytes of payloads one read looks at.
 const LOOKED_AT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Which events are wanted. The default wants all.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Filter {
-    /// One of these types; empty: any.
+    /// Of one of these types; empty: any.
     pub types: Vec<EventType>,
     /// Of this object.
     pub object_id: Option<Id>,
@@ -24,7 +24,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether an event of this type, of these, is wanted.
+    /// Whether an event with this type and these ids is wanted.
     pub fn accepts(
         &self,
         event_type: EventType,
@@ -54,17 +54,17 @@ impl Filter {
 /// The part of all events that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Begin behind this place, in the direction of reading; `None`: at the very end.
+    /// Begin after this place, in the direction of reading; `None`: at the very end.
     pub after: Option<Position>,
     /// End before this place, in the direction of reading; `None`: at the other end.
     pub until: Option<Position>,
     /// Newest first.
     pub descending: bool,
-    /// Wanted events at the most.
+    /// At most this many wanted events.
     pub events_max: usize,
-    /// Bytes of their data at the most, but for the last one.
+    /// At most this many bytes of their data, except for the last one.
     pub bytes_max: usize,
-    /// Events looked at, at the most.
+    /// At most this many events looked at.
     pub rows_max: usize,
 }
 
@@ -73,11 +73,11 @@ pub struct Span {
 pub struct Piece {
     /// The wanted events, in the direction of reading.
     pub events: Vec<Event>,
-    /// The place of the last event that was looked at; `None` where there was none.
+    /// The place of the last event that was looked at; `None` if there was none.
     pub reached: Option<Position>,
-    /// How many were looked at.
+    /// How many events were looked at.
     pub rows: usize,
-    /// True if nothing more follows in the span; otherwise reading goes on behind `reached`.
+    /// True if nothing more follows in the span; otherwise reading continues after `reached`.
     pub ended: bool,
 }
 
@@ -111,7 +111,7 @@ pub fn read(
 enum Step {
     /// The next one.
     Next,
-    /// Nothing more now: as much as is wanted was read.
+    /// Nothing more now: as much was read as is wanted.
     Full,
     /// Nothing more at all.
     Past,
@@ -131,7 +131,7 @@ struct Reading<'a> {
     piece: Piece,
     looked_at_bytes: usize,
     told_bytes: usize,
-    /// The request that was read last: its neighbours are mostly wanted too.
+    /// The request read last: mostly its neighbours are wanted too.
     request: Option<LoggedRequest>,
 }
 
@@ -176,7 +176,7 @@ impl Reading<'_> {
             .peekable();
         loop {
             let group = self.next_group(&mut own, &mut foreign)?;
-            // What stands besides the log stands behind the last action of a batch.
+            // Events outside the log come after the last action of a batch.
             while let Some((position, row)) = nearest(&mut private, &mut public, descending)? {
                 let is_first = group.as_ref().is_none_or(|group| {
                     let header = &group.batch.header;
@@ -203,8 +203,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Where the lists of actions begin: with the whole batch that the span begins in, because its
-    /// own event may still be ahead of what was seen of its actions.
+    /// Where the lists of actions begin: at the start of the batch that the span begins in, because the batch's own
+    /// event may come after the actions that were seen.
     fn first_sequence(&mut self) -> Result<u64, ReadError> {
         let Some(after) = self.span.after else {
             return Ok(if self.span.descending { u64::MAX } else { 0 });
@@ -270,7 +270,7 @@ impl Reading<'_> {
                 Some(group) if fits(group) => group.ranges.push(next),
                 Some(_) => return Ok(group),
             }
-            // A request is its organization's own or it is foreign: never both.
+            // A request is either its organization's own or foreign, never both.
             if peek(own)?.is_some_and(|(first, _)| first == next.0) {
                 own.next();
             } else {
@@ -279,7 +279,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The events of a batch's actions, and that it was sealed.
+    /// The events of a batch's actions, and the event that it was sealed.
     fn group(&mut self, group: &Group) -> Result<Step, ReadError> {
         if self.span.descending {
             go_on!(self.sealed(&group.batch));
@@ -404,7 +404,7 @@ fn nearest(
     })
 }
 
-/// An event besides the log, if it is wanted.
+/// An event outside the log, if it is wanted.
 fn stored(filter: &Filter, position: Position, row: EventRow) -> Option<Event> {
     let event = Event {
         id: row.id,
@@ -420,7 +420,7 @@ fn stored(filter: &Filter, position: Position, row: EventRow) -> Option<Event> {
     filter.matches(&event).then_some(event)
 }
 
-/// An event of an action, if it is wanted. Most of the work is hashing, so that comes last.
+/// An event of an action, if it is wanted. Most of the work is hashing, so that is done last.
 fn told(
     filter: &Filter,
     snapshot: &Snapshot,

@@ -18,14 +18,14 @@ const ALONE: Alone = Alone {
     idle_max_ms: 1_000 * DAY,
 };
 
-/// A timekeeper whose clock and whose passing time the test moves.
+/// A timekeeper with a clock and an elapsed time that the test sets.
 struct Bench {
     time: Timekeeper,
     clock: Arc<AtomicU64>,
     passed: Arc<AtomicU64>,
 }
 
-/// The clock says `clock_ms` when the server starts.
+/// The clock reads `clock_ms` when the server starts.
 fn started(log: Option<u64>, clock_ms: u64) -> Bench {
     started_with(BOUNDS, log, clock_ms)
 }
@@ -85,7 +85,7 @@ fn a_clock_that_steps_ahead_is_not_believed_until_it_is_right() {
     let right = bench.clock();
     bench.set_clock(right + 61 * SECOND);
     assert!(!bench.is_believed());
-    // What is not the log's goes by what the time should be.
+    // Everything outside the log uses what the time should be.
     assert_eq!(bench.time.now_ms(), right);
     bench.set_clock(right + 10 * 365 * DAY);
     let Err(ClockError::Ahead { by_ms }) = bench.time.check(0) else {
@@ -122,7 +122,7 @@ fn a_clock_that_was_behind_at_the_start_is_believed_once_it_is_right() {
             Err(ClockError::Ahead { .. })
         ));
     }
-    // What comes after a clock that was behind is held to the same bounds as any first clock.
+    // After a clock that was behind, the next reading is held to the same bounds as any first one.
     let bench = started(Some(NOW), NOW - HOUR);
     assert!(bench.time.check(NOW).is_err());
     bench.set_clock(NOW + DAY);
@@ -146,7 +146,7 @@ fn a_start_needs_something_that_happened_near_the_clock() {
     assert!(!bench.is_believed());
     bench.time.block_seen(NOW + 30 * DAY - 12 * SECOND);
     assert!(bench.is_believed());
-    // A node that stands still in the past confirms nothing, and denies nothing that the log confirms.
+    // A node that stands still in the past confirms nothing, and refutes nothing that the log confirms.
     let bench = started(Some(NOW), NOW + DAY);
     bench.time.block_seen(NOW - DAY);
     assert!(!bench.is_believed());
@@ -208,7 +208,7 @@ fn a_log_ahead_of_the_clock_is_said_to_be() {
     assert!(bench.is_believed());
 }
 
-/// A server that no other source tells the time.
+/// A server with no other source of the time.
 fn started_alone(idle_ms: u64) -> Bench {
     let bounds = TimeBounds {
         alone: Some(ALONE),
@@ -226,13 +226,13 @@ fn a_clock_that_nobody_else_confirms_is_believed_when_it_advances_steadily() {
     assert!(!bench.is_believed());
     bench.pass(1);
     assert!(bench.is_believed());
-    // From here on it is held to the time that passes, as every other one.
+    // From here on it is held to elapsed time, like any other.
     bench.set_clock(NOW + 31 * DAY);
     for _ in 0..10 {
         bench.pass(SECOND);
         assert!(!bench.is_believed(), "a step, however steady what follows");
     }
-    // A clock that is set while it is looked at begins again.
+    // A clock that is set during the wait starts over.
     let bench = started_alone(30 * DAY);
     assert!(!bench.is_believed());
     bench.pass(4 * SECOND);
@@ -242,7 +242,7 @@ fn a_clock_that_nobody_else_confirms_is_believed_when_it_advances_steadily() {
     assert!(!bench.is_believed());
     bench.pass(SECOND);
     assert!(bench.is_believed());
-    // A clock that runs too fast never gets there.
+    // A clock that runs too fast is never believed.
     let bench = started_alone(30 * DAY);
     for _ in 0..20 {
         bench.pass(SECOND);
@@ -260,7 +260,7 @@ fn no_steadiness_makes_up_for_a_date_that_cannot_be_or_for_another_source() {
         bench.pass(10 * SECOND);
         assert_eq!(bench.is_believed(), believed);
     }
-    // With a node, a node is needed.
+    // With a node, the node is needed.
     let bench = started(Some(NOW), NOW + 30 * DAY);
     assert!(!bench.is_believed());
     bench.pass(HOUR);

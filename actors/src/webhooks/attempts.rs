@@ -1,4 +1,4 @@
-//! Attempts: what is due, what came of it, and what is asked for again.
+//! Attempts: what is due, what came of it, and which deliveries are requested again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::engine::Engine;
 use crate::events::{self, Filter, Span};
 use crate::metric_definitions as metric;
 
-/// Attempts under way at one time for one webhook whose receiver answers well.
+/// Concurrent attempts for one webhook whose receiver answers well.
 const ATTEMPTS_MAX: usize = 8;
 
-/// What an attempt came to.
+/// The result of an attempt.
 pub(super) struct Attempted {
     number: u64,
     began_ms: u64,
     verdict: Verdict,
 }
 
-/// The place right before another, so that reading behind it gives what stands at the other.
+/// The place right before another one: a read that starts after it begins at the other.
 fn before(position: Position) -> Position {
     match position.index.checked_sub(1) {
         Some(index) => Position { index, ..position },
@@ -36,7 +36,7 @@ fn before(position: Position) -> Position {
 }
 
 impl Desk {
-    /// The waiting deliveries that keep nobody waiting: no earlier one of the same object is.
+    /// The waiting deliveries whose turn it is: no earlier one for the same object is waiting.
     fn turns(&self) -> impl Iterator<Item = &Waiting> {
         let mut objects = HashSet::new();
         let ordered = move |waiting: &&Waiting| {
@@ -46,7 +46,7 @@ impl Desk {
         self.waiting.values().filter(ordered)
     }
 
-    /// How many more attempts may be begun now.
+    /// How many more attempts may begin now.
     fn room(&self) -> usize {
         let attempts_max = if self.failing { 1 } else { ATTEMPTS_MAX };
         attempts_max.saturating_sub(self.under_way.len())
@@ -61,7 +61,7 @@ impl Desk {
             .collect()
     }
 
-    /// How long until something is to be begun; `None` where nothing can be.
+    /// How long until the next attempt is due; `None` if none can begin.
     pub(super) fn due_in(&self) -> Option<Duration> {
         if self.room() == 0 {
             return None;
@@ -104,7 +104,7 @@ impl Desk {
             let options = Arc::clone(&self.options);
             let engine = self.engine.clone();
             self.under_way.spawn(async move {
-                // There is always a turn in the end.
+                // A turn comes eventually.
                 let _turn = attempts.take(organization).await;
                 let began_ms = engine.now_ms();
                 let verdict = options.courier.deliver(parcel).await;
@@ -126,7 +126,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Notes what an attempt came to; true if the webhook is to be looked at again.
+    /// Notes the result of an attempt; true if the webhook is to be checked again.
     pub(super) async fn finish(
         &mut self,
         webhook: &Arc<Webhook>,
@@ -177,7 +177,7 @@ impl Desk {
         Ok(false)
     }
 
-    /// A delivery has ended.
+    /// Ends a delivery.
     async fn end(&mut self, number: u64, verdict: &Verdict) -> Result<(), Trouble> {
         let Some(Waiting { mut row, .. }) = self.waiting.remove(&number) else {
             return Ok(());
@@ -204,7 +204,7 @@ impl Desk {
         Ok(self.engine.side_writes(writes).await?)
     }
 
-    /// Makes a delivery due at once, from the schedule's beginning.
+    /// Makes a delivery due at once, and restarts its schedule.
     pub(super) async fn redeliver(
         &mut self,
         delivery: Id,
@@ -231,7 +231,7 @@ impl Desk {
             waiting.row
         } else {
             self.ended.retain(|(ended, _)| *ended != number);
-            // Order was kept when it was first sent; now it is out of it anyhow.
+            // The order was kept when it was first sent; a redelivery is out of order anyway.
             DeliveryRow {
                 redelivery: true,
                 ..stored

@@ -1,4 +1,4 @@
-//! A webhook's deliveries: what was made of the events, what waits, and when the webhook rests.
+//! A webhook's deliveries: what was made of the events, what is pending, and when the webhook rests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use crate::engine::Engine;
 use crate::events::{self, Filter, Span};
 use crate::fair::Turns;
 
-/// Events that are read in one go.
+/// Events read at once.
 const PIECE_EVENTS: usize = 64;
-/// Bytes of events that are read in one go.
+/// Bytes of events read at once.
 pub(super) const PIECE_BYTES: usize = 256 * 1024;
-/// Events that are looked at in one go.
+/// Events examined at once.
 const PIECE_ROWS: usize = 4_096;
-/// Sequences that the place may move on without being stored, where nothing was wanted.
+/// How many sequences the place may advance without being stored, if no event was wanted.
 const UNSTORED_SEQUENCES_MAX: u64 = 10_000;
 
 /// A delivery that is still to be made.
 pub(super) struct Waiting {
     pub(super) row: DeliveryRow,
     pub(super) under_way: bool,
-    /// The event, if it was read a moment ago.
+    /// The event, if it was just read.
     pub(super) event: Option<Event>,
 }
 
@@ -58,22 +58,22 @@ pub(super) struct Desk {
     pub(super) outbox: OutboxRow,
     stored: Position,
     pub(super) waiting: BTreeMap<u64, Waiting>,
-    /// Deliveries that have ended and are kept to be looked at, oldest first.
+    /// Deliveries that have ended and are kept for inspection, oldest first.
     pub(super) ended: VecDeque<(u64, Id)>,
     pub(super) under_way: JoinSet<Attempted>,
-    /// The last attempt failed: until one does not, only one is made at a time.
+    /// The last attempt failed: until one succeeds, only one is made at a time.
     pub(super) failing: bool,
 }
 
 impl Desk {
-    /// Takes up what is stored.
+    /// Loads what is stored.
     pub(super) fn load(
         worker: &Worker,
         webhook: &Webhook,
         snapshot: &Snapshot,
     ) -> Result<Self, ReadError> {
         let outbox = snapshot.outbox(webhook.id)?.unwrap_or(OutboxRow {
-            // What happens after the action that made it.
+            // Events from the action that made it on.
             position: Position::start_of(webhook.trace.created_sequence),
             next_number: 0,
             rest: None,
@@ -121,7 +121,7 @@ impl Desk {
         }
     }
 
-    /// Whether the webhook is to be served now; notes where it begins again, and where it rests.
+    /// Whether the webhook is to be served now. Records where it resumes, and where it rests.
     pub(super) async fn goes_on(&mut self, webhook: &Webhook) -> Result<bool, Trouble> {
         match (webhook.active, self.outbox.rest) {
             (true, None) => Ok(true),
@@ -145,7 +145,7 @@ impl Desk {
         }
     }
 
-    /// Gives up everything that is waiting: the webhook is switched off.
+    /// Gives up all waiting deliveries: the webhook is switched off.
     async fn put_down(&mut self) -> Result<(), Trouble> {
         self.under_way.shutdown().await;
         self.outbox.rest = Some(Rest::Off);
@@ -163,7 +163,7 @@ impl Desk {
         Ok(self.engine.side_writes(writes).await?)
     }
 
-    /// What is written to forget the oldest of too many that have ended.
+    /// The writes that delete the oldest ended deliveries if there are too many.
     pub(super) fn prune(&mut self) -> Vec<SideWrite> {
         let surplus = self.ended.len().saturating_sub(WEBHOOK_DELIVERIES_KEPT);
         let oldest = self.ended.drain(..surplus);
@@ -177,7 +177,7 @@ impl Desk {
             .collect()
     }
 
-    /// Waits while nothing is to be sent.
+    /// Waits as long as nothing is to be sent.
     pub(super) async fn rest(
         &mut self,
         webhook: &Webhook,
@@ -195,7 +195,7 @@ impl Desk {
                 None => return Ok(Next::End),
                 Some(Order::Changed) => return Ok(Next::Look),
                 Some(Order::Redeliver { reply, .. }) => {
-                    // Whoever asked may have gone.
+                    // The caller may be gone.
                     let _ = reply.send(Err(RedeliverError::Off));
                 }
             }
@@ -208,7 +208,7 @@ impl Desk {
         webhook: &Arc<Webhook>,
         orders: &mut mpsc::Receiver<Order>,
     ) -> Result<Next, Trouble> {
-        // Listening comes first: what is committed from here on is told, what was is read.
+        // Listening comes first: it reports later commits, and earlier ones are read.
         let mut listener = self.engine.listen(webhook.organization_id);
         let filter = filter(webhook);
         loop {
@@ -240,7 +240,7 @@ impl Desk {
         }
     }
 
-    /// Reads what happened and queues what of it is wanted: deliveries and place in one commit.
+    /// Reads what happened and queues the wanted events: deliveries and place in one commit.
     async fn stage(&mut self, webhook: &Webhook, filter: &Filter) -> Result<(), Trouble> {
         loop {
             let room = WEBHOOK_PENDING_MAX.saturating_sub(self.waiting.len());

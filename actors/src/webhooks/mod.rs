@@ -1,12 +1,17 @@
 //! Webhooks: an organization's events, sent to its receivers, each at least once.
 //!
-//! The outbox is the log itself. What a webhook has still to be told is a function of the events
-//! behind the place that it has read up to, and that place is stored in one commit with the
-//! deliveries that were made of them. So nothing is copied when an event happens, nothing is lost in
-//! a crash, and a delivery that is made again after one has the same identifier.
+//! The outbox is the log itself. What a webhook still has to send follows from the events after the place that it has
+//! read up to, so a commit writes nothing for webhooks. Each webhook has its own worker, which alone owns its
+//! deliveries: a receiver that is slow or gone delays nobody else's. A commit that concerns its organization wakes the
+//! worker. It reads the events after the place, stores the new place and a delivery for each wanted event in one
+//! commit, and only then sends. After a crash in between it sends again, under the same id: `H(event id ‖ webhook id)`.
 //!
-//! Each webhook has a worker of its own, which alone owns its deliveries: one whose receiver is slow
-//! or gone delays nobody else's. The [`Courier`] knows how to send; it is the server's.
+//! Pending deliveries are bounded (`WEBHOOK_PENDING_MAX`). At the bound the place stands still, and what happens
+//! meanwhile waits in the log. A worker has at most 8 attempts in flight, and one while its receiver fails; all workers
+//! together share `webhook_attempts_max`. Of the deliveries for one object only the first pending one is tried.
+//!
+//! The [`Courier`] knows how to send; it is the server's (`src/webhooks`). A 410 becomes the action
+//! `system.webhook_off`, signed by the operator's key; without that key the webhook rests until it is changed.
 
 mod attempts;
 mod desk;
@@ -34,50 +39,50 @@ use worker::{Order, Worker};
 
 /// How long it may take until a delivery is queued again.
 const REDELIVER_MAX: Duration = Duration::from_secs(10);
-/// Orders that wait for one worker.
+/// Orders that may wait for one worker.
 const ORDERS_MAX: usize = 16;
 
-/// What is to be brought.
+/// What is to be delivered.
 #[derive(Clone, Debug)]
 pub struct Parcel {
-    /// The webhook as it stands.
+    /// The webhook in its present state.
     pub webhook: Arc<Webhook>,
     /// The delivery: the message's identifier, the same at every attempt.
     pub delivery_id: Id,
-    /// What is told.
+    /// The event to report.
     pub event: Event,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The receiver took it.
+    /// The receiver accepted it.
     Delivered {
         /// The HTTP status.
         status: u16,
     },
     /// It did not.
     Failed {
-        /// The HTTP status, where there was an answer.
+        /// The HTTP status, if there was an answer.
         status: Option<u16>,
-        /// Why, in words for the webhook's owner.
+        /// The reason, in words for the webhook's owner.
         error: String,
-        /// How long the receiver asks to be left alone, milliseconds.
+        /// How long the receiver asks not to be contacted, milliseconds.
         retry_after_ms: Option<u64>,
     },
-    /// The receiver says that it is gone for good (410).
+    /// The receiver reports that it is gone for good (410).
     Gone,
 }
 
-/// A future without a name.
+/// A boxed future.
 pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Brings deliveries to their receivers.
+/// Delivers to the receivers.
 pub trait Courier: Send + Sync + 'static {
     /// Makes one attempt. It ends by itself, in a bounded time.
     fn deliver(&self, parcel: Parcel) -> Boxed<Verdict>;
 
-    /// Switches a webhook off in the log; false where nobody may.
+    /// Switches a webhook off in the log; false if that is not allowed.
     fn switch_off(&self, webhook: Arc<Webhook>) -> Boxed<bool>;
 }
 
@@ -87,9 +92,9 @@ pub struct WebhookOptions {
     pub schedule: Schedule,
     /// Attempts in flight at one time, over all webhooks.
     pub attempts_max: usize,
-    /// How many of them may be one organization's.
+    /// How many of them may belong to one organization.
     pub attempts_share: usize,
-    /// Who brings them.
+    /// Makes the attempts.
     pub courier: Arc<dyn Courier>,
 }
 
@@ -102,7 +107,7 @@ pub enum RedeliverError {
     /// The webhook is switched off.
     #[error("the webhook is not active; activate it first")]
     Off,
-    /// It could not be written down now.
+    /// It could not be stored now.
     #[error("webhooks are not served now; try again")]
     Unavailable,
 }
@@ -111,11 +116,11 @@ pub enum RedeliverError {
 pub type AlsoWritten =
     Box<dyn FnOnce(&DeliveryRow) -> (Option<SideWrite>, Box<dyn Send + Sync>) + Send + Sync>;
 
-/// What the actor is told.
+/// Messages to the actor.
 pub(crate) enum WebhooksMessage {
     /// A webhook was made, changed or ended.
     Changed(Id),
-    /// Someone wants a delivery made again.
+    /// A request to make a delivery again.
     Redeliver {
         webhook: Id,
         delivery: Id,
@@ -134,7 +139,7 @@ pub(crate) struct WebhooksState {
     workers: HashMap<Id, Handle>,
 }
 
-/// A worker's task, which ends with its handle.
+/// A worker's task, which ends when its handle is dropped.
 struct Handle {
     orders: mpsc::Sender<Order>,
     task: JoinHandle<()>,
@@ -147,7 +152,7 @@ impl Drop for Handle {
 }
 
 impl WebhooksState {
-    /// The webhook's worker; a new one where there is none, or where it has ended.
+    /// The webhook's worker; a new one if there is none, or if it has ended.
     fn worker(&mut self, id: Id) -> &mpsc::Sender<Order> {
         let handle = self.workers.entry(id);
         let (engine, options, attempts) = (&self.engine, &self.options, &self.attempts);
@@ -200,7 +205,7 @@ impl Actor for Webhooks {
         match message {
             WebhooksMessage::Changed(id) => {
                 state.forget_ended();
-                // A full channel holds this order already: a worker looks at everything at once.
+                // A full channel holds this order already: a worker checks everything at once.
                 let _noted = state.worker(id).try_send(Order::Changed);
             }
             WebhooksMessage::Redeliver {
@@ -209,7 +214,7 @@ impl Actor for Webhooks {
                 also,
                 reply,
             } => {
-                // Dropping the reply tells the caller that it was not taken.
+                // Dropping the reply signals the caller that the order was not accepted.
                 let order = Order::Redeliver {
                     delivery,
                     also,
@@ -222,8 +227,7 @@ impl Actor for Webhooks {
     }
 }
 
-/// The webhooks that a worker is needed for: those that live, and those whose deliveries are still
-/// to be forgotten.
+/// The webhooks that need a worker: those that live, and those whose deliveries are still to be deleted.
 fn served(engine: &Engine) -> Result<Vec<Id>, ReadError> {
     let published = engine.published();
     let snapshot = &published.snapshot;
@@ -237,7 +241,7 @@ fn served(engine: &Engine) -> Result<Vec<Id>, ReadError> {
     Ok(ids)
 }
 
-/// Starts serving webhooks; it goes on until the engine stops it.
+/// Starts serving webhooks, until the engine stops it.
 async fn start(
     engine: &Engine,
     options: WebhookOptions,
@@ -265,7 +269,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Tells that a webhook was made, changed or ended.
+    /// Notifies that a webhook was made, changed or ended.
     pub fn webhook_changed(&self, id: Id) {
         if let Some(actor) = self.inner.webhooks.get() {
             // An actor that has ended serves no webhook.

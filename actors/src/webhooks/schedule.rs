@@ -1,26 +1,25 @@
-//! When a delivery is tried, and tried again.
+//! When a delivery is tried, and retried.
 
 use kedge_protocol::Id;
 use kedge_protocol::hash::keccak_parts;
 
-/// How long a receiver may ask to be left alone, milliseconds.
+/// The longest that a receiver may ask not to be contacted, milliseconds.
 const RETRY_AFTER_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
-/// The largest part of a delay that is added to it, so that deliveries which failed together are
-/// not tried together: a fifth.
+/// At most this part of a delay, a fifth, is added to it, so that deliveries that failed together are not retried
+/// together.
 const JITTER_PARTS: u64 = 5;
 
-/// The delays before each attempt, seconds. A delivery is given up after the last.
+/// The delays before each attempt, seconds. After the last one a delivery is given up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule(Vec<u64>);
 
 impl Schedule {
-    /// A schedule of these delays; the first is the one before the first attempt.
+    /// A schedule with these delays; the first is the one before the first attempt.
     pub fn new(delays_s: Vec<u64>) -> Self {
         Self(delays_s)
     }
 
-    /// How long to wait before the next attempt after `tries` were made, milliseconds; `None` when
-    /// that was the last.
+    /// How long to wait before the next attempt after `tries` were made, milliseconds; `None` if that was the last.
     pub(crate) fn delay_ms(
         &self,
         delivery: &Id,
@@ -28,7 +27,7 @@ impl Schedule {
         retry_after_ms: Option<u64>,
     ) -> Option<u64> {
         let delay_ms = self.0.get(tries as usize)?.saturating_mul(1_000);
-        // Spread by the delivery's own identifier: no two are alike, and nothing random is needed.
+        // Spread by the delivery's own identifier: no two are alike, and no randomness is needed.
         let spread = keccak_parts(&[&delivery.bytes, &tries.to_be_bytes()]).0[0];
         let jitter_ms = delay_ms / JITTER_PARTS * u64::from(spread) / 255;
         let asked_ms = retry_after_ms.unwrap_or(0).min(RETRY_AFTER_MS_MAX);

@@ -1,4 +1,4 @@
-//! One webhook's worker: from its first look at the webhook until there is nothing left of it.
+//! One webhook's worker: from its first look at the webhook until nothing is left of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::api::SubmitError;
 use crate::engine::Engine;
 use crate::fair::Turns;
 
-/// Deliveries that are forgotten in one commit.
+/// Deliveries deleted in one commit.
 const FORGOTTEN_AT_ONCE: usize = 64;
-/// How long a worker waits that could not read or write.
+/// How long a worker waits after a failed read or write.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
 
-/// What a worker is told.
+/// Messages to a worker.
 pub(super) enum Order {
-    /// Look at the webhook again.
+    /// Check the webhook again.
     Changed,
     /// Make a delivery again.
     Redeliver {
@@ -42,12 +42,12 @@ pub(super) enum Trouble {
     Attempt(#[from] tokio::task::JoinError),
 }
 
-/// What comes after a worker has served for a while.
+/// What follows after a worker has served for a while.
 #[derive(PartialEq, Eq)]
 pub(super) enum Next {
-    /// The webhook is to be looked at again.
+    /// The webhook is to be checked again.
     Look,
-    /// Nobody needs the worker any more.
+    /// The worker is no longer needed.
     End,
 }
 
@@ -100,7 +100,7 @@ impl Worker {
         }
     }
 
-    /// Forgets everything about a webhook that was ended.
+    /// Deletes everything about a webhook that was ended.
     async fn forget(&self, snapshot: &Snapshot) -> Result<(), Trouble> {
         let mut after = None;
         loop {

@@ -1,4 +1,4 @@
-//! The writer's steps: each group is compared where it is in the sample, and appended to the log; once no group is left,
+//! The writer's steps: each group is compared if it is in the sample, and appended to the log. Once no group is left,
 //! one sync makes all of them durable.
 
 use std::collections::VecDeque;
@@ -17,9 +17,9 @@ use crate::committer::CommitterError;
 /// What the writer waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Until {
-    /// For room on the disk, or for the store to take commits again; so long before it tries that.
+    /// For room on the disk, or for the store to accept commits again; it retries after this long.
     Passed(Duration),
-    /// For every group that is durable to be published.
+    /// For every durable group to be published.
     Published,
 }
 
@@ -29,10 +29,10 @@ struct Next {
     stage: Stage,
 }
 
-/// What is left to do with a group.
+/// What remains to be done with a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nobody has looked whether it is in the sample.
+    /// Not yet checked whether it is in the sample.
     Given,
     /// It is in the sample: it is compared before it is appended.
     Compare,
@@ -40,7 +40,7 @@ enum Stage {
     Append,
 }
 
-/// Takes groups in order and puts them into the log.
+/// Appends groups to the log, in order.
 pub(super) struct Writer {
     env: Arc<dyn Env>,
     store: Arc<Store>,
@@ -48,14 +48,14 @@ pub(super) struct Writer {
     sampler: Sampler,
     given: VecDeque<Next>,
     waiting: Waiting,
-    /// Groups that are in the log and not yet durable.
+    /// Groups in the log that are not yet durable.
     appended: Vec<Logged>,
     /// Groups that are durable, for the releaser.
     durable: Vec<Logged>,
 }
 
 impl Writer {
-    /// `sampler` says which groups are compared before they are appended.
+    /// `sampler` determines which groups are compared before they are appended.
     pub(super) fn new(outlet: &Outlet, sampler: Sampler) -> Self {
         Self {
             env: Arc::clone(&outlet.env),
@@ -69,7 +69,7 @@ impl Writer {
         }
     }
 
-    /// Takes the next group.
+    /// Accepts the next group.
     pub(super) fn give(&mut self, formed: Formed) {
         self.given.push_back(Next {
             formed,
@@ -77,12 +77,13 @@ impl Writer {
         });
     }
 
-    /// Appends the first of the given groups, or makes what is appended durable where none is left. `None` where there
-    /// is nothing to do.
+    /// Appends the first of the given groups or, if none is left, makes durable what was appended. `None` if there is
+    /// nothing to do.
     ///
-    /// A full disk takes nothing of the group, and the group waits: what the sequencer has placed cannot be taken back,
-    /// and new requests are refused meanwhile. So does a store that takes no commits for now, because the chain
-    /// contradicts it: nothing of the group was let out. What was appended before does not wait with it.
+    /// A full disk accepts nothing of the group, and the group waits: what the sequencer has placed cannot be taken
+    /// back, and new requests are refused meanwhile. The same holds for a store that accepts no commits for now,
+    /// because the chain contradicts it: nothing of the group was released. What was appended before does not wait with
+    /// it.
     pub(super) fn step(&mut self) -> Result<Option<Step<(), Until>>, CommitterError> {
         let Some(next) = self.given.front_mut() else {
             let is_any = !self.appended.is_empty();
@@ -130,13 +131,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives the groups that became durable, in order. They are for the releaser, whatever became of the last step.
+    /// Returns the groups that became durable, in order. They are for the releaser, whatever the last step's result.
     pub(super) fn durable(&mut self) -> impl Iterator<Item = Logged> {
         self.durable.drain(..)
     }
 }
 
-/// A group that is not what its records make does not get into the log, and nothing after it.
+/// A group that differs from what its records make does not get into the log, nor does anything after it.
 fn check(sampler: &Sampler, store: &Store, formed: &Formed) -> Result<(), CommitterError> {
     let answers = &formed.afterwards.answers;
     let checked = sampler.check(store, &formed.group, answers);

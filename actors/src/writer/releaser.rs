@@ -1,4 +1,5 @@
-//! The releaser's steps: each applies the rows of one durable group and publishes it. Only then is anybody answered.
+//! The releaser's steps: each applies the rows of one durable group and publishes it. After the sync, never before,
+//! come the high-water mark of released headers, then one published (head, snapshot) pair, then the replies.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,10 +18,10 @@ use crate::metric_definitions as metric;
 use crate::unit::outcomes;
 use crate::world::Published;
 
-/// A group that was larger than this gives its memory back.
+/// A group larger than this gives its memory back.
 const SPENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Takes durable groups in order.
+/// Publishes durable groups in order.
 pub(super) struct Releaser {
     outlet: Outlet,
     given: VecDeque<Logged>,
@@ -36,7 +37,7 @@ pub(super) struct Released {
 }
 
 impl Releaser {
-    /// What it publishes goes out through `outlet`.
+    /// It publishes through `outlet`.
     pub(super) fn new(outlet: Outlet) -> Self {
         Self {
             outlet,
@@ -46,13 +47,13 @@ impl Releaser {
         }
     }
 
-    /// Takes the next group. It must be durable.
+    /// Accepts the next group. It must be durable.
     pub(super) fn give(&mut self, logged: Logged) {
         self.given.push_back(logged);
     }
 
-    /// Applies the rows of the first of the given groups and publishes it; `None` where none is left. The log has the
-    /// group, so it is never given up: a full disk is waited for.
+    /// Applies the rows of the first of the given groups and publishes it; `None` if none is left. The log has the
+    /// group, so it is never given up: if the disk is full, it waits.
     pub(super) fn step(&mut self) -> Result<Option<Step<Released, Duration>>, CommitterError> {
         let Self {
             outlet,
@@ -82,16 +83,16 @@ impl Releaser {
         Ok(released.transpose()?.map(Step::Done))
     }
 
-    /// After the last group: brings all rows to the disk.
+    /// Called after the last group: writes all rows to the disk.
     pub(super) fn end(&self) -> Result<(), CommitterError> {
         let store = &self.outlet.store;
         if self.outlet.failed.is_set() {
-            // What the writer could not write is not to be followed by anything.
+            // Nothing may follow what the writer could not write.
             return Ok(());
         }
         store.write_index();
         match store.flush() {
-            // The next start makes it from the log.
+            // The next start rebuilds it from the log.
             Err(CommitError::NoSpace(why)) => {
                 tracing::warn!(
                     why,
@@ -108,7 +109,7 @@ impl Releaser {
 }
 
 impl Released {
-    /// Answers everybody who waits for the group. Gives the group, empty again, for another one.
+    /// Answers every caller that waits for the group. Returns the group, emptied, for reuse.
     pub(super) fn answer(self) -> Option<Group> {
         answer(self.afterwards);
         let mut group = self.group;
@@ -120,7 +121,7 @@ impl Released {
 }
 
 impl Outlet {
-    /// Lets out what the store holds with this group: its actions by their ids, the mark of its headers, its state.
+    /// Releases what the store holds with this group: its actions by their ids, the mark of its headers, its state.
     fn release(&self, formed: Formed, snapshot: Snapshot) -> Result<Released, CommitterError> {
         let Formed {
             mut group,
@@ -152,7 +153,7 @@ impl Outlet {
         metrics::gauge!(metric::CHAIN_BATCHES).set(head.batches as f64);
     }
 
-    /// Tells those who listen that there is something new to read.
+    /// Notifies the listeners that there is something new to read.
     fn wake(&self, afterwards: &Afterwards) {
         if self.listeners.is_empty() {
             return;
@@ -170,7 +171,7 @@ impl Outlet {
 
 fn answer(afterwards: Afterwards) {
     for done in afterwards.acknowledgements {
-        // Whoever asked may have gone.
+        // The caller may be gone.
         let _ = done.send(());
     }
     for (unit, outcome) in afterwards.refusals {

@@ -19,7 +19,7 @@ use crate::work::Work;
 
 const DONE: Option<Step<(), Until>> = Some(Step::Done(()));
 
-/// True when the caller has heard that its request is done.
+/// True once the caller has received the answer that its request is done.
 fn is_answered(reply: &mut Reply) -> bool {
     match reply.try_recv() {
         Ok(answer) => answer.unwrap().placement.is_some(),
@@ -29,7 +29,7 @@ fn is_answered(reply: &mut Reply) -> bool {
 }
 
 impl Bench {
-    /// Takes a step of the writer, and gives the releaser what became durable by it: so many groups.
+    /// Takes a step of the writer, and gives the releaser what it made durable: the number of groups.
     fn write(&mut self) -> (Option<Step<(), Until>>, usize) {
         let step = self.writer.step().unwrap();
         let mut count = 0;
@@ -101,7 +101,7 @@ fn what_was_not_synced_is_lost_unanswered_and_what_was_is_applied_by_the_next_st
 
     let mut bench = Bench::new(place.path(), &env, 0);
     assert_eq!(bench.published_batches(), 1);
-    // Nothing of the lost one is in the way when it is sent once more.
+    // Nothing of the lost one is in the way when it is sent again.
     let (again, mut reply) = bench.group(2);
     bench.writer.give(again);
     assert_eq!((bench.write(), bench.write()), ((DONE, 0), (DONE, 1)));
@@ -143,7 +143,7 @@ fn a_step_that_found_no_room_is_taken_again_and_doubles_nothing() {
     assert!(is_answered(&mut first_reply));
     assert!(!is_answered(&mut second_reply));
 
-    // So is a store that takes no commits for a while.
+    // A store that accepts no commits for a while also blocks.
     bench.store.set_read_only("the chain contradicts it");
     let suspended = Some(Step::Blocked(Until::Passed(Duration::from_secs(1))));
     assert_eq!(bench.write(), (suspended, 0));
@@ -189,11 +189,11 @@ fn a_look_at_the_keys_alone_makes_no_group() {
     assert!(looked.try_recv().is_ok());
 }
 
-/// Steps in an order that a seed chooses, on a disk that fills up now and then and forgets in the end.
+/// Steps in an order that a seed chooses, on a disk that fills up now and then and loses unsynced data at the end.
 struct Run {
     bench: Bench,
     random: u64,
-    /// Groups that are formed and not yet given to the writer.
+    /// Groups that are formed but not yet given to the writer.
     formed: VecDeque<Formed>,
     released: VecDeque<Released>,
     replies: Vec<Reply>,
@@ -228,7 +228,7 @@ impl Run {
                 }
             }
             4 | 5 => {
-                // It meets an append, which waits, or a sync, or the mark of released headers.
+                // It hits an append, which then waits, or a sync, or the mark of released headers.
                 if self.below(12) == 0 {
                     self.bench.env.fail(1, Fault::Half(ErrorKind::StorageFull));
                 }

@@ -1,5 +1,5 @@
-//! The two threads that follow the committer. Each receives a group, lets its steps do the work, waits where a step says
-//! so, and sends what comes of it on.
+//! The two threads that follow the committer. Each receives a group, lets its steps do the work, pauses where a step
+//! asks for it, and sends the result on.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ use super::{AHEAD_MAX, Formed, Logged, Outlet, Step, Writing};
 use crate::agreement::Sampler;
 use crate::committer::CommitterError;
 
-/// How long the writer waits before it looks again whether what it appended was applied.
+/// How long the writer waits before it checks again whether what it appended was applied.
 const SETTLING_PAUSE: Duration = Duration::from_micros(200);
 
 /// The threads that follow the committer.
@@ -23,9 +23,9 @@ pub(crate) struct Threads {
     releaser: JoinHandle<()>,
 }
 
-/// Starts the writer and the releaser. They end when the committer's end is dropped, and early only
-/// where one of them fails: they report that themselves and at once, since the committer hears of
-/// it with the next group at the earliest. `sampler` compares groups before they are written.
+/// Starts the writer and the releaser. They end when the committer's end is dropped. If one of them fails, it ends
+/// early and reports that itself, at once: the committer would notice it with the next group at the earliest. `sampler`
+/// compares groups before they are written.
 pub(crate) fn start(outlet: Outlet, sampler: Sampler) -> std::io::Result<(Writing, Threads)> {
     let (groups, formed) = mpsc::sync_channel(AHEAD_MAX as usize);
     let (logged_sender, logged) = mpsc::sync_channel(AHEAD_MAX as usize);
@@ -89,7 +89,7 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Takes one more group, where one has come, and does one step; false where nothing is left to do.
+    /// Accepts one more group, if one has arrived, and does one step; false if nothing is left to do.
     fn step(&mut self) -> Result<bool, CommitterError> {
         let step = self.writer.step();
         self.hand_on()?;
@@ -116,7 +116,7 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Waits until the store holds every group that was handed on.
+    /// Waits until the store holds every group that was given to the releaser.
     fn settle(&mut self) -> Result<(), CommitterError> {
         while *self.published.borrow() < self.given {
             self.published
@@ -133,7 +133,7 @@ struct ReleaserThread {
     logged: mpsc::Receiver<Logged>,
     /// How many groups are published.
     count: watch::Sender<u64>,
-    /// Takes groups that are done with.
+    /// Receives groups no longer in use.
     spent: mpsc::Sender<Group>,
 }
 
@@ -144,10 +144,10 @@ impl ReleaserThread {
             while let Some(step) = self.releaser.step()? {
                 match step {
                     Step::Done(released) => {
-                        // Before the answers: the next group is handed over while they are given.
+                        // Before the answers: the next group is handed over while they are sent.
                         self.count.send_modify(|count| *count += 1);
                         if let Some(group) = released.answer() {
-                            // The committer may have ended: then nobody needs it.
+                            // The committer may have ended: then the group is not needed.
                             let _ = self.spent.send(group);
                         }
                     }

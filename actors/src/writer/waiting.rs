@@ -1,4 +1,4 @@
-//! A step of a commit that is to be tried again, and says so in the log as often as it helps.
+//! A step of a commit that is to be retried, logged as often as it helps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use kedge_env::Env;
 use kedge_storage::{CommitError, Store};
 
-/// After how long a full disk is tried again.
+/// How long to wait before a full disk is tried again.
 const NO_SPACE_PAUSE: Duration = Duration::from_millis(250);
-/// After how long a store is tried again that takes no commits for now.
+/// How long to wait before a store that accepts no commits for now is tried again.
 const SUSPENDED_PAUSE: Duration = Duration::from_secs(1);
-/// A step that still waits for the same reason is logged again after so long.
+/// A step that still waits for the same reason is logged again after this long.
 const LOG_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
-/// A step that waits for room on the disk, or for the store to take commits again.
+/// A step that waits for room on the disk, or for the store to accept commits again.
 #[derive(Default)]
 pub(super) struct Waiting(Delay);
 
 impl Waiting {
-    /// The step met an error. Where that is no failure, gives how long to wait before it is tried again.
+    /// The step met an error. If that is no failure, returns how long to wait before the retry.
     pub(super) fn pause(
         &mut self,
         error: CommitError,
@@ -69,8 +69,7 @@ struct Delay {
 }
 
 impl Delay {
-    /// The group waits. Whether that is to be logged: when it begins, when the reason is another one, and then once a
-    /// minute.
+    /// The group waits. Returns whether to log that: when it begins, when the reason changes, and then once a minute.
     fn is_due(&mut self, reason: Reason, now: Instant) -> bool {
         self.began.get_or_insert(now);
         let is_known = self.logged.is_some_and(|(logged, at)| {
@@ -96,7 +95,7 @@ mod tests {
             .filter(|s| delay.is_due(Reason::Suspended, at(*s)))
             .collect();
         assert_eq!(logged, [0, 60, 120]);
-        // Another reason is news, and so is the first one when it comes back.
+        // A new reason is logged, and so is the first one when it returns.
         assert!(delay.is_due(Reason::NoSpace, at(151)));
         assert!(!delay.is_due(Reason::NoSpace, at(152)));
         assert!(delay.is_due(Reason::Suspended, at(153)));

@@ -16,7 +16,7 @@ use crate::cuts::{Log, explained};
 use crate::resources::ids;
 use crate::support::*;
 
-/// Objects with indexed places, owners that come back, milestones, burned ones, and actions of others.
+/// Objects with indexed places, owners that return, milestones, burned objects, and actions by others.
 async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
     let schema = r#"{"type":"object","properties":{"seat":{"type":"integer","x-index":true},
         "row":{"type":"string","x-index":true}}}"#
@@ -46,7 +46,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
     let four = four.to_string();
     let to = |client: &Client| format!(r#"{{"to":"{}"}}"#, ids(client).0);
     let (to_alice, to_bob) = (to(alice), to(bob));
-    // It changes places in its index and its owner several times in one request, and comes back.
+    // It changes its indexed values and its owner several times in one request, and returns.
     let there = [
         ("update", one.as_str(), r#"{"properties":{"seat":4}}"#),
         ("set_attributes", &one, r#"{"attributes":{"row":"q"}}"#),
@@ -56,7 +56,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
         ("mint", &ticket, r#"{"properties":{"seat":1}}"#),
     ];
     alice.send(engine, &there).await.unwrap();
-    // Somebody else's objects: bob's, and one that anyone may scan.
+    // Objects of others: bob's, and one that anyone may scan.
     let back = [
         (
             "delete_attributes",
@@ -71,7 +71,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
         let many: Vec<_> = (0..500).map(|_| ("emit", two.as_str(), "{}")).collect();
         alice.send(engine, &many).await.unwrap();
     }
-    // One that is refused alone, and one that ends.
+    // One that is refused on its own, and one that ends.
     let some = [
         ("update", two.as_str(), r#"{"properties":{"seat":"no"}}"#),
         ("burn", &three, "{}"),
@@ -84,7 +84,7 @@ async fn objects(engine: &Engine, alice: &Client, bob: &Client) {
     assert!(published.snapshot.milestone(two, 1_002).unwrap().is_some());
 }
 
-/// Names and rights that are given up, taken by others, ended.
+/// Names and rights that are given up, claimed by others, ended.
 async fn accounts(engine: &Engine, alice: &Client, bob: &Client) {
     let (wallet, organization) = ids(alice);
     let (wallet, organization) = (wallet.to_string(), organization.to_string());
@@ -170,7 +170,7 @@ async fn records(engine: &Engine, alice: &Client) {
     engine.submit(sent.submission).await.unwrap();
 }
 
-/// The operator: tiers, and the keys that sign batches later.
+/// The operator: tiers, and the keys that sign later batches.
 async fn operator(engine: &Engine, of: &Client) {
     let (_, organization_id) = ids(of);
     let operator = Client {
@@ -218,7 +218,7 @@ async fn a_log_makes_the_same_rows_wherever_it_is_cut() {
     let middle = log.requests() / 2;
     let cuts = [log.every_cut(), vec![middle], vec![1, log.requests() - 1]];
     log.check(&snapshot, false, &cuts);
-    // Requests came one by one: each made a small group.
+    // Requests came one at a time: each made a small group.
     assert_eq!(engine.groups_compared(), log.requests() as u64);
     engine.shutdown(Duration::from_secs(5)).await;
 }
@@ -258,7 +258,7 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
     assert!(matches!(next, Err(ApplyError::Broken)), "{next:?}");
     assert!(matches!(apply.take_rows(), Err(ApplyError::Broken)));
 
-    // A batch whose requests are not all there, and one that comes twice.
+    // A batch with requests missing, and one that comes twice.
     let mut apply = Apply::from_nothing(Vec::new());
     assert!(matches!(
         apply.batch(&batch, &hashes),
@@ -272,14 +272,14 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
         Err(ApplyError::Order { .. })
     ));
 
-    // What the store holds already is not applied over it.
+    // What the store already holds is not applied to it again.
     let mut apply = Apply::over(snapshot).unwrap();
     let again = apply.request(&records[2], &leaves[2]);
     assert!(matches!(again, Err(ApplyError::Order { .. })), "{again:?}");
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// The engine counts mints in memory. A store that counts otherwise has rows that the log does not make.
+/// The engine counts mints in memory. A store with another count has rows that the log does not make.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_group_that_is_not_what_its_records_make_is_never_written() {
     let folder = tempfile::tempdir().unwrap();

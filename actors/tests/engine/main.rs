@@ -1,5 +1,4 @@
-//! The engine on a real store: requests in, durable outcomes out, and the fold of the log equal to
-//! the stored state.
+//! The engine on a real store: requests in, durable outcomes out, and the fold of the log equal to the stored state.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

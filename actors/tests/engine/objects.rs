@@ -116,8 +116,7 @@ async fn a_hundred_clients_on_one_object_and_one_signer() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Batches over the same objects, some atomic and failing, so that decisions rest on what is
-/// refused afterwards.
+/// Batches over the same objects, some atomic and failing, so that decisions rest on what is refused afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn refused_atomic_batches_take_nothing_with_them() {
     let folder = tempfile::tempdir().unwrap();
@@ -172,8 +171,8 @@ async fn refused_atomic_batches_take_nothing_with_them() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Atomic requests that lock an object and fail with another one: it was never locked, so nobody else
-/// is told that it is, and each is told what it failed with itself.
+/// Atomic requests that lock an object and fail with another one. The object was never locked, so no other request may
+/// be refused because it is, and each reports the failure that is its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nobody_is_refused_for_what_never_happened() {
     const OTHERS: usize = 8;
@@ -223,7 +222,7 @@ async fn supply_is_exact_and_waits_for_what_is_reserved() {
     let tasks = (0..30).map(|i: usize| {
         let (engine, alice, kind) = (engine.clone(), Arc::clone(&alice), kind.clone());
         tokio::spawn(async move {
-            // Every other mint is refused for its payload: its reservation must come back.
+            // Every other mint is refused for its payload: its reservation must be released.
             let payload = if i.is_multiple_of(2) {
                 "{}"
             } else {
@@ -304,7 +303,7 @@ async fn a_signed_request_counts_once() {
         }
     );
 
-    // What failed as a whole cannot come again, even where it would succeed by now.
+    // What failed as a whole cannot be sent again, even if it would succeed by now.
     let object = alice
         .send_one(&engine, "mint", &kind, "{}")
         .await

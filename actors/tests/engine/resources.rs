@@ -1,5 +1,5 @@
-//! Everything that is not an object: wallets and their keys, members, API keys, webhooks, files,
-//! templates that change, the operator's tiers.
+//! Everything that is not an object: wallets and their keys, members, API keys, webhooks, files, templates that change,
+//! the operator's tiers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +82,7 @@ async fn accounts_change_and_replay() {
         .send_one(&engine, "wallet.update", &wallet, change)
         .await;
     assert_eq!(renamed.version, 2);
-    // The address that she gave up is free, and the one that she took is not.
+    // The address that she gave up is free, and the one that she claimed is not.
     let bob = register(&engine, 2).await;
     let (bob_id, _) = ids(&bob);
     let taken = r#"{"email":"alice@example.com"}"#;
@@ -147,8 +147,8 @@ async fn accounts_change_and_replay() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// A key is taken away while it signs: what is placed later is not its any more, and the replay,
-/// which checks every signer against the keys of that moment, agrees.
+/// A key is removed while it signs: what is placed later is no longer its own. The replay, which checks every signer
+/// against the keys of that moment, agrees.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_removed_key_signs_nothing_that_is_placed_later() {
     let folder = tempfile::tempdir().unwrap();
@@ -253,8 +253,8 @@ async fn secrets_stand_beside_the_log() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Two rotations of one key, most often in one commit group: the secret before the later one is that
-/// of the earlier one, never the one that this had replaced.
+/// Two rotations of one key, mostly in one commit group: the secret before the later one is that of the earlier one,
+/// never the one that the earlier one replaced.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_secret_that_was_replaced_twice_at_once_does_not_come_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -309,8 +309,8 @@ async fn a_file_is_what_was_signed() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Mints and a change of their template at the same time: whatever order they get, the replay makes
-/// the same objects, so none was minted by rules that had gone.
+/// Mints and a change of their template at the same time: whatever their order, the replay makes the same objects, so
+/// none was minted by outdated rules.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_template_changes_between_mints_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -328,7 +328,7 @@ async fn a_template_changes_between_mints_or_not_at_all() {
                     _ if i == round % 6 => ("template.update", ticket.as_str(), change),
                     _ => ("mint", ticket.as_str(), "{}"),
                 };
-                // Begun at slightly different moments, so that every order comes up.
+                // Started at slightly different moments, so that every order occurs.
                 for _ in 0..(i * round) % 7 {
                     tokio::task::yield_now().await;
                 }
@@ -336,7 +336,7 @@ async fn a_template_changes_between_mints_or_not_at_all() {
             });
         }
         tasks.join_all().await;
-        // The name that is given up can be taken again.
+        // The name that is given up can be claimed again.
         if round == 0 {
             let fresh = template(&engine, &alice, r#"{"name":"fresh"}"#).await;
             let rename = r#"{"name":"renamed"}"#;

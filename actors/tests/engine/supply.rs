@@ -1,4 +1,4 @@
-//! Supply that several organizations want: who waits, waits in one order, and not for ever.
+//! Supply that several organizations want: requests wait in one order, and not forever.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use kedge_machine::image::Image;
 
 use crate::support::*;
 
-/// A request must end by then; what is longer is a deadlock.
+/// A request must end by then; if it takes longer, it is a deadlock.
 const PATIENCE: Duration = Duration::from_secs(5);
 const ROUNDS: u64 = 40;
 const SUPPLY: usize = 6;
@@ -20,7 +20,7 @@ async fn public_template(engine: &Engine, client: &Client, round: u64) -> String
     template(engine, client, &payload).await
 }
 
-/// Sends mints of both templates, the first one first; gives how many were done.
+/// Sends mints of both templates, the first one first; returns how many were done.
 async fn mint_both(
     engine: Engine,
     client: Arc<Client>,
@@ -60,7 +60,7 @@ async fn batches_that_mint_each_others_templates_never_wait_for_each_other() {
         });
         let mut made = 0;
         for task in tasks {
-            // Where everything is used up, the request is refused action by action.
+            // If everything is used up, the request is refused action by action.
             made += task.await.unwrap().unwrap();
         }
         assert_eq!(made, 2 * SUPPLY, "round {round}");
@@ -71,7 +71,7 @@ async fn batches_that_mint_each_others_templates_never_wait_for_each_other() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Keeps the committer from going on until it is opened, as a disk that stands still does.
+/// Keeps the committer from continuing until it is opened, like a disk that hangs.
 #[derive(Default)]
 struct Gate {
     open: Mutex<bool>,
@@ -89,7 +89,7 @@ impl Gate {
         drop(self.opened.wait_while(open, |open| !*open).unwrap());
     }
 
-    /// What the committer makes of a request that stops it.
+    /// The hook with which a request stops the committer.
     fn keep(self: &Arc<Self>) -> Arc<Keep> {
         let gate = Arc::clone(self);
         Arc::new(Keep {
@@ -105,7 +105,7 @@ impl Gate {
     }
 }
 
-/// Waits until so many requests are in flight, and stay.
+/// Waits until this many requests are in flight, and stay so.
 async fn settles_at(engine: &Engine, count: usize) {
     let begun = Instant::now();
     while engine.requests_under_way() != count {
@@ -122,7 +122,7 @@ fn patient(sent: Sent, patience: Duration) -> Submission {
     }
 }
 
-/// Sends a request that the committer stops at until the gate opens.
+/// Sends a request at which the committer stops until the gate opens.
 async fn stop_with(
     engine: &Engine,
     client: &Client,
@@ -134,7 +134,7 @@ async fn stop_with(
     let engine_of_task = engine.clone();
     let stopped = tokio::spawn(async move { engine_of_task.submit(sent.submission).await });
     settles_at(engine, 1).await;
-    // It is in the committer's hands by then.
+    // The committer has it by then.
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(!stopped.is_finished());
     stopped
@@ -168,7 +168,7 @@ async fn who_waits_for_supply_ends_with_its_caller_and_gives_everything_back() {
     assert!(begun.elapsed() < Duration::from_secs(2));
     settles_at(&engine, 1).await;
 
-    // The same when the caller goes away.
+    // The same if the caller goes away.
     let waits = patient(eve.sign(nonce, false, &both), PATIENCE);
     let engine_of_task = engine.clone();
     let gone = tokio::spawn(async move { engine_of_task.submit(waits).await });
@@ -176,7 +176,7 @@ async fn who_waits_for_supply_ends_with_its_caller_and_gives_everything_back() {
     gone.abort();
     settles_at(&engine, 1).await;
 
-    // Neither her nonce nor the supply is taken.
+    // Neither her nonce nor the supply is used.
     gate.open();
     assert_eq!(minted(&stopped.await.unwrap().unwrap()).len(), SUPPLY);
     let again = eve.sign(nonce, false, &both[..SUPPLY]);
@@ -222,7 +222,7 @@ async fn who_waits_for_rights_ends_with_its_caller_and_holds_nobody_back() {
     assert_eq!(engine.submit(waits).await.err(), Some(SubmitError::Waited));
     settles_at(&engine, 1).await;
 
-    // What she sends next waits for nothing but the commit.
+    // What she sends next waits only for the commit.
     let next = bea.sign(bea.next_nonce(), false, &mint).submission;
     let engine_of_task = engine.clone();
     let next = tokio::spawn(async move { engine_of_task.submit(next).await });

@@ -1,4 +1,4 @@
-//! Clients that sign, an engine on a store of its own, and the replay that the store is held against.
+//! Clients that sign, an engine on its own store, and the replay that the store is compared with.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) async fn start(path: &Path) -> Engine {
     start_on(path, open(path)).await
 }
 
-/// An engine on a store that somebody else holds too.
+/// An engine on a store that the test holds too.
 pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let options = Options {

@@ -1,4 +1,4 @@
-//! The log by itself: a frame of 500 updates appended, one request read out of an open and out of a sealed segment, and
+//! The log by itself: a frame of 500 updates appended, one request read from an open and from a sealed segment, and
 //! batches checked. The files lie in the system's temporary directory: TMPDIR names another disk.
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Each stage of an action's way by itself, on one thread: how many actions a second it could do if
-//! it were alone. `500` is a request of 500 updates of 286 bytes, `1` one of a single update. The store of
-//! `commit` and the files of `log` lie in the system's temporary directory: TMPDIR names another disk.
+//! Each stage of an action's way by itself, on one thread: how many actions a second it could do alone. `500` is a
+//! request of 500 updates of 286 bytes, `1` one of a single update. The store of `commit` and the files of `log` lie in
+//! the system's temporary directory: TMPDIR names another disk.
 
 mod log;
 mod sample;

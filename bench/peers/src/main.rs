@@ -1,7 +1,6 @@
-//! Load for what Kedge is compared with, as `kedge-bench compare` starts it: connections that each
-//! send their next records when the last ones are stored, with the same bytes in a record. One line
-//! of JSON tells how it went. What it makes in a database it drops and makes anew at every start: it is
-//! for instances that are there to be measured.
+//! Load for what Kedge is compared with, as `kedge-bench compare` starts it: connections that each send their next
+//! records when the last ones are stored, with the same bytes in a record. One line of JSON reports the result. What it
+//! makes in a database it drops and makes again at every start: it is for instances that exist to be measured.
 
 mod load;
 mod nats;

@@ -1,8 +1,7 @@
-//! NATS JetStream: a stream on disk. Several messages go as one atomic batch with one acknowledgement
-//! (ADR-50, server 2.12), or one by one where the server knows no batches. Whether an acknowledged message
-//! is synced is the server's `sync_interval`. The client is our own, of the few lines of the protocol that it
-//! takes (<https://docs.nats.io/reference/reference-protocols/nats-protocol>): the official one brings some
-//! 150 packages.
+//! NATS JetStream: a stream on disk. Several messages go as one atomic batch with one acknowledgement (ADR-50, server
+//! 2.12), or one by one where the server knows no batches. The server's `sync_interval` decides whether an acknowledged
+//! message is synced. The client is our own, of the few lines of the protocol that it needs
+//! (<https://docs.nats.io/reference/reference-protocols/nats-protocol>): the official one brings some 150 packages.
 
 use crate::load::Append;
 use crate::records::{Record, groups};

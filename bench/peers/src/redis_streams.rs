@@ -1,6 +1,6 @@
-//! Redis: a stream, answered when it is in the append-only file and that is synced (`appendfsync
-//! always`, which whoever starts the instance sets and this checks). The client is our own, of the part of
-//! RESP2 that it takes (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
+//! Redis: a stream, answered when it is in the append-only file and that is synced (`appendfsync always`, which must be
+//! set when the instance is started; this checks it). The client is our own, of the part of RESP2 that it needs
+//! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 
 use std::time::Duration;
 

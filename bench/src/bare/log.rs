@@ -1,5 +1,5 @@
-//! The log of the bare pipeline: one thread that chains and writes whatever has come meanwhile, with
-//! one write and one sync for all of it.
+//! The log of the bare pipeline: one thread that chains and writes everything that has arrived meanwhile, with one
+//! write and one sync for all of it.
 
 use std::ops::Range;
 use std::path::Path;

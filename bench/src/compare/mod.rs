@@ -1,5 +1,5 @@
-//! The server against the bare pipeline, and against what else records are kept in: in turns, on one
-//! machine, with the same records, each answered when it is on the disk.
+//! The server against the bare pipeline, and against other stores of records: in turns, on one machine, with the same
+//! records, each answered when it is on the disk.
 
 mod peers;
 mod report;

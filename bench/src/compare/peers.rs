@@ -1,5 +1,5 @@
-//! What else records are kept in. Their clients are a program of its own (bench/peers), so that none
-//! of what they depend on comes near the server.
+//! The other stores of records. Their clients are a separate program (bench/peers), so that none of its dependencies
+//! comes near the server.
 
 use std::path::PathBuf;
 use std::process::Command;

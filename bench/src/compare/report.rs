@@ -1,4 +1,4 @@
-//! Telling who did how much.
+//! Reports how much each store did.
 
 use serde::Serialize;
 

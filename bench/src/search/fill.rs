@@ -1,4 +1,4 @@
-//! Filling a server through its API, so that every row is what the server itself makes.
+//! Fills a server through its API, so that every row is what the server itself makes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Telling the figures: a line for people as they come, and a file for programs.
+//! Reports the figures: a line for people as they come, and a file for programs.
 
 use std::io::Write as _;
 use std::path::Path;

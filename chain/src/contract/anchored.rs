@@ -1,4 +1,4 @@
-//! Every checkpoint that the contract took, with the signature that brought it.
+//! Every checkpoint that the contract accepted, with the signature from its transaction.
 
 use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
@@ -12,14 +12,13 @@ use crate::convert::h256;
 use crate::rpc::At;
 
 impl AnchorContract {
-    /// The block in which the contract was made: it keeps its own start as the checkpoint of no
+    /// The block that holds the contract's deployment: the contract keeps its own start as the checkpoint of no
     /// batches.
     pub async fn first_block(&self) -> Result<u64, ReadError> {
         Ok(self.checkpoint(0, At::Latest).await?.block_number)
     }
 
-    /// The checkpoints that were taken in the blocks from `from` to `to`, in order; asked for in
-    /// parts.
+    /// The checkpoints accepted in the blocks from `from` to `to`, in order; requested in parts.
     pub async fn anchored_events(
         &self,
         from: u64,
@@ -33,8 +32,8 @@ impl AnchorContract {
         Ok(logs.iter().filter_map(decode_anchored).collect())
     }
 
-    /// The checkpoint of an event with its signature, which stands in the transaction alone; `None`
-    /// if that did not call the contract directly.
+    /// The checkpoint of an event with its signature, which only the transaction holds; `None` if the
+    /// transaction did not call the contract directly.
     pub async fn anchored_signature(
         &self,
         event: &AnchoredEvent,
@@ -45,7 +44,7 @@ impl AnchorContract {
     }
 }
 
-/// What a call of `anchor` brought; `None` if the data is another call's.
+/// The checkpoint of an `anchor` call; `None` if the data is another call's.
 pub fn decode_anchor_call(data: &[u8]) -> Option<SignedCheckpoint> {
     let function = ANCHOR.function("anchor");
     let arguments = data.strip_prefix(&function.short_signature())?;

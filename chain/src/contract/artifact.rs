@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::convert::h160;
 use crate::rpc::{At, CallRequest, RpcClient, RpcError};
 
-/// A contract as the compiler made it.
+/// A contract as compiled.
 #[derive(Deserialize)]
 pub(crate) struct Artifact {
     abi: Abi,
@@ -65,7 +65,7 @@ impl Artifact {
             .expect("the arguments have the artifact's types; a test encodes each call")
     }
 
-    /// What the contract at `address` answers to a call; `None` where that is no answer of this function.
+    /// The answer of the contract at `address` to a call; `None` if it is not an answer of this function.
     pub(crate) async fn call(
         &self,
         rpc: &RpcClient,

@@ -21,9 +21,9 @@ pub struct ClaimsDeployment {
     pub version: u32,
 }
 
-/// Deploys a verifier for a circuit's key (its words) and adds it to a resolver over `anchor`: to `resolver`, or
-/// to one that is deployed now. With the key of the anchor contract's owner, who pays; each transaction is waited for
-/// at most `patience_ms`.
+/// Deploys a verifier for a circuit's key (its words) and adds it to a resolver over `anchor`: to `resolver` if
+/// given, else to a new one. Signs and pays with the key of the anchor contract's owner, and waits at most
+/// `patience_ms` for each transaction.
 pub async fn deploy_claims(
     rpc: &RpcClient,
     key: &SigningKey,
@@ -55,18 +55,18 @@ pub async fn deploy_claims(
     })
 }
 
-/// Why a resolver was not made.
+/// Why a resolver could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimsError {
-    /// A transaction.
+    /// A transaction failed.
     #[error(transparent)]
     Transact(#[from] TransactError),
-    /// What was made could not be read.
+    /// The deployed contract could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
-/// A resolver of claims at an address of a node's chain.
+/// A resolver of claims at an address on a node's chain.
 #[derive(Debug, Clone)]
 pub struct ClaimsContract {
     rpc: RpcClient,
@@ -74,12 +74,12 @@ pub struct ClaimsContract {
 }
 
 impl ClaimsContract {
-    /// The resolver at `address`. Nothing is asked yet.
+    /// The resolver at `address`; nothing is checked yet.
     pub fn new(rpc: RpcClient, address: Address) -> Self {
         Self { rpc, address }
     }
 
-    /// How many circuits it knows; they count from 1.
+    /// How many circuits it knows, numbered from 1.
     pub async fn version_count(&self) -> Result<u32, ReadError> {
         let convert = |token| u32::try_from(to_number(token)?).ok();
         self.read("versionCount", &[], convert).await

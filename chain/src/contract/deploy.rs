@@ -19,16 +19,16 @@ pub struct DeployOptions {
     pub domain_contract: Option<Address>,
     /// What is offered for gas.
     pub fee_policy: FeePolicy,
-    /// How long the receipt is waited for, in milliseconds.
+    /// How long to wait for the receipt, in milliseconds.
     pub patience_ms: u64,
 }
 
-/// A contract that was deployed.
+/// A deployed contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deployment {
-    /// Where it is.
+    /// Its address.
     pub address: Address,
-    /// The transaction that made it.
+    /// The deployment transaction.
     pub tx_hash: Hash,
     /// The block that holds it.
     pub block_number: u64,
@@ -40,8 +40,8 @@ pub async fn is_deployed(rpc: &RpcClient, address: Address) -> Result<bool, RpcE
     Ok(!code.is_empty())
 }
 
-/// For a server's start on a development chain: the contract at `stored` if there is code, else a
-/// new one. On a public chain a stored address without code is a wrong node, not a reason to deploy.
+/// For a server's start on a development chain: the contract at `stored` if there is code, else a new one. On a
+/// public chain, a stored address without code means a wrong node, not a reason to deploy.
 pub async fn ensure_deployed(
     rpc: &RpcClient,
     key: &SigningKey,
@@ -54,17 +54,17 @@ pub async fn ensure_deployed(
     }
 }
 
-/// Where the contract is, and whether it was there before.
+/// The contract's address, and whether it existed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ensured {
-    /// It was there.
+    /// It existed.
     Found(Address),
-    /// It was deployed now.
+    /// It has just been deployed.
     Deployed(Deployment),
 }
 
 impl Ensured {
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> Address {
         match self {
             Self::Found(address) => *address,
@@ -73,7 +73,7 @@ impl Ensured {
     }
 }
 
-/// Deploys the contract with `key` paying, and waits for the receipt.
+/// Deploys the contract, paid by `key`, and waits for the receipt.
 pub async fn deploy(
     rpc: &RpcClient,
     key: &SigningKey,

@@ -1,5 +1,5 @@
-//! Evidence as calldata of the judge: what the bond's `report` takes, and what an `eth_call` of the
-//! judge tells about beforehand.
+//! Evidence as calldata of the judge: the input of the bond's `report`, and of an `eth_call` of the judge that gives
+//! its verdict beforehand.
 
 use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
@@ -17,7 +17,7 @@ use super::bond::tokens::{action_leaf, batch, words};
 use super::{AnchorContract, ReadError, number, word};
 use crate::rpc::{At, RpcError};
 
-/// What the judge returns where evidence shows its fault: keccak256 of `Kedge fault proven`.
+/// What the judge returns if evidence shows its fault: keccak256 of `Kedge fault proven`.
 pub fn proven_word() -> Hash {
     keccak(b"Kedge fault proven")
 }
@@ -146,20 +146,19 @@ fn checkpoint_token(checkpoint: &Checkpoint) -> Token {
     ])
 }
 
-/// What the contract tells of the keys that sign the log.
+/// What the contract states about the keys that sign the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyTrust {
-    /// The keys, in the contract's order, those of planned rotations included.
+    /// The keys, in the contract's order, including those of planned rotations.
     pub keys: Vec<KeyTerm>,
     /// The batches that the contract answers for.
     pub coverage: Coverage,
-    /// How long evidence counts after its key was replaced, in seconds; without a bond it always
-    /// does.
+    /// How long evidence counts after its key was replaced, in seconds; without a bond, forever.
     pub evidence_age_s: u64,
 }
 
 impl KeyTrust {
-    /// What evidence is checked against, at a time and with no anchored checkpoint yet.
+    /// What to check evidence against at a given time, with no anchored checkpoint yet.
     pub fn trust(&self, domain: Domain, now_s: u64) -> Trust {
         Trust {
             keys: self.keys.clone(),
@@ -172,7 +171,7 @@ impl KeyTrust {
 }
 
 impl AnchorContract {
-    /// The keys, the batches that the contract answers for, and of its bond how long evidence counts.
+    /// The keys, the batches that the contract answers for, and, from its bond, how long evidence counts.
     pub async fn key_trust(&self) -> Result<KeyTrust, ReadError> {
         let bond = self.bond().await?;
         let evidence_age_s = if bond == Address::ZERO {
@@ -188,8 +187,8 @@ impl AnchorContract {
         })
     }
 
-    /// What the contract tells a checker of this evidence: its keys, and the checkpoints that the
-    /// evidence names, as of block `at`.
+    /// What a checker of this evidence needs from the contract: its keys, and the checkpoints that the evidence
+    /// names, as of block `at`.
     pub async fn trust_for(
         &self,
         evidence: &Evidence,
@@ -204,7 +203,7 @@ impl AnchorContract {
                 Ok(record) => {
                     trust.anchored.insert(batches, record.history);
                 }
-                // There is no such checkpoint: the check says so.
+                // There is no such checkpoint: the check reports that.
                 Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {}
                 Err(error) => return Err(error),
             }

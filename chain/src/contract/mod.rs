@@ -1,7 +1,7 @@
 //! The binding of the anchor contract: its ABI, encoding and decoding.
 //!
-//! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in. The bond is in
-//! [`bond`], the resolver of claims in [`claims`].
+//! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in. The bond is in [`bond`],
+//! the resolver of claims in [`claims`].
 
 mod anchored;
 mod artifact;
@@ -102,7 +102,7 @@ pub fn name_bond_calldata(bond: Address) -> Vec<u8> {
     encode("nameBond", &[account(bond)])
 }
 
-/// Calldata of `retire`: the log is handed over to `successor`.
+/// Calldata of `retire`: hands the log over to `successor`.
 pub fn retire_calldata(successor: Address) -> Vec<u8> {
     encode("retire", &[account(successor)])
 }
@@ -112,17 +112,17 @@ pub fn pause_calldata() -> Vec<u8> {
     encode("pause", &[])
 }
 
-/// Calldata of `unpause`: anchoring goes on.
+/// Calldata of `unpause`: anchoring continues.
 pub fn unpause_calldata() -> Vec<u8> {
     encode("unpause", &[])
 }
 
-/// The contract's `Anchored` event, and where it is in the chain.
+/// The contract's `Anchored` event, and its place in the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnchoredEvent {
-    /// The checkpoint that was taken.
+    /// The accepted checkpoint.
     pub checkpoint: Checkpoint,
-    /// The transaction that brought it.
+    /// The transaction that carried it.
     pub tx_hash: Hash,
     /// The block's height.
     pub block_number: u64,

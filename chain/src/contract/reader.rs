@@ -13,20 +13,19 @@ use super::{
 use crate::convert::h160;
 use crate::rpc::{At, LogFilter, RpcClient, RpcError};
 
-/// Contracts before one that are asked for their keys.
+/// The most preceding contracts that are asked for their keys.
 const PREDECESSORS_MAX: usize = 64;
 
-/// The keys of a log from those of its contracts, the newest first, each with the first batch that it
-/// answers for.
+/// The keys of a log, from those of its contracts: newest first, each with the first batch that it answers for.
 fn joined(lists: &[(u64, Vec<KeyTerm>)]) -> Option<SequencerKeys> {
     let mut entries: Vec<KeyFrom> = Vec::new();
     for (from, terms) in lists.iter().rev() {
-        // What the contract before names from here on is this one's to say.
+        // From here on this contract's keys replace those of the contract before.
         entries.retain(|entry| entry.from_batch < *from);
         let first = terms.iter().rev().find(|term| term.from_batch <= *from)?;
         let later = terms.iter().filter(|term| term.from_batch > *from);
         let entry = |key, from_batch| KeyFrom { key, from_batch };
-        // A successor begins with the key that is valid then: no key of its own.
+        // A successor starts with the key in force, which is not a new key.
         if entries.last().is_none_or(|last| last.key != first.key) {
             entries.push(entry(first.key, *from));
         }
@@ -41,46 +40,46 @@ pub enum ReadError {
     /// The node, or the contract itself, did not answer with a result.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// What came is no answer of this contract: most likely the address is another contract's.
+    /// The answer is not this contract's: most likely the address is another contract's.
     #[error("{address} did not answer `{function}` as an anchor contract does")]
     NotAnAnchor {
-        /// Where it was looked for.
+        /// The address.
         address: Address,
-        /// What was called.
+        /// The called function.
         function: &'static str,
     },
-    /// What came is no answer of a bond.
+    /// The answer is not a bond's.
     #[error("{address} did not answer `{function}` as a bond does")]
     NotABond {
-        /// Where it was looked for.
+        /// The address.
         address: Address,
-        /// What was called.
+        /// The called function.
         function: &'static str,
     },
-    /// What came is no answer of a resolver of claims.
+    /// The answer is not a claim resolver's.
     #[error("{address} did not answer `{function}` as a resolver of claims does")]
     NotAResolver {
-        /// Where it was looked for.
+        /// The address.
         address: Address,
-        /// What was called.
+        /// The called function.
         function: &'static str,
     },
 }
 
-/// Whether the contract takes checkpoints; a pause comes on top.
+/// Whether the contract accepts checkpoints, unless it is also paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnchorState {
-    /// It does.
+    /// Yes.
     Open,
-    /// Not yet: the contract before it is not retired.
+    /// Not yet: the previous contract has not retired.
     Waiting,
-    /// Not any more: a later contract goes on.
+    /// No longer: a later contract continues.
     Retired,
-    /// Not any more: a fault was proven.
+    /// No longer: a fault was proven.
     Frozen,
 }
 
-/// The last checkpoint that the contract took; before the first one, the empty log's start.
+/// The last checkpoint that the contract accepted; before the first one, the empty log's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatestCheckpoint {
     /// How many batches it covers.
@@ -91,14 +90,14 @@ pub struct LatestCheckpoint {
     pub history: Hash,
 }
 
-/// What the contract keeps of a checkpoint.
+/// What the contract stores of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredRecord {
     /// The last action's sequence.
     pub sequence: u64,
     /// When the sequencer signed it, in milliseconds.
     pub issued_at_ms: u64,
-    /// The time of the block that took it, in unix seconds.
+    /// The time of the block that accepted it, in unix seconds.
     pub anchored_at_s: u64,
     /// The number of that block.
     pub block_number: u64,
@@ -106,7 +105,7 @@ pub struct AnchoredRecord {
     pub history: Hash,
 }
 
-/// An anchor contract at an address of a node's chain.
+/// An anchor contract at an address on a node's chain.
 #[derive(Debug, Clone)]
 pub struct AnchorContract {
     rpc: RpcClient,
@@ -119,7 +118,7 @@ impl AnchorContract {
         Self { rpc, address }
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> Address {
         self.address
     }
@@ -200,12 +199,12 @@ impl AnchorContract {
             .await
     }
 
-    /// Who may rotate keys and pause.
+    /// May rotate keys and pause.
     pub async fn owner(&self) -> Result<Address, ReadError> {
         self.read_one("owner", &[], At::Latest, to_address).await
     }
 
-    /// Who may accept the ownership; the zero address if nobody.
+    /// The account that may accept the ownership; zero if there is none.
     pub async fn pending_owner(&self) -> Result<Address, ReadError> {
         self.read_one("pendingOwner", &[], At::Latest, to_address)
             .await
@@ -217,7 +216,7 @@ impl AnchorContract {
             .await
     }
 
-    /// Whether checkpoints are taken.
+    /// Whether checkpoints are accepted.
     pub async fn state(&self) -> Result<AnchorState, ReadError> {
         let convert = |token| match to_number(token)? {
             0 => Some(AnchorState::Open),
@@ -229,12 +228,12 @@ impl AnchorContract {
         self.read_one("status", &[], At::Latest, convert).await
     }
 
-    /// The contract that holds the operator's bond; the zero address while there is none.
+    /// The contract that holds the operator's bond; the zero address if there is none.
     pub async fn bond(&self) -> Result<Address, ReadError> {
         self.read_one("bond", &[], At::Latest, to_address).await
     }
 
-    /// The keys that there have been, those of planned rotations included, in order.
+    /// All keys so far, including those of planned rotations, in order.
     pub async fn key_terms(&self) -> Result<Vec<KeyTerm>, ReadError> {
         let count = self
             .read_one("sequencerKeyCount", &[], At::Latest, to_number)
@@ -280,7 +279,7 @@ impl AnchorContract {
         self.read_one("successor", &[], at, to_address).await
     }
 
-    /// The contract of the log that holds the checkpoint with so many batches, if any does: this one or,
+    /// The contract of the log that holds the checkpoint with this many batches, if any does: this one or,
     /// after its retirement, a later one.
     pub async fn holder_of(&self, batches: u64, at: At) -> Result<Self, ReadError> {
         let mut holder = self.clone();
@@ -294,14 +293,14 @@ impl AnchorContract {
         Ok(holder)
     }
 
-    /// The contract that anchored the log before; the zero address if there was none.
+    /// The contract that anchored the log before this one; the zero address if there was none.
     pub async fn predecessor(&self) -> Result<Address, ReadError> {
         self.read_one("predecessor", &[], At::Latest, to_address)
             .await
     }
 
-    /// Every key of the log by its contracts, with the batch that it is valid from: this contract's, and
-    /// for the batches before its own those of the contracts before it.
+    /// Every key of the log by its contracts, with the batch from which it is valid: this contract's keys, and
+    /// for earlier batches those of the contracts before it.
     pub async fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
         let mut lists = Vec::new();
         let mut contract = self.clone();
@@ -323,8 +322,8 @@ impl AnchorContract {
             .await
     }
 
-    /// The event of the checkpoint with exactly `batches`, found in the block that the contract
-    /// remembers; `None` if the chain moved in between.
+    /// The event of the checkpoint with exactly `batches`, found in the block that the contract stores; `None`
+    /// if the chain has changed in between.
     pub async fn anchored_event(&self, batches: u64) -> Result<Option<AnchoredEvent>, ReadError> {
         let record = self.checkpoint(batches, At::Latest).await?;
         let block = At::Block(record.block_number);
@@ -372,7 +371,7 @@ mod tests {
         };
         let first = list(0, &[(1, 0), (2, 5), (3, 9)]);
         assert_eq!(keys(std::slice::from_ref(&first)), [(1, 0), (2, 5), (3, 9)]);
-        // A successor from batch 7 on, with the key that was valid there; the rotation at 9 is gone.
+        // A successor from batch 7 on, with the key that was valid there; the rotation at 9 no longer applies.
         let second = list(7, &[(2, 0), (4, 12)]);
         assert_eq!(keys(&[second, first]), [(1, 0), (2, 5), (4, 12)]);
         assert_eq!(joined(&[list(0, &[])]), None);

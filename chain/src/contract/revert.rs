@@ -4,8 +4,8 @@ use ethers_core::abi::{ParamType, Token, decode};
 
 use super::artifact::{ANCHOR, BOND, CLAIMS, JUDGE, VERIFIER};
 
-/// What a contract said when it reverted: one of the contracts' custom errors with their arguments, Solidity's
-/// `Error(string)` and `Panic(uint256)`, or the bytes themselves.
+/// A contract's reason for reverting, as text: one of the contracts' custom errors with their arguments,
+/// Solidity's `Error(string)` and `Panic(uint256)`, or the bytes themselves.
 pub fn decode_revert(data: &[u8]) -> String {
     if data.is_empty() {
         return "reverted without a reason".to_owned();

@@ -1,5 +1,5 @@
-//! One transaction, sent and waited for: what an operator does by hand. Anchors go another way, by
-//! the sender; do not use its key here while it runs, or the two will take each other's nonces.
+//! One transaction, sent and waited for: what an operator does by hand. Anchors go through the sender. Do not use its
+//! key here while it runs, or the two take each other's nonces.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::convert::{h160, h256};
 use crate::rpc::{At, CallRequest, RpcClient, RpcError};
 use crate::transaction::{FeePolicy, TransactionRequest};
 
-/// A transaction in its block.
+/// A transaction in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinedTransaction {
     /// Its hash.
@@ -26,27 +26,27 @@ pub struct MinedTransaction {
     pub nonce: u64,
 }
 
-/// Why a transaction did not do what it should.
+/// Why a transaction did not succeed.
 #[derive(Debug, Error)]
 pub enum TransactError {
     /// The node failed.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// The contract refused.
+    /// The contract rejected it.
     #[error("the contract refused: {0}")]
     Reverted(String),
-    /// The transaction is sent, but was not seen in a block in time.
+    /// The transaction was sent, but not seen in a block in time.
     #[error("the transaction {tx_hash} was not mined within {patience_ms} ms")]
     NotMined {
         /// The transaction.
         tx_hash: Hash,
-        /// The time that passed, in milliseconds.
+        /// The time waited, in milliseconds.
         patience_ms: u64,
     },
 }
 
-/// Sends `data` to `to` (or deploys it) with `key` paying, and waits for the receipt for at most
-/// `patience_ms`. What the contract would refuse is not sent.
+/// Sends `data` to `to` (or deploys it), paid by `key`, and waits for the receipt for at most `patience_ms`.
+/// Does not send what the contract would reject.
 pub async fn transact(
     rpc: &RpcClient,
     key: &SigningKey,
@@ -58,7 +58,7 @@ pub async fn transact(
     transact_paying(rpc, key, to, data, 0, fee_policy, patience_ms).await
 }
 
-/// As [`transact`], with `value_wei` going along.
+/// Like [`transact`], but also transfers `value_wei`.
 pub async fn transact_paying(
     rpc: &RpcClient,
     key: &SigningKey,

@@ -2,9 +2,9 @@
 
 use kedge_protocol::signature::SigningKey;
 
-/// Private keys of the first accounts of the mnemonic that Ethereum's development nodes share.
-/// INSECURE: the whole world knows them. Whatever is sent to them on a public chain is stolen
-/// within seconds; they exist so that wallets and tools work here without set-up.
+/// Private keys of the first accounts of the mnemonic that Ethereum's development nodes share. INSECURE: these
+/// keys are public. Anything sent to them on a public chain is stolen within seconds. They exist so that
+/// wallets and tools work here without set-up.
 const INSECURE_KEYS: [&str; 4] = [
     "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
     "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
@@ -12,10 +12,10 @@ const INSECURE_KEYS: [&str; 4] = [
     "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
 ];
 
-/// What each account holds in the genesis block, in ether.
+/// The balance of each account in the genesis block, in ether.
 pub(super) const GENESIS_BALANCE_ETHER: u64 = 10_000;
 
-/// The publicly known keys of the funded accounts: for the embedded chain and for tests alone.
+/// The publicly known keys of the funded accounts: only for the embedded chain and for tests.
 pub fn insecure_development_keys() -> Vec<SigningKey> {
     INSECURE_KEYS
         .iter()

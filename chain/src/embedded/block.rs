@@ -8,20 +8,20 @@ use revm::primitives::{Address, B256, Log, TxKind};
 use super::header::{EMPTY_ROOT, Header, next_state_root, single_entry_root};
 use super::transaction::Transaction;
 
-/// A transaction in its block, with what its execution left.
+/// A transaction in its block, with the results of its execution.
 #[derive(Debug, Clone)]
 pub(super) struct Mined {
     pub(super) transaction: Transaction,
     pub(super) success: bool,
     pub(super) gas_used: u64,
     pub(super) logs: Vec<Log>,
-    /// Where a deployment put (or would have put) its contract.
+    /// Where a deployment created (or would have created) its contract.
     pub(super) contract_address: Option<Address>,
     pub(super) effective_gas_price_wei: u128,
 }
 
 impl Mined {
-    /// Joins a transaction and its execution in a block with this base fee.
+    /// Combines a transaction and its execution in a block with this base fee.
     pub(super) fn new(
         transaction: Transaction,
         result: ExecutionResult,
@@ -33,7 +33,7 @@ impl Mined {
         Self {
             success,
             gas_used: result.tx_gas_used(),
-            // A failed execution takes its logs back.
+            // A failed execution discards its logs.
             logs: if success {
                 result.into_logs()
             } else {
@@ -50,7 +50,7 @@ impl Mined {
         self.logs.iter().collect()
     }
 
-    /// The receipt as the receipts' trie holds it (EIP-2718).
+    /// The receipt in the form of the receipts' trie (EIP-2718).
     fn receipt_rlp(&self) -> Vec<u8> {
         let mut stream = RlpStream::new_list(4);
         stream.append(&u8::from(self.success));
@@ -94,7 +94,7 @@ impl Block {
         }
     }
 
-    /// Fills `header` with the roots, bloom and gas of its content, and closes the block.
+    /// Completes `header` with the roots, bloom and gas of its content, and closes the block.
     pub(super) fn seal(mut header: Header, parent: &Header, mined: Option<Mined>) -> Self {
         if let Some(mined) = &mined {
             header.gas_used = mined.gas_used;

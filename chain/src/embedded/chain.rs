@@ -20,7 +20,7 @@ use crate::metric_definitions::EMBEDDED_BLOCK_NUMBER;
 const SNAPSHOTS_MAX: usize = 64;
 const WEI_PER_ETHER: u64 = 1_000_000_000_000_000_000;
 
-/// A moment to which `evm_revert` can go back. Snapshots live in memory alone.
+/// A moment to which `evm_revert` can return. Snapshots exist only in memory.
 struct Snapshot {
     id: u64,
     state: State,
@@ -29,7 +29,7 @@ struct Snapshot {
     time_offset_s: u64,
 }
 
-/// All of it. Every change is in the journal before it is here.
+/// The whole chain. Every change is in the journal before it is here.
 pub(super) struct Chain {
     pub(super) id: u64,
     pub(super) state: State,
@@ -101,8 +101,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The newest block. Blocks here never go away by themselves, so it is also the safe and the
-    /// finalized one.
+    /// The newest block. Blocks here never disappear by themselves, so it is also the safe and the finalized one.
     pub(super) fn head(&self) -> &Block {
         self.blocks
             .last()
@@ -124,7 +123,7 @@ impl Chain {
         self.block(*self.number_by_transaction.get(&hash)?)
     }
 
-    /// The header that the next block would have now.
+    /// The header that the next block would have at this moment.
     pub(super) fn next_header(&self) -> Header {
         let now_s = (self.clock)().saturating_add(self.time_offset_s);
         self.header_after_head(now_s)
@@ -135,7 +134,7 @@ impl Chain {
         Header {
             parent_hash: parent.hash,
             number: parent.header.number + 1,
-            // Time grows strictly from block to block, as on Ethereum.
+            // Timestamps strictly increase from block to block, as on Ethereum.
             timestamp_s: timestamp_s.max(parent.header.timestamp_s + 1),
             base_fee_wei: parent.header.next_base_fee_wei(),
             ..Header::genesis(0)
@@ -172,7 +171,7 @@ impl Chain {
         metrics::gauge!(EMBEDDED_BLOCK_NUMBER).set(number as f64);
     }
 
-    /// Makes a block now, with the transaction if there is one: execute, journal, adopt.
+    /// Creates a block now, with the transaction if there is one: execute, journal, adopt.
     pub(super) fn mine(
         &mut self,
         transaction: Option<Transaction>,
@@ -193,7 +192,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Takes a raw transaction into a block of its own; its hash is the result.
+    /// Puts a raw transaction into a block of its own and returns its hash.
     pub(super) fn submit(&mut self, raw: Bytes) -> Result<B256, Failure> {
         let transaction = Transaction::decode(raw)?;
         let hash = transaction.hash;
@@ -201,7 +200,7 @@ impl Chain {
         Ok(hash)
     }
 
-    /// Moves the chain's clock ahead; the result is by how much it is ahead in all, in seconds.
+    /// Moves the chain's clock ahead; returns by how much it is ahead in total, in seconds.
     pub(super) fn increase_time(&mut self, seconds: u64) -> Result<u64, Failure> {
         let offset = self.time_offset_s.saturating_add(seconds);
         self.write(&Record::TimeOffset(offset))?;
@@ -209,7 +208,7 @@ impl Chain {
         Ok(offset)
     }
 
-    /// Remembers this moment.
+    /// Saves this moment.
     pub(super) fn snapshot(&mut self) -> Result<u64, Failure> {
         if self.snapshots.len() >= SNAPSHOTS_MAX {
             return Err(Failure::unavailable(format!(
@@ -228,7 +227,7 @@ impl Chain {
         Ok(id)
     }
 
-    /// Goes back to a snapshot, which uses it and all later ones up; false if it is not known.
+    /// Returns to a snapshot, which uses up that snapshot and all later ones; false if it is not known.
     pub(super) fn revert(&mut self, id: u64) -> Result<bool, Failure> {
         let Some(index) = self.snapshots.iter().position(|snapshot| snapshot.id == id) else {
             return Ok(false);

@@ -11,15 +11,15 @@ use super::header::Header;
 use super::params::{BlockId, Call, Filter, Params};
 use super::view::{self, hex, quantity};
 
-/// The tip that clients are told to offer, in wei per gas.
+/// The tip that clients are advised to offer, in wei per gas.
 const SUGGESTED_TIP_WEI: u64 = 1_000_000_000;
-/// How many blocks one fee history spans at most.
+/// The most blocks in one fee history.
 const FEE_HISTORY_BLOCKS_MAX: u64 = 1_024;
-/// How many requests one batch holds at most.
+/// The most requests in one batch.
 const BATCH_REQUESTS_MAX: usize = 1_000;
 
-/// Answers a request body: one request or a batch of them (JSON-RPC 2.0, section 6). `None` if
-/// there is nothing to say, because all were notifications.
+/// Answers a request body: one request or a batch of them (JSON-RPC 2.0, section 6). `None` if there is no
+/// response, because all were notifications.
 pub(super) fn answer(chain: &mut Chain, body: &[u8]) -> Option<Value> {
     match serde_json::from_slice(body) {
         Err(_) => Some(error_response(&Value::Null, &Failure::parse())),
@@ -134,7 +134,7 @@ fn find(chain: &Chain, id: BlockId) -> Option<&Block> {
     }
 }
 
-/// Older states are not kept: a client that asks for one must learn it, not get a newer one.
+/// Older states are not kept: a client that requests one must learn this, not get a newer one.
 fn require_head(chain: &Chain, id: BlockId) -> Result<(), Failure> {
     let head = chain.head().header.number;
     match find(chain, id) {
@@ -147,7 +147,7 @@ fn require_head(chain: &Chain, id: BlockId) -> Result<(), Failure> {
     }
 }
 
-/// The header whose number, time and base fee a call sees.
+/// The header whose number, time and base fee a call uses.
 fn header_for(chain: &Chain, id: BlockId) -> Result<Header, Failure> {
     require_head(chain, id)?;
     Ok(match id {
@@ -210,8 +210,8 @@ fn estimate_gas(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
     reject_overrides(params)?;
     let call: Call = params.required(0)?;
     require_head(chain, params.block(1)?)?;
-    // The next block's time, whatever the tag: an idle chain's head is old, and contracts that
-    // compare with block.timestamp would refuse what they will accept.
+    // Use the next block's time for any tag: an idle chain's head is old, and contracts that compare with
+    // block.timestamp would reject what they will accept.
     let header = chain.next_header();
     let gas = chain
         .state
@@ -284,7 +284,7 @@ fn fee_history(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
         "gasUsedRatio": ratios,
     });
     if !percentiles.is_empty() {
-        // One transaction a block at most: its tip is every percentile.
+        // At most one transaction per block, so its tip is every percentile.
         let rewards: Vec<Vec<String>> = blocks
             .iter()
             .map(|block| vec![quantity(tip_wei(block)); percentiles.len()])

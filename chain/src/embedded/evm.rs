@@ -13,7 +13,7 @@ use revm::{Context, DatabaseCommit, DatabaseRef, ExecuteEvm, MainBuilder, MainCo
 use super::failure::Failure;
 use super::header::{BLOCK_GAS_LIMIT, Header};
 
-/// The rules of the embedded chain: the ones of Ethereum since December 2025.
+/// The rules of the embedded chain: those of Ethereum since December 2025.
 pub(super) const SPEC: SpecId = SpecId::OSAKA;
 
 type Database = CacheDB<EmptyDB>;
@@ -25,7 +25,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Gives `address` a balance; for the genesis block alone.
+    /// Gives `address` a balance; only for the genesis block.
     pub(super) fn fund(&mut self, address: Address, balance_wei: U256) {
         let info = AccountInfo {
             balance: balance_wei,
@@ -34,7 +34,7 @@ impl State {
         self.database.insert_account_info(address, info);
     }
 
-    /// The account, an empty one if nothing is known of it.
+    /// The account, or an empty one if it is unknown.
     pub(super) fn account(&self, address: Address) -> AccountInfo {
         let Ok(account) = self.database.basic_ref(address);
         account.unwrap_or_default()
@@ -54,7 +54,7 @@ impl State {
         word
     }
 
-    /// Remembers a block's hash for the BLOCKHASH opcode.
+    /// Stores a block's hash for the BLOCKHASH opcode.
     pub(super) fn remember_block_hash(&mut self, number: u64, hash: revm::primitives::B256) {
         self.database
             .cache
@@ -62,13 +62,13 @@ impl State {
             .insert(U256::from(number), hash);
     }
 
-    /// Makes the changes of an execution part of the state.
+    /// Applies the changes of an execution to the state.
     pub(super) fn commit(&mut self, changes: revm::state::EvmState) {
         self.database.commit(changes);
     }
 
-    /// Executes a signed transaction in a block with `header`'s number, time and base fee. Nothing
-    /// is changed until [`State::commit`].
+    /// Executes a signed transaction in a block with `header`'s number, time and base fee. Changes nothing
+    /// until [`State::commit`].
     pub(super) fn execute(
         &self,
         chain_id: u64,
@@ -99,7 +99,7 @@ impl State {
             .map_err(|error| rejection(&error))
     }
 
-    /// The least gas limit with which the call succeeds, by bisection.
+    /// The lowest gas limit with which the call succeeds, by bisection.
     pub(super) fn estimate_gas(
         &self,
         chain_id: u64,
@@ -116,11 +116,11 @@ impl State {
         let mut enough = call.gas_limit.min(BLOCK_GAS_LIMIT);
         let result = attempt(enough)?;
         output(&result)?;
-        // Gas used is after refunds and without the 1/64 that calls hold back: a lower bound.
+        // Gas used excludes refunds and the 1/64 that calls hold back: a lower bound.
         let mut too_little = result.tx_gas_used().saturating_sub(1);
         while too_little + 1 < enough {
             let middle = too_little + (enough - too_little) / 2;
-            // "Below the intrinsic gas" is an error instead of a failed result: also too little.
+            // "Below the intrinsic gas" is an error, not a failed result; it also means too little.
             if attempt(middle).is_ok_and(|result| result.is_success()) {
                 enough = middle;
             } else {
@@ -147,7 +147,7 @@ impl State {
 
 type EvmError = EVMError<core::convert::Infallible, InvalidTransaction>;
 
-/// The output of a call, or the error that its failure is to a client.
+/// The output of a call, or the error that its failure means to a client.
 pub(super) fn output(result: &ExecutionResult) -> Result<&[u8], Failure> {
     match result {
         ExecutionResult::Success { output, .. } => Ok(output.data()),
@@ -180,7 +180,7 @@ fn block_environment(header: &Header) -> BlockEnv {
     block
 }
 
-/// Why a transaction was not executed, in the words of other development nodes.
+/// Why a transaction was not executed, in the wording of other development nodes.
 fn rejection(error: &EvmError) -> Failure {
     let EVMError::Transaction(reason) = error else {
         return Failure::internal(error.to_string());

@@ -1,9 +1,9 @@
-//! JSON-RPC errors of the embedded chain, with the codes that Ethereum nodes use (EIP-1474, and 3
-//! for a reverted execution as geth has it).
+//! JSON-RPC errors of the embedded chain, with the codes that Ethereum nodes use (EIP-1474, and 3 for a reverted
+//! execution, as in geth).
 
 use serde_json::{Value, json};
 
-/// An error as it goes to the client.
+/// An error in the form that clients receive.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Failure {
     pub(super) code: i64,
@@ -20,12 +20,12 @@ impl Failure {
         }
     }
 
-    /// The body is no JSON.
+    /// The body is not JSON.
     pub(super) fn parse() -> Self {
         Self::new(-32700, "Parse error")
     }
 
-    /// The JSON is no JSON-RPC 2.0 request.
+    /// The JSON is not a JSON-RPC 2.0 request.
     pub(super) fn invalid_request() -> Self {
         Self::new(-32600, "Invalid request")
     }
@@ -45,7 +45,7 @@ impl Failure {
         Self::new(-32000, message)
     }
 
-    /// Something that the chain does not keep.
+    /// The chain does not keep what was requested.
     pub(super) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(-32000, message)
     }

@@ -38,7 +38,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Block 0 of a chain that was made at `timestamp_s`.
+    /// Block 0 of a chain that was created at `timestamp_s`.
     pub(super) fn genesis(timestamp_s: u64) -> Self {
         Self {
             parent_hash: B256::ZERO,
@@ -102,8 +102,8 @@ impl Header {
     }
 }
 
-/// The root of a trie whose only entry has index 0, as transactions' and receipts' tries have in a
-/// block with one transaction: a single leaf under the whole key (yellow paper, appendix D).
+/// The root of a trie whose only entry has index 0, like the transactions' and receipts' tries of a block with
+/// one transaction: a single leaf under the whole key (yellow paper, appendix D).
 pub(super) fn single_entry_root(value: &[u8]) -> B256 {
     // The key is RLP(0) = 0x80, two nibbles; hex-prefix for an even leaf puts 0x20 before it.
     const LEAF_KEY: [u8; 2] = [0x20, 0x80];
@@ -113,9 +113,9 @@ pub(super) fn single_entry_root(value: &[u8]) -> B256 {
     keccak256(leaf.out())
 }
 
-/// A stand-in for the state root. The state of this chain follows from its transactions alone, so
-/// a hash over them commits to it; a real trie would cost every block a walk over the whole state,
-/// and nobody asks this chain for state proofs.
+/// A substitute for the state root. This chain's state follows from its transactions alone, so a hash over them
+/// commits to it. A real trie would walk the whole state for every block, and no client asks this chain for
+/// state proofs.
 pub(super) fn next_state_root(
     parent: &Header,
     transactions_root: B256,

@@ -1,9 +1,8 @@
-//! The journal of the embedded chain: every block's transaction, fsynced before anyone hears of it.
+//! The journal of the embedded chain: every block's transaction, fsynced before it is acknowledged.
 //!
-//! File: `KEDGECHN`, u32 version, u64 chain id, u64 genesis time (seconds), 4 bytes of checksum.
-//! Then records: u32 length, its complement, the body, 8 bytes of keccak256 over the body. All
-//! numbers are big-endian. The complement tells a torn tail from a damaged length: a length that
-//! lies would hide every record behind it.
+//! File: `KEDGECHN`, u32 version, u64 chain id, u64 genesis time (seconds), 4 bytes of checksum. Then records: u32
+//! length, its complement, the body, 8 bytes of keccak256 over the body. All numbers are big-endian. The complement
+//! distinguishes a torn tail from a damaged length: a wrong length would hide every record after it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,12 +20,12 @@ const CHECKSUM_BYTES: usize = 8;
 /// Why a journal cannot be opened or written.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// The file system said no.
+    /// A file operation failed.
     #[error("journal {path}: {source}")]
     Io {
         /// The journal's file.
         path: PathBuf,
-        /// What the file system said.
+        /// The file system's error.
         source: io::Error,
     },
     /// Another process has the journal open.
@@ -48,7 +47,7 @@ pub enum JournalError {
         path: PathBuf,
         /// The chain id in the file.
         found: u64,
-        /// The chain id that was asked for.
+        /// The expected chain id.
         expected: u64,
     },
     /// A record before the last is damaged: blocks would be lost, so nothing is opened.
@@ -65,13 +64,13 @@ pub enum JournalError {
     },
 }
 
-/// One thing that happened to the chain.
+/// One change of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Record {
-    /// A block was made.
+    /// A block was created.
     Block {
         timestamp_s: u64,
-        /// What replaying must arrive at.
+        /// The hash that replaying must produce.
         hash: B256,
         /// `None` for a block without a transaction.
         transaction: Option<Bytes>,
@@ -131,7 +130,7 @@ pub(super) struct Journal {
     length: u64,
 }
 
-/// What was in the file.
+/// The contents of the file.
 pub(super) struct Opened {
     pub(super) journal: Journal,
     pub(super) genesis_timestamp_s: u64,
@@ -139,8 +138,8 @@ pub(super) struct Opened {
 }
 
 impl Journal {
-    /// Opens the journal, or makes one whose chain begins at `now_s`. A torn last record is cut
-    /// off with a warning: its block was never answered for.
+    /// Opens the journal, or creates one whose chain begins at `now_s`. Cuts off a torn last record with a
+    /// warning: its block was never reported to a client.
     pub(super) fn open(path: &Path, chain_id: u64, now_s: u64) -> Result<Opened, JournalError> {
         let io = |source| JournalError::Io {
             path: path.to_owned(),
@@ -195,8 +194,8 @@ impl Journal {
         found: &[u8],
     ) -> Result<Opened, JournalError> {
         let header = encode_header(chain_id, now_s);
-        // A crash while the file was made leaves the beginning of a header, or zeros; any other
-        // text is somebody else's file.
+        // A crash during creation leaves the start of a header, or zeros; any other content belongs to another
+        // program.
         let magic_length = found.len().min(MAGIC.len());
         if found[..magic_length] != MAGIC[..magic_length] && found.iter().any(|byte| *byte != 0) {
             return Err(JournalError::Foreign {
@@ -226,12 +225,12 @@ impl Journal {
         })
     }
 
-    /// The file's length in bytes: what [`Journal::truncate`] takes to come back to this moment.
+    /// The file's length in bytes: [`Journal::truncate`] takes it to return to this moment.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Writes a record and waits until it is on disk. After an error the journal is as before.
+    /// Writes a record and waits until it is on disk. After an error the journal is unchanged.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), JournalError> {
         let body = record.encode();
         let length = u32::try_from(body.len()).map_err(|_| {
@@ -248,7 +247,7 @@ impl Journal {
         self.write_at_end(&bytes)
     }
 
-    /// Cuts the file to `length` bytes, for a chain that is taken back.
+    /// Cuts the file to `length` bytes, for a chain that returns to an earlier state.
     pub(super) fn truncate(&mut self, length: u64) -> Result<(), JournalError> {
         let cut = self
             .file
@@ -283,8 +282,8 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Closing the file is not enough: a child process that was just forked shares the lock until
-    /// it runs its own program.
+    /// Closing the file is not enough: a child process that was just forked shares the lock until it executes
+    /// its own program.
     fn drop(&mut self) {
         if let Err(error) = self.file.unlock() {
             tracing::warn!(%error, "the journal's lock was not released");
@@ -348,7 +347,7 @@ fn read_records(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, u64), Journal
     }
 }
 
-/// What lies at the beginning of the rest of a journal.
+/// What the rest of a journal begins with.
 enum Parsed {
     Record { record: Record, length: usize },
     End,
@@ -366,7 +365,7 @@ fn read_record(rest: &[u8]) -> Parsed {
     let lengths = u64::from_be_bytes(*lengths);
     let length = (lengths >> 32) as u32;
     if !length != lengths as u32 {
-        // A file system may have made room for the last record without having filled it.
+        // A file system may have allocated the last record without writing it.
         return if rest.iter().all(|byte| *byte == 0) {
             Parsed::Torn
         } else {

@@ -1,14 +1,12 @@
 //! The embedded chain: an Ethereum chain of one process, for development.
 //!
-//! revm executes; every transaction makes a block at once (automine) and is journaled and fsynced
-//! before it is answered; a restart replays the journal. An HTTP JSON-RPC port serves wallets and
-//! tools. **INSECURE by design**: its funded keys are known to everybody, and nobody but this
-//! process vouches for its blocks.
+//! revm executes; every transaction makes a block at once (automine) and is journaled and fsynced before it is
+//! answered; a restart replays the journal. An HTTP JSON-RPC port serves wallets and tools. **INSECURE by design**: its
+//! funded keys are public, and nobody but this process vouches for its blocks.
 //!
 //! What differs from a public node, on purpose:
 //! - a block is final when it exists, so `latest`, `safe` and `finalized` are the same block;
-//! - there is no pool: a transaction that cannot be mined at once (nonce ahead, fee below the base
-//!   fee) is refused;
+//! - there is no pool: a transaction that cannot be mined at once (nonce ahead, fee below the base fee) is refused;
 //! - states of older blocks are not kept: asking for one is an error;
 //! - the state root is a hash over the transactions and receipts so far, not a trie's root;
 //! - snapshots are lost at a restart, the blocks they would take back are not.
@@ -39,7 +37,7 @@ use tokio::sync::watch;
 pub use accounts::insecure_development_keys;
 pub use journal::JournalError;
 
-/// A function that tells the time in unix seconds.
+/// A function that returns the time in unix seconds.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// The chain id that development nodes use.
@@ -52,9 +50,9 @@ pub struct Options {
     pub chain_id: u64,
     /// The journal's file; its directory must exist.
     pub journal_path: PathBuf,
-    /// Where JSON-RPC listens; port 0 takes a free one.
+    /// Where JSON-RPC listens; port 0 chooses a free one.
     pub listen: SocketAddr,
-    /// The time that blocks get.
+    /// The source of block times.
     pub clock: Clock,
 }
 
@@ -74,7 +72,7 @@ pub enum Error {
     /// The journal is not usable.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Replaying the journal gives other blocks than were made.
+    /// Replaying the journal produces different blocks.
     #[error("the journal's block {number} cannot be made again: {what}")]
     Diverged {
         /// The block's height.
@@ -85,9 +83,9 @@ pub enum Error {
     /// The address is not free, or not allowed.
     #[error("the embedded chain cannot listen on {address}: {source}")]
     Listen {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The thread could not be started.
@@ -121,7 +119,7 @@ pub async fn start(options: Options) -> Result<Handle, Error> {
         .map_err(listen_error)?;
     let address = server::local_address(&listener).map_err(listen_error)?;
     let chain_id = options.chain_id;
-    // Replaying takes as long as the journal is: not on a thread that others wait for.
+    // Replay time grows with the journal, so it must not block a thread that others need.
     let replay = tokio::task::spawn_blocking(move || {
         chain::Chain::open(&options.journal_path, chain_id, options.clock)
     });

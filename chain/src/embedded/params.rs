@@ -21,7 +21,7 @@ impl Params<'_> {
             .ok_or_else(|| Failure::invalid_params(format!("parameter {index} is missing")))
     }
 
-    /// The parameter at `index`, if it is there and not null.
+    /// The parameter at `index`, if present and not null.
     pub(super) fn optional<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Failure> {
         match self.0.get(index) {
             None | Some(Value::Null) => Ok(None),
@@ -42,7 +42,7 @@ impl Params<'_> {
         Ok(B256::from(hash.0))
     }
 
-    /// A number, as a quantity in hexadecimal or as JSON's number.
+    /// A number, as a hexadecimal quantity or a JSON number.
     pub(super) fn number(&self, index: usize) -> Result<Option<u64>, Failure> {
         match self.0.get(index) {
             None | Some(Value::Null) => Ok(None),
@@ -55,7 +55,7 @@ impl Params<'_> {
         }
     }
 
-    /// A block's tag, height or hash; `latest` if it is absent.
+    /// A block's tag, height or hash; `latest` if absent.
     pub(super) fn block(&self, index: usize) -> Result<BlockId, Failure> {
         match self.0.get(index) {
             None | Some(Value::Null) => Ok(BlockId::Head),
@@ -68,9 +68,9 @@ impl Params<'_> {
 /// Which block is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockId {
-    /// `latest`, `safe` and `finalized`: here they are one.
+    /// `latest`, `safe` and `finalized`, which are the same here.
     Head,
-    /// The block that would come next.
+    /// The block that would be next.
     Pending,
     /// By height; `earliest` is 0.
     Number(u64),
@@ -85,7 +85,7 @@ fn quantity(value: &Value) -> Option<u64> {
 
 fn block_id(value: &Value) -> Option<BlockId> {
     if let Value::Object(fields) = value {
-        // EIP-1898's form.
+        // The form of EIP-1898.
         if let Some(hash) = fields.get("blockHash") {
             let hash = ethers_core::types::H256::deserialize(hash).ok()?;
             return Some(BlockId::Hash(B256::from(hash.0)));
@@ -100,7 +100,7 @@ fn block_id(value: &Value) -> Option<BlockId> {
     }
 }
 
-/// A call as `eth_call` and `eth_estimateGas` take it; fees are not looked at, calls are free.
+/// A call for `eth_call` and `eth_estimateGas`; fees are ignored, since calls are free.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Call {
@@ -113,7 +113,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// The call as the EVM takes it.
+    /// The call in the EVM's form.
     pub(super) fn environment(self) -> TxEnv {
         let data = self.input.or(self.data).unwrap_or_default();
         TxEnv {
@@ -132,7 +132,7 @@ impl Call {
     }
 }
 
-/// One or many, as log filters have it.
+/// One or many, as in log filters.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum OneOrMany<T> {
@@ -162,7 +162,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Where the range begins and ends.
+    /// The first and last block of the range.
     pub(super) fn range(&self) -> Result<(BlockId, BlockId), Failure> {
         if let Some(hash) = self.block_hash {
             if self.from_block.is_some() || self.to_block.is_some() {
@@ -182,7 +182,7 @@ impl Filter {
         Ok((side(&self.from_block)?, side(&self.to_block)?))
     }
 
-    /// Whether a log passes.
+    /// Whether a log matches.
     pub(super) fn takes(&self, log: &revm::primitives::Log) -> bool {
         let address = ethers_core::types::Address::from(log.address.into_array());
         let topics = log.topics();

@@ -19,9 +19,9 @@ use super::chain::Chain;
 use super::dispatch::answer;
 use crate::metric_definitions::EMBEDDED_REQUESTS_TOTAL;
 
-/// The largest request body, in bytes: a deployment of the largest contract takes 100 kB.
+/// The largest request body, in bytes: deploying the largest contract takes 100 kB.
 const REQUEST_BYTES_MAX: usize = 4 << 20;
-/// How many requests wait for the chain's thread before clients are told to come back.
+/// How many requests may wait for the chain's thread before clients must retry later.
 const QUEUE_MAX: usize = 256;
 
 struct Question {
@@ -29,7 +29,7 @@ struct Question {
     reply: oneshot::Sender<Option<Vec<u8>>>,
 }
 
-/// The chain, on a thread of its own: executing and fsyncing block, and one owner needs no lock.
+/// The chain, on its own thread: executing and fsyncing block, and a single owner needs no lock.
 pub(super) fn spawn_chain(mut chain: Chain) -> std::io::Result<(ChainQueue, JoinHandle<()>)> {
     let (sender, mut receiver) = mpsc::channel::<Question>(QUEUE_MAX);
     let thread = std::thread::Builder::new()
@@ -38,14 +38,14 @@ pub(super) fn spawn_chain(mut chain: Chain) -> std::io::Result<(ChainQueue, Join
             while let Some(question) = receiver.blocking_recv() {
                 let answer = answer(&mut chain, &question.body);
                 let bytes = answer.map(|value| value.to_string().into_bytes());
-                // Whoever asked may have gone; the chain has done its part.
+                // The client may have gone; the chain has done its part.
                 let _gone = question.reply.send(bytes);
             }
         })?;
     Ok((ChainQueue { sender }, thread))
 }
 
-/// The way to the chain's thread, which ends when the last of these is dropped.
+/// A handle to the chain's thread, which ends when the last handle is dropped.
 #[derive(Clone)]
 pub(super) struct ChainQueue {
     sender: mpsc::Sender<Question>,
@@ -118,7 +118,7 @@ async fn respond(
     if request.method() != Method::POST {
         return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
-    // A web page can send any text here without asking, but not JSON: this keeps foreign pages out.
+    // A web page can send any text here without permission, but not JSON: this keeps foreign pages out.
     let json = request
         .headers()
         .get(CONTENT_TYPE)

@@ -41,7 +41,7 @@ impl Transaction {
         if !parity_fits {
             return Err(undecodable());
         }
-        // One transaction has one encoding, so that its hash is its identity.
+        // One transaction has one encoding, so its hash identifies it.
         if typed.rlp_signed(&signature).as_ref() != raw.as_ref() {
             return Err(undecodable());
         }

@@ -12,7 +12,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     kedge_protocol::hash::to_hex(bytes)
 }
 
-/// A number as a JSON-RPC quantity: hexadecimal without zeros in front.
+/// A number as a JSON-RPC quantity: hexadecimal without leading zeros.
 pub(super) fn quantity(number: impl Into<u128>) -> String {
     format!("{:#x}", number.into())
 }
@@ -21,7 +21,7 @@ fn quantity_256(number: U256) -> String {
     format!("{number:#x}")
 }
 
-/// A block; its transactions whole or as hashes.
+/// A block, with its transactions in full or as hashes.
 pub(super) fn block(block: &Block, whole_transactions: bool) -> Value {
     let transactions: Vec<Value> = block
         .mined
@@ -42,7 +42,7 @@ pub(super) fn block(block: &Block, whole_transactions: bool) -> Value {
     value
 }
 
-/// The block that would come next: it has no hash yet.
+/// The block that would be next: it has no hash yet.
 pub(super) fn pending_block(next: &Header) -> Value {
     let mut value = header(next);
     value["hash"] = Value::Null;

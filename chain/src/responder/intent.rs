@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::sender::{Attempt, OwnAttempt, StoreError};
 
-/// An answer under way: what a restart goes on from.
+/// An answer in flight: what a restart continues with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredAnswer {
     /// The case that it answers.
     pub case: Hash,
-    /// What is sent to the bond, in hex.
+    /// The calldata for the bond, in hex.
     #[serde(with = "hex_bytes")]
     pub calldata: Vec<u8>,
     /// Every transaction, oldest first; stored before it is sent.
@@ -28,25 +28,25 @@ impl StoredAnswer {
         }
     }
 
-    /// The last transaction that was made for it.
+    /// The last transaction made for it.
     pub(super) fn last(&self) -> Option<(&Attempt, OwnAttempt)> {
         let attempt = self.attempts.last()?;
         Some((attempt, attempt.own?))
     }
 }
 
-/// A durable place for answers, named by their cases.
+/// A durable store for answers, keyed by their cases.
 ///
 /// **Law:** when `save` or `remove` returns, the change survives a crash. Nothing is sent before the
 /// transaction's hash is saved.
 pub trait AnswerStore: Send + Sync {
-    /// Keeps the answer in place of one to the same case.
+    /// Stores the answer, replacing one to the same case.
     fn save(&self, answer: &StoredAnswer) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Forgets the answer to a case; no error if there is none.
+    /// Removes the answer to a case; no error if there is none.
     fn remove(&self, case: Hash) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// All that is kept, in any order.
+    /// All stored answers, in any order.
     fn load(&self) -> impl Future<Output = Result<Vec<StoredAnswer>, StoreError>> + Send;
 }
 

@@ -1,4 +1,5 @@
-//! Looking at the bond: which cases are open, and which are over.
+//! Reads the bond: which cases are open, and which are over. On a start it finds the first block from which a case can
+//! still be open by bisecting the blocks' times, so no record of past looks is kept.
 
 use super::{AnswerStore, OpenCase, RespondError, Responder, Tracked, count};
 use crate::contract::AnchorState;
@@ -6,8 +7,7 @@ use crate::contract::bond::{BondEvent, CaseState};
 use crate::rpc::{At, BlockHeader};
 
 impl<S: AnswerStore> Responder<S> {
-    /// Looks at the chain, if it is time to, and gives the open cases without an answer, the
-    /// nearest deadline first.
+    /// Looks at the chain, if it is time to, and returns the open cases without an answer, nearest deadline first.
     pub async fn look(&mut self, now_ms: u64) -> Result<Vec<OpenCase>, RespondError> {
         if now_ms < self.next_look_at_ms {
             return Ok(Vec::new());
@@ -31,7 +31,7 @@ impl<S: AnswerStore> Responder<S> {
         Ok(self.without_answer())
     }
 
-    /// Looks again at once.
+    /// Makes the next look due now.
     pub fn look_again(&mut self) {
         self.next_look_at_ms = 0;
     }
@@ -76,14 +76,14 @@ impl<S: AnswerStore> Responder<S> {
             None => self.first_block(&head, terms.response_time_s).await?,
         };
         for event in self.bond.events(from, head.number.as_u64()).await? {
-            // What nobody can answer any more is followed only if it was before.
+            // A case past its deadline is followed only if it already was.
             if let BondEvent::CaseOpened(asked) = event
                 && (asked.deadline_s >= self.chain_time_s || self.cases.contains_key(&asked.id))
             {
                 self.cases.entry(asked.id).or_default().asked = Some(asked);
             }
         }
-        // What is final is read once; what is not may come again in another block.
+        // Final events are read once; others may appear again in another block.
         self.next_block = Some(from.max(final_number + 1));
         self.read_cases(final_number).await
     }
@@ -102,8 +102,7 @@ impl<S: AnswerStore> Responder<S> {
         Ok(terms)
     }
 
-    /// The first block that may hold a case which can still be answered: found by bisection on the
-    /// blocks' times.
+    /// The first block that may hold a case that can still be answered: found by bisection over the blocks' times.
     async fn first_block(
         &self,
         head: &BlockHeader,
@@ -129,7 +128,7 @@ impl<S: AnswerStore> Responder<S> {
             let case = self.bond.case(id, At::Latest).await?;
             let is_over = match case.state {
                 CaseState::Open => case.deadline_s < self.chain_time_s || self.is_frozen,
-                // A reorganisation took it away.
+                // A reorganisation removed it.
                 CaseState::None => true,
                 CaseState::Answered | CaseState::Closed => {
                     let then = self.bond.case(id, At::Block(final_number)).await?;
@@ -144,7 +143,7 @@ impl<S: AnswerStore> Responder<S> {
                 if case.state == CaseState::Answered && tracked.answer.is_some() {
                     count("finalized");
                 }
-                // First the row: a case without one is found again on the chain, a row without a
+                // The row goes first: a case without a row is found again on the chain, but a row without a
                 // case would be answered twice.
                 self.store.remove(id).await?;
                 self.cases.remove(&id);
@@ -155,7 +154,7 @@ impl<S: AnswerStore> Responder<S> {
 }
 
 impl Tracked {
-    /// Takes what the chain says now, and tells what is new.
+    /// Adopts the chain's current state, and reports what is new.
     fn follow(
         &mut self,
         id: kedge_protocol::Hash,

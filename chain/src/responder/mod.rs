@@ -1,16 +1,16 @@
-//! Answering what the bond asks of the operator, before the deadline.
+//! Answers what the bond asks of the operator, before the deadline.
 //!
-//! The owner calls [`Responder::look`] now and then: it reads which cases are open and gives those
-//! that no answer is known for. The owner makes the answers from its log ([`Responder::prepare`]),
-//! and calls [`Responder::step`], which sends them, one at a time, the nearest deadline first, until
-//! the bond says that they are answered and its block is final. There is no hidden task and no clock.
+//! The owner calls [`Responder::look`] now and then: it reads which cases are open and returns those without a known
+//! answer. The owner makes the answers from its log ([`Responder::prepare`]) and calls [`Responder::step`]. That sends
+//! them, one at a time, the nearest deadline first, until the bond has them as answered and its block is final. There
+//! is no hidden task and no clock.
 //!
 //! What holds, whatever the node does:
-//! - which cases are open is read from the chain, after a restart too; what is stored are the
-//!   transactions, before they are sent;
-//! - one nonce is in flight. The account is the anchors' too, so an answer waits for an anchor
-//!   that is on its way, unless half of the time has passed: then it takes the anchor's nonce, and
-//!   the anchor's sender takes another one;
+//! - which cases are open is read from the chain, after a restart too; the transactions are stored before they are
+//!   sent;
+//! - one nonce is in flight. The account is the anchors' too, so an answer waits for an anchor that is in flight,
+//!   unless half of the time has passed: then it takes the anchor's nonce, and the anchor's sender finds it used and
+//!   takes another one;
 //! - a case is forgotten only when a final block holds its answer.
 
 mod intent;
@@ -35,42 +35,41 @@ pub use intent::{AnswerStore, StoredAnswer};
 /// How the responder behaves.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The chain that the node is on.
+    /// The node's chain.
     pub chain_id: u64,
     /// The bond.
     pub bond: Address,
-    /// The anchor contract that it has to be over.
+    /// The anchor contract that the bond must be over.
     pub anchor: Address,
-    /// What is offered for gas. The ceiling should be far above an anchor's: an answer that comes
-    /// too late costs the bond.
+    /// What is offered for gas. The ceiling should be far above an anchor's: a late answer costs the bond.
     pub fee_policy: FeePolicy,
-    /// How long a transaction waits in the pool before more is offered, in milliseconds.
+    /// How long a transaction waits in the pool before the offer is raised, in milliseconds.
     pub bump_after_ms: u64,
     /// Blocks until an answer counts as final on a node without the `finalized` tag.
     pub finality_fallback_depth: u64,
-    /// How often the bond is looked at while nothing is open, in milliseconds.
+    /// How often to look at the bond while nothing is open, in milliseconds.
     pub look_ms: u64,
-    /// The longest pause after looks that failed, in milliseconds.
+    /// The longest pause after failed looks, in milliseconds.
     pub backoff_ms_max: u64,
 }
 
-/// Why the responder did not get on. All but the store's failure pass with time.
+/// Why the responder made no progress. All failures but the store's pass with time.
 #[derive(Debug, Error)]
 pub enum RespondError {
-    /// The node.
+    /// A request to the node failed.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// The contract.
+    /// Reading a contract failed.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The bond stands behind another contract.
+    /// The bond is over another anchor contract.
     #[error("the bond {bond} is over the anchor contract {found}, not {expected}")]
     OtherAnchor {
         /// The bond.
         bond: Address,
-        /// What it is over.
+        /// Its anchor contract.
         found: Address,
-        /// What it should be over.
+        /// The expected anchor contract.
         expected: Address,
     },
     /// The store failed.
@@ -78,7 +77,7 @@ pub enum RespondError {
     Store(#[from] StoreError),
 }
 
-/// Whose turn it is to use the account's next nonce.
+/// Who may use the account's next nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// Nothing else is in flight.
@@ -90,18 +89,18 @@ pub enum Turn {
 /// A case that waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenCase {
-    /// What was asked.
+    /// What was requested.
     pub asked: CaseOpened,
-    /// How the contract keeps it.
+    /// The contract's state of the case.
     pub case: BondCase,
 }
 
 /// A case that is followed.
 #[derive(Debug, Default)]
 struct Tracked {
-    /// What was asked; not known for a stored answer whose event was not read again yet.
+    /// What was requested; unknown for a stored answer whose event has not been read again yet.
     asked: Option<CaseOpened>,
-    /// The case by the newest block.
+    /// The case as of the newest block.
     case: Option<BondCase>,
     /// The answer, once there is one.
     answer: Option<StoredAnswer>,
@@ -111,7 +110,7 @@ struct Tracked {
     is_counted: bool,
 }
 
-/// The responder. See the module's text.
+/// The responder; see the module's documentation.
 pub struct Responder<S> {
     options: Options,
     key: SigningKey,
@@ -130,7 +129,7 @@ pub struct Responder<S> {
 }
 
 impl<S: AnswerStore> Responder<S> {
-    /// Goes on with what the store has. Does not need the node to be up.
+    /// Continues with the answers in the store. Does not need the node to be up.
     pub async fn open(
         options: Options,
         key: SigningKey,
@@ -167,7 +166,7 @@ impl<S: AnswerStore> Responder<S> {
         &self.anchor
     }
 
-    /// The terms, once they were read.
+    /// The terms, once read.
     pub fn terms(&self) -> Option<BondTerms> {
         self.terms
     }
@@ -187,7 +186,7 @@ impl<S: AnswerStore> Responder<S> {
         !self.cases.is_empty()
     }
 
-    /// Takes the answer to a case.
+    /// Accepts the answer to a case.
     pub fn prepare(&mut self, case: Hash, calldata: Vec<u8>) {
         if let Some(tracked) = self.cases.get_mut(&case) {
             tracked.answer = Some(StoredAnswer::new(case, calldata));
@@ -195,7 +194,7 @@ impl<S: AnswerStore> Responder<S> {
         }
     }
 
-    /// Notes that there is no answer, or none yet; it is asked for again with the next look.
+    /// Records that there is no answer, or none yet; the next look requests it again.
     pub fn cannot_answer(&mut self, case: Hash, why: String) {
         let Some(tracked) = self.cases.get_mut(&case) else {
             return;
@@ -206,7 +205,7 @@ impl<S: AnswerStore> Responder<S> {
         tracked.unanswerable = Some(why);
     }
 
-    /// Cases that are open and answered by no block yet, with their answers.
+    /// Open cases that no block answers yet, with their answers.
     fn waiting(&self) -> impl Iterator<Item = (&Tracked, &StoredAnswer)> {
         self.cases
             .values()
@@ -235,7 +234,7 @@ impl<S: AnswerStore> Responder<S> {
 impl Tracked {
     fn is_open(&self) -> bool {
         use crate::contract::bond::CaseState;
-        // A stored answer counts as open until the chain says otherwise.
+        // A stored answer counts as open until the chain states otherwise.
         self.case.is_none_or(|case| case.state == CaseState::Open)
     }
 

@@ -11,14 +11,14 @@ use crate::rpc::{At, CallRequest, RpcError};
 use crate::sender::{Attempt, OwnAttempt};
 use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
 
-/// A used nonce without a receipt this many times means that another transaction took it.
+/// A used nonce without a receipt this many times means that another transaction used it.
 const NONCE_STRIKES_MAX: u8 = 3;
 /// How many blocks the market's tip is read from, and at which percentile.
 const FEE_HISTORY_BLOCKS: u64 = 10;
 const TIP_PERCENTILE: f64 = 50.0;
 
 impl<S: AnswerStore> Responder<S> {
-    /// Sends the answer whose deadline is nearest, or follows the one that is out.
+    /// Sends the answer with the nearest deadline, or follows the one in flight.
     pub async fn step(&mut self, now_ms: u64, turn: Turn) -> Result<(), RespondError> {
         if self.is_frozen {
             return Ok(());
@@ -34,7 +34,7 @@ impl<S: AnswerStore> Responder<S> {
         let (own, age_ms) = (own, now_ms.saturating_sub(attempt.at_ms));
         if let Some(has_succeeded) = self.receipt(id).await? {
             return if has_succeeded {
-                // The next look sees the case answered.
+                // The next look will find the case answered.
                 self.look_again();
                 Ok(())
             } else {
@@ -51,13 +51,13 @@ impl<S: AnswerStore> Responder<S> {
         self.send_again(id, own).await
     }
 
-    /// How many transactions the account has sent.
+    /// The number of transactions that the account has sent.
     pub async fn next_nonce(&self) -> Result<u64, RpcError> {
         let rpc = self.bond.rpc();
         rpc.transaction_count(self.key.address(), At::Latest).await
     }
 
-    /// The one that is out, else the one whose deadline is nearest.
+    /// The answer in flight, else the one with the nearest deadline.
     fn next(&self) -> Option<Hash> {
         let order = |id: &Hash| {
             let tracked = &self.cases[id];
@@ -111,7 +111,7 @@ impl<S: AnswerStore> Responder<S> {
         let fees = match turn {
             Turn::Free => market,
             Turn::Anchor(_) if !self.is_urgent(id) => return Ok(()),
-            // The anchor's nonce is taken: that needs an offer above the anchor's.
+            // The anchor uses this nonce, so the offer must be above the anchor's.
             Turn::Anchor(offered) => self
                 .options
                 .fee_policy
@@ -147,7 +147,7 @@ impl<S: AnswerStore> Responder<S> {
         self.attempt(id, own, now_ms).await
     }
 
-    /// The answer did not hold: it is made anew with the next look.
+    /// The answer was not valid: the next look requests a new one.
     async fn drop_answer(&mut self, id: Hash, why: &str) -> Result<(), RespondError> {
         count("refused");
         self.store.remove(id).await?;
@@ -159,7 +159,7 @@ impl<S: AnswerStore> Responder<S> {
         Ok(())
     }
 
-    /// Whether one of the answer's transactions is in a block, and did what it should.
+    /// Whether one of the answer's transactions is in a block, and whether it succeeded.
     async fn receipt(&self, id: Hash) -> Result<Option<bool>, RespondError> {
         let Some(answer) = self.answer(id) else {
             return Ok(None);
@@ -175,7 +175,7 @@ impl<S: AnswerStore> Responder<S> {
         Ok(found)
     }
 
-    /// Another transaction seems to have used the nonce: a node that lags behind is given time.
+    /// Another transaction seems to have used the nonce, but the node may only lag: wait for more strikes.
     async fn strike(
         &mut self,
         id: Hash,
@@ -248,7 +248,7 @@ impl<S: AnswerStore> Responder<S> {
     async fn broadcast(&self, id: Hash, signed: &SignedTransaction) -> Result<(), RespondError> {
         match self.bond.rpc().send_raw_transaction(&signed.raw).await {
             Ok(_) => Ok(()),
-            // Known already, or used up: a receipt or the nonce will tell.
+            // Already known, or the nonce is used up: a receipt or the nonce will show.
             Err(RpcError::Node(error)) => {
                 tracing::debug!(case = %id, message = error.message, "the node about an answer");
                 Ok(())

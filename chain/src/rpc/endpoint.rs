@@ -1,4 +1,4 @@
-//! Where a node is reached, with its secrets kept out of sight.
+//! A node's address, with its secrets kept out of sight.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +10,8 @@ use hyper::header::HeaderValue;
 
 use super::error::EndpointError;
 
-/// A node's URL. Credentials (`user:password@`) go to a header; `Display` and `Debug` show scheme,
-/// host and port alone, since hosted nodes carry their access key in the path or the query.
+/// A node's URL. Credentials (`user:password@`) go into a header; `Display` and `Debug` show only scheme, host
+/// and port, because hosted nodes carry their access key in the path or the query.
 #[derive(Clone)]
 pub struct Endpoint {
     uri: Uri,
@@ -58,7 +58,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// The header of RFC 7617's Basic scheme; user and password are percent-decoded first.
+/// The header of RFC 7617's Basic scheme, from percent-decoded user and password.
 fn basic_authorization(credentials: &str) -> Result<HeaderValue, EndpointError> {
     let decoded = percent_decode(credentials).ok_or(EndpointError::Malformed)?;
     let mut value = HeaderValue::try_from(format!("Basic {}", BASE64.encode(decoded)))

@@ -9,15 +9,15 @@ use thiserror::Error;
 pub struct ErrorObject {
     /// The kind of error; -32768 to -32000 are reserved, 3 is a reverted execution (EIP-1474's heirs).
     pub code: i64,
-    /// The node's words.
+    /// The node's message.
     pub message: String,
-    /// More of it; for a reverted execution the ABI-encoded revert data in hex.
+    /// Further data; for a reverted execution, the ABI-encoded revert data in hex.
     #[serde(default)]
     pub data: Option<Value>,
 }
 
 impl ErrorObject {
-    /// The revert data, where the node gave it: as `data` itself, or as `data.data`.
+    /// The revert data, if the node sent it: as `data` itself, or as `data.data`.
     pub fn revert_data(&self) -> Option<Vec<u8>> {
         let data = self.data.as_ref()?;
         let text = data
@@ -34,10 +34,10 @@ pub enum RpcError {
     /// The node was not reached, or the connection broke.
     #[error("the node cannot be reached: {0}")]
     Transport(String),
-    /// No answer in time.
+    /// No answer arrived in time.
     #[error("the node did not answer within {timeout_ms} ms")]
     Timeout {
-        /// The limit that passed, in milliseconds.
+        /// The time limit, in milliseconds.
         timeout_ms: u64,
     },
     /// An HTTP status other than 2xx, without an RPC error in the body.
@@ -52,10 +52,10 @@ pub enum RpcError {
         /// The limit, in bytes.
         limit_bytes: usize,
     },
-    /// The body is not the JSON that was expected.
+    /// The body is not the expected JSON.
     #[error("the node's answer cannot be read: {0}")]
     Malformed(String),
-    /// The node refused the request.
+    /// The node rejected the request.
     #[error("the node refused: {} (code {})", .0.message, .0.code)]
     Node(ErrorObject),
 }
@@ -88,12 +88,12 @@ pub enum EndpointError {
     /// Not `http://` or `https://`.
     #[error("a node's URL must begin with http:// or https://")]
     Scheme,
-    /// Anything else that is wrong with it; the text is not repeated, it may hold a secret.
+    /// Any other fault; the text is not repeated, because it may hold a secret.
     #[error("the node's URL is malformed")]
     Malformed,
 }
 
-/// An error's text with its causes. hyper's texts name no URL, so no secret can leak here.
+/// An error's text with its causes. hyper's texts contain no URL, so no secret can leak here.
 pub(super) fn chain_text(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

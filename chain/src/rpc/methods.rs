@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{At, BlockHeader, CallRequest, FeeHistory, LogFilter, RpcClient, RpcError};
 use crate::convert::h160;
 
-/// Blocks that are asked for logs at one time: below what public nodes refuse.
+/// The most blocks per request for logs: below what public nodes reject.
 const LOGS_BLOCKS_MAX: u64 = 2_000;
 
 impl RpcClient {
@@ -23,7 +23,7 @@ impl RpcClient {
             .await
     }
 
-    /// How many transactions `address` has sent.
+    /// The number of transactions that `address` has sent.
     pub async fn transaction_count(&self, address: Address, at: At) -> Result<u64, RpcError> {
         let params = json!([h160(address), at]);
         let count: U64 = self.request("eth_getTransactionCount", params).await?;
@@ -37,7 +37,7 @@ impl RpcClient {
         Ok(u128::try_from(balance).unwrap_or(u128::MAX))
     }
 
-    /// The code at `address`; empty for none.
+    /// The code at `address`; empty if there is none.
     pub async fn code(&self, address: Address, at: At) -> Result<Vec<u8>, RpcError> {
         let params = json!([h160(address), at]);
         let code: Bytes = self.request("eth_getCode", params).await?;
@@ -65,7 +65,7 @@ impl RpcClient {
         self.request("eth_feeHistory", params).await
     }
 
-    /// Hands a signed transaction to the node; the result is its hash.
+    /// Sends a signed transaction to the node; returns its hash.
     pub async fn send_raw_transaction(&self, raw: &Bytes) -> Result<H256, RpcError> {
         self.request("eth_sendRawTransaction", json!([raw])).await
     }
@@ -85,12 +85,12 @@ impl RpcClient {
             .await
     }
 
-    /// The logs that `filter` takes.
+    /// The logs that match `filter`.
     pub async fn logs(&self, filter: &LogFilter) -> Result<Vec<Log>, RpcError> {
         self.request("eth_getLogs", json!([filter])).await
     }
 
-    /// The logs of a contract in the blocks from `from` to `to`, in order; asked for in parts.
+    /// The logs of a contract in the blocks from `from` to `to`, in order; requested in parts.
     pub async fn logs_between(
         &self,
         address: Address,
@@ -114,12 +114,11 @@ impl RpcClient {
         Ok(found)
     }
 
-    /// The newest final block; on a node without the `finalized` tag the one so many blocks below the
-    /// head.
+    /// The newest final block; on a node without the `finalized` tag, the one `fallback_depth` blocks below the head.
     pub async fn final_number(&self, head: u64, fallback_depth: u64) -> Result<u64, RpcError> {
         match self.block(At::Finalized).await {
             Ok(Some(block)) => Ok(block.number.as_u64()),
-            // Some nodes know no such tag.
+            // Some nodes do not know this tag.
             Ok(None) | Err(RpcError::Node(_)) => Ok(head.saturating_sub(fallback_depth)),
             Err(error) => Err(error),
         }

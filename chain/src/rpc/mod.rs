@@ -1,7 +1,7 @@
 //! A small JSON-RPC 2.0 client for Ethereum nodes, over hyper 1.
 //!
-//! Every request has a deadline, every response a size limit, and every failure a kind, because
-//! the anchor sender reacts differently to a dead node, a busy one, and one that said no.
+//! Every request has a deadline, every response a size limit, and every failure a kind, because the anchor sender
+//! reacts differently to a dead node, a busy one, and one that refused.
 
 mod endpoint;
 mod error;
@@ -33,7 +33,7 @@ use crate::metric_definitions::{RPC_DURATION_SECONDS, RPC_REQUESTS_TOTAL};
 /// How the client behaves.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How long one request may take, connecting included, in milliseconds.
+    /// How long one request may take, including connecting, in milliseconds.
     pub timeout_ms: u64,
     /// The largest response body that is read, in bytes.
     pub response_bytes_max: usize,
@@ -66,10 +66,10 @@ struct Envelope<'a> {
 }
 
 impl RpcClient {
-    /// A client for `endpoint`. Nothing is connected yet: a node that is down shows at the first
-    /// request. Web PKI roots are used for `https`.
+    /// A client for `endpoint`. Does not connect yet: a node that is down shows at the first request. Uses Web
+    /// PKI roots for `https`.
     pub fn new(endpoint: Endpoint, options: Options) -> Self {
-        // The provider is named, so that another one in the dependency tree changes nothing.
+        // The provider is named explicitly, so another one in the dependency tree changes nothing.
         let connector = HttpsConnectorBuilder::new()
             .with_provider_and_webpki_roots(rustls::crypto::aws_lc_rs::default_provider())
             .expect("the provider has the default TLS versions")
@@ -152,7 +152,7 @@ impl RpcClient {
             .await
             .map_err(|error| self.body_error(error.as_ref()))?
             .to_bytes();
-        // Some nodes answer an RPC error with a 4xx or 5xx: the error object says more.
+        // Some nodes answer an RPC error with a 4xx or 5xx: the error object is more specific.
         if !(200..300).contains(&status) {
             return match serde_json::from_slice::<Envelope<'_>>(&body) {
                 Ok(Envelope {

@@ -3,12 +3,12 @@
 use ethers_core::types::{Address, BlockNumber, Bytes, H256, U64, U256};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// At which block something is read.
+/// The block at which something is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
     /// The newest block.
     Latest,
-    /// The newest block that the chain will not give up.
+    /// The newest block that the chain will not drop.
     Finalized,
     /// The block at a height.
     Block(u64),
@@ -33,7 +33,7 @@ pub struct BlockHeader {
     pub number: U64,
     /// keccak256 of its header.
     pub hash: H256,
-    /// The hash of the block before.
+    /// The hash of the previous block.
     pub parent_hash: H256,
     /// When it was made, unix seconds.
     pub timestamp: U256,
@@ -49,7 +49,7 @@ pub struct FeeHistory {
     /// Base fees in wei, oldest first; the last one is the next block's.
     #[serde(default)]
     pub base_fee_per_gas: Vec<U256>,
-    /// For each block the tips at the percentiles that were asked for, in wei.
+    /// For each block, the tips at the requested percentiles, in wei.
     #[serde(default)]
     pub reward: Option<Vec<Vec<U256>>>,
 }
@@ -58,7 +58,7 @@ pub struct FeeHistory {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallRequest {
-    /// Who calls; the zero address if absent.
+    /// The caller; the zero address if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Address>,
     /// The contract; absent for a deployment.
@@ -67,7 +67,7 @@ pub struct CallRequest {
     /// The calldata.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Bytes>,
-    /// What goes along, in wei; nothing if absent.
+    /// The value sent, in wei; zero if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<U256>,
     /// The gas limit.
@@ -75,13 +75,13 @@ pub struct CallRequest {
     pub gas: Option<U256>,
 }
 
-/// Which logs are wanted (`eth_getLogs`).
+/// The logs to return (`eth_getLogs`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogFilter {
     /// The emitting contract.
     pub address: Address,
-    /// One topic a position; `None` takes any.
+    /// One topic per position; `None` matches any.
     pub topics: Vec<Option<H256>>,
     /// The first block.
     pub from_block: At,

@@ -1,4 +1,4 @@
-//! Doing what was decided.
+//! Carries out what was decided.
 
 use ethers_core::types::Bytes;
 
@@ -11,17 +11,17 @@ use crate::metric_definitions::{ANCHOR_GAS_USED, ANCHOR_MAX_FEE_WEI, ANCHOR_TRAN
 use crate::rpc::{At, CallRequest, RpcError};
 use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
 
-/// An intent makes at most this many moves a step: included, confirmed, final, and one to spare.
+/// The most moves of an intent per step: included, confirmed, final, and one to spare.
 const MOVES_MAX: usize = 4;
 /// How many blocks the market's tip is read from, and at which percentile.
 const FEE_HISTORY_BLOCKS: u64 = 10;
 const TIP_PERCENTILE: f64 = 50.0;
 
-/// What a node says to a transaction.
+/// A node's answer to a transaction.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     Taken,
-    /// The nonce is used up: a receipt, or three strikes, will tell more.
+    /// The nonce is used up: a receipt, or three strikes, will show why.
     NonceTooLow,
     Underpriced,
     InsufficientFunds,
@@ -49,7 +49,7 @@ fn count(outcome: &'static str) {
 }
 
 impl<S: IntentStore> Sender<S> {
-    /// One look at the chain, and all that follows from it.
+    /// Looks at the chain once, and does all that follows from it.
     pub(super) async fn advance(&mut self, now_ms: u64) -> Result<(), StepError> {
         self.check_chain().await?;
         let view = self.view_chain().await?;
@@ -83,7 +83,7 @@ impl<S: IntentStore> Sender<S> {
         Ok(())
     }
 
-    /// Does it; true if the same observation may lead to a further move.
+    /// Performs the decision; true if the same observation may lead to a further move.
     async fn perform(
         &mut self,
         index: usize,
@@ -165,8 +165,8 @@ impl<S: IntentStore> Sender<S> {
         let Some(inclusion) = self.open[index].stored.inclusion else {
             return Ok(false);
         };
-        // The receipt and the finalized height were asked for one after the other: only the hash
-        // at that height proves that both mean the same chain.
+        // The receipt and the finalized height came from separate requests: only the hash at that height proves
+        // that both belong to the same chain.
         if !self
             .is_canonical(inclusion.block_number, inclusion.block_hash)
             .await?
@@ -187,7 +187,7 @@ impl<S: IntentStore> Sender<S> {
             "a reorganisation dropped the anchor transaction"
         );
         tracked.stored.inclusion = None;
-        // It was in a block, so its fee was good enough: no bump until it has waited again.
+        // It was in a block, so its fee was sufficient: no bump until it has waited again.
         if let Some(last) = tracked.stored.attempts.last_mut() {
             last.at_ms = now_ms;
         }
@@ -198,8 +198,8 @@ impl<S: IntentStore> Sender<S> {
         Ok(true)
     }
 
-    /// The contract has the checkpoint, or a later one: find the transaction that brought it, and
-    /// follow that one from now on.
+    /// The contract has the checkpoint, or a later one: find the transaction that carried it, and follow that
+    /// one from now on.
     async fn find_covering(
         &mut self,
         index: usize,
@@ -207,7 +207,7 @@ impl<S: IntentStore> Sender<S> {
     ) -> Result<bool, StepError> {
         let intended = self.open[index].stored.intent.signed.checkpoint;
         let event = match self.contract.anchored_event(intended.batches).await {
-            // No checkpoint with exactly these batches: the contract jumped over it.
+            // No checkpoint with exactly these batches: the contract skipped it.
             Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {
                 self.contract
                     .anchored_event(observed.contract_batches)
@@ -304,13 +304,13 @@ impl<S: IntentStore> Sender<S> {
             return Ok(false);
         };
         self.open[index].held = None;
-        // The gas limit stays: an estimate that fails now must not keep the replacement back.
+        // The gas limit stays: an estimate that fails now must not prevent the replacement.
         let own = OwnAttempt { fees, ..own };
         self.attempt(index, own, observed.now_ms, "bumped").await
     }
 
-    /// Another transaction used the nonce, and the contract does not have the checkpoint: start
-    /// again with the chain's nonce. The old hashes stay known, should the chain turn back.
+    /// Another transaction used the nonce, and the contract does not have the checkpoint: start again with the
+    /// chain's nonce. The old hashes are kept, in case the chain turns back.
     async fn reconcile(&mut self, index: usize, observed: &Observation) -> Result<bool, StepError> {
         tracing::warn!(
             batches = self.open[index].stored.intent.batches(),
@@ -366,7 +366,7 @@ impl<S: IntentStore> Sender<S> {
         match answer {
             Answer::Taken => {
                 let tracked = &mut self.open[index];
-                // A hold at the ceiling outlasts sending the same offer again.
+                // A hold at the fee ceiling remains when the same offer is sent again.
                 if tracked.held != Some(Hold::FeeCeiling) {
                     tracked.held = None;
                 }
@@ -418,7 +418,7 @@ impl<S: IntentStore> Sender<S> {
         .sign(&self.key)
     }
 
-    /// A receipt does not say why: the same call at that block does.
+    /// A receipt does not state why; repeating the call at that block does.
     async fn why_refused(&self, index: usize, inclusion: Inclusion) -> Result<String, StepError> {
         let at = At::Block(inclusion.block_number);
         match self.contract.rpc().call(&self.call(index), at).await {

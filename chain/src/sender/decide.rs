@@ -2,8 +2,8 @@
 
 use super::intent::{Inclusion, StoredIntent};
 
-/// "Nonce too low" without a receipt this many times means that another transaction took the
-/// nonce; fewer may be a node that lags behind.
+/// "Nonce too low" without a receipt this many times means that another transaction used the nonce; fewer times
+/// may be a lagging node.
 const NONCE_STRIKES_MAX: u8 = 3;
 
 /// A receipt of one of the intent's transactions.
@@ -13,34 +13,34 @@ pub(super) enum Seen {
     Anchored(Inclusion),
     /// It is in a block, and reverted.
     Reverted(Inclusion),
-    /// It is in a block and succeeded, but the contract did not say that it anchored anything.
+    /// It is in a block and succeeded, but the contract did not report that it anchored anything.
     Silent(Inclusion),
 }
 
-/// What the chain looked like when it was asked.
+/// What the chain looked like when it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Observation {
     pub(super) now_ms: u64,
     pub(super) head_number: u64,
-    /// `None` if the node knows no such tag.
+    /// `None` if the node does not know this tag.
     pub(super) finalized_number: Option<u64>,
     /// The contract's last checkpoint.
     pub(super) contract_batches: u64,
-    /// The sender's next nonce, by the newest block.
+    /// The sender's next nonce, as of the newest block.
     pub(super) next_nonce: u64,
     pub(super) seen: Option<Seen>,
     /// Whether the node knows the last transaction, in its pool or in a block.
     pub(super) in_pool: bool,
-    /// Whether an earlier intent is not in a block: then this one must wait for it.
+    /// Whether an earlier intent is not in a block, so that this one must wait for it.
     pub(super) blocked: bool,
 }
 
-/// What this process remembers of an intent; a restart begins it anew.
+/// What this process remembers of an intent; a restart starts afresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Memory {
     pub(super) confirmed: bool,
     pub(super) nonce_strikes: u8,
-    /// The node said that the fee is too low.
+    /// The node reported that the fee is too low.
     pub(super) underpriced: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) enum Decision {
     Refused(Inclusion),
     /// It succeeded without anchoring: the address is not an anchor contract's.
     NotAnchored(Inclusion),
-    /// It was in a block and is not any more.
+    /// It was in a block and no longer is.
     Dropped,
     /// The contract has it already: find by which transaction.
     FindCovering,
@@ -79,9 +79,9 @@ pub(super) enum Decision {
     SendAgain,
     /// Offer more on the same nonce.
     Bump,
-    /// The nonce is used up, and no receipt explains by whom.
+    /// The nonce is used up, and no receipt shows by which transaction.
     Strike,
-    /// It has been so too often: take a new nonce.
+    /// That happened too often: take a new nonce.
     Reconcile,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn decide(
         Some(Seen::Anchored(inclusion)) => {
             return included(stored, memory, observed, rules, inclusion);
         }
-        // Another transaction was faster: that it reverted is what the contract is for.
+        // Another transaction was faster, and the contract did its job by reverting this one.
         Some(Seen::Reverted(_) | Seen::Silent(_)) if covered => return Decision::FindCovering,
         Some(Seen::Reverted(inclusion)) => return Decision::Refused(inclusion),
         Some(Seen::Silent(inclusion)) => return Decision::NotAnchored(inclusion),
@@ -313,7 +313,7 @@ mod tests {
         check(&included(98), seen(98, Some(98)), Decision::Finalize);
         check(&included(92), seen(92, None), Decision::Confirm);
         check(&included(91), seen(91, None), Decision::Finalize);
-        // Another block than before: a reorganisation moved it.
+        // A different block: a reorganisation moved it.
         check(
             &included(98),
             seen(99, Some(90)),

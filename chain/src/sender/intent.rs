@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::transaction::Fees;
 
-/// A checkpoint to anchor, with all that the contract wants to see.
+/// A checkpoint to anchor, with everything that the contract requires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnchorIntent {
     /// The checkpoint and the sequencer's signature.
@@ -18,7 +18,7 @@ pub struct AnchorIntent {
 }
 
 impl AnchorIntent {
-    /// How many batches are anchored by it: also what names the intent.
+    /// How many batches it anchors; this number also identifies the intent.
     pub fn batches(&self) -> u64 {
         self.signed.checkpoint.batches
     }
@@ -29,13 +29,13 @@ impl AnchorIntent {
 pub struct Attempt {
     /// Its hash.
     pub tx_hash: Hash,
-    /// Set if this sender made it; `None` for another's, found through the contract.
+    /// Set if this sender made it; `None` for a transaction found through the contract.
     pub own: Option<OwnAttempt>,
     /// When it was first sent or found, in milliseconds.
     pub at_ms: u64,
 }
 
-/// What makes a transaction of this sender again, to the byte.
+/// What this sender needs to rebuild a transaction, to the byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnAttempt {
     /// The sender's nonce.
@@ -46,7 +46,7 @@ pub struct OwnAttempt {
     pub fees: Fees,
 }
 
-/// Where a transaction is in the chain.
+/// A transaction's place in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inclusion {
     /// The transaction.
@@ -57,7 +57,7 @@ pub struct Inclusion {
     pub block_hash: Hash,
     /// The gas that it used.
     pub gas_used: u64,
-    /// The `batches` of the checkpoint that it brought: the intent's, or more.
+    /// The `batches` of the checkpoint that it carried: the intent's, or more.
     pub covers_batches: u64,
 }
 
@@ -68,21 +68,21 @@ pub enum Outcome {
     Finalized,
     /// It will not be sent again; a new intent may do better.
     Failed {
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     },
 }
 
-/// An intent with its life so far: what the store keeps and a restart goes on from.
+/// An intent and its history: what the store keeps and a restart continues with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredIntent {
-    /// What is to be anchored.
+    /// What to anchor.
     pub intent: AnchorIntent,
     /// Every transaction, oldest first; stored before it is sent.
     pub attempts: Vec<Attempt>,
-    /// Where it is in the chain, as last seen.
+    /// Its place in the chain, as last seen.
     pub inclusion: Option<Inclusion>,
-    /// Its end; kept until the end has been reported.
+    /// Its end; kept until it has been reported.
     pub outcome: Option<Outcome>,
 }
 

@@ -1,16 +1,16 @@
 //! The life of an anchor transaction, from intent to finality.
 //!
-//! One key, one nonce in flight. The owner calls [`Sender::step`] every few seconds; a step looks
-//! at the chain, applies the pure rules of [`decide`] and acts, and returns what changed. There is
-//! no hidden task and no clock: a test drives it as the server does.
+//! One key, one nonce in flight. The owner calls [`Sender::step`] every few seconds; a step looks at the chain, applies
+//! the pure rules of [`decide`] and acts, and returns what changed. There is no hidden task and no clock: a test drives
+//! it as the server does.
 //!
 //! What holds, whatever the node does:
-//! - a transaction's hash is stored before the transaction is sent, so that a restart goes on with
-//!   it instead of making a second one;
+//! - a transaction's hash is stored before the transaction is sent, so that a restart continues with it instead of
+//!   making a second one;
 //! - the contract is read before anything is sent, and what it has already is success;
 //! - only one nonce is in flight: a second transaction for the same intent replaces the first;
-//! - nothing is final before its block is; what a reorganisation takes away is sent again;
-//! - a node that is down costs time, never state: steps fail, back off, and go on.
+//! - nothing is final before its block is; what a reorganisation drops is sent again;
+//! - a node that is down costs time, never state: steps fail, back off, and continue.
 
 mod act;
 mod decide;
@@ -40,13 +40,13 @@ pub struct Options {
     pub chain_id: u64,
     /// The anchor contract.
     pub contract: Address,
-    /// EIP-712 domain separator of the log; a contract with another one is not sent to.
+    /// EIP-712 domain separator of the log; a contract with another one gets nothing.
     pub domain_separator: Hash,
-    /// Blocks from the transaction's own on until it is reported as confirmed.
+    /// Blocks, counting the transaction's own, until it is reported as confirmed.
     pub confirmations: u64,
     /// Blocks until it counts as final on a node without the `finalized` tag.
     pub finality_fallback_depth: u64,
-    /// How long a transaction waits in the pool before more is offered, in milliseconds.
+    /// How long a transaction waits in the pool before the offer is raised, in milliseconds.
     pub bump_after_ms: u64,
     /// What is offered for gas.
     pub fee_policy: FeePolicy,
@@ -73,27 +73,27 @@ impl Options {
     }
 }
 
-/// Why an intent was not taken.
+/// Why an intent was not accepted.
 #[derive(Debug, Error)]
 pub enum SubmitError {
-    /// A transaction is out whose place in the chain is not known yet, or an end is not reported.
+    /// A transaction is in flight and not yet in a block, or an end has not been reported.
     #[error("the anchor of {batches} batches is still under way")]
     Busy {
-        /// Names the intent under way.
+        /// The `batches` of the intent in flight.
         batches: u64,
     },
-    /// An open intent covers as much already.
+    /// An open intent already covers as much.
     #[error("an anchor of {open_batches} batches is open already")]
     NotNewer {
         /// The largest open intent.
         open_batches: u64,
     },
-    /// The store failed; the intent is not taken.
+    /// The store failed; the intent is not accepted.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Why a sender cannot be made.
+/// Why a sender cannot be created.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The fee policy cannot work.
@@ -104,7 +104,7 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
-/// Why a step did not get to its end. All but the store's failure pass with time.
+/// Why a step was not completed. All failures but the store's pass with time.
 #[derive(Debug, Error)]
 pub(crate) enum StepError {
     #[error(transparent)]
@@ -123,7 +123,7 @@ pub(crate) enum StepError {
     Store(#[from] StoreError),
 }
 
-/// Why a transaction waits although it is its turn. Each passes by itself or by an operator's hand.
+/// Why a transaction waits although it is due. Each reason passes by itself or through an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 enum Hold {
     #[error("held: the fee ceiling is reached")]
@@ -160,7 +160,7 @@ impl Tracked {
     }
 }
 
-/// The sender. See the module's text.
+/// The sender; see the module's documentation.
 pub struct Sender<S> {
     options: Options,
     key: SigningKey,
@@ -175,7 +175,7 @@ pub struct Sender<S> {
 }
 
 impl<S: IntentStore> Sender<S> {
-    /// Goes on with what the store has. Does not need the node to be up.
+    /// Continues with the intents in the store. Does not need the node to be up.
     pub async fn open(
         options: Options,
         key: SigningKey,
@@ -208,17 +208,17 @@ impl<S: IntentStore> Sender<S> {
         &self.contract
     }
 
-    /// The contract's last checkpoint by the newest block: what the next intent must extend.
+    /// The contract's last checkpoint as of the newest block: the next intent must extend it.
     pub async fn latest(&self) -> Result<LatestCheckpoint, ReadError> {
         self.contract.latest(At::Latest).await
     }
 
-    /// Whether [`Sender::submit`] would take a larger intent now.
+    /// Whether [`Sender::submit`] would accept a larger intent now.
     pub fn is_ready(&self) -> bool {
         self.under_way().is_none()
     }
 
-    /// What the transaction offers that is out without being in a block.
+    /// The fees offered by the transaction that is in flight and not in a block.
     pub fn offer_under_way(&self) -> Option<Fees> {
         let batches = self.under_way()?;
         let mut open = self.open.iter();
@@ -226,7 +226,7 @@ impl<S: IntentStore> Sender<S> {
         tracked.stored.last_own().map(|(_, own)| own.fees)
     }
 
-    /// The intent whose transaction is out without being in a block.
+    /// The intent whose transaction is in flight and not in a block.
     fn under_way(&self) -> Option<u64> {
         let is_out = |tracked: &&Tracked| {
             let stored = &tracked.stored;
@@ -236,9 +236,8 @@ impl<S: IntentStore> Sender<S> {
         Some(found.stored.intent.batches())
     }
 
-    /// Takes an intent: it is stored when this returns, and sent by a later step. An intent for
-    /// which nothing was sent yet gives way to a larger one, so that one transaction covers what
-    /// gathered while the node was down.
+    /// Accepts an intent: it is stored when this returns, and sent by a later step. A larger intent replaces one for
+    /// which nothing was sent yet, so that one transaction covers what accumulated while the node was down.
     pub async fn submit(&mut self, intent: AnchorIntent) -> Result<(), SubmitError> {
         self.forget_what_was_reported().await?;
         let unreported = |tracked: &&Tracked| tracked.stored.outcome.is_some();
@@ -265,8 +264,8 @@ impl<S: IntentStore> Sender<S> {
         Ok(())
     }
 
-    /// Looks at the chain and does what is due; `now_ms` is the time. Returns the intents whose
-    /// state changed. A node that does not answer is no error: see [`Sender::health`].
+    /// Looks at the chain and does what is due; `now_ms` is the time. Returns the intents whose state changed.
+    /// An unresponsive node is not an error: see [`Sender::health`].
     pub async fn step(&mut self, now_ms: u64) -> Result<Vec<Update>, StoreError> {
         self.forget_what_was_reported().await?;
         if !self.open.is_empty() && now_ms >= self.next_step_at_ms {
@@ -283,7 +282,7 @@ impl<S: IntentStore> Sender<S> {
         Ok(self.changes())
     }
 
-    /// How the sender is, and what is open.
+    /// The sender's health, and the open intents.
     pub fn health(&self) -> Health {
         Health {
             consecutive_failures: self.consecutive_failures,
@@ -293,8 +292,8 @@ impl<S: IntentStore> Sender<S> {
         }
     }
 
-    /// An intent that is over leaves the store in the step after the one that reported its end: a
-    /// crash in between reports it twice, never not at all.
+    /// An ended intent leaves the store in the step after the one that reported its end: a crash in between
+    /// reports it twice, but never not at all.
     async fn forget_what_was_reported(&mut self) -> Result<(), StoreError> {
         let is_over = |tracked: &Tracked| {
             tracked.stored.outcome.is_some() && tracked.reported == Some(tracked.update())

@@ -1,4 +1,4 @@
-//! Looking at the chain.
+//! Reads the chain.
 
 use ethers_core::types::TransactionReceipt;
 use kedge_protocol::Hash;
@@ -10,7 +10,7 @@ use crate::contract::decode_anchored;
 use crate::convert::{h160, h256, hash};
 use crate::rpc::{At, RpcError};
 
-/// What is the same for all intents of a step.
+/// What all intents of a step share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChainView {
     pub(super) head_number: u64,
@@ -19,7 +19,7 @@ pub(super) struct ChainView {
 }
 
 impl<S: IntentStore> Sender<S> {
-    /// Once a process: is the node on the right chain, and the contract the log's?
+    /// Once per process: is the node on the right chain, and the contract the log's?
     pub(super) async fn check_chain(&mut self) -> Result<(), StepError> {
         if self.chain_checked {
             return Ok(());
@@ -42,7 +42,7 @@ impl<S: IntentStore> Sender<S> {
         Ok(())
     }
 
-    /// The nonce comes first: a receipt that explains it is then there when it is looked for.
+    /// The nonce is read first: a receipt that explains it then exists when it is looked for.
     pub(super) async fn view_chain(&self) -> Result<ChainView, StepError> {
         let rpc = self.contract.rpc();
         let next_nonce = rpc
@@ -52,7 +52,7 @@ impl<S: IntentStore> Sender<S> {
         let head_number = head.map_or(0, |head| head.number.as_u64());
         let finalized_number = match rpc.block(At::Finalized).await {
             Ok(block) => block.map(|block| block.number.as_u64()),
-            // Some nodes know no such tag.
+            // Some nodes do not know this tag.
             Err(RpcError::Node(_)) => None,
             Err(error) => return Err(error.into()),
         };
@@ -75,7 +75,7 @@ impl<S: IntentStore> Sender<S> {
             if matches!(found, Seen::Anchored(_)) {
                 return Ok(Some(found));
             }
-            // Someone else's transaction is looked at only for what it anchored.
+            // A transaction of another sender counts only for what it anchored.
             if attempt.own.is_some() {
                 seen = Some(found);
             }
@@ -115,8 +115,8 @@ impl<S: IntentStore> Sender<S> {
         Ok(transaction.is_some())
     }
 
-    /// All that the rules want to know about an intent. The contract is read last, closest to
-    /// whatever is sent.
+    /// Everything that the rules need about an intent. The contract is read last, immediately before anything
+    /// is sent.
     pub(super) async fn observe(
         &self,
         index: usize,

@@ -5,30 +5,30 @@ use serde::{Deserialize, Serialize};
 
 use super::intent::{Outcome, StoredIntent};
 
-/// How far an anchor is.
+/// The progress of an anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnchorStatus {
-    /// Stored; no transaction is out.
+    /// Stored; no transaction was sent.
     Pending,
-    /// A transaction is out, or in a block that is not deep enough yet.
+    /// A transaction is in flight, or in a block that is not deep enough yet.
     Submitted,
-    /// In a block, under as many others as were asked for.
+    /// In a block with the required number of confirmations.
     Confirmed,
-    /// In a block that the chain will not give up.
+    /// In a block that the chain will not drop.
     Finalized,
-    /// Given up; the note says why.
+    /// Given up; the note states why.
     Failed,
 }
 
 /// The state of one intent; reported whenever it changes, and once after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Update {
-    /// Names the intent.
+    /// The intent's `batches`.
     pub batches: u64,
-    /// How far it is.
+    /// Its progress.
     pub status: AnchorStatus,
-    /// The transaction in the chain, else the last one sent.
+    /// The transaction in the chain, or else the last one sent.
     pub tx_hash: Option<Hash>,
     /// The block's height, while it is in one.
     pub block_number: Option<u64>,
@@ -41,20 +41,20 @@ pub struct Update {
     pub covered_by_batches: Option<u64>,
     /// How many transactions this sender made for it.
     pub attempts: u32,
-    /// What else there is to say: why it waits, was sent again, or failed.
+    /// Further information: why it waits, was sent again, or failed.
     pub note: Option<String>,
 }
 
-/// How the sender is.
+/// The sender's health.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// Failed steps since the last good one; 0 while the node answers.
+    /// Failed steps since the last successful one; 0 while the node answers.
     pub consecutive_failures: u32,
-    /// Why the last step failed.
+    /// The last step's error.
     pub last_error: Option<String>,
-    /// When the next step will do something, in milliseconds; earlier ones return at once.
+    /// When the next step will do something, in milliseconds; earlier steps return at once.
     pub next_step_at_ms: u64,
-    /// The intents that are not over.
+    /// The intents that have not ended.
     pub open: Vec<Update>,
 }
 

@@ -11,17 +11,17 @@ use super::intent::StoredIntent;
 #[error("the anchor intent store failed: {0}")]
 pub struct StoreError(#[from] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// A durable place for intents, named by their `batches`.
+/// A durable store for intents, keyed by their `batches`.
 ///
-/// **Law:** when `save` or `remove` returns, the change survives a crash. The sender sends nothing
-/// before the transaction's hash is saved, so a restart always knows what may be under way.
+/// **Law:** when `save` or `remove` returns, the change survives a crash. The sender sends nothing before the
+/// transaction's hash is saved, so a restart always knows what may be in flight.
 pub trait IntentStore: Send + Sync {
-    /// Keeps the intent in place of one with the same `batches`.
+    /// Stores the intent, replacing one with the same `batches`.
     fn save(&self, intent: &StoredIntent) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Forgets the intent; no error if there is none.
+    /// Removes the intent; no error if there is none.
     fn remove(&self, batches: u64) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// All that is kept, in any order.
+    /// All stored intents, in any order.
     fn load(&self) -> impl Future<Output = Result<Vec<StoredIntent>, StoreError>> + Send;
 }

@@ -9,7 +9,7 @@ use crate::rpc::FeeHistory;
 /// The two fee caps of an EIP-1559 transaction, in wei per gas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fees {
-    /// The most that is paid in all.
+    /// The most that is paid in total.
     pub max_fee_per_gas_wei: u128,
     /// The most that goes to the block's builder: the tip.
     pub max_priority_fee_per_gas_wei: u128,
@@ -24,14 +24,14 @@ pub struct FeePolicy {
     pub tip_min_wei: u128,
     /// The first cap is this many times the base fee (and the tip): 2 outlasts six full blocks.
     pub base_fee_multiplier: u128,
-    /// By how many percent both caps grow on a bump; nodes refuse less than 10.
+    /// By how many percent a bump raises both caps; nodes reject less than 10.
     pub bump_percent: u128,
 }
 
 /// Why a policy cannot work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FeePolicyError {
-    /// Nodes take a replacement only if both caps grow by at least a tenth.
+    /// Nodes accept a replacement only if both caps grow by at least a tenth.
     #[error("a fee bump must be at least 10 percent")]
     BumpTooSmall,
     /// Nothing could ever be sent.
@@ -56,7 +56,7 @@ impl Default for FeePolicy {
 }
 
 impl FeePolicy {
-    /// Checks the policy against itself; to be called once, at start.
+    /// Checks the policy for contradictions; call it once, at start.
     pub fn validate(&self) -> Result<(), FeePolicyError> {
         if self.bump_percent < 10 {
             return Err(FeePolicyError::BumpTooSmall);
@@ -70,8 +70,7 @@ impl FeePolicy {
         Ok(())
     }
 
-    /// The first offer: the median of recent tips over a multiple of the next base fee, below the
-    /// ceiling.
+    /// The first offer: the median of recent tips on top of a multiple of the next base fee, below the ceiling.
     pub fn first_offer(&self, history: &FeeHistory) -> Fees {
         let base_fee = history.base_fee_per_gas.last().map_or(0, saturate);
         let mut tips: Vec<u128> = history
@@ -93,8 +92,8 @@ impl FeePolicy {
         }
     }
 
-    /// The next offer after `previous` on the same nonce: both caps up by the bump, or to what the
-    /// market asks if that is more; `None` when the ceiling forbids it.
+    /// The next offer after `previous` on the same nonce: both caps raised by the bump, or to the market's
+    /// price if that is higher; `None` if the ceiling forbids it.
     pub fn bump(&self, previous: Fees, market: Fees) -> Option<Fees> {
         let least = Fees {
             max_fee_per_gas_wei: self.raised(previous.max_fee_per_gas_wei),

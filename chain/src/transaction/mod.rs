@@ -1,9 +1,8 @@
 //! EIP-1559 transactions: building, signing, encoding.
 //!
-//! The project's own key type signs (k256 0.14), not ethers-core's (k256 0.13): then one type
-//! holds every secret key of the process, with one rule about never printing it, and signing here
-//! needs nothing but a 32-byte digest. [`TransactionRequest::sign`] is the only place where the
-//! sender's key is used, so that a remote signer has one place to go.
+//! The project's own key type signs (k256 0.14), not ethers-core's (k256 0.13). So one type holds every secret key of
+//! the process, with one rule about never printing it, and signing here needs nothing but a 32-byte digest.
+//! [`TransactionRequest::sign`] is the only place that uses the sender's key, so a remote signer has one place to go.
 
 mod fees;
 
@@ -17,7 +16,7 @@ use crate::convert::h160;
 
 pub use fees::{FeePolicy, FeePolicyError, Fees};
 
-/// What a transaction shall do and cost at most.
+/// What a transaction must do and may cost at most.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionRequest {
     /// EIP-155's chain id.
@@ -28,9 +27,9 @@ pub struct TransactionRequest {
     pub fees: Fees,
     /// The most gas it may use.
     pub gas_limit: u64,
-    /// The contract that is called; `None` deploys `data`.
+    /// The called contract; `None` deploys `data`.
     pub to: Option<Address>,
-    /// What goes along, in wei.
+    /// The value sent, in wei.
     pub value_wei: u128,
     /// Calldata, or the deployment code with its arguments.
     pub data: Vec<u8>,
@@ -46,15 +45,15 @@ pub struct SignedTransaction {
 }
 
 impl TransactionRequest {
-    /// Signs the transaction. Deterministic (RFC 6979): the same request has the same hash, which
-    /// lets a restarted sender send again what it stored before.
+    /// Signs the transaction. Deterministic (RFC 6979): the same request has the same hash, so a restarted
+    /// sender can send again what it stored before.
     pub fn sign(&self, key: &SigningKey) -> SignedTransaction {
         let transaction = TypedTransaction::Eip1559(self.to_ethers());
         let signature = key.sign(&Hash(transaction.sighash().0)).0;
         let signature = EcdsaSignature {
             r: U256::from_big_endian(&signature[..32]),
             s: U256::from_big_endian(&signature[32..64]),
-            // Typed transactions carry the parity alone (EIP-2718), not 27 or 28.
+            // Typed transactions carry only the parity (EIP-2718), not 27 or 28.
             v: u64::from(signature[64]) - 27,
         };
         let raw = transaction.rlp_signed(&signature);
@@ -78,7 +77,7 @@ impl TransactionRequest {
     }
 }
 
-/// Where a contract lands that `deployer` deploys with `nonce`.
+/// The address of a contract that `deployer` deploys with `nonce`.
 pub fn deployed_address(deployer: Address, nonce: u64) -> Address {
     Address(get_contract_address(h160(deployer), nonce).0)
 }

@@ -104,7 +104,7 @@ async fn a_restart_keeps_every_block_and_the_state() {
     let anchor = AnchorContract::new(rpc.clone(), address.parse().unwrap());
     let latest = anchor.latest(At::Latest).await;
     assert_eq!(latest.unwrap().batches, 5);
-    // The clock that was moved before the restart stays moved.
+    // A clock that was moved before the restart stays moved.
     let now_s = crate::support::now_ms() / 1_000;
     raw(&rpc, "evm_mine", json!([])).await.unwrap();
     let head = all_blocks(&handle.url()).await.pop().unwrap();

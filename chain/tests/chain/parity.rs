@@ -1,5 +1,5 @@
-//! The same transactions on Anvil and on the embedded chain: the replies must be the same, but for
-//! what comes from the clock and the state root.
+//! The same transactions on Anvil and on the embedded chain: the replies must be the same, except for what comes from
+//! the clock and the state root.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ use crate::support::{
 
 const GWEI: u128 = 1_000_000_000;
 
-/// The two nodes, asked the same.
+/// The two nodes under the same requests.
 struct Pair {
     anvil: RpcClient,
     embedded: RpcClient,
 }
 
 impl Pair {
-    /// Asks both, and takes their answers if they are equal after `trim`.
+    /// Asks both, and returns the answer if both are equal after `trim`.
     async fn same_after(&self, method: &str, params: Value, trim: fn(&mut Value)) -> Value {
         let mut from_anvil = raw(&self.anvil, method, params.clone()).await.unwrap();
         let mut from_embedded = raw(&self.embedded, method, params.clone()).await.unwrap();
@@ -48,7 +48,7 @@ impl Pair {
         self.same_after(method, params, |_| ()).await
     }
 
-    /// Asks both; both must refuse with the same code, message (up to further detail) and data.
+    /// Asks both; both must fail with the same code and data. Returns the embedded chain's message.
     async fn same_error(&self, method: &str, params: Value) -> String {
         let anvil = raw(&self.anvil, method, params.clone()).await.unwrap_err();
         let embedded = raw(&self.embedded, method, params).await.unwrap_err();
@@ -58,7 +58,7 @@ impl Pair {
         embedded.message.clone()
     }
 
-    /// Anvil mines a moment after it took a transaction, and shows it in its pool a moment longer.
+    /// Anvil mines a moment after it accepts a transaction, and shows it in its pool a moment longer.
     async fn wait_for_anvil(&self, hash: &Value) {
         for method in ["eth_getTransactionReceipt", "eth_getTransactionByHash"] {
             while raw(&self.anvil, method, json!([hash])).await.unwrap()["blockNumber"].is_null() {
@@ -67,7 +67,7 @@ impl Pair {
         }
     }
 
-    /// Sends to both and compares receipt, transaction and block; the receipt is the result.
+    /// Sends to both and compares receipt, transaction and block; returns the receipt.
     async fn send(&self, raw_transaction: &Bytes) -> Value {
         let hash = self
             .same("eth_sendRawTransaction", json!([raw_transaction]))
@@ -91,7 +91,7 @@ fn remove(value: &mut Value, names: &[&str]) {
     }
 }
 
-/// What follows from the clock and the state root.
+/// Removes what depends on the clock and the state root.
 fn trim_receipt(receipt: &mut Value) {
     remove(receipt, &["blockHash", "blockTimestamp", "blobGasPrice"]);
     for log in receipt["logs"].as_array_mut().unwrap() {
@@ -109,7 +109,7 @@ fn trim_block(block: &mut Value) {
         "parentHash",
         "timestamp",
         "stateRoot",
-        // Anvil mixes randomness in, and counts the size over another header.
+        // Anvil mixes in randomness, and counts the size over another header.
         "mixHash",
         "size",
     ];

@@ -1,5 +1,4 @@
-//! Answers to cases of the bond on a real node: sent once, across restarts, stuck anchors and
-//! reorganisations.
+//! Answers to cases of the bond on a real node: sent once, across restarts, stuck anchors and reorganisations.
 
 use std::path::PathBuf;
 
@@ -19,7 +18,7 @@ use super::support::*;
 
 const LEAF: Hash = Hash([5; 32]);
 
-/// Answers in files, as durable as a test needs.
+/// Answers in files, durable enough for a test.
 #[derive(Clone)]
 struct Files(PathBuf);
 
@@ -78,7 +77,7 @@ impl Asked {
         bonded.commit(&owner(), case, salt).await;
         let demand = demand_leaves_calldata(1, 0, salt);
         bonded.send(&owner(), demand, 1_000).await.unwrap();
-        // Blocks are made by hand from here on.
+        // From here on, blocks are mined by hand.
         bonded.anvil.raw("evm_setAutomine", json!([false])).await;
         let directory = tempfile::tempdir().unwrap();
         Self {
@@ -107,7 +106,7 @@ impl Asked {
             .unwrap()
     }
 
-    /// Looks, and gives the answer where one is missing; says how many were.
+    /// Looks, and prepares each missing answer; returns how many were missing.
     async fn look(&self, responder: &mut Responder<Files>) -> usize {
         responder.look_again();
         let missing = responder.look(now_ms()).await.unwrap();
@@ -148,7 +147,7 @@ async fn a_restart_goes_on_with_the_answer_that_was_sent() {
     assert_eq!(asked.attempts(), sent);
     asked.bonded.anvil.mine(1).await;
     assert_eq!(asked.state().await, CaseState::Answered);
-    // Not final yet: the answer is kept.
+    // Not final yet, so the answer is kept.
     asked.look(&mut responder).await;
     assert!(responder.is_busy() && asked.files.read(asked.case).is_some());
     asked.bonded.anvil.mine(5).await;
@@ -190,7 +189,7 @@ async fn an_answer_takes_the_nonce_of_an_anchor_that_is_stuck() {
         panic!("{:?}", asked.attempts());
     };
     assert_eq!(nonce, next);
-    // Nodes take a replacement for a tenth more of both.
+    // Nodes accept a replacement for a tenth more of both.
     assert!(fees.max_fee_per_gas_wei >= offered.max_fee_per_gas_wei * 11 / 10);
     assert!(fees.max_priority_fee_per_gas_wei >= offered.max_priority_fee_per_gas_wei * 11 / 10);
     asked.bonded.anvil.mine(1).await;
@@ -230,7 +229,7 @@ async fn what_the_bond_would_refuse_is_not_sent() {
     responder.prepare(asked.case, wrong);
     responder.step(now_ms(), Turn::Free).await.unwrap();
     assert_eq!(asked.attempts(), []);
-    // It is asked for again; past its deadline it is not.
+    // It is requested again; past its deadline it is not.
     assert_eq!(asked.look(&mut responder).await, 1);
     asked.bonded.pass(TERMS.response_time_s).await;
     asked.look(&mut responder).await;

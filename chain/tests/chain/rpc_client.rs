@@ -1,4 +1,4 @@
-//! The client's errors are told apart, on a server that misbehaves on purpose.
+//! The client distinguishes its errors, on a server that misbehaves on purpose.
 
 use kedge_chain::rpc::{Options, RpcClient, RpcError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use crate::support::{client, free_port};
 
-/// Answers every connection with these bytes, then closes it; with none it never answers.
+/// Answers every connection with this text, then closes it; without one it never answers.
 async fn serve(response: Option<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Anchors in trouble: a node that is away, reorganisations, fees, foreign transactions, refusals.
+//! Anchors in trouble: a node that is unreachable, reorganisations, fees, foreign transactions, refusals.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn set_base_fee(anvil: &Anvil, wei: u128) {
         .await;
 }
 
-/// Sends a transaction of `key` with a high tip.
+/// Sends a transaction with a high tip, signed by `key`.
 async fn send(rpc: &RpcClient, key: &SigningKey, nonce: u64, to: Address, data: Vec<u8>) -> Hash {
     let signed = TransactionRequest {
         chain_id: CHAIN_ID,
@@ -123,7 +123,7 @@ async fn a_transaction_that_was_out_when_the_node_died_is_found_or_sent_again() 
     rig.step().await;
     assert_eq!(rig.sender.health().consecutive_failures, 1);
 
-    // The pool is gone with the process.
+    // The pool ended with the process.
     let anvil = Anvil::start_on(anvil.port(), &[]).await;
     anvil.raw("anvil_loadState", json!([state])).await;
     rig.step().await;
@@ -247,7 +247,7 @@ async fn at_the_fee_ceiling_it_holds_says_so_and_goes_on_when_fees_fall() {
     assert_eq!(highest.max_fee_per_gas_wei, 10 * GWEI);
     assert_eq!(payer_nonce(&anvil.rpc()).await, 0);
 
-    // Anvil threw it out of its pool as too cheap: it is offered again.
+    // Anvil dropped it from its pool as too cheap: it is offered again.
     set_base_fee(&anvil, GWEI).await;
     anvil.mine(1).await;
     rig.step().await;
@@ -328,13 +328,13 @@ async fn a_forged_history_is_refused_by_the_contract_and_the_reason_read() {
     );
     assert_eq!(end.attempts, 0);
 
-    // Sent all the same, with the gas it needs, it reverts.
+    // If it is sent anyway, with the gas it needs, it reverts.
     let hash = send_intent(&anvil.rpc(), 1, contract, &forged.intent(contract, 3, 7)).await;
     let receipt = anvil.raw("eth_getTransactionReceipt", json!([hash])).await;
     assert_eq!(receipt["status"], "0x0");
     assert_eq!(rig.sender.latest().await.unwrap().batches, 3);
 
-    // The same number of batches with another history: not taken for ours.
+    // The same number of batches with another history: not mistaken for ours.
     send_intent(&anvil.rpc(), 2, contract, &log.intent(contract, 3, 7)).await;
     rig.step().await;
     rig.sender
@@ -344,7 +344,7 @@ async fn a_forged_history_is_refused_by_the_contract_and_the_reason_read() {
     let note = rig.until(AnchorStatus::Failed, 1).await.note.unwrap();
     assert!(note.contains("another checkpoint"), "{note}");
 
-    // A proof from a checkpoint that is not the last one any more.
+    // A proof from a checkpoint that is no longer the last one.
     rig.step().await;
     rig.sender.submit(log.intent(contract, 3, 9)).await.unwrap();
     let note = rig.until(AnchorStatus::Failed, 1).await.note.unwrap();
@@ -353,7 +353,7 @@ async fn a_forged_history_is_refused_by_the_contract_and_the_reason_read() {
         "{note}"
     );
 
-    // Another's signature.
+    // Another key's signature.
     let mut stolen = log.intent(contract, 7, 9);
     stolen.signed = stolen.signed.checkpoint.sign(&Hash::ZERO, &payer());
     rig.step().await;
@@ -438,7 +438,7 @@ async fn a_sender_opens_without_a_node() {
     let rpc = client(&format!("http://127.0.0.1:{}", free_port()));
     let sender = open_sender(sender_options(contract), rpc, &store).await;
     let mut rig = Rig::new(sender, store);
-    // Nothing to do: the node is not even asked.
+    // Nothing to do: the node does not even get a request.
     assert_eq!(rig.step().await, []);
     assert_eq!(rig.sender.health().consecutive_failures, 0);
     assert!(rig.sender.latest().await.is_err());

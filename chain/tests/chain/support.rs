@@ -40,13 +40,13 @@ pub(crate) fn client(url: &str) -> RpcClient {
     RpcClient::new(url.parse().unwrap(), options)
 }
 
-/// Any method with any parameters; the client labels methods with static names, so these leak.
+/// Any method with any parameters; the client labels metrics with static method names, so these leak.
 pub(crate) async fn raw(rpc: &RpcClient, method: &str, params: Value) -> Result<Value, RpcError> {
     rpc.request(Box::leak(method.to_owned().into_boxed_str()), params)
         .await
 }
 
-/// A running Anvil; it ends with this value.
+/// A running Anvil; it ends when this value is dropped.
 pub(crate) struct Anvil {
     child: Child,
     port: u16,
@@ -63,7 +63,7 @@ fn anvil_binary() -> PathBuf {
 }
 
 impl Anvil {
-    /// Starts Anvil; finality follows two blocks behind the head.
+    /// Starts Anvil; finality is two blocks below the head.
     pub(crate) async fn start(arguments: &[&str]) -> Self {
         Self::start_on(free_port(), arguments).await
     }
@@ -116,7 +116,7 @@ impl Drop for Anvil {
     }
 }
 
-/// A clock that tests move.
+/// A clock that tests can move.
 #[derive(Clone)]
 pub(crate) struct ManualClock(pub(crate) Arc<AtomicU64>);
 
@@ -225,7 +225,7 @@ impl TestLog {
         }
     }
 
-    /// The intent that takes the contract from `from` to `to` batches.
+    /// The intent that moves the contract from `from` to `to` batches.
     pub(crate) fn intent(&self, contract: Address, from: u64, to: u64) -> AnchorIntent {
         let proof = match from {
             0 => Vec::new(),
@@ -249,7 +249,7 @@ pub(crate) fn separator(contract: Address) -> Hash {
     .separator()
 }
 
-/// Intents in files, as durable as a test needs.
+/// Intents in files, durable enough for a test.
 #[derive(Clone)]
 pub(crate) struct FileStore(pub(crate) PathBuf);
 

@@ -1,5 +1,4 @@
-//! Holding what was seen against the followed log, against what is anchored, and against what an
-//! operator owes.
+//! Checks what was seen against the followed log, against what is anchored, and against what an operator owes.
 
 use kedge_protocol::Hash;
 use kedge_protocol::checkpoint::SignedCheckpoint;
@@ -8,14 +7,14 @@ use kedge_protocol::hash::keccak;
 
 use super::{Challenge, Finding, Known, Watchtower, Withheld};
 
-/// How many batches are asked for at one time: each takes a deposit, and one that is not answered
-/// costs the bond already.
+/// The most batches that are demanded at once: each takes a deposit, and one unanswered demand already costs
+/// the bond.
 const WITHHELD_MAX: usize = 8;
 
 impl Watchtower {
-    /// Holds everything that was seen against the followed log and against what is anchored.
-    /// `is_current` says that the log was followed to its end after everything else was given: only
-    /// then is a header missing that it does not hold.
+    /// Compares everything seen with the followed log and with what is anchored. `is_current` states that the
+    /// log was followed to its end after everything else was given: only then does a header that the log does
+    /// not hold count as missing.
     pub fn review(&mut self, is_current: bool) {
         let anchored = self.anchored_reach();
         if let Some(anchored) = anchored {
@@ -42,7 +41,7 @@ impl Watchtower {
         self.review_withheld();
         self.review_overdue();
         self.review_unauthorised(anchored);
-        // The followed log only grows: what was held against it once stays as it was found.
+        // The followed log only grows, so each comparison with it is final.
         for (signed, key_index) in std::mem::take(&mut self.unreviewed) {
             if !self.review_checkpoint(&signed, key_index, anchored) {
                 self.unreviewed.push((signed, key_index));
@@ -50,9 +49,9 @@ impl Watchtower {
         }
     }
 
-    /// What is anchored and is not what the operator serves: the last header that it serves below
-    /// that checkpoint can't be shown to be anchored. A later checkpoint extends the earlier ones, so
-    /// each is compared once.
+    /// What is anchored but differs from what the operator serves: the last header that it serves below that
+    /// checkpoint cannot be shown to be anchored. A later checkpoint extends the earlier ones, so each is
+    /// compared once.
     fn review_anchored(&mut self) {
         let size = self.tree.size();
         let mut differing = Vec::new();
@@ -73,14 +72,14 @@ impl Watchtower {
         }
     }
 
-    /// Anchored batches whose leaves nobody has given for longer than an operator is given time.
+    /// Anchored batches whose leaves nobody has published within the operator's time limit.
     fn review_withheld(&mut self) {
         let Some((anchored, _)) = self.trust.anchored.last_key_value() else {
             return;
         };
         let coverage = self.trust.coverage;
         let (anchored, now_s) = (*anchored, self.trust.now_s);
-        // Of those that can't be followed the lowest are enough: behind them the log goes on.
+        // Of those that cannot be followed, the lowest suffice: the log continues after them.
         let unfollowed: Vec<u64> = (self.tree.size().max(coverage.from_batch)..anchored)
             .filter(|number| !self.published.contains(number))
             .take(WITHHELD_MAX)
@@ -154,7 +153,7 @@ impl Watchtower {
         self.report(known.header().hash(), Finding::Missing(batch));
     }
 
-    /// The largest anchored checkpoint that the followed log leads to.
+    /// The largest anchored checkpoint that agrees with the followed log.
     fn anchored_reach(&self) -> Option<u64> {
         let leads = |(batches, history): &(&u64, &Hash)| {
             **batches > 0 && **batches <= self.tree.size() && self.tree.root(**batches) == **history
@@ -193,7 +192,7 @@ impl Watchtower {
         }
     }
 
-    /// Whether the followed log and what is anchored of it told enough of a checkpoint.
+    /// Whether the followed log and its anchored part were enough to judge a checkpoint.
     fn review_checkpoint(
         &mut self,
         signed: &SignedCheckpoint,

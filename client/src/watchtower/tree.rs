@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use kedge_protocol::Hash;
 use kedge_protocol::log_tree::{self, Frontier, Nodes};
 
-/// The log tree over the batches that were followed.
+/// The log tree over the followed batches.
 #[derive(Default)]
 pub(super) struct Tree {
     frontier: Frontier,

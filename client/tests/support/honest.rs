@@ -20,10 +20,10 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use crate::rng::Rng;
 
 const START_MS: u64 = 1_790_000_000_000;
-/// How long evidence of a replaced key counts.
+/// How long evidence about a replaced key counts.
 const EVIDENCE_AGE_S: u64 = 1_000;
 
-/// A batch with everything that stands in it.
+/// A batch with its contents.
 pub(crate) struct Batch {
     pub(crate) signed: SignedBatch,
     pub(crate) leaves: Vec<Hash>,
@@ -31,7 +31,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// One of its actions as a receipt shows it: leaf, place, path, the integrity before.
+    /// One of its actions as in a receipt: leaf, index, path, previous integrity.
     pub(crate) fn opened(&self, rng: &mut Rng) -> (Leaf, u32, Vec<Hash>, Hash) {
         let record = &rng.pick(&self.records);
         let placed = record.placed(&record.hashes());
@@ -57,10 +57,10 @@ pub(crate) struct Honest {
     pub(crate) batches: Vec<Batch>,
     keys: Vec<(SigningKey, KeyTerm)>,
     anchored: BTreeMap<u64, Hash>,
-    /// Anchored and not taken by the watchtower yet.
+    /// Anchored, but not yet read by the watchtower.
     news: Vec<SignedCheckpoint>,
     frontier: Frontier,
-    /// The log tree's root over so many batches.
+    /// The log tree's root, by the number of batches.
     roots: Vec<Hash>,
     objects: Vec<Object>,
     sequence: u64,
@@ -101,7 +101,7 @@ impl Honest {
         &self.batches[usize::try_from(number).unwrap()]
     }
 
-    /// What the contract tells.
+    /// What the contract reports.
     pub(crate) fn trust(&self) -> Trust {
         Trust {
             keys: self.keys.iter().map(|(_, term)| *term).collect(),
@@ -116,7 +116,7 @@ impl Honest {
         std::mem::take(&mut self.news)
     }
 
-    /// The checkpoint over the first `batches` batches, signed just now.
+    /// The checkpoint over the first `batches` batches, signed now.
     pub(crate) fn checkpoint(&self, batches: u64) -> SignedCheckpoint {
         let last = self.batch(batches - 1).signed.header;
         let checkpoint = Checkpoint {
@@ -135,7 +135,7 @@ impl Honest {
         &keys.find(|(_, term)| term.from_batch <= batch).unwrap().0
     }
 
-    /// One thing that a sequencer or its operator does.
+    /// One step of a sequencer or its operator.
     pub(crate) fn go_on(&mut self) {
         self.time_ms += self.rng.below(3) * self.rng.below(90_000);
         match self.rng.below(8) {
@@ -145,7 +145,7 @@ impl Honest {
         }
     }
 
-    /// A new key for the batches that nobody has signed yet.
+    /// A new key for the batches that are not signed yet.
     fn rotate(&mut self) {
         let next = self.batches.len() as u64;
         let now_s = self.time_ms / 1_000;
@@ -175,7 +175,7 @@ impl Honest {
         self.news.push(signed);
         let now_s = self.time_ms / 1_000;
         for (_, term) in &mut self.keys {
-            // Somebody may note that all of a key's batches are anchored.
+            // It may be recorded that all of a key's batches are anchored.
             if term.until_batch <= batches && term.closed_at_s == 0 && self.rng.below(2) == 0 {
                 term.closed_at_s = now_s;
             }
@@ -218,7 +218,7 @@ impl Honest {
             sealed_at_ms: self.sealed_at_ms,
         };
         let signed = header.sign(&domain().separator(), self.key_of(number));
-        // The nodes are of no use to a sequencer that proves nothing.
+        // A sequencer that proves nothing does not need the nodes.
         drop(self.frontier.append(log_tree::leaf(&header.hash())));
         self.roots.push(self.frontier.root());
         self.batches.push(Batch {
@@ -228,7 +228,7 @@ impl Honest {
         });
     }
 
-    /// A signed request with `done` actions that are done, and some that failed between them.
+    /// A signed request with `done` actions that are done, and some failed ones between them.
     fn request(&mut self, number: u64, first_leaf: usize, done: u64) -> RequestRecord<'static> {
         let signer = self.rng.key();
         let mut record = RequestRecord {
@@ -266,7 +266,7 @@ impl Honest {
         record
     }
 
-    /// A mint, or an action on an object that is there.
+    /// A mint, or an action on an existing object.
     fn action(&mut self, index: u16) -> ActionRecord<'static> {
         let is_mint = self.objects.is_empty() || self.rng.below(3) == 0;
         let (kind, resource) = if is_mint {
@@ -295,7 +295,7 @@ impl Honest {
         }
     }
 
-    /// Gives the request its place: each action extends its object, one after the other.
+    /// Places the request: each action extends its object, one after another.
     fn place(&mut self, record: &mut RequestRecord<'static>) {
         let hashes = record.hashes();
         for (action, hashes) in record.actions.iter_mut().zip(hashes) {

@@ -1,5 +1,4 @@
-//! A log of its own, just large enough to give true receipts: each request is one batch. Faults are
-//! put in front of it.
+//! A log of its own, just large enough to give true receipts: each request is one batch. Faults are put in front of it.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -35,19 +34,19 @@ pub(crate) fn sequencer() -> SigningKey {
     SigningKey::from_bytes(&[0x5e; 32]).unwrap()
 }
 
-/// What goes wrong with the next request that comes with a token or a signature.
+/// What goes wrong with the next request that has a token or a signature.
 pub(crate) enum Fault {
     /// This status and code, with these headers.
     Refuse(u16, &'static str, Vec<(&'static str, String)>),
     /// The same, with these members in the body.
     Say(u16, &'static str, Value),
-    /// It is done, and the answer is lost: the connection breaks off.
+    /// It is done, but the answer is lost.
     Lose,
     /// The receipt is changed before it leaves.
     Receipt(fn(&mut Value)),
 }
 
-/// A request as it came.
+/// A request as received.
 #[derive(Clone)]
 pub(crate) struct Seen {
     pub(crate) path: String,
@@ -63,7 +62,7 @@ pub(crate) struct State {
     pub(crate) seen: Vec<Seen>,
     /// Tokens before this one have expired.
     pub(crate) token: u64,
-    /// The highest spent nonce, as `/wallets/me` tells it.
+    /// The highest spent nonce, as `/wallets/me` reports it.
     pub(crate) highest: u64,
     batches: u64,
     sequence: u64,
@@ -171,7 +170,7 @@ fn with_tokens(wallet: Value, state: &State) -> Value {
 }
 
 fn wallet(state: &State, address: Address) -> Value {
-    // Every key of the tests belongs to it.
+    // Every test key belongs to it.
     let nonces: Vec<Value> = (1..=9)
         .map(|n| {
             let key = SigningKey::from_bytes(&[n; 32]).unwrap();
@@ -232,7 +231,7 @@ fn refuse_saying(status: u16, code: &str, members: &Value) -> Response<Full<Byte
     response
 }
 
-/// More is announced than is sent.
+/// A proxy's 502 instead of the answer.
 fn broken_off() -> Response<Full<Bytes>> {
     let mut response = ok(&json!({}));
     *response.status_mut() = 502.try_into().unwrap();
@@ -271,7 +270,7 @@ fn words(action: &BusAction<'_>) -> (Kind, ActionWords) {
     (kind, words)
 }
 
-/// Does a signed request. Locks are refused: a reason for actions that are not done.
+/// Does a signed request. Locks are refused, so that some actions are not done.
 fn change(state: &mut State, path: &str, headers: &HeaderMap, body: &Bytes) -> Value {
     let actions: Vec<(Kind, ActionWords)> = match path {
         "/wallets/register" => {

@@ -1,11 +1,11 @@
-//! The header of a frame: what stands in it, its bytes, and the hash that the next frame names.
+//! A frame's header: its fields, its bytes, and the hash that the next frame names.
 
 use aws_lc_rs::digest;
 use kedge_protocol::Hash;
 
 use crate::bytes::{self, Fields};
 
-/// The first bytes of a frame. `0xff` is in no UTF-8 text, so no payload can imitate a frame.
+/// The first bytes of a frame. `0xff` occurs in no UTF-8 text, so no payload can imitate a frame.
 pub const MAGIC: [u8; 8] = *b"\xffKFRAME\n";
 /// The format of frames that this program writes.
 pub const FORMAT: u16 = 1;
@@ -15,24 +15,24 @@ pub const FIXED_BYTES: usize = 104;
 pub const SECTION_BYTES: usize = 40;
 /// Bytes of the longest header.
 pub const HEADER_BYTES_MAX: usize = FIXED_BYTES + SectionKind::ALL.len() * SECTION_BYTES;
-/// Bytes of the longest frame. A length field that was damaged must not become an allocation.
+/// Bytes of the longest frame, so that a damaged length field cannot cause a huge allocation.
 pub const FRAME_BYTES_MAX: usize = 1 << 30;
 /// Bytes of a batch in its section.
 pub const BATCH_BYTES: usize = 253;
 /// Bytes of a leaf in its section.
 pub const LEAF_BYTES: usize = 32;
 
-/// Where the header's own checksum stands; it counts as zero while the checksum is made.
+/// The offset of the header's own checksum; it counts as zero while the checksum is computed.
 const HEADER_CRC_AT: usize = 12;
-/// What the hash of a frame begins with, so that it is no hash of anything else.
+/// The prefix of a frame's hash, so that it cannot be a hash of anything else.
 const HASH_TAG: &[u8; 16] = b"kedge log frame\n";
 
-/// What a section holds. The numbers are permanent; sections stand in their order.
+/// What a section holds. The numbers are permanent; sections are stored in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SectionKind {
     /// Batch headers with their signatures.
     Batches = 1,
-    /// The hashes of the actions' leaves. May be dropped where they can be recomputed.
+    /// The hashes of the actions' leaves. May be dropped if they can be recomputed.
     Leaves = 2,
     /// Sealed side entries. May be dropped once they are forgotten.
     Side = 3,
@@ -48,7 +48,7 @@ impl SectionKind {
         Self::ALL.into_iter().find(|kind| *kind as u16 == number)
     }
 
-    /// Whether a frame may stand without the bytes of such a section.
+    /// Whether a frame is valid without the bytes of such a section.
     pub fn can_be_dropped(self) -> bool {
         matches!(self, Self::Leaves | Self::Side)
     }
@@ -61,9 +61,9 @@ impl SectionKind {
 /// An entry in a header's table of sections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// Bytes of the section in the body; `None` where they were dropped.
+    /// Bytes of the section in the body; `None` if they were dropped.
     pub length: Option<u32>,
-    /// SHA-256 of the section's bytes as they were first written.
+    /// SHA-256 of the section's bytes as first written.
     pub digest: Hash,
 }
 
@@ -72,30 +72,30 @@ pub struct Section {
 pub struct FrameHeader {
     /// The frame's number, from 1, without gaps.
     pub number: u64,
-    /// The term of the machine that wrote it; 0 where there is one machine.
+    /// The term of the machine that wrote it; 0 if there is only one machine.
     pub term: u64,
-    /// The sequence of its first action, or of the next one where it holds none.
+    /// The sequence of its first action, or of the next one if it holds none.
     pub first_sequence: u64,
-    /// How many actions it holds.
+    /// The number of actions it holds.
     pub actions: u32,
-    /// The number of its first batch, or of the next one where it holds none.
+    /// The number of its first batch, or of the next one if it holds none.
     pub first_batch: u64,
-    /// How many batches it holds.
+    /// The number of batches it holds.
     pub batches: u32,
-    /// The last frame that was durable when this one was written. Not part of the hash: it says
-    /// something of the disk and nothing of the log.
+    /// The last frame that was durable when this one was written. Not part of the hash: it describes the disk,
+    /// not the log.
     pub durable: u64,
-    /// The hash of the frame before.
+    /// The hash of the previous frame.
     pub previous: Hash,
-    /// CRC32C of the body as it stands.
+    /// CRC32C of the body as stored.
     pub body_crc: u32,
     sections: [Option<Section>; SectionKind::ALL.len()],
 }
 
-/// Why bytes are no header of a frame.
+/// Why bytes are not a frame header.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// There is no frame here.
+    /// No frame begins here.
     #[error("no frame begins here")]
     Magic,
     /// The bytes end within the header.
@@ -107,7 +107,7 @@ pub enum HeaderError {
     /// The checksum does not hold.
     #[error("the checksum of the frame's header does not hold")]
     Crc,
-    /// The checksum holds, and still it is no header.
+    /// The checksum holds, but the header is invalid.
     #[error("the frame's header contradicts itself: {0}")]
     Contents(&'static str),
 }
@@ -138,7 +138,7 @@ impl FrameHeader {
         self.sections[kind.place()] = Some(section);
     }
 
-    /// Notes that a section's bytes are not in the body any more.
+    /// Records that a section's bytes are no longer in the body.
     pub(crate) fn drop_section(&mut self, kind: SectionKind) {
         if let Some(section) = &mut self.sections[kind.place()] {
             section.length = None;
@@ -155,14 +155,14 @@ impl FrameHeader {
         FIXED_BYTES + self.present().count() * SECTION_BYTES
     }
 
-    /// Bytes of the frame as it stands: header and body.
+    /// Bytes of the frame as stored: header and body.
     pub fn frame_bytes(&self) -> usize {
         let body = |section: &Section| section.length.unwrap_or(0) as usize;
         self.header_bytes() + self.present().map(|(_, s)| body(s)).sum::<usize>()
     }
 
-    /// Where a section's bytes stand, counted from the first byte of the frame; `None` where the frame has
-    /// no such section or its bytes were dropped.
+    /// A section's byte range, counted from the first byte of the frame; `None` if the frame has no such
+    /// section or its bytes were dropped.
     pub fn section_range(&self, kind: SectionKind) -> Option<std::ops::Range<usize>> {
         let length = self.section(kind)?.length? as usize;
         let before = self.present().take_while(|(other, _)| *other < kind);
@@ -181,8 +181,8 @@ impl FrameHeader {
         self.first_batch + u64::from(self.batches)
     }
 
-    /// The hash that the next frame names: SHA-256 over what the frame says of the log, with the digest of each
-    /// section in place of its bytes. So a section can be dropped later, and the chain still holds.
+    /// The hash that the next frame names: SHA-256 over what the frame states about the log, with the digest of
+    /// each section in place of its bytes. A section can therefore be dropped later without breaking the chain.
     pub fn hash(&self) -> Hash {
         let mut preimage = Vec::with_capacity(112 + self.sections.len() * 34);
         preimage.extend_from_slice(HASH_TAG);
@@ -205,7 +205,7 @@ impl FrameHeader {
         sha256(&preimage)
     }
 
-    /// Appends the header's bytes, its checksum included.
+    /// Appends the header's bytes, including its checksum.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&MAGIC);
@@ -237,10 +237,10 @@ impl FrameHeader {
         out[start + HEADER_CRC_AT..][..4].copy_from_slice(&crc.to_be_bytes());
     }
 
-    /// Reads the header that `bytes` begin with; they may go on.
+    /// Reads the header at the start of `bytes`; more bytes may follow.
     ///
     /// # Errors
-    /// [`HeaderError`] where they do not begin with a header of a format that this program knows.
+    /// [`HeaderError`] if they do not begin with a header of a known format.
     pub fn read(bytes: &[u8]) -> Result<Self, HeaderError> {
         let fixed = bytes.get(..FIXED_BYTES).ok_or(HeaderError::Short)?;
         let mut fields = Fields(fixed);
@@ -250,7 +250,7 @@ impl FrameHeader {
         let format = fields.u16().unwrap_or(0);
         let count = usize::from(fields.u16().unwrap_or(0));
         let crc = fields.u32().unwrap_or(0);
-        // The checksum comes before the format: damage is no newer format.
+        // Checksum before format: damage must not look like a newer format.
         let whole = FIXED_BYTES + count * SECTION_BYTES;
         let own = match bytes.get(..whole) {
             Some(own) if count <= SectionKind::ALL.len() || format != FORMAT => own,
@@ -359,14 +359,14 @@ impl FrameHeader {
     }
 }
 
-/// SHA-256, by the processor's own instructions where it has them.
+/// SHA-256, with the processor's own instructions if it has them.
 pub(crate) fn sha256(bytes: &[u8]) -> Hash {
     let mut hash = [0; 32];
     hash.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
     Hash(hash)
 }
 
-/// What the first frame of a log names as the hash of the frame before it.
+/// What a log's first frame names as the hash of the frame before it.
 pub fn first_previous(identity: &Hash) -> Hash {
     let mut preimage = b"kedge log begins".to_vec();
     preimage.extend_from_slice(&identity.0);

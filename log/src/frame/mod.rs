@@ -1,5 +1,5 @@
-//! A frame: everything that one commit group makes durable. A [`Frame`] is filled, appended and cleared for the
-//! next group; a [`StoredFrame`] is one that was read again.
+//! A frame: everything that one commit group makes durable. A [`Frame`] is filled, appended and cleared for the next
+//! group; a [`StoredFrame`] is one that was read back.
 
 pub mod header;
 pub(crate) mod requests;
@@ -21,7 +21,7 @@ use crate::bytes::Fields;
 use crate::codec::CodecError;
 use crate::packed::{self, PackedRequest};
 
-/// A commit group on its way to the log. Its buffers keep their size when it is cleared.
+/// A commit group to be appended to the log. Its buffers keep their capacity when it is cleared.
 #[derive(Default)]
 pub struct Frame {
     term: u64,
@@ -32,7 +32,7 @@ pub struct Frame {
     side: Vec<SideEntry>,
 }
 
-/// What the batches of a frame say of its place.
+/// The place of a frame, according to its batches.
 #[derive(Clone, Copy)]
 struct Bounds {
     first_batch: u64,
@@ -52,7 +52,7 @@ impl Frame {
         Self::default()
     }
 
-    /// Forgets the contents and keeps the memory.
+    /// Clears the contents and keeps the memory.
     pub fn clear(&mut self) {
         self.term = 0;
         self.requests.clear();
@@ -62,15 +62,15 @@ impl Frame {
         self.side.clear();
     }
 
-    /// Sets the term; it stays 0 where there is one machine.
+    /// Sets the term; it stays 0 if there is only one machine.
     pub fn set_term(&mut self, term: u64) {
         self.term = term;
     }
 
-    /// Adds a request after those that are in the frame.
+    /// Adds a request after those in the frame.
     ///
     /// # Errors
-    /// [`FrameRefused`] where its sequences do not continue those of the frame.
+    /// [`FrameRefused`] if its sequences do not continue those of the frame.
     pub fn push_request(&mut self, record: &RequestRecord<'_>) -> Result<(), FrameRefused> {
         let first = record.first_sequence;
         let count = record.actions.len();
@@ -78,11 +78,10 @@ impl Frame {
             .push(first, count, |out| packed::pack(out, record))
     }
 
-    /// Adds a request that is packed already.
+    /// Adds an already packed request.
     ///
     /// # Errors
-    /// [`FrameRefused`] where the bytes are no packed request, or its sequences do not continue those of the
-    /// frame.
+    /// [`FrameRefused`] if the bytes are not a packed request, or its sequences do not continue those of the frame.
     pub fn push_packed(&mut self, bytes: &[u8]) -> Result<(), FrameRefused> {
         let request = PackedRequest::read(bytes);
         let request = request.map_err(|_| FrameRefused("these bytes are no packed request"))?;
@@ -94,8 +93,8 @@ impl Frame {
     /// Adds a batch and its leaves.
     ///
     /// # Errors
-    /// [`FrameRefused`] where its numbers do not continue those of the frame, or the leaves are not as many as
-    /// its actions.
+    /// [`FrameRefused`] if its numbers do not continue those of the frame, or the number of leaves is not that
+    /// of its actions.
     pub fn push_batch(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), FrameRefused> {
         let header = &batch.header;
         if leaves.len() != header.count as usize || leaves.is_empty() {
@@ -128,12 +127,12 @@ impl Frame {
         self.side.push(entry);
     }
 
-    /// Whether there is nothing in it; such a frame cannot be appended.
+    /// Whether it is empty; an empty frame cannot be appended.
     pub fn is_empty(&self) -> bool {
         self.side.is_empty() && self.batch_bounds.is_none() && self.requests.bounds().is_none()
     }
 
-    /// Bytes that the frame will take in the log, at most.
+    /// Upper bound of the bytes that the frame takes in the log.
     pub fn bytes_max(&self) -> usize {
         header::HEADER_BYTES_MAX
             + self.requests.bytes()
@@ -142,7 +141,7 @@ impl Frame {
             + side::sealed_bytes_max(&self.side)
     }
 
-    /// Writes the frame at its place in the log; gives its header.
+    /// Writes the frame for its place in the log; returns its header.
     pub(crate) fn encode(
         &self,
         place: &Place,
@@ -166,7 +165,7 @@ impl Frame {
         ];
         for (kind, parts) in SectionKind::ALL.into_iter().zip(bodies) {
             let length: usize = parts.iter().map(|part| part.len()).sum();
-            // A table without requests is no section.
+            // A table without requests is not a section.
             if length == 0 || (kind == SectionKind::Requests && header.actions == 0) {
                 continue;
             }
@@ -199,7 +198,7 @@ impl Frame {
         Ok(header)
     }
 
-    /// The header without its sections, once the parts are found to agree.
+    /// The header without its sections, once the parts are known to agree.
     fn placed(&self, place: &Place) -> Result<FrameHeader, FrameRefused> {
         let mut header = FrameHeader::new(
             place.number,
@@ -237,7 +236,7 @@ impl Frame {
     }
 }
 
-/// Where the next frame of a log stands.
+/// The place of a log's next frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) number: u64,
@@ -247,7 +246,7 @@ pub(crate) struct Place {
     pub(crate) durable: u64,
 }
 
-/// Why a frame did not become bytes.
+/// Why a frame could not be encoded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EncodeError {
     #[error(transparent)]
@@ -258,7 +257,7 @@ pub(crate) enum EncodeError {
     Side(#[from] SideError),
 }
 
-/// Appends a batch as its section holds it.
+/// Appends a batch in its section's form.
 fn write_batch(out: &mut Vec<u8>, batch: &SignedBatch) {
     let header = &batch.header;
     out.extend_from_slice(&header.number.to_be_bytes());

@@ -1,5 +1,5 @@
-//! The section of packed requests. A table of places and checksums stands before them, so that one request of many
-//! is found by its sequence, and checked, without reading the others.
+//! The section of packed requests. It begins with a table of places and checksums, so one request of many is found by
+//! its sequence, and checked, without reading the others.
 //!
 //! ```text
 //! u32 count ‖ u32 CRC32C of count and entries ‖ count × entry ‖ packed requests
@@ -70,7 +70,7 @@ impl RequestsWriter {
         &self.packed
     }
 
-    /// Writes what stands before the packed requests.
+    /// Writes the table that precedes the packed requests.
     pub(crate) fn write_table(&self, out: &mut Vec<u8>) {
         out.reserve(TABLE_HEAD_BYTES + self.entries.len() * ENTRY_BYTES);
         let count = self.entries.len() as u32;
@@ -91,9 +91,9 @@ fn table_crc(table: &[u8]) -> u32 {
 /// The place of a request in the section.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RequestPlace {
-    /// Its first sequence, counted from the frame's.
+    /// Its first sequence, relative to the frame's.
     pub(crate) first: u32,
-    /// Its bytes, counted from the first byte of the section.
+    /// Its bytes, relative to the first byte of the section.
     pub(crate) range: std::ops::Range<usize>,
     crc: u32,
 }
@@ -105,7 +105,7 @@ impl RequestPlace {
     }
 }
 
-/// Bytes of the table that a section begins with, from the section's first bytes.
+/// Bytes of the table at the start of a section, from the section's first bytes.
 pub(crate) fn table_bytes(head: &[u8]) -> Option<usize> {
     let count = Fields(head).u32()? as usize;
     count
@@ -113,7 +113,7 @@ pub(crate) fn table_bytes(head: &[u8]) -> Option<usize> {
         .checked_add(TABLE_HEAD_BYTES)
 }
 
-/// The table that a section begins with.
+/// The table at the start of a section.
 pub(crate) struct RequestTable<'a> {
     entries: &'a [[u8; ENTRY_BYTES]],
     /// Bytes of the table itself.
@@ -121,7 +121,7 @@ pub(crate) struct RequestTable<'a> {
 }
 
 impl<'a> RequestTable<'a> {
-    /// Reads the table; `section` may end after it, and `whole` is how long the section is.
+    /// Reads the table; `section` may end after it, and `whole` is the section's length.
     pub(crate) fn read(section: &'a [u8], whole: usize, actions: u32) -> Result<Self, CodecError> {
         let early = || CodecError::bytes("the table of requests ends too early");
         let bytes = table_bytes(section).ok_or_else(early)?;
@@ -171,9 +171,9 @@ impl<'a> RequestTable<'a> {
         }
     }
 
-    /// The index of the request that holds the action at `offset` from the frame's first.
+    /// The index of the request that holds the action at `offset` from the frame's first one.
     pub(crate) fn find(&self, offset: u32) -> usize {
-        // The first entry is 0, so at least one is not above.
+        // The first entry is 0, so at least one is not above `offset`.
         self.entries
             .partition_point(|bytes| entry(bytes)[0] <= offset)
             - 1

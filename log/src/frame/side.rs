@@ -6,13 +6,12 @@
 //! part:    u64 key id ‖ 16 bytes salt ‖ u64 count ‖ u32 length ‖ AES-256-GCM of the entries, and its tag
 //! ```
 //!
-//! A part is sealed under a key derived from the named key and the salt (HKDF-SHA256), with the count as nonce. The
-//! salt is drawn at every opening of the log and at every change of the key, and the count rises with every sealing.
-//! So a nonce never repeats under one key, also where a torn frame is cut off and its number is given again, or a log
-//! continues from an old copy.
-//! The log's identity, the frame's number, the part's place and the key's id are associated data: a part opens
-//! nowhere else. Today all entries are one part; the format has room for a part a subject, each under a key of
-//! its own.
+//! A part is sealed under a key derived from the named key and the salt (HKDF-SHA256), with the count as nonce. A new
+//! salt is drawn whenever the log is opened and whenever the key changes, and every sealing raises the count. So a
+//! nonce never repeats under one key, even where a torn frame is cut off and its number is used again, or a log
+//! continues from an old copy. The log's identity, the frame's number, the part's place and the key's id are associated
+//! data: a part opens nowhere else. Today all entries are one part. The format has room for one part per subject, each
+//! under its own key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +23,7 @@ use kedge_protocol::Hash;
 use crate::bytes::Fields;
 use crate::env::Env;
 
-/// Which key sealed a part. Numbers are never given twice.
+/// The key that sealed a part. Numbers are never reused.
 pub type KeyId = u64;
 
 const SALT_BYTES: usize = 16;
@@ -32,7 +31,7 @@ const TAG_BYTES: usize = 16;
 /// Bytes of a part without its entries.
 const PART_BYTES: usize = 8 + SALT_BYTES + 8 + 4 + TAG_BYTES;
 const INFO: &[u8] = b"kedge side entries 1";
-/// In place of a value's length: the row is deleted.
+/// Replaces a value's length: the row is deleted.
 const DELETED: u32 = u32::MAX;
 
 /// A write to a table outside the chain.
@@ -49,13 +48,13 @@ pub struct SideEntry {
 /// Why side entries cannot be sealed or opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SideError {
-    /// The key that sealed them is not among those given.
+    /// The key that sealed them is not among the given ones.
     #[error("the side entries are sealed under key {0}, which is not at hand")]
     NoKey(KeyId),
-    /// The key is at hand and does not open them: it is another one, or the bytes are damaged.
+    /// The given key does not open them: it is a different key, or the bytes are damaged.
     #[error("the side entries do not open under key {0}")]
     Closed(KeyId),
-    /// The bytes are no section of side entries.
+    /// The bytes are not a section of side entries.
     #[error("the side entries are damaged: {0}")]
     Damaged(&'static str),
     /// Sealing failed.
@@ -176,7 +175,7 @@ pub(crate) fn keys_of(section: &[u8]) -> Result<Vec<KeyId>, SideError> {
     Ok(parts(section)?.iter().map(|part| part.key).collect())
 }
 
-/// Seals side entries under one key, from an opening of the log, or a change of the key, to the next.
+/// Seals side entries under one key, from the opening of the log or a change of the key until the next.
 pub(crate) struct Sealer {
     identity: Hash,
     id: KeyId,
@@ -186,7 +185,7 @@ pub(crate) struct Sealer {
 }
 
 impl Sealer {
-    /// `None` where there is no key to seal with.
+    /// `None` if there is no key to seal with.
     pub(crate) fn new(
         env: &dyn Env,
         identity: Hash,
@@ -218,7 +217,7 @@ impl Sealer {
         entries: &[SideEntry],
         out: &mut Vec<u8>,
     ) -> Result<(), SideError> {
-        // The count rises before anything is sealed: no failure gives a nonce twice.
+        // The count is raised before anything is sealed, so no failure can reuse a nonce.
         let count = self.count;
         self.count += 1;
         let mut plain = Vec::with_capacity(sealed_bytes_max(entries));
@@ -242,7 +241,7 @@ impl Sealer {
     }
 }
 
-/// Bytes that entries take once they are sealed, at most.
+/// Upper bound of the bytes that entries take once sealed.
 pub(crate) fn sealed_bytes_max(entries: &[SideEntry]) -> usize {
     let bytes = |entry: &SideEntry| 10 + entry.key.len() + entry.value.as_ref().map_or(0, Vec::len);
     2 + PART_BYTES + entries.iter().map(bytes).sum::<usize>()

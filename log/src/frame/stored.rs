@@ -1,4 +1,4 @@
-//! A frame as it was read from a segment: checked, and taken apart on demand.
+//! A frame as read from a segment: checked, and parsed on demand.
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
@@ -11,7 +11,7 @@ use super::side::{KeyId, SideEntry, SideError, SideKeys, keys_of};
 use crate::codec::CodecError;
 use crate::packed::{PackedRequest, groups, leaves_of};
 
-/// Why bytes are no whole frame.
+/// Why bytes are not a whole frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Its header cannot be read.
@@ -23,7 +23,7 @@ pub enum FrameError {
     /// The body's checksum does not hold.
     #[error("the checksum of the frame's body does not hold")]
     Crc,
-    /// A section is not what the header says.
+    /// A section does not have its digest.
     #[error("the section of {0:?} does not have the digest that the header names")]
     Digest(SectionKind),
     /// A section cannot be read, though its checksum and digest hold.
@@ -31,7 +31,7 @@ pub enum FrameError {
     Section(SectionKind, CodecError),
 }
 
-/// A frame that was read: its header's checksum and its body's hold.
+/// A frame that was read, with valid checksums of header and body.
 #[derive(Clone, Debug)]
 pub struct StoredFrame {
     header: FrameHeader,
@@ -39,10 +39,10 @@ pub struct StoredFrame {
 }
 
 impl StoredFrame {
-    /// Reads the frame that `bytes` are.
+    /// Reads the frame that `bytes` hold.
     ///
     /// # Errors
-    /// [`FrameError`] where they are no whole frame, or a checksum does not hold.
+    /// [`FrameError`] if they are not a whole frame, or a checksum does not hold.
     pub fn read(bytes: Vec<u8>) -> Result<Self, FrameError> {
         let header = FrameHeader::read(&bytes)?;
         if bytes.len() != header.frame_bytes() {
@@ -59,31 +59,31 @@ impl StoredFrame {
         &self.header
     }
 
-    /// The frame's bytes as they stand: what a follower is sent.
+    /// The frame's bytes as stored, which is what a follower is sent.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The buffer that holds the bytes, to be used again.
+    /// The buffer that holds the bytes, for reuse.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The bytes of a section, unless the frame has none of its kind or they were dropped.
+    /// The bytes of a section; `None` if the frame has none of its kind or they were dropped.
     pub fn section(&self, kind: SectionKind) -> Option<&[u8]> {
         Some(&self.bytes[self.header.section_range(kind)?])
     }
 
-    /// Checks that every section that is there has the digest that the chain of frames rests on.
+    /// Checks that every present section has the digest that the chain of frames rests on.
     ///
     /// # Errors
-    /// [`FrameError::Digest`] names the first that has not.
+    /// [`FrameError::Digest`] names the first one that has not.
     pub fn check_digests(&self) -> Result<(), FrameError> {
         let mut checked = Self::check_digests_of(std::slice::from_ref(self));
         checked.pop().unwrap_or(Ok(()))
     }
 
-    /// As [`Self::check_digests`], of several frames side by side; gives what was found of each.
+    /// Like [`Self::check_digests`], for several frames in parallel; returns the result for each.
     pub(crate) fn check_digests_of(frames: &[Self]) -> Vec<Result<(), FrameError>> {
         let mut checked = vec![Ok(()); frames.len()];
         for kind in SectionKind::ALL {
@@ -106,16 +106,16 @@ impl StoredFrame {
     /// The batches, in order.
     ///
     /// # Errors
-    /// [`FrameError::Section`] where the section is damaged.
+    /// [`FrameError::Section`] if the section is damaged.
     pub fn batches(&self) -> Result<Vec<SignedBatch>, FrameError> {
         batches(self.section(SectionKind::Batches).unwrap_or_default())
             .map_err(|error| FrameError::Section(SectionKind::Batches, error))
     }
 
-    /// The leaves of all actions, in order; recomputed from the requests where they were dropped.
+    /// The leaves of all actions, in order; recomputed from the requests if they were dropped.
     ///
     /// # Errors
-    /// [`FrameError`] where a section is damaged, or the recomputed leaves are not those that were dropped.
+    /// [`FrameError`] if a section is damaged, or the recomputed leaves are not those that were dropped.
     pub fn leaves(&self) -> Result<Vec<Hash>, FrameError> {
         if let Some(bytes) = self.section(SectionKind::Leaves) {
             return Ok(hashes(bytes));
@@ -137,7 +137,7 @@ impl StoredFrame {
         }
     }
 
-    /// Whether the chain of frames names these leaves, be they there or dropped.
+    /// Whether the chain of frames names these leaves, whether stored or dropped.
     pub(crate) fn names_leaves(&self, leaves: &[Hash]) -> bool {
         match self.header.section(SectionKind::Leaves) {
             Some(section) => digest_of(leaves) == section.digest,
@@ -148,7 +148,7 @@ impl StoredFrame {
     /// The bytes of each packed request, in order.
     ///
     /// # Errors
-    /// [`FrameError::Section`] where the section is damaged.
+    /// [`FrameError::Section`] if the section is damaged.
     pub fn packed(&self) -> Result<Vec<&[u8]>, FrameError> {
         let damaged = |error| FrameError::Section(SectionKind::Requests, error);
         let Some(section) = self.section(SectionKind::Requests) else {
@@ -173,7 +173,7 @@ impl StoredFrame {
     /// The requests, in order: their sequences follow each other without a gap.
     ///
     /// # Errors
-    /// [`FrameError::Section`] where the section is damaged.
+    /// [`FrameError::Section`] if the section is damaged.
     pub fn requests(&self) -> Result<Vec<PackedRequest<'_>>, FrameError> {
         let damaged = |error| FrameError::Section(SectionKind::Requests, error);
         let mut next = self.header.first_sequence;
@@ -197,10 +197,10 @@ impl StoredFrame {
         }
     }
 
-    /// The side entries, opened with the keys given; none where they were dropped.
+    /// The side entries, opened with the given keys; none if they were dropped.
     ///
     /// # Errors
-    /// [`SideError`] where a key is missing, or the entries do not open.
+    /// [`SideError`] if a key is missing, or the entries do not open.
     pub fn side(&self, identity: &Hash, keys: &SideKeys) -> Result<Vec<SideEntry>, SideError> {
         match self.section(SectionKind::Side) {
             None => Ok(Vec::new()),
@@ -208,16 +208,16 @@ impl StoredFrame {
         }
     }
 
-    /// The ids of the keys that its side entries are sealed under; none where there are no entries.
+    /// The ids of the keys that its side entries are sealed under; none if there are no entries.
     ///
     /// # Errors
-    /// [`SideError::Damaged`] where the section is damaged.
+    /// [`SideError::Damaged`] if the section is damaged.
     pub fn side_keys(&self) -> Result<Vec<KeyId>, SideError> {
         self.section(SectionKind::Side)
             .map_or(Ok(Vec::new()), keys_of)
     }
 
-    /// The same frame without the bytes of a section; its hash stays.
+    /// The same frame without the bytes of a section; its hash does not change.
     pub(crate) fn without(&self, dropped: SectionKind) -> Self {
         let mut header = self.header.clone();
         header.drop_section(dropped);
@@ -234,7 +234,7 @@ impl StoredFrame {
         Self { header, bytes }
     }
 
-    /// Whether its leaves are exactly those that its requests give.
+    /// Whether its leaves are exactly those that its requests produce.
     pub(crate) fn leaves_can_be_dropped(&self) -> bool {
         self.section(SectionKind::Leaves).is_some()
             && self.without(SectionKind::Leaves).leaves().is_ok()

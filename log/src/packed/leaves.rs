@@ -1,6 +1,6 @@
-//! The leaves of packed requests, made without records of them: no text is copied, the texts of targets that are
-//! identifiers share one buffer, the actions of all requests are hashed side by side, and the action hashes, which no
-//! leaf needs, are left out.
+//! The leaves of packed requests, computed without making records of them. No text is copied, the texts of targets that
+//! are identifiers share one buffer, the actions of all requests are hashed side by side, and the action hashes, which
+//! no leaf needs, are left out.
 
 use std::fmt::Write;
 
@@ -12,14 +12,14 @@ use kedge_protocol::lanes::keccak_each;
 use super::{ID_TEXT_BYTES, PackedAction, PackedRequest, Target};
 use crate::codec::CodecError;
 
-/// Actions that are hashed side by side: enough for every lane, few enough for the nearest caches.
+/// Actions that are hashed in parallel: enough for every lane, few enough for the nearest caches.
 const GROUP_ACTIONS: usize = 256;
 
 impl PackedRequest<'_> {
     /// The hashes of the leaves of its actions, in order.
     ///
     /// # Errors
-    /// [`CodecError`] where an action's bytes are damaged.
+    /// [`CodecError`] if an action's bytes are damaged.
     pub fn leaves(&self) -> Result<Vec<Hash>, CodecError> {
         leaves_of(std::slice::from_ref(self)).map_err(|(_, error)| error)
     }
@@ -43,8 +43,8 @@ pub(crate) fn groups<'r, 'a>(requests: &'r [PackedRequest<'a>]) -> Vec<&'r [Pack
     groups
 }
 
-/// The hashes of the leaves of all actions of the requests, in order; where an action's bytes are damaged, the first
-/// sequence of its request too.
+/// The hashes of the leaves of all actions of the requests, in order. If an action's bytes are damaged, the
+/// error includes the first sequence of its request.
 pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u64, CodecError)> {
     let mut actions = Vec::with_capacity(requests.iter().map(PackedRequest::count).sum());
     for request in requests {
@@ -57,7 +57,7 @@ pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u6
     let mut ids = String::with_capacity(actions.len() * ID_TEXT_BYTES);
     for (_, _, action) in &actions {
         if let Target::Id(id) = action.target {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(ids, "{id}");
         }
     }
@@ -93,9 +93,9 @@ pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u6
     Ok(Leaf::hash_each(&leaves))
 }
 
-/// Gives the texts of actions, in order.
+/// Returns the texts of actions, in order.
 struct Texts<'t> {
-    /// The texts of the targets to come that are identifiers.
+    /// The texts of the remaining targets that are identifiers.
     ids: &'t str,
 }
 

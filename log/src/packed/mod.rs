@@ -1,6 +1,6 @@
-//! The packed form of a [`RequestRecord`]: one value for each request. Kinds are numbers, targets that
-//! are ids take no text, salts come from the seed. A table of offsets stands before the actions,
-//! so that one of 500 is read without the others. Every record has exactly one form.
+//! The packed form of a [`RequestRecord`]: one value for each request. Kinds are numbers, targets that are ids take no
+//! text, salts come from the seed. A table of offsets precedes the actions, so one of 500 is read without the others.
+//! Every record has exactly one form.
 
 mod leaves;
 mod packing;
@@ -19,7 +19,7 @@ pub(crate) use self::leaves::{groups, leaves_of};
 use self::packing::{Reader, push_varint};
 use crate::codec::{self, CodecError};
 
-/// Bits of an action's flags. The two lowest say how the target is written.
+/// Bits of an action's flags. The two lowest state how the target is written.
 mod flag {
     pub(super) const TARGET_EMPTY: u8 = 0;
     pub(super) const TARGET_RESOURCE: u8 = 1;
@@ -27,7 +27,7 @@ mod flag {
     pub(super) const TARGET_TEXT: u8 = 3;
     pub(super) const TARGET_MASK: u8 = 3;
     pub(super) const DISCLOSED: u8 = 4;
-    /// The integrity before the action is not zero, and is written.
+    /// The integrity before the action is not zero, so it is written.
     pub(super) const PREVIOUS: u8 = 8;
     pub(super) const KNOWN: u8 = TARGET_MASK | DISCLOSED | PREVIOUS;
 }
@@ -35,7 +35,7 @@ mod flag {
 const CUSTOM_KIND: u8 = 0;
 const ID_TEXT_BYTES: usize = 30;
 
-/// An identifier's text on the stack: 500 targets are compared with their resources a batch.
+/// An identifier's text on the stack: a batch compares 500 targets with their resources.
 struct IdText {
     bytes: [u8; ID_TEXT_BYTES],
     used: usize,
@@ -61,8 +61,8 @@ fn is_text_of(text: &str, id: &Id) -> bool {
         && written.bytes == text.as_bytes()
 }
 
-/// Packs records; remembers the last target that was another id, because the mints of one request
-/// mostly name one template.
+/// Packs records; remembers the last target that was another id, because the mints of one request mostly name
+/// one template.
 #[derive(Default)]
 struct Packer<'a> {
     last_target: Option<(&'a str, Id)>,
@@ -121,7 +121,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// An identifier whose place says what it names.
+/// An identifier whose position states what it names.
 fn id(prefix: Prefix, bytes: [u8; 16]) -> Id {
     Id { prefix, bytes }
 }
@@ -173,7 +173,7 @@ pub fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
     }
 }
 
-/// A packed record, its head read and its actions not yet.
+/// A packed record with its head read, but not its actions.
 pub struct PackedRequest<'a> {
     /// The record without its actions.
     head: RequestRecord<'static>,
@@ -185,7 +185,7 @@ impl<'a> PackedRequest<'a> {
     /// Reads the head of a packed record.
     ///
     /// # Errors
-    /// [`CodecError`] where the bytes are not exactly one packed record.
+    /// [`CodecError`] if the bytes are not exactly one packed record.
     pub fn read(bytes: &'a [u8]) -> Result<Self, CodecError> {
         let mut reader = Reader(codec::body(bytes)?);
         let head = RequestRecord {
@@ -251,12 +251,12 @@ impl<'a> PackedRequest<'a> {
         u32::from_be_bytes(self.ends[position]) as usize
     }
 
-    /// How many actions were done.
+    /// The number of actions that were done.
     pub fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// The record, with no action in it.
+    /// The record, without its actions.
     pub fn head(&self) -> &RequestRecord<'static> {
         &self.head
     }
@@ -264,10 +264,10 @@ impl<'a> PackedRequest<'a> {
     /// Reads the action at `position` among those that were done.
     ///
     /// # Errors
-    /// [`CodecError`] where the action's bytes are damaged.
+    /// [`CodecError`] if the action's bytes are damaged.
     ///
     /// # Panics
-    /// Where `position` is not below [`PackedRequest::count`].
+    /// If `position` is not below [`PackedRequest::count`].
     pub fn action(&self, position: usize) -> Result<ActionRecord<'a>, CodecError> {
         self.packed_action(position).map(ActionRecord::from)
     }
@@ -287,7 +287,7 @@ impl<'a> PackedRequest<'a> {
     /// Reads all actions, borrowed from the packed bytes.
     ///
     /// # Errors
-    /// [`CodecError`] where an action's bytes are damaged.
+    /// [`CodecError`] if an action's bytes are damaged.
     pub fn into_record(self) -> Result<RequestRecord<'a>, CodecError> {
         Ok(RequestRecord {
             actions: self.actions()?,
@@ -295,7 +295,7 @@ impl<'a> PackedRequest<'a> {
         })
     }
 
-    /// As [`Self::into_record`], for one that is needed again.
+    /// Like [`Self::into_record`], but keeps the packed request.
     pub(crate) fn record(&self) -> Result<RequestRecord<'a>, CodecError> {
         Ok(RequestRecord {
             actions: self.actions()?,
@@ -317,7 +317,7 @@ enum Target<'a> {
     Id(Id),
 }
 
-/// An action as it is written: nothing in it is copied but what has no bytes of its own.
+/// An action as written: borrows everything that has bytes of its own.
 struct PackedAction<'a> {
     index: u16,
     kind: Kind,

@@ -1,9 +1,9 @@
-//! Small pieces of the packed log record: numbers of as many bytes as they need, and a reader that
-//! never reads past its end.
+//! Building blocks of the packed record: numbers in as many bytes as they need, and a reader that never reads past its
+//! end.
 
 use crate::codec::CodecError;
 
-/// Writes `number` seven bits a byte, lowest first (LEB128).
+/// Writes `number` with seven bits per byte, lowest first (LEB128).
 pub(super) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -50,8 +50,8 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// Reads a number that [`push_varint`] wrote; a longer form of the same number is refused, so
-    /// that one record has one form.
+    /// Reads a number that [`push_varint`] wrote; rejects a longer form of the same number, so that a record
+    /// has only one form.
     pub(super) fn varint(&mut self) -> Result<u64, CodecError> {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {

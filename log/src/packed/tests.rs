@@ -1,5 +1,5 @@
-//! Packed records: what is written reads back, and damaged bytes are an error or another
-//! value, never a panic and never the same value.
+//! Packed records: what is written reads back, and damaged bytes are an error or another value, never a panic and never
+//! the same value.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -117,7 +117,7 @@ fn unpacked(bytes: &[u8]) -> Result<RequestRecord<'_>, CodecError> {
     PackedRequest::read(bytes)?.into_record()
 }
 
-/// Every cut is an error; every flipped bit is an error or another value.
+/// Every cut causes an error; every flipped bit causes an error or another value.
 fn check_damage<T: PartialEq + Debug>(
     bytes: &[u8],
     value: &T,
@@ -179,7 +179,7 @@ proptest! {
             *first = crate::codec::FORMAT;
         }
         let noise_reads = unpacked(&bytes).map(|record| packed(&record));
-        // What reads at all is written in exactly this form.
+        // Anything readable is written back in exactly this form.
         prop_assert!(noise_reads.is_err() || noise_reads == Ok(bytes));
     }
 
@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// An update of a full batch: the packed record is little more than its payloads and hashes.
+/// An update of a full batch: the packed record is little larger than its payloads and hashes.
 #[test]
 fn a_full_record_is_compact() {
     let object = |number: u16| {

@@ -1,5 +1,5 @@
-//! Decompressed blocks: a small cache that all readers of a log share, and the last ones of somebody who reads a log
-//! from one end to the other.
+//! Decompressed blocks: a small cache that all readers of a log share, and the last blocks of a reader that reads a log
+//! from end to end.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ impl Weighter<BlockKey, Block> for Bytes {
     }
 }
 
-/// Where blocks that were decompressed are kept.
+/// A store of decompressed blocks.
 pub(crate) trait Blocks {
-    /// Shows `each` the bytes of a block, which `read` puts into a buffer where they are not kept.
+    /// Passes the bytes of a block to `each`; if they are not kept, `read` first puts them into a buffer.
     fn show<T>(
         &mut self,
         segment: u64,
@@ -34,7 +34,7 @@ pub(crate) trait Blocks {
     ) -> Result<T, ReadError>;
 }
 
-/// Decompressed blocks, up to so many bytes.
+/// Decompressed blocks, up to a number of bytes.
 pub(crate) struct BlockCache(Cache<BlockKey, Block, Bytes>);
 
 impl BlockCache {
@@ -61,8 +61,8 @@ impl Blocks for &BlockCache {
     }
 }
 
-/// The last two blocks that were read: a frame's header may lie over the edge between them. Their buffers are used
-/// again for the next ones.
+/// The last two blocks that were read, because a frame's header may cross the edge between them. Their buffers
+/// are reused for the next ones.
 #[derive(Default)]
 pub(crate) struct LastBlocks([Kept; 2]);
 

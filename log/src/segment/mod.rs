@@ -1,6 +1,6 @@
-//! Segments: the files that the log consists of. A raw segment is appended to; once it is closed, it is sealed:
-//! compressed by blocks that can be read one at a time. Both are read the same way, as one run of bytes in which
-//! frames stand at places.
+//! Segments: the files that make up the log. A raw segment is appended to. Once it is closed, it is sealed: compressed
+//! in blocks that can be read one at a time. Both are read the same way, as one run of bytes that holds frames at known
+//! places.
 
 pub(crate) mod blocks;
 pub(crate) mod raw;
@@ -21,8 +21,8 @@ use crate::error::{Damage, ReadError};
 use crate::frame::header::{FRAME_BYTES_MAX, HEADER_BYTES_MAX};
 use crate::frame::{FrameHeader, StoredFrame};
 
-/// Frames in a raw segment begin at multiples of this, and the first after the header's page. So no write touches
-/// a page that holds anything durable, and a recovery looks for frames at few places.
+/// Frames in a raw segment begin at multiples of this, and the first after the header's page. So no write
+/// touches a page that holds anything durable, and recovery looks for frames in few places.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Bytes of a segment's header.
 pub(crate) const HEADER_BYTES: usize = 128;
@@ -34,9 +34,9 @@ pub(crate) const FORMAT: u16 = 1;
 const CRC_AT: usize = 12;
 const RAW_ENDING: &str = "log";
 const SEALED_ENDING: &str = "seg";
-/// A raw segment that is being made.
+/// The ending of a raw segment in creation.
 pub(crate) const NEW_ENDING: &str = "new";
-/// A sealed segment that is being made.
+/// The ending of a sealed segment in creation.
 pub(crate) const UNFINISHED_ENDING: &str = "tmp";
 
 /// Whether a segment is appended to or compressed.
@@ -48,7 +48,7 @@ pub enum Kind {
     Sealed = 2,
 }
 
-/// What a segment's file is named after. Names in the order of text are in the order of the log.
+/// The name of a segment's file. Names sorted as text are in the order of the log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SegmentName {
     /// The sequence of its first action, or of the next one.
@@ -70,7 +70,7 @@ impl SegmentName {
         )
     }
 
-    /// Reads a file's name; `None` where it is none of a segment.
+    /// Reads a file's name; `None` if it is not a segment's.
     pub fn of_file(name: &str) -> Option<(Self, Kind)> {
         let (stem, ending) = name.split_once('.')?;
         let kind = match ending {
@@ -87,14 +87,14 @@ impl SegmentName {
     }
 }
 
-/// What a segment begins with.
+/// The header of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SegmentHeader {
     /// Raw or sealed.
     pub kind: Kind,
     /// The log's identity: the separator of its domain.
     pub identity: Hash,
-    /// The hash of the frame before its first.
+    /// The hash of the frame before its first one.
     pub previous: Hash,
     /// The number of its first frame.
     pub first_frame: u64,
@@ -134,7 +134,7 @@ impl SegmentHeader {
     /// Reads the header that `bytes` begin with.
     ///
     /// # Errors
-    /// A text that says what is wrong with it.
+    /// A text that states what is wrong with it.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let whole = bytes
             .get(..HEADER_BYTES)
@@ -173,7 +173,7 @@ impl SegmentHeader {
     }
 }
 
-/// What a frame is looked for by.
+/// What to find a frame by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Key {
     Frame(u64),
@@ -182,7 +182,7 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// Whether something that begins at these numbers begins at the key or before it.
+    /// Whether something that begins at these numbers begins at or before the key.
     pub(crate) fn is_from(self, frame: u64, sequence: u64, batch: u64) -> bool {
         match self {
             Self::Frame(key) => frame <= key,
@@ -191,7 +191,7 @@ impl Key {
         }
     }
 
-    /// Whether the frame holds what is looked for.
+    /// Whether the frame holds the key.
     fn is_in(self, header: &FrameHeader) -> bool {
         match self {
             Self::Frame(key) => header.number == key,
@@ -236,7 +236,7 @@ impl Segment {
         }
     }
 
-    /// Reads bytes of the run in which the frames stand.
+    /// Reads bytes of the run that holds the frames.
     pub(crate) fn read(
         &self,
         blocks: impl Blocks,
@@ -248,7 +248,7 @@ impl Segment {
         Ok(bytes)
     }
 
-    /// As [`Self::read`], into a buffer, in place of what it held.
+    /// Like [`Self::read`], into a buffer, replacing its contents.
     fn read_into(
         &self,
         blocks: impl Blocks,
@@ -299,7 +299,7 @@ impl Segment {
         FrameHeader::read(&bytes).map_err(|error| self.damaged(offset, None, error))
     }
 
-    /// The frame that holds what is looked for, among those that were published: its place and its header.
+    /// The frame that holds the key, among the published ones: its place and its header.
     pub(crate) fn find(
         &self,
         cache: &BlockCache,

@@ -1,10 +1,10 @@
 //! A raw segment: frames at page boundaries, in a file that was filled with zeros beforehand.
 //!
-//! Why zeros: with 400 writes of each kind in turns (ext4, virtual disk, 2 cores), `pwrite` and `fdatasync` took, median
-//! and 10th percentile, for 4 KiB: appended 158 and 111 µs, `fallocate`d 136 and 103 µs, zero-filled 91 and 68 µs;
-//! for 124 KiB: 312 and 209, 302 and 216, 193 and 124 µs. Blocks that were only allocated are marked as written by the
-//! first write, which is metadata, so that every sync commits the file system's journal too. Filling 50 MB took
-//! 45 ms; it is done ahead of time by the maintenance.
+//! Why zeros: with 400 writes of each kind in turns (ext4, virtual disk, 2 cores), `pwrite` and `fdatasync` took,
+//! median and 10th percentile, for 4 KiB: appended 158 and 111 µs, `fallocate`d 136 and 103 µs, zero-filled 91 and 68
+//! µs; for 124 KiB: 312 and 209, 302 and 216, 193 and 124 µs. The first write marks blocks that were only allocated as
+//! written. That is metadata, so every sync also commits the file system's journal. Filling 50 MB took 45 ms; the
+//! maintenance does it ahead of time.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::env::{Env, File, Mode, read_exact_into, write_all, write_zeros};
 use crate::error::{IoError, ReadError};
 use crate::frame::FrameHeader;
 
-/// Where a frame of a raw segment stands.
+/// The place of a frame in a raw segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FramePlace {
     pub(crate) offset: u64,
@@ -33,13 +33,13 @@ impl FramePlace {
     }
 }
 
-/// A raw segment. One writer adds places, readers see those that were published, and nobody waits for anybody.
+/// A raw segment. One writer adds places, readers see the published ones, and nobody waits.
 pub(crate) struct RawSegment {
     path: PathBuf,
     header: SegmentHeader,
     file: Arc<dyn File>,
     bytes: u64,
-    /// Where the next frame goes.
+    /// Where the next frame is written.
     end: AtomicU64,
     /// One for each page at which a frame could begin.
     places: Box<[OnceLock<FramePlace>]>,
@@ -82,19 +82,19 @@ impl RawSegment {
         self.bytes
     }
 
-    /// Where the next frame goes: after the last one that was written.
+    /// Where the next frame is written: after the last one.
     pub(crate) fn end(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
     }
 
-    /// Notes where the next frame goes; only the writer does.
+    /// Sets where the next frame is written; only the writer does this.
     pub(crate) fn set_end(&self, end: u64) {
         self.end.store(end, Ordering::Relaxed);
     }
 
-    /// Notes the place of the `index`-th frame; readers do not see it yet.
+    /// Records the place of the `index`-th frame; readers do not see it yet.
     pub(crate) fn note(&self, index: usize, place: FramePlace) {
-        // There is one writer, and it notes each frame once.
+        // The only writer records each frame once.
         let noted = self.places[index].set(place);
         debug_assert!(noted.is_ok(), "frame {index} was noted twice");
     }
@@ -104,7 +104,7 @@ impl RawSegment {
         self.published.fetch_max(count, Ordering::Release);
     }
 
-    /// How many frames readers see.
+    /// The number of frames that readers see.
     pub(crate) fn published(&self) -> usize {
         self.published.load(Ordering::Acquire)
     }
@@ -113,7 +113,7 @@ impl RawSegment {
         self.places.get(index)?.get()
     }
 
-    /// Where the last frame begins that begins at the key or before it.
+    /// Where the last frame at or before the key begins.
     pub(crate) fn place_from(&self, key: Key) -> Option<u64> {
         let (mut low, mut high) = (0, self.published());
         while low < high {
@@ -129,7 +129,7 @@ impl RawSegment {
         Some(self.place(low.checked_sub(1)?)?.offset)
     }
 
-    /// Reads bytes of the file into a buffer, in place of what it held.
+    /// Reads bytes of the file into a buffer, replacing its contents.
     pub(crate) fn read_into(
         &self,
         offset: u64,
@@ -141,7 +141,7 @@ impl RawSegment {
     }
 }
 
-/// A file of zeros that waits to become a raw segment.
+/// A file of zeros, ready to become a raw segment.
 pub(crate) struct Spare {
     pub(crate) file: Arc<dyn File>,
     pub(crate) path: PathBuf,
@@ -149,7 +149,7 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// Makes one; a file that could not be filled is removed again.
+    /// Creates one; removes a file that could not be filled.
     pub(crate) fn make(env: &dyn Env, path: PathBuf, bytes: u64) -> Result<Self, IoError> {
         let made = env.open(&path, Mode::Create).and_then(|file| {
             write_zeros(&*file, 0, bytes)?;
@@ -159,14 +159,14 @@ impl Spare {
         match made {
             Ok(file) => Ok(Self { file, path, bytes }),
             Err(source) => {
-                // It may not exist; and a start removes what is left here.
+                // It may not exist; and a start removes leftovers here.
                 let _ = env.remove(&path);
                 Err(IoError { path, source })
             }
         }
     }
 
-    /// Makes it the segment that begins with `header`, durable before anything is appended to it.
+    /// Turns it into the segment that begins with `header`, durable before anything is appended to it.
     pub(crate) fn begin(
         self,
         env: &dyn Env,
@@ -194,6 +194,6 @@ impl Spare {
 /// Why a segment was not begun.
 pub(crate) struct BeginError {
     pub(crate) source: IoError,
-    /// The file may have its new name: nothing may be appended to the segment before it any more.
+    /// The file may already have its new name: nothing more may be appended to the previous segment.
     pub(crate) changed: bool,
 }

@@ -1,9 +1,9 @@
-//! Walks the frames of a raw segment at a start, and tells a torn end from damage.
+//! Walks the frames of a raw segment at a start, and distinguishes a torn end from damage.
 //!
-//! A frame that does not hold may be cut off only where nothing shows that it was durable once. A later frame shows
-//! that if it was written when the bad one was known to be durable: every header names the last frame that was durable
-//! when it was written. Frames that were appended in one go and not synced yet may reach the disk in any order,
-//! so a later frame that names no such thing proves nothing, and is cut off with the bad one.
+//! A bad frame may be cut off only where nothing shows that it was durable once. A later frame shows that if it was
+//! written when the bad one was known to be durable: every header names the last frame that was durable when it was
+//! written. Frames that were appended together and not synced yet may reach the disk in any order. So a later frame
+//! that names no such frame proves nothing, and is cut off with the bad one.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::error::{Damage, IoError};
 use crate::frame::header::HEADER_BYTES_MAX;
 use crate::frame::{FrameError, FrameHeader, HeaderError, StoredFrame};
 
-/// The frames of a raw segment, up to the first that does not hold.
+/// The frames of a raw segment, up to the first invalid one.
 pub(crate) struct Scan {
     pub(crate) places: Vec<FramePlace>,
     /// Where the next frame would begin.
@@ -26,9 +26,9 @@ pub(crate) struct Scan {
     pub(crate) next_batch: u64,
     /// The hash of the last frame.
     pub(crate) hash: Hash,
-    /// Why the frame at the end does not hold; `None` where there is none, but zeros.
+    /// Why the frame at the end is invalid; `None` if there is none, only zeros.
     pub(crate) stopped: Option<String>,
-    /// The frame at the end is whole, so that it was not torn, and does not continue the log.
+    /// The frame at the end is whole, so it was not torn, but it does not continue the log.
     pub(crate) whole: bool,
 }
 
@@ -86,7 +86,7 @@ impl Scan {
         self.hash = header.hash();
     }
 
-    /// What shows that the frame at the end was durable once, so that it is damaged and not torn.
+    /// What shows that the frame at the end was once durable, so that it is damaged and not torn.
     pub(crate) fn evidence(
         &self,
         path: &Path,
@@ -108,7 +108,7 @@ impl Scan {
         Ok(None)
     }
 
-    /// An error that names what stands at the end.
+    /// An error that describes the end.
     pub(crate) fn damage(&self, path: &Path, next_sequence: Option<u64>, what: String) -> Damage {
         Damage {
             segment: path.to_owned(),
@@ -120,7 +120,7 @@ impl Scan {
         }
     }
 
-    /// The last byte that is not zero, counted from the end of the frames: what is cut off.
+    /// The number of bytes after the frames up to the last one that is not zero: what is cut off.
     pub(crate) fn torn_bytes(&self, file: &dyn File, bytes: u64) -> std::io::Result<u64> {
         let mut last = self.end;
         each_piece(file, self.end, bytes, |at, piece| {
@@ -177,7 +177,7 @@ fn is_zero(file: &dyn File, from: u64, to: u64) -> std::io::Result<bool> {
     Ok(zero)
 }
 
-/// Calls `each` with the file's bytes piece by piece, until it gives false.
+/// Calls `each` with the file's bytes piece by piece, until it returns false.
 fn each_piece(
     file: &dyn File,
     from: u64,

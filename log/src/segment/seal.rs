@@ -1,7 +1,7 @@
-//! Seals a closed segment: writes it compressed under another name, reads that back, gives it its name and only then
-//! removes the raw one. A crash at any step leaves one good copy.
+//! Seals a closed segment: writes it compressed under another name, reads that back, renames it and only then removes
+//! the raw one. A crash at any step leaves one good copy.
 //!
-//! The leaves are dropped where the requests give exactly the same ones: they are 32 bytes an action that do not
+//! The leaves are dropped where the requests give exactly the same ones: they are 32 bytes an action and do not
 //! compress.
 
 use std::path::Path;
@@ -32,18 +32,18 @@ pub struct Sealed {
     pub first_frame: u64,
     /// How many frames it holds.
     pub frames: u64,
-    /// How many actions.
+    /// How many actions it holds.
     pub actions: u64,
-    /// Bytes of the frames before.
+    /// Bytes of the frames before sealing.
     pub raw_bytes: u64,
     /// Bytes of the file.
     pub sealed_bytes: u64,
-    /// Frames that keep their leaves, because their requests do not give the same ones.
+    /// Frames that keep their leaves, because their requests do not produce the same ones.
     pub leaves_kept: u64,
 }
 
-/// Writes a segment as a sealed one and removes it; gives the one to read from now on. `swap` is called between the
-/// two, once the sealed one is durable.
+/// Writes a segment as a sealed one and removes the raw one; returns what was sealed. `swap` is called between
+/// the two steps, once the sealed one is durable.
 pub(crate) fn seal(
     env: &dyn Env,
     dir: &Path,
@@ -147,8 +147,8 @@ fn each_frame<E: From<ReadError>>(
     Ok(())
 }
 
-/// Reads a sealed segment back: it must hold the frames with these hashes, every section as it was written, leaves that
-/// were dropped included.
+/// Reads a sealed segment back: it must hold the frames with these hashes and every section as written,
+/// including the dropped leaves.
 fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceError> {
     let segment = Segment::Sealed(SealedSegment::open(env, path)?);
     let mut expected = hashes.iter();
@@ -175,7 +175,7 @@ fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceE
     }
 }
 
-/// Checks the whole of a sealed segment by itself: every block, every checksum, every digest, its chain.
+/// Checks a whole sealed segment on its own: every block, every checksum, every digest, its chain.
 pub(crate) fn check_whole(segment: &Segment) -> Result<(), ReadError> {
     let mut previous = segment.header().previous;
     let mut next = segment.header().first_frame;
@@ -190,13 +190,13 @@ pub(crate) fn check_whole(segment: &Segment) -> Result<(), ReadError> {
     })
 }
 
-/// Cuts frames into blocks and writes them compressed.
+/// Splits frames into blocks and writes them compressed.
 struct Writer<'a> {
     file: &'a dyn File,
     path: &'a Path,
     compressor: zstd::bulk::Compressor<'static>,
     block: Vec<u8>,
-    /// What the footer says of the block in hand.
+    /// The footer's entry for the current block.
     entry: Option<BlockEntry>,
     at: u64,
     footer: Footer,
@@ -280,7 +280,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes what is left and the footer; gives the file's length.
+    /// Writes the rest and the footer; returns the file's length.
     fn finish(mut self) -> Result<u64, IoError> {
         if !self.block.is_empty() {
             self.write_block()?;

@@ -1,5 +1,5 @@
-//! A sealed segment: the frames one after the other, cut into blocks of equal size that are compressed each by itself,
-//! and a footer that says where they stand.
+//! A sealed segment: the frames one after the other, cut into blocks of equal size that are compressed separately, and
+//! a footer that gives their places.
 //!
 //! ```text
 //! segment header, 128 bytes ‖ compressed blocks ‖ footer ‖ trailer
@@ -32,10 +32,10 @@ const FOOTER_FIXED_BYTES: usize = 72;
 const ENTRY_BYTES: usize = 36;
 /// No frame begins in the block.
 pub(crate) const NO_FRAME: u32 = u32::MAX;
-/// A block is never larger: its size stands in the file and must not become any allocation.
+/// A block is never larger: its size is read from the file and must not cause any allocation.
 pub(crate) const BLOCK_BYTES_MAX: u32 = 16 * 1024 * 1024;
 
-/// What a footer says of a block.
+/// The footer's entry for a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BlockEntry {
     pub(crate) compressed: u32,
@@ -48,7 +48,7 @@ pub(crate) struct BlockEntry {
     pub(crate) batch: u64,
 }
 
-/// What stands after the blocks.
+/// What follows the blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Footer {
     pub(crate) next_frame: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Footer {
 }
 
 impl Footer {
-    /// The footer's bytes and the trailer's.
+    /// The bytes of the footer and the trailer.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(FOOTER_FIXED_BYTES + self.blocks.len() * ENTRY_BYTES);
         for number in [self.next_frame, self.next_sequence, self.next_batch] {
@@ -116,7 +116,7 @@ impl Footer {
         Some(footer)
     }
 
-    /// Whether the numbers can be those of one segment with this header, of so many bytes.
+    /// Whether the numbers can be those of a segment with this header and this many bytes.
     fn fits(&self, header: &SegmentHeader, file_bytes: u64, footer_bytes: u64) -> bool {
         let block_bytes = u64::from(self.block_bytes);
         let compressed: u64 = self.blocks.iter().map(|b| u64::from(b.compressed)).sum();
@@ -135,13 +135,13 @@ impl Footer {
 }
 
 thread_local! {
-    /// What a thread keeps to read blocks: a buffer for the compressed bytes, and what zstd needs.
+    /// What a thread keeps for reading blocks: a buffer for the compressed bytes, and zstd's state.
     static KEPT: RefCell<(Vec<u8>, Option<Decompressor<'static>>)> = const {
         RefCell::new((Vec::new(), None))
     };
 }
 
-/// Decompresses a block of at most `length` bytes into a buffer, which may have room for more.
+/// Decompresses a block of at most `length` bytes into a buffer, which may have more room.
 fn decompress(
     kept: &mut Option<Decompressor<'static>>,
     compressed: &[u8],
@@ -245,18 +245,18 @@ impl SealedSegment {
         self.footer.raw_bytes
     }
 
-    /// Where to look from for the frame of a key.
+    /// Where to start looking for the frame of a key.
     pub(crate) fn start_from(&self, key: Key) -> Option<u64> {
         let blocks = &self.footer.blocks;
         let after =
             blocks.partition_point(|block| key.is_from(block.frame, block.sequence, block.batch));
-        // A block in which no frame begins names the next one's numbers: look from the block before.
+        // A block in which no frame begins names the next one's numbers, so look from the block before.
         let mut found = blocks[..after].iter().enumerate().rev();
         let (index, block) = found.find(|(_, block)| block.place != NO_FRAME)?;
         Some(index as u64 * u64::from(self.footer.block_bytes) + u64::from(block.place))
     }
 
-    /// Reads bytes of the frames into a buffer, in place of what it held.
+    /// Reads bytes of the frames into a buffer, replacing its contents.
     pub(crate) fn read_into(
         &self,
         mut blocks: impl Blocks,
@@ -313,7 +313,7 @@ impl SealedSegment {
         let index = block as usize;
         let entry = self.footer.blocks.get(index);
         let next = self.footer.blocks.get(index + 1);
-        // The frame that a block begins with begins in an earlier one.
+        // The frame at the start of a block begins in an earlier one.
         let first = index
             .checked_sub(1)
             .and_then(|before| self.footer.blocks.get(before));

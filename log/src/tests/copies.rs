@@ -11,7 +11,7 @@ use crate::{
     CutAt, CutError, FileLog, Log, LogReader, ReadError, Released, SegmentKind, SegmentName, cut,
 };
 
-/// A log of several segments, some of them sealed: frames with actions and frames of side entries alone.
+/// A log of several segments, some of them sealed: frames with actions and frames with only side entries.
 fn made(env: &SimulatedEnv, frames: usize) -> (FileLog, Writer) {
     let (mut log, _) = open(env, Released::default()).unwrap();
     let mut writer = Writer::new();
@@ -56,7 +56,7 @@ fn a_copy_takes_what_is_sealed_from_an_older_one() {
     let first = log.reader().copy_to(&older, None).unwrap();
     assert!(first.taken.is_empty());
     append(&mut log, &mut writer, 40);
-    // One that was raw in the older copy is sealed now.
+    // One that was raw in the older copy is now sealed.
     assert!(log.maintenance().seal_next().unwrap().is_some());
 
     let (whole, linked) = (PathBuf::from("/whole"), PathBuf::from("/linked"));
@@ -72,7 +72,7 @@ fn a_copy_takes_what_is_sealed_from_an_older_one() {
     assert_eq!(files(&env, &linked), files(&env, &whole));
     assert!(env.used() > used);
 
-    // Where no link can be made, the older copy is copied.
+    // If linking fails, the older copy's file is copied.
     let elsewhere = PathBuf::from("/elsewhere");
     env.fail(1, Fault::Error(std::io::ErrorKind::CrossesDevices));
     log.reader().copy_to(&elsewhere, Some(&older)).unwrap();
@@ -80,7 +80,7 @@ fn a_copy_takes_what_is_sealed_from_an_older_one() {
     env.crash(Loss::All);
     assert_eq!(files(&env, &elsewhere), files(&env, &whole));
 
-    // An older copy whose segment does not open gives none.
+    // An older copy whose segment does not open is not used.
     let (log, _) = open(&env, Released::default()).unwrap();
     let (name, bytes) = files(&env, &older).into_iter().next().unwrap();
     assert!(SegmentName::of_file(&name).is_some());
@@ -146,7 +146,7 @@ fn a_cut_is_between_two_frames() {
         assert_eq!(found.last.header.last_sequence(), end);
         assert_eq!(found.actions_left_out, last - end);
         assert_eq!(found.frames_left_out, ends.len() as u64 - frame);
-        // It is durable, it verifies, and what it holds is the original.
+        // It is durable, it verifies, and it matches the original.
         env.crash(Loss::All);
         let reader = read(&env, &dir());
         let plan = Plan {
@@ -198,7 +198,7 @@ fn segments_leave_and_come_back() {
     let mut frames = log.reader().frames(1);
     frames.next().unwrap().unwrap();
 
-    // A frame in the middle of a segment keeps that segment.
+    // A frame in the middle of a segment keeps the whole segment.
     let next = sealed[1].next_frame;
     log.maintenance().remove_before(next + 1).unwrap();
     let reader = log.reader();
@@ -211,14 +211,14 @@ fn segments_leave_and_come_back() {
         Err(ReadError::Missing { frame: 1, .. })
     ));
     assert_eq!(reader.request_at(1).unwrap(), None);
-    // A reader that was in a segment when it left reads on to its end.
+    // A reader in a segment that was removed reads to its end.
     let count = frames.by_ref().take_while(Result::is_ok).count() as u64;
     assert_eq!(count + 1, sealed[0].next_frame - 1);
     append(&mut log, &mut writer, 10);
     log.maintenance().seal_next().unwrap();
     let end = log.position();
 
-    // A crash loses none of it, and what is put back is accepted.
+    // A crash loses nothing, and segments that are put back are accepted.
     env.crash(Loss::All);
     let (log, _) = open(&env, Released::default()).unwrap();
     assert_eq!((log.reader().first_frame(), log.position()), (next, end));

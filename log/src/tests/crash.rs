@@ -1,4 +1,4 @@
-//! A stop, an error or a short write at every single operation: what was acknowledged is there after it, nothing is
+//! A stop, an error or a short write at every single operation: afterwards everything acknowledged is there, nothing is
 //! there twice, and the log continues.
 
 use super::sample::{Writer, appended_frames, dir, domain, growing, keys};
@@ -29,7 +29,7 @@ pub(super) fn open(
     )
 }
 
-/// What a run was acknowledged.
+/// What was acknowledged in a run.
 #[derive(Default, Debug)]
 pub(super) struct Acknowledged {
     pub(super) frame: u64,
@@ -76,7 +76,7 @@ pub(super) fn released(acknowledged: &Acknowledged) -> Released {
     }
 }
 
-/// Opens again, checks, and continues.
+/// Reopens, checks, and continues.
 pub(super) fn check_after(env: &SimulatedEnv, acknowledged: &Acknowledged, what: &str) {
     let (log, _) =
         open(env, released(acknowledged)).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -220,7 +220,7 @@ fn after_a_failed_sync_nothing_is_taken_or_acknowledged() {
     let durability = log.durability();
     env.fail(1, Fault::Error(ErrorKind::Other));
     assert!(durability.sync().is_err());
-    // The next sync of the system would succeed, and prove nothing.
+    // The system's next sync would succeed, and prove nothing.
     assert!(durability.sync().is_err());
     assert!(matches!(
         log.append(&writer.frame(1, 3, 0)),
@@ -266,7 +266,7 @@ fn what_a_process_left_unsynced_is_synced_before_it_counts() {
     let (mut log, _) = open(&env, Released::default()).unwrap();
     let position = log.append(&Writer::new().frame(1, 3, 0)).unwrap();
     drop(log);
-    // The process ended, the machine did not: the frame is in the page cache.
+    // The process ended, but not the machine: the frame is in the page cache.
     let (log, _) = open(&env, Released::default()).unwrap();
     assert_eq!(log.position(), position);
     drop(log);
@@ -284,14 +284,14 @@ fn a_start_takes_the_copy_that_is_whole() {
     let name = names.iter().find(|name| has_ending(name, "seg")).unwrap();
     let sealed = dir().join(name);
     let raw = sealed.with_extension("log");
-    // A raw copy that a crash left goes away.
+    // A raw copy left by a crash is removed.
     env.put(&raw, vec![1; 5000]);
     let copy = env.copy();
     let (log, recovery) = open(&copy, Released::default()).unwrap();
     assert!(recovery.removed.contains(&raw));
     assert!(log.position().frame >= acknowledged.frame);
     assert!(copy.open(&raw, Mode::Read).is_err());
-    // A damaged sealed one beside a raw one that is none: refused, not guessed.
+    // A damaged sealed segment next to an invalid raw one: rejected, not guessed.
     env.damage(&sealed, 300, 1);
     assert!(open(&env, Released::default()).is_err());
 }

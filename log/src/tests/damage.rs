@@ -1,4 +1,4 @@
-//! Damage: a torn end is cut off and reported, everything else is named, and no byte makes a panic or a wrong answer.
+//! Damage: a torn end is cut off and reported, everything else is named, and no byte causes a panic or a wrong answer.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::env::{Env as _, Mode};
 use crate::segment::{HEADER_BYTES, PAGE_BYTES};
 use crate::{Log, OpenError, ReadError, Released};
 
-/// A log of some frames, all durable; `seal` closes and compresses what can be.
+/// A log of some frames, all durable; `seal` closes and compresses as much as possible.
 fn written(frames: usize, seal: bool) -> (SimulatedEnv, u64) {
     let env = SimulatedEnv::new();
     let (mut log, _) = open(&env, Released::default()).unwrap();
@@ -31,7 +31,7 @@ fn only(env: &SimulatedEnv, ending: &str) -> PathBuf {
     dir().join(names.iter().rfind(|name| name.ends_with(ending)).unwrap())
 }
 
-/// Every frame's bytes, and every request and batch, as a reader gives them.
+/// Every frame's bytes, and every request and batch, as a reader returns them.
 fn everything(env: &SimulatedEnv, released: Released) -> Result<Vec<Vec<u8>>, String> {
     let (log, _) = open(env, released).map_err(|error| error.to_string())?;
     let reader = log.reader();
@@ -86,7 +86,7 @@ fn every_cut_of_the_last_frame_leaves_the_one_before() {
         env.put(&path, torn);
         let (log, recovery) = open(&env, Released::default()).unwrap();
         if left == length as u64 {
-            // What was cut was zero anyway.
+            // The cut bytes were zero anyway.
             continue;
         }
         assert_eq!(log.position().frame, last - 1, "cut at {cut}");
@@ -121,13 +121,13 @@ fn a_bad_frame_before_a_durable_one_is_damage_and_named() {
         .collect();
     assert_eq!(frames.len() as u64, last);
     for (index, at) in frames.iter().enumerate() {
-        // The last two show nothing of each other: the last was written when the one before it was durable.
+        // The last two prove nothing about each other: the last was written when the one before it was durable.
         let is_last = index + 1 == frames.len();
         for place in [0, 30, 70, 150, 250] {
             let copy = env.copy();
             copy.damage(&path, at + place, 1);
             match open(&copy, Released::default()) {
-                // A short frame ends before the place: what follows it is padding.
+                // A short frame ends before this place: the rest is padding.
                 Ok((log, recovery)) if recovery.torn.is_none() => {
                     assert_eq!(log.position().frame, last);
                 }
@@ -159,7 +159,7 @@ fn frames_that_were_never_synced_may_arrive_in_any_order() {
     log.append(&writer.frame(1, 3, 0)).unwrap();
     let path = only(&env, ".log");
     drop(log);
-    // The second is spoilt and the third is whole: neither was ever durable.
+    // The second is damaged and the third is whole: neither was ever durable.
     env.crash(Loss::None);
     env.put(&path, env.contents(&path).unwrap());
     env.damage(&path, 3 * 4096 - 4096 + 40, 1);
@@ -247,7 +247,7 @@ fn a_flip_of_any_byte_of_a_raw_segment_is_named_or_harmless() {
     let header = std::iter::once(0..HEADER_BYTES);
     let written: Vec<_> = header.chain(frames).collect();
     drop(log);
-    // Every byte of the header and of frames; of the zeros between them the next to each, and some of all pages.
+    // Every byte of the header and of frames; of the zeros between them, those near each, and some of every page.
     let is_near = |at: &usize| {
         let mut near = written
             .iter()
@@ -259,7 +259,7 @@ fn a_flip_of_any_byte_of_a_raw_segment_is_named_or_harmless() {
         .filter(|at| is_near(at) || at % 61 == 0)
         .collect();
     flips(&env, &path, released, &places, |at| {
-        // Nothing is left to chance of what was written: the padding alone may be changed without a word.
+        // No written byte may change unnoticed: only the padding may.
         written.iter().any(|range| range.contains(&at))
     });
 }
@@ -277,8 +277,8 @@ fn a_flip_of_any_byte_of_a_sealed_segment_is_named() {
     flips(&env, &path, released, &places, |_| true);
 }
 
-/// Flips a bit at each of the places. Where `must_be_named` says so, it must be noticed and the segment named; where it
-/// is not noticed, everything reads as before.
+/// Flips a bit at each of the places. If `must_be_named` returns true, it must be noticed and the segment
+/// named; if it is not noticed, everything must read as before.
 fn flips(
     env: &SimulatedEnv,
     path: &Path,

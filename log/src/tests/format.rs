@@ -1,4 +1,4 @@
-//! The format of released logs stays readable: `testdata/format-1` was written once and is never written again.
+//! The format of released logs stays readable: `testdata/format-1` was written once and is never rewritten.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

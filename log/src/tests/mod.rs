@@ -1,4 +1,4 @@
-//! Tests of the whole crate: frames that could be a log's, written and read on real files and on a disk that forgets.
+//! Tests of the whole crate: plausible frames of a log, written and read on real files and on a disk that forgets.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

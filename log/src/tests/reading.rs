@@ -1,5 +1,5 @@
 //! What was written is read: by sequence, by batch, frame by frame, from the open segment and from sealed ones, while
-//! it is written.
+//! it is being written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use crate::{
     AppendError, FileLog, Frame, Log, LogReader, Released, SideEntry, SideError, SideKeys,
 };
 
-/// What one frame was made of.
+/// The contents of one frame.
 struct Made {
     requests: Vec<(u64, usize, Vec<u8>)>,
     batches: Vec<(SignedBatch, Vec<Hash>)>,
@@ -117,7 +117,7 @@ fn check(reader: &LogReader, made: &[Made]) {
     assert!(reader.frame(end.frame + 1).unwrap().is_none());
 }
 
-/// Batches of requests, each so many actions with this payload; and how many side entries.
+/// Batches of requests, each with a number of actions and their payload; and the number of side entries.
 type Shape = (Vec<Vec<(usize, String)>>, usize);
 
 fn frames() -> impl Strategy<Value = Vec<Shape>> {
@@ -151,7 +151,7 @@ proptest! {
         let (log, recovery) = open(&env, Released::default()).unwrap();
         prop_assert_eq!(recovery, crate::Recovery::default());
         check(&log.reader(), &made);
-        // And it continues.
+        // The log can be continued.
         made.extend(append(&mut { log }, &mut writer, &[vec![(2, "#".to_owned())]], 1));
         let (log, _) = open(&env, Released::default()).unwrap();
         check(&log.reader(), &made);
@@ -216,10 +216,10 @@ fn side_entries_open_with_their_key_alone() {
         frames[0].side(&Hash::ZERO, &keys()),
         Err(SideError::Closed(3))
     );
-    // A part opens in its own frame alone.
+    // A part opens only in its own frame.
     assert_eq!(keys().open(&identity, 2, one), Err(SideError::Closed(3)));
     assert_eq!(keys().open(&identity, 1, one).unwrap().len(), 5);
-    // Another key seals from the next opening on; both open.
+    // Another key seals from the next opening on; both keys open.
     drop(log);
     let mut both = keys();
     both.add(4, [7; 32]);
@@ -270,7 +270,7 @@ fn frames_that_contradict_the_log_are_refused() {
     assert_eq!(log.position().frame, 2);
 }
 
-/// Ends the other threads, also where a check fails.
+/// Ends the other threads, even if a check fails.
 struct OnDrop<'a>(&'a AtomicBool);
 
 impl Drop for OnDrop<'_> {
@@ -347,7 +347,7 @@ fn the_key_of_side_entries_changes_between_two_frames() {
     assert_eq!(log.seal_with(&all).unwrap(), Some(4));
     log.append(&writer.frame(1, 2, 2)).unwrap();
     log.append(&writer.frame(1, 2, 0)).unwrap();
-    // An older key never takes a newer one's place, and the same one is not begun again.
+    // An older key never replaces a newer one, and the same key is not started again.
     assert_eq!(log.seal_with(&keys()).unwrap(), Some(4));
     assert_eq!(log.seal_with(&SideKeys::none()).unwrap(), Some(4));
     assert_eq!(log.seal_with(&SideKeys::one(4, [6; 32])).unwrap(), Some(4));

@@ -1,4 +1,4 @@
-//! A log to write: requests of updates, sealed in batches that are signed and chained as the protocol asks.
+//! A log to write: requests of updates, sealed in batches that are signed and chained as the protocol requires.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// Segments that grow from two pages on.
+/// Segments that grow from two pages.
 pub(crate) fn growing() -> Options {
     Options {
         first_segment_bytes: 8 * 1024,
@@ -104,7 +104,7 @@ impl Writer {
         }
     }
 
-    /// A request of so many mints, without a valid signature.
+    /// A request of this many mints, without a valid signature.
     pub(crate) fn request(
         &mut self,
         actions: usize,
@@ -185,7 +185,7 @@ impl Writer {
         (batch, leaves)
     }
 
-    /// A frame of so many batches of two requests each, with side entries where asked for.
+    /// A frame of this many batches of two requests each, with side entries if requested.
     pub(crate) fn frame(&mut self, batches: usize, actions: usize, side: usize) -> Frame {
         let mut frame = Frame::new();
         for _ in 0..batches {
@@ -211,7 +211,7 @@ pub(crate) fn entry(sequence: u64, number: usize) -> SideEntry {
     }
 }
 
-/// The frames of a log as they were appended, to compare what is read with.
+/// The frames of a log as appended, to compare with what is read.
 pub(crate) fn appended_frames(log: &FileLog) -> Vec<(u64, u64, Hash)> {
     log.reader()
         .frames(1)

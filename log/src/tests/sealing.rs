@@ -1,5 +1,5 @@
-//! Raw and sealed copies of one segment: whichever is whole is taken, whenever a stop left both. And a start reads of
-//! sealed segments what it needs to find its way, not what they hold.
+//! Raw and sealed copies of one segment: whenever a stop left both, the whole one is used. And a start reads from
+//! sealed segments only what it needs to find its way, not their content.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use crate::env::simulated::{Fault, Loss, SimulatedEnv};
 use crate::env::{Env, File, Mode};
 use crate::{Log, LogReader, OpenError, Released, SegmentName};
 
-/// A disk with closed segments, all raw; and how far the log was released.
+/// A disk with closed segments, all raw; and the released position.
 fn closed(frames: usize) -> (SimulatedEnv, Released) {
     let env = SimulatedEnv::new();
     let (mut log, _) = open(&env, Released::default()).unwrap();
@@ -29,7 +29,7 @@ fn closed(frames: usize) -> (SimulatedEnv, Released) {
     (env, released)
 }
 
-/// The frames of the log as a start finds them, with the bytes of every request.
+/// The frames of the log as found by a start, with the bytes of every request.
 fn everything(env: &SimulatedEnv, released: Released) -> Vec<(u64, u64, Vec<Vec<u8>>)> {
     let (log, _) = open(env, released).unwrap();
     let frames = log.reader().frames(1).map(|frame| {
@@ -52,7 +52,7 @@ fn has(env: &SimulatedEnv, path: &Path) -> bool {
     env.contents(path).is_some()
 }
 
-/// A disk on which the first segment stands raw and sealed, as after a stop just before the raw one was removed.
+/// A disk with the first segment both raw and sealed, as after a stop just before the raw one was removed.
 fn both() -> (SimulatedEnv, Released) {
     let (env, released) = closed(10);
     let (raw, sealed) = first_segment();
@@ -87,7 +87,7 @@ fn the_raw_segment_is_taken_where_the_sealed_one_is_damaged() {
     for (what, bytes) in flips.chain(cuts) {
         let env = env.copy();
         env.put(&sealed, bytes.clone());
-        // Who only reads changes nothing, and reads the good one.
+        // A read-only open changes nothing, and reads the good one.
         let reader = LogReader::open(Arc::new(env.clone()), &dir(), None, 1 << 20);
         let (reader, _) = reader.unwrap_or_else(|error| panic!("{what}: {error}"));
         let read: Vec<_> = reader.frames(1).map(Result::unwrap).collect();
@@ -97,7 +97,7 @@ fn the_raw_segment_is_taken_where_the_sealed_one_is_damaged() {
         let (log, recovery) = open(&env, released).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(recovery.removed, std::slice::from_ref(&sealed), "{what}");
         assert!(!has(&env, &sealed) && has(&env, &raw), "{what}");
-        // The next sealing makes a good one of it.
+        // The next sealing replaces it with a good one.
         assert!(log.maintenance().seal_next().unwrap().is_some());
         drop(log);
         assert_eq!(env.contents(&sealed).as_ref(), Some(&whole), "{what}");
@@ -133,7 +133,7 @@ fn where_both_are_damaged_nothing_is_removed_and_the_place_is_named() {
     assert!(has(&env, &sealed) && has(&env, &raw));
 }
 
-/// Whether a segment stands there both raw and sealed.
+/// Whether a segment exists both raw and sealed.
 fn is_with_both(env: &SimulatedEnv) -> bool {
     let names = env.list(&dir()).unwrap();
     let sealed = names.iter().filter_map(|name| name.strip_suffix(".seg"));
@@ -164,7 +164,7 @@ fn a_stop_at_every_operation_of_a_sealing_leaves_one_good_copy() {
             env.crash(loss);
             let left_both = is_with_both(&env);
             both += usize::from(left_both);
-            // Where both are left, the start itself is stopped at each of its operations too.
+            // If both are left, the start itself is also stopped at each of its operations.
             for second in (1..12).take_while(|_| left_both) {
                 let env = env.copy();
                 env.fail(second, Fault::Stop);
@@ -193,7 +193,7 @@ fn a_stop_at_every_operation_of_a_sealing_leaves_one_good_copy() {
     );
 }
 
-/// Passes on to a disk and counts the bytes that are read of each file.
+/// Passes calls on to a disk and counts the bytes that are read of each file.
 #[derive(Debug)]
 struct Counted {
     env: SimulatedEnv,
@@ -281,7 +281,7 @@ impl File for CountedFile {
     }
 }
 
-/// The bytes that a start reads: of sealed segments together, and of the others.
+/// The bytes that a start reads: of each sealed segment, and of all other files together.
 fn read_by_a_start(env: &SimulatedEnv, released: Released) -> (BTreeMap<PathBuf, u64>, u64) {
     let read = Arc::default();
     let counted = Counted {
@@ -320,7 +320,7 @@ fn a_start_reads_headers_and_footers_of_sealed_segments_and_the_open_one() {
         }
         open_ones.push(raw);
     }
-    // Segments of tests have 32 KiB. A start walks the open one and looks through the rest of it for zeros.
+    // The tests' segments have 32 KiB. A start walks the open one and checks the rest of it for zeros.
     for read in open_ones {
         assert!(read < 3 * 32 * 1024, "{read} bytes of the open segment");
     }

@@ -62,7 +62,7 @@ fn another_key_is_named() {
     assert!(error.to_string().contains("is signed by"), "{error}");
 }
 
-/// Frames whose second one is changed before it is written.
+/// Verifies frames, the second one changed before writing.
 fn changed(request_signatures: bool, change: impl FnOnce(&mut Writer) -> Frame) -> String {
     let mut writer = Writer::new();
     let first = writer.frame(1, 5, 0);

@@ -1,5 +1,5 @@
-//! Checks frames by themselves, all threads at once. Within a frame the actions of all requests are hashed side by side,
-//! and the heads of batches side by side over several frames, since each header names the head before its own.
+//! Checks frames individually, on all threads. Within a frame the actions of all requests are hashed side by side. So
+//! are the heads of batches over several frames, since each header names the head before its own.
 
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::heads_after;
@@ -13,10 +13,10 @@ use super::{Fault, Plan, fault};
 use crate::frame::{FrameError, KeyId, SectionKind, StoredFrame};
 use crate::packed::{PackedRequest, groups, leaves_of};
 
-/// Frames that one thread checks together: with a batch each, as many chains of heads as there are lanes.
+/// Frames that one thread checks together: with one batch each, as many chains of heads as there are lanes.
 const FRAMES: usize = 8;
 
-/// A frame that was checked by itself.
+/// A frame that was checked on its own.
 pub(super) struct Own {
     pub(super) batches: Vec<(SignedBatch, Address)>,
     /// The first and the last time of its requests.
@@ -27,7 +27,7 @@ pub(super) struct Own {
     pub(super) side_keys: Vec<KeyId>,
 }
 
-/// Checks frames; gives what was found of each, in order.
+/// Checks frames; returns the result for each, in order.
 pub(super) fn check(
     frames: &[StoredFrame],
     identity: &Hash,
@@ -63,7 +63,7 @@ fn check_together(
 
 /// A frame whose sections were read and whose leaves were computed.
 struct Opened {
-    /// Each batch with where its leaves begin.
+    /// Each batch with the place where its leaves begin.
     batches: Vec<(SignedBatch, usize)>,
     leaves: Vec<Hash>,
     times: Option<(u64, u64)>,
@@ -71,7 +71,7 @@ struct Opened {
 }
 
 impl Opened {
-    /// Reads a frame whose digests were checked, with what was found.
+    /// Reads a frame whose digests were checked, with the result of that check.
     fn read(
         frame: &StoredFrame,
         digests: Result<(), FrameError>,
@@ -108,7 +108,7 @@ impl Opened {
         batches.map(|(batch, from)| (batch.header.previous_head, self.leaves_of(batch, *from)))
     }
 
-    /// Checks the batches; `heads` are those that their leaves lead to.
+    /// Checks the batches; `heads` are those that their leaves produce.
     fn check(
         self,
         frame: &StoredFrame,
@@ -139,8 +139,8 @@ impl Opened {
     }
 }
 
-/// The leaves of some requests; their signatures are checked where the plan says so. Action hashes are for these
-/// signatures alone: a leaf is made of the content, which does not take them in.
+/// The leaves of some requests; checks their signatures if the plan says so. Action hashes are needed only for
+/// these signatures: a leaf is made from the content, which does not include them.
 fn leaves_of_group(
     frame: &StoredFrame,
     requests: &[PackedRequest<'_>],
@@ -165,7 +165,7 @@ fn leaves_of_group(
     Ok(leaves?.concat())
 }
 
-/// The leaves that were computed are those that were stored or dropped.
+/// Checks that the computed leaves are those that were stored or dropped.
 fn check_leaves(frame: &StoredFrame, leaves: &[Hash]) -> Result<(), Fault> {
     let first = frame.header().first_sequence;
     if let Some(stored) = frame.section(SectionKind::Leaves) {
@@ -184,8 +184,8 @@ fn check_leaves(frame: &StoredFrame, leaves: &[Hash]) -> Result<(), Fault> {
     }
 }
 
-/// Batches follow each other, and every request lies in one, where it says and within the batch's bounds and times;
-/// gives the batches with the places of their first leaves.
+/// Checks that batches are consecutive, and that every request is in one, at its stated place and within the
+/// batch's bounds and times; returns the batches with the places of their first leaves.
 fn placed(
     frame: &StoredFrame,
     batches: Vec<SignedBatch>,
@@ -229,7 +229,7 @@ fn placed(
     }
 }
 
-/// The request is where it says, within its batch's bounds and times.
+/// Checks a request's stated place, batch bounds and times.
 fn placed_right(
     request: &PackedRequest<'_>,
     batch: &SignedBatch,
@@ -247,7 +247,7 @@ fn placed_right(
     Ok(())
 }
 
-/// The first and the last time of requests, which must not fall.
+/// The first and the last time of requests, which must not decrease.
 fn times(requests: &[PackedRequest<'_>]) -> Result<Option<(u64, u64)>, &'static str> {
     let mut times = None;
     for request in requests {
@@ -261,7 +261,7 @@ fn times(requests: &[PackedRequest<'_>]) -> Result<Option<(u64, u64)>, &'static 
     Ok(times)
 }
 
-/// Checks a batch by itself, but for the head that its leaves lead to, which is given, and its signature.
+/// Checks a batch on its own, except its signature; `head` is the one that its leaves produce.
 fn check_batch(batch: &SignedBatch, leaves: &[Hash], head: Hash) -> Result<(), String> {
     let header = &batch.header;
     let holds = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
@@ -281,7 +281,7 @@ fn check_batch(batch: &SignedBatch, leaves: &[Hash], head: Hash) -> Result<(), S
     )
 }
 
-/// Who signed a batch, which must be whom the plan trusts.
+/// The signer of a batch, which must be the one that the plan trusts.
 fn signer_of(
     batch: &SignedBatch,
     separator: &Hash,
@@ -307,7 +307,7 @@ mod tests {
     use crate::tests::sample::{Writer, open};
     use crate::{Log, Released};
 
-    /// Whoever can compute checksums could add requests to a frame that no batch holds.
+    /// Anyone who can compute checksums could add requests to a frame that are in no batch.
     #[test]
     fn every_action_is_in_a_batch_and_no_batch_is_left_out() {
         let env = SimulatedEnv::new();

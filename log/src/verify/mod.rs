@@ -1,6 +1,6 @@
 //! Checks a directory of segments with nothing but the protocol: every checksum and digest, the chain of frames, every
-//! request against its leaf, every batch against its root, heads, signature and the batch before it. Frames are checked by
-//! all threads; what joins them is checked in order.
+//! request against its leaf, every batch against its root, heads, signature and the batch before it. All threads check
+//! frames; what joins them is checked in order.
 
 mod frames;
 mod signers;
@@ -17,17 +17,18 @@ use crate::error::ReadError;
 use crate::frame::{KeyId, SideKeys, StoredFrame};
 use crate::reader::{Frames, LogReader};
 
-/// Bytes of frames that are checked at one go, while the next ones are read.
+/// Bytes of frames that are checked at once, while the next ones are read.
 const WINDOW_BYTES: usize = 16 * 1024 * 1024;
 
 /// How a log is checked.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The keys that are trusted to sign headers. Without them signatures are recovered and the signers reported.
+    /// The keys that are trusted to sign headers. Without them, the signers are recovered from signatures and
+    /// reported.
     pub keys: Option<SequencerKeys>,
-    /// Whether the signatures of requests are checked too.
+    /// Whether the signatures of requests are also checked.
     pub request_signatures: bool,
-    /// Keys to open side entries with; without any these are checked by their digests alone.
+    /// Keys to open side entries with; without any, only the entries' digests are checked.
     pub side_keys: Option<SideKeys>,
 }
 
@@ -46,9 +47,9 @@ pub struct Summary {
     pub side_entries: u64,
     /// The keys that side entries are sealed under.
     pub side_keys: BTreeSet<KeyId>,
-    /// Who signed headers, each with the first batch.
+    /// The signers of headers, each with its first batch.
     pub signers: Vec<(u64, Address)>,
-    /// Whether the headers' histories were checked: only where the log begins with its first batch.
+    /// Whether the headers' histories were checked: only if the log begins with its first batch.
     pub histories: bool,
 }
 
@@ -70,10 +71,10 @@ pub enum Fault {
     },
 }
 
-/// Checks every frame that the reader sees. `progress` is called with the last sequence that was checked.
+/// Checks every frame that the reader sees. Calls `progress` with the last sequence checked so far.
 ///
 /// # Errors
-/// [`Fault`] names the first frame, in the order of the log, that does not hold.
+/// [`Fault`] names the first frame that does not hold, in the order of the log.
 pub fn verify(
     reader: &LogReader,
     plan: &Plan,
@@ -108,11 +109,11 @@ pub fn verify(
     }
 }
 
-/// Frames that are checked at one go.
+/// Frames that are checked at once.
 #[derive(Default)]
 struct Window {
     frames: Vec<StoredFrame>,
-    /// Why nothing comes after them, unless it is the log's end.
+    /// Why no frame follows, unless it is the log's end.
     unreadable: Option<ReadError>,
 }
 
@@ -145,7 +146,7 @@ fn fault(frame: &StoredFrame, sequence: u64, what: impl std::fmt::Display) -> Fa
     }
 }
 
-/// Joins what was checked by itself to what comes before it.
+/// Joins individually checked frames to those before them.
 struct Walk {
     separator: Hash,
     last: Option<SignedBatch>,
@@ -224,7 +225,7 @@ impl Walk {
                 )?;
             }
             None => {
-                // The tree over older batches went with their segments.
+                // The tree over older batches is gone with their segments.
                 self.tree = None;
                 self.summary.histories = false;
             }

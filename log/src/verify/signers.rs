@@ -1,5 +1,5 @@
-//! Who signed the headers. A log has few keys that sign and many signatures: once a key was recovered, its multiples
-//! check the next signature in half of the time.
+//! Who signed the headers. A log has few signing keys and many signatures: once a key is recovered, its multiples check
+//! the next signature in half of the time.
 
 use std::sync::{Arc, RwLock};
 
@@ -7,15 +7,15 @@ use kedge_protocol::known_signer::KnownSigner;
 use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
 
-/// Keys whose multiples are made. A log that changes keys more often is only checked more slowly.
+/// Keys whose multiples are computed. A log that changes keys more often is only checked more slowly.
 const KNOWN_MAX: usize = 8;
 
-/// The keys that were met.
+/// The keys seen so far.
 #[derive(Default)]
 pub(super) struct Signers(RwLock<Vec<Arc<KnownSigner>>>);
 
 impl Signers {
-    /// The address whose key signed `digest`: what [`Signature::recover`] gives.
+    /// The address whose key signed `digest`: what [`Signature::recover`] returns.
     pub(super) fn of(
         &self,
         digest: &Hash,
@@ -60,7 +60,7 @@ mod tests {
         let keys: Vec<SigningKey> = (1..=KNOWN_MAX as u8 + 2)
             .map(|number| SigningKey::from_bytes(&[number; 32]).unwrap())
             .collect();
-        // Forth and back: the key before is known and is not the last one any more.
+        // Forwards and backwards: the previous key is known, but no longer the last one.
         for key in keys.iter().chain(keys.iter().rev()) {
             for _ in 0..2 {
                 let signature = key.sign(&digest);

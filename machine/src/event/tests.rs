@@ -1,4 +1,4 @@
-//! What each kind of action tells.
+//! The events of each kind of action.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -36,7 +36,7 @@ fn other() -> Id {
     id(Prefix::Wallet, 4)
 }
 
-/// Every object is of one template, every address is the other wallet's.
+/// Every object is of one template, every address belongs to the other wallet.
 struct World;
 
 impl Facts for World {
@@ -218,7 +218,7 @@ fn a_long_payload_is_left_to_the_action() {
     let long = told(EVENT_PAYLOAD_BYTES_MAX + 1);
     assert_eq!(long["payload"], Value::Null);
     assert_eq!(long["payload_bytes"], EVENT_PAYLOAD_BYTES_MAX + 1);
-    // What is no object's stays with the action: it may say more than a listener has to know.
+    // Only an action on an object shows its payload: others may hold more than a listener has to know.
     let register = events(&record("wallet.register", "", "sha-256=:AA==:", asker()));
     let register = data(&register[0]);
     assert_eq!(
@@ -272,7 +272,7 @@ fn a_failure_tells_what_the_answer_told() {
     );
     assert_eq!(told["message"], "/properties must be a JSON object");
     assert_eq!(told["pointer"], "/properties");
-    // Texts that a caller chose are cut, at a character.
+    // Texts that a caller chose are cut, at a character boundary.
     let long = "é".repeat(EVENT_TEXT_CHARS_MAX + 1);
     let refusal = Refusal::not_found("object", &long);
     (failed.target, failed.refusal) = (&long, &refusal);

@@ -57,7 +57,7 @@ impl<S: Source> State<S> {
             let minted = self.minted(template)?;
             self.minted.insert(template, minted + 1);
         }
-        // Nothing happens to an object once it is burned.
+        // No action changes an object once it is burned.
         if object.status == ObjectStatus::Burned {
             let burned = self.burned(template)?;
             self.burned.insert(template, burned + 1);
@@ -93,7 +93,7 @@ impl<S: Source> State<S> {
         Ok(())
     }
 
-    /// Counts something that was live or not before, if it was there, and is or is not now.
+    /// Updates the counts for one thing: `before` is `None` for a new one, else whether it was live.
     fn count(
         &mut self,
         (organization, of): (Id, Prefix),

@@ -1,4 +1,4 @@
-//! What there was before the fold begins.
+//! The state before the fold begins: nothing, or a snapshot of any state that the log has made.
 
 use std::sync::Arc;
 
@@ -11,32 +11,32 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use crate::compiled::TemplateRules;
 use crate::world::{Held, Unavailable};
 
-/// The state that a fold begins with, as the log made it up to one sequence. It never changes while a
-/// fold rests on it. Files and disputes are missing because no rule reads one that was made before.
+/// The state that a fold begins with, as the log made it up to one sequence. It never changes while a fold rests on it.
+/// Files and disputes are missing because no rule reads earlier ones.
 pub trait Source {
     /// A wallet.
     fn wallet(&self, id: Id) -> Result<Option<Wallet>, Unavailable>;
-    /// The wallet that an address belongs to: one of its keys now, or before.
+    /// The wallet that an address belongs to: one of its present or former keys.
     fn wallet_of_address(&self, address: Address) -> Result<Option<Id>, Unavailable>;
-    /// True when a wallet has the e-mail address.
+    /// True if a wallet has the e-mail address.
     fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
     /// An organization.
     fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable>;
     /// A template, with its schemas ready for use.
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable>;
-    /// True when the organization has a template of this name.
+    /// True if the organization has a template with this name.
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
     /// A variation.
     fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable>;
     /// An object.
     fn object(&self, id: Id) -> Result<Option<Object>, Unavailable>;
-    /// An API key, also one that was ended.
+    /// An API key, even if it was ended.
     fn api_key(&self, id: Id) -> Result<Option<ApiKey>, Unavailable>;
-    /// A webhook, also one that was ended.
+    /// A webhook, even if it was ended.
     fn webhook(&self, id: Id) -> Result<Option<Webhook>, Unavailable>;
-    /// An invitation, also one that was used.
+    /// An invitation, even if it was used.
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable>;
-    /// True when a verdict on a claim with this context is in the log.
+    /// True if a verdict on a claim with this context is in the log.
     fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable>;
     /// How many objects of a template were minted.
     fn minted(&self, template: Id) -> Result<u64, Unavailable>;

@@ -1,5 +1,5 @@
-//! A quick look at JSON text. It knows most of what is sent and leaves the rest to serde: whatever it accepts, serde
-//! accepts, and where it does not, serde decides and says why.
+//! A quick scan of JSON text. It knows most of what is sent and leaves the rest to serde: whatever it accepts, serde
+//! accepts. Where it does not accept, serde decides and reports why.
 
 use std::borrow::Cow;
 

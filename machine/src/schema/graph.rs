@@ -1,11 +1,10 @@
 //! A schema's subschemas and how they lead to each other, to bound what checking a value can cost.
 //!
-//! The weight of a subschema bounds how many subschemas are applied on the way from a value that it
-//! is applied to down to any one value inside: those applied beside it (`allOf`, `$ref`, …) count
-//! together, of those for different members only the heaviest counts. A value of n parts is then
-//! checked in at most n times weight steps. References that lead back to where they come from
-//! would make it depend on the value, exponentially where two of them stand side by side, so they
-//! are refused.
+//! The weight of a subschema bounds how many subschemas are applied on the way from a value that it is applied to down
+//! to any one value inside: those applied to the same value (`allOf`, `$ref`, …) count together, of those for different
+//! members only the heaviest counts. A value of n parts is then checked in at most n times weight steps. References
+//! that lead back to their start would make it depend on the value, exponentially where two of them are applied to the
+//! same value, so they are refused.
 
 use std::collections::HashMap;
 
@@ -21,7 +20,7 @@ const BESIDE_ONE: &[&str] = &["not", "if", "then", "else"];
 const BESIDE_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
 /// Keywords that hold such schemas by name.
 const BESIDE_MAP: &[&str] = &["dependentSchemas", "dependencies"];
-/// Keywords that hold a schema for values inside.
+/// Keywords that hold a schema for nested values.
 const INSIDE_ONE: &[&str] = &[
     "additionalProperties",
     "propertyNames",
@@ -31,7 +30,7 @@ const INSIDE_ONE: &[&str] = &[
     "unevaluatedProperties",
     "contentSchema",
 ];
-/// Keywords whose members each take time even where they apply to nothing.
+/// Keywords whose members each take time even if they apply to nothing.
 const COUNTED: &[&str] = &[
     "enum",
     "required",
@@ -44,7 +43,7 @@ const COUNTED: &[&str] = &[
 ];
 /// How many of them take as long as a subschema.
 const COUNTED_PER_STEP: u64 = 16;
-/// Keywords that need other references than by pointer.
+/// Keywords that need references other than by pointer.
 const NOT_TAKEN: &[&str] = &[
     "$dynamicRef",
     "$dynamicAnchor",
@@ -55,16 +54,16 @@ const NOT_TAKEN: &[&str] = &[
 #[derive(Default)]
 struct Node<'a> {
     pointer: String,
-    /// What it takes by itself.
+    /// What it costs by itself.
     own: u64,
     /// Applied to the same value.
     beside: Vec<usize>,
-    /// Applied to values inside that others here may be applied to as well.
+    /// Applied to nested values that other schemas here may apply to as well.
     inside: Vec<usize>,
     /// Applied to different members.
     apart: Vec<usize>,
     reference: Option<&'a str>,
-    /// What was applied beside is asked once more what it has seen.
+    /// What was applied to the same value is asked again what it has seen.
     asks_again: bool,
 }
 
@@ -75,7 +74,7 @@ enum State {
     Known(u64),
 }
 
-/// What a schema is made of.
+/// The structure of a schema.
 pub(super) struct Graph<'a> {
     /// The weight of the whole.
     pub(super) weight: u64,
@@ -84,7 +83,7 @@ pub(super) struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    /// Of a schema that fulfils the meta-schema; refuses what cannot be bounded.
+    /// From a schema that conforms to the meta-schema; refuses what cannot be bounded.
     pub(super) fn of(schema: &'a Value) -> Result<Self, Vec<FieldError>> {
         let mut walk = Walk::default();
         walk.visit("", schema);
@@ -122,7 +121,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Adds a subschema and all that stand in it; gives its number.
+    /// Adds a subschema and all nested ones; returns its number.
     fn visit(&mut self, pointer: &str, schema: &'a Value) -> usize {
         let index = self.nodes.len();
         self.places.insert(pointer.to_owned(), index);
@@ -222,7 +221,7 @@ impl<'a> Walk<'a> {
             .collect()
     }
 
-    /// Finds what the references lead to.
+    /// Resolves the references.
     fn link(&mut self) {
         for index in 0..self.nodes.len() {
             let Some(reference) = self.nodes[index].reference else {
@@ -248,7 +247,7 @@ impl<'a> Walk<'a> {
         match self.states[index] {
             State::Known(weight) => return weight,
             State::Open => return u64::MAX,
-            // Too heavy already: nothing need be known of what lies below.
+            // Too heavy already: no need to know what lies below.
             State::Unknown if depth > SCHEMA_WEIGHT_MAX => return u64::MAX,
             State::Unknown => self.states[index] = State::Open,
         }

@@ -1,10 +1,10 @@
-//! JSON Schema (draft 2020-12) of templates: of their objects' properties, and of the payloads of
-//! their own kinds. A schema stands alone: it refers to nothing outside itself, its patterns are of
-//! a linear-time engine, and what checking one value by it can cost is bounded when it is made.
-//! `format` is an annotation, as the draft has it by default.
+//! JSON Schema (draft 2020-12) of templates: of their objects' properties, and of the payloads of their own kinds. A
+//! schema stands alone: it refers to nothing outside itself, a linear-time engine matches its patterns, and the cost of
+//! checking one value is bounded when the template is made, because the check runs on a shard that others wait for.
+//! `format` is an annotation, the draft's default. An action on a template without a schema skips all of this.
 //!
-//! Validity is part of the rules: a replay must find valid what was valid. So the library's version
-//! is pinned to the digit.
+//! Validity is part of the rules: a replay must find valid what was valid. So the library's version is pinned to the
+//! digit, and a new version must give the same results for every old log.
 
 mod graph;
 
@@ -20,10 +20,10 @@ use graph::Graph;
 
 /// The dialect that a schema may name.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// Bytes of a library's message that an error repeats.
+/// Characters of a library's message that an error repeats.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// A schema that is ready to check values.
+/// A schema ready to check values.
 pub struct Schema {
     validator: Validator,
     /// The most subschemas that meet on the way to one value.
@@ -38,7 +38,7 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// Says what keeps a text, which must be a JSON object, from being a schema; pointers are into it.
+/// Checks that a text, which must be a JSON object, is a schema. Errors state what is wrong, with pointers into it.
 pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
     let value = parse(text)?;
     match value.get("$schema") {
@@ -85,8 +85,8 @@ fn parse(text: &str) -> Result<Value, Vec<FieldError>> {
     serde_json::from_str(text).map_err(|error| vec![problem("", "syntax", error.to_string())])
 }
 
-/// Without its own name: it refers to itself by fragments alone, so the name changes nothing, and
-/// must not make it look like a schema that the library brings along.
+/// Removes its own name: it refers to itself only by fragments, so the name changes nothing, and must not make it look
+/// like a schema that the library ships.
 fn alone(mut schema: Value) -> Value {
     if let Value::Object(members) = &mut schema {
         members.remove("$id");
@@ -115,8 +115,7 @@ impl Schema {
         if self.validator.is_valid(&value) {
             return Ok(());
         }
-        // The library gathers all errors before it tells the first, so that of a large value
-        // only the fact is told.
+        // The library gathers all errors before it returns the first, so for a large value only the fact is reported.
         let work = self.weight.saturating_mul(text.len() as u64);
         if work > SCHEMA_WORK_TOLD_MAX {
             let message = "does not fulfil the template's schema, and is too large to say where";
@@ -139,7 +138,7 @@ fn problem(pointer: &str, code: &'static str, message: String) -> FieldError {
     }
 }
 
-/// The first errors, in an order that does not depend on the library's way.
+/// The first errors, in an order that does not depend on the library's order.
 fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
     fields.dedup();
@@ -147,7 +146,7 @@ fn bounded(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields
 }
 
-/// What the library says, without the value that it is about.
+/// The library's message, without the value that it is about.
 fn words(error: &ValidationError<'_>) -> String {
     let text = error.masked().to_string();
     match text.char_indices().nth(MESSAGE_CHARS_MAX) {
@@ -156,8 +155,7 @@ fn words(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// An error of the library as errors for the caller, who looks for members that lack or are too
-/// many at their own place.
+/// An error of the library as errors for the caller, who expects missing and unknown members at their own place.
 fn told(error: &ValidationError<'_>) -> Vec<FieldError> {
     use ValidationErrorKind as Kind;
     let path = error.instance_path().as_str();
@@ -224,10 +222,10 @@ mod tests {
         for good in [
             json!({}),
             json!({"$schema": DIALECT, "$id": "https://example.com/ticket", "type": "object"}),
-            // What the draft does not know is an annotation.
+            // Keywords that the draft does not know are annotations.
             json!({"properties": {"a": {"x-index": true, "widget": {"$ref": "https://else.where/"}}}}),
             json!({"$defs": {"a/b c": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/a~1b%20c"}}}),
-            // A property may have any name, also one of a keyword.
+            // A property may have any name, even a keyword's.
             json!({"properties": {"$ref": {"type": "string"}, "$id": {}, "pattern": {"type": "object"}}}),
             json!({"properties": {"a": {"const": {"$ref": "https://else.where/"}}}}),
             json!({"properties": {"a": {"pattern": r"^[\w-]{1,64}$", "format": "no-such-format"}}}),
@@ -285,7 +283,7 @@ mod tests {
         }
     }
 
-    /// A few bytes that would take longer than anybody waits, were they let in.
+    /// A few bytes that would take unbearably long if they were accepted.
     #[test]
     fn what_multiplies_is_refused() {
         let doubling = |keyword: &str| {
@@ -311,14 +309,14 @@ mod tests {
         assert_eq!(refused(&json!({"anyOf": many})), too_much());
         let all = vec![json!({"type": "string"}); 300];
         assert_eq!(refused(&json!({"items": {"allOf": all}})), too_much());
-        // As many beside each other, each for another member, cost no value more than one of them.
+        // Any number of subschemas for different members cost a value no more than one of them.
         let beside: serde_json::Map<String, Value> = (0..300)
             .map(|i| (format!("p{i}"), json!({"type": "string"})))
             .collect();
         assert_eq!(check(&json!({"properties": beside}).to_string()), Ok(()));
     }
 
-    /// The longest chain of references that is let in is no danger to a thread's stack.
+    /// The longest chain of references that is accepted does not endanger a thread's stack.
     #[test]
     fn the_deepest_chain_is_walked() {
         let chain = |length: usize| {
@@ -468,11 +466,10 @@ mod tests {
     }
 
     proptest! {
-        /// The bounds of this module change no verdict, and every error points into the value or to
-        /// a member that lacks.
+        /// The bounds of this module change no verdict, and every error points into the value or to a missing member.
         #[test]
         fn verdicts_are_the_librarys(schema in schema(), value in value()) {
-            // A definition lies where it was found only at the top.
+            // References find a definition only if it is at the top.
             prop_assume!(!schema.to_string()[2..].contains("$defs\":{\"d") || schema.get("$defs").is_some());
             let text = schema.to_string();
             prop_assume!(check(&text).is_ok());

@@ -1,4 +1,4 @@
-//! What somebody tries, and the texts that would be signed for it.
+//! What a caller tries, and the texts that would be signed for it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::model::{Model, Properties, VariationModel};
 use crate::world::Words;
 
-/// What somebody tries. Indices count what is there; one past the end is something that is not.
+/// An attempted action. Indices count what exists; one past the end names something that does not.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Register {
@@ -83,7 +83,7 @@ fn somebody(prefix: Prefix) -> String {
 }
 
 impl Model {
-    /// The identifier's text of the `index`-th of `ids`, or of something that is not there.
+    /// The identifier's text of the `index`-th of `ids`, or of something that does not exist.
     fn text<T>(items: &[T], index: usize, prefix: Prefix, id: impl Fn(&T) -> Id) -> String {
         let index = index % (items.len() + 1);
         items

@@ -25,7 +25,7 @@ impl Log {
         self.state.wallets.values().next()
     }
 
-    /// Places an action; `resource` gives what it makes or changes, by its content, and how it stands.
+    /// Places an action; `resource` returns what it makes or changes, by its content, and its trace.
     fn place(
         &mut self,
         kind: Kind,
@@ -124,7 +124,7 @@ fn live_keys_are_bounded_and_no_two_take_one_place() {
         ),
         "{full}"
     );
-    // One that ends makes room for one more, at a place of its own.
+    // One that ends makes room for another, at its own place.
     log.end_key(first);
     let place = log.decide(4).claims;
     log.new_key().unwrap();

@@ -1,4 +1,4 @@
-//! Verdicts on claims in a log: what a replay takes, and what it does not.
+//! Verdicts on claims in a log: what a replay accepts, and what it does not.
 
 use kedge_machine::fold::{FoldError, State};
 use kedge_machine::{OPERATOR, Refusal};
@@ -22,7 +22,7 @@ const ANN: Address = Address([7; 20]);
 const BOB: Address = Address([8; 20]);
 const OPERATORS: Address = Address([9; 20]);
 
-/// A claim about the only action of a batch. Its proof is none: a replay does not look at it.
+/// A claim about the only action of a batch. Its proof is not a real one: a replay does not check it.
 fn claim(claimant: Address, purpose: u8) -> ClaimFile {
     let key = SigningKey::from_bytes(&[5; 32]).unwrap();
     let domain = Domain {
@@ -92,7 +92,7 @@ fn verdict(claim: &str) -> String {
     format!(r#"{{"kind":"claim","shown":"inclusion","claim":{claim}}}"#)
 }
 
-/// A log of two wallets, each in an organization of its own, and of the operator.
+/// A log of two wallets, each in its own organization, and of the operator.
 struct Log {
     state: State,
     sequence: u64,
@@ -211,7 +211,7 @@ fn a_verdict_is_on_a_claim_that_agrees_with_itself() {
     let other = Id::made_by(Prefix::Action, &Hash::ZERO, 0);
     let refused = log.refusal(other, verdict(&text));
     assert!(matches!(refused, Refusal::NotFound { .. }), "{refused:?}");
-    // Another organization's claimant, and nobody.
+    // A claimant of another organization, and an unknown one.
     for claimant in [BOB, Address([3; 20])] {
         let file = claim(claimant, 1);
         let refused = log.refusal(file.subject(), verdict(&file.normal_form().unwrap()));

@@ -1,5 +1,5 @@
-//! Random histories of several wallets: the fold does what the model does, refuses what the model
-//! refuses and changes nothing then, and a replay gives the same to the byte.
+//! Random histories of several wallets: the fold does what the model does, refuses what the model refuses and changes
+//! nothing then, and a replay gives the same to the byte.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ use crate::attempts::{KINDS, Op, email};
 use crate::model::{At, Model, Properties, Why};
 use crate::world::{Laid, Place, action, failed, request};
 
-/// Keys and e-mail addresses are few, so that they meet.
+/// Keys and e-mail addresses are few, so that they collide.
 const KEYS: u8 = 6;
 
 fn address(key: u8) -> Address {
@@ -76,7 +76,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A request: who asks, for what, and how far the nonce jumps.
+/// A request: who sends it, what it does, and how far the nonce jumps.
 type Request = (usize, Vec<Op>, u64);
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
@@ -84,7 +84,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
     prop::collection::vec(request, 1..60)
 }
 
-/// A fold beside its model.
+/// A fold and its model.
 #[derive(Default)]
 struct Pair {
     state: State,
@@ -108,9 +108,9 @@ fn name(why: Why) -> &'static str {
 }
 
 impl Pair {
-    /// Does one request in both; actions that are refused are tried alone first.
+    /// Applies one request to both; actions that are refused are tried on their own first.
     fn request(&mut self, (by, ops, jump): &Request) {
-        // Registering is a request of its own: it makes the wallet that would sign the rest.
+        // Registering takes its own request: it makes the wallet that would sign the rest.
         let is_register = |op: &Op| matches!(op, Op::Register { .. });
         let ops: Vec<&Op> = match ops.iter().find(|op| is_register(op)) {
             Some(register) => vec![register],
@@ -180,7 +180,7 @@ impl Pair {
         *self.refused.entry(name(why)).or_default() += 1;
     }
 
-    /// Everything in the fold is what the model says.
+    /// Everything in the fold matches the model.
     fn compare(&self) {
         let (state, model) = (&self.state, &self.model);
         assert_eq!(state.wallets.len(), model.wallets.len());
@@ -247,7 +247,7 @@ impl Pair {
         }
     }
 
-    /// Every object, rebuilt from its own actions, is at every step what the fold had made then.
+    /// Every object, rebuilt from its own actions, is at every step what the fold had made by then.
     fn objects_are_their_own_actions(&self) {
         let mut replays: HashMap<Id, ObjectReplay> = HashMap::new();
         for (record, images) in self.records.iter().zip(&self.images) {
@@ -265,7 +265,7 @@ impl Pair {
                     timestamp_ms: record.timestamp_ms,
                 };
                 let mut replay = replays.remove(&then.id).unwrap_or_default();
-                // The world is the last one: what a replay looks up never changes.
+                // The world is the final one: what a replay looks up never changes.
                 replay.apply(&self.state, &past).unwrap();
                 let again = replay.apply(&self.state, &past);
                 assert_eq!(again, Err(FoldError::Differs { sequence }));
@@ -277,7 +277,7 @@ impl Pair {
         assert_eq!(replays.len(), self.state.objects.len());
     }
 
-    /// What is not the record of a decision is no record: the fold says so, and stays as it is.
+    /// Whatever is not the record of a decision is rejected: the fold reports that, and does not change.
     fn forgeries_are_refused(&mut self) {
         let before = Laid::open(&self.state);
         let last = self.records.last().unwrap().clone();
@@ -395,7 +395,7 @@ fn histories_are_the_models_and_replay_to_the_byte() {
         Ok(())
     });
     ran.unwrap();
-    // The histories went everywhere: every reason was met, and much was done.
+    // The histories covered everything: every reason occurred, and much was done.
     let refused = refused.into_inner();
     for why in [
         "not found",

@@ -1,5 +1,5 @@
-//! Sizes to the byte: one object's properties may be 1,048,576 bytes of compact JSON, however they
-//! come about, and not one more.
+//! Sizes to the byte: one object's properties may be 1,048,576 bytes of compact JSON, whatever made them, and not one
+//! more.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn act(
     )
 }
 
-/// An object of one member whose compact text has so many bytes.
+/// An object of one member whose compact text has this many bytes.
 fn sized(key: &str, bytes: usize) -> String {
     let frame = format!(r#"{{"{key}":""}}"#).len();
     format!(r#"{{"{key}":"{}"}}"#, "x".repeat(bytes - frame))
@@ -98,7 +98,7 @@ fn minting_to_the_byte() {
     let object = mint(&template, &sized("a", MAX)).unwrap();
     assert_eq!(object.properties.len(), MAX);
     too_large(mint(&template, &sized("a", MAX + 1)), MAX + 1);
-    // White space is not counted, and bytes are, not characters.
+    // White space is not counted. Bytes are counted, not characters.
     let spaced = sized("a", MAX).replacen(':', " :\n\t ", 1);
     assert_eq!(mint(&template, &spaced).unwrap().properties.len(), MAX);
     let wide = sized("a", MAX).replacen("xx", "é", 1);
@@ -143,7 +143,7 @@ fn updates_and_attributes_to_the_byte() {
         let largest = act(&object, &template, &kind, &payload(fits)).unwrap();
         assert_eq!(largest.properties.len(), MAX);
         too_large(act(&object, &template, &kind, &payload(fits + 1)), MAX + 1);
-        // An object that is as large as can be still changes, and can shrink.
+        // An object of the largest size can still change, and can shrink.
         let changed = format!(r#"{{"{member}":{}}}"#, r#"{"b":"y"}"#);
         let shrunk = act(&largest, &template, &kind, &changed).unwrap();
         assert!(shrunk.properties.len() < MAX);

@@ -1,5 +1,5 @@
-//! The model: what the service promises, in plain data structures and JSON values, without a line
-//! of the code that it is held against.
+//! The model: what the service promises, in plain data structures and JSON values, without a line of the code that it
+//! checks.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::world::{Place, Words};
 
 pub(crate) type Properties = Map<String, Value>;
 
-/// Why something is refused, as far as the model tells.
+/// Why something is refused, as far as the model knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Why {
     NotFound,
@@ -45,7 +45,7 @@ pub(crate) struct WalletModel {
     pub(crate) address: Address,
     pub(crate) email: String,
     pub(crate) trace: Trace,
-    /// That of the organization made with it.
+    /// The trace of the organization made with it.
     pub(crate) organization_trace: Trace,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct At {
     pub(crate) time_ms: u64,
 }
 
-/// RFC 7396, as its pseudo-code has it.
+/// RFC 7396, following its pseudo-code.
 pub(crate) fn merge(target: &mut Properties, patch: &Properties) {
     for (key, value) in patch {
         match value {
@@ -117,7 +117,7 @@ pub(crate) fn merge(target: &mut Properties, patch: &Properties) {
     }
 }
 
-/// Writes an action down in a resource's own history; gives what the log's record says of it.
+/// Appends an action to a resource's own history; returns what the log's record states about it.
 fn extend(id: Id, trace: &mut Trace, at: At) -> Place {
     let place = Place {
         resource: id,
@@ -143,7 +143,7 @@ impl Model {
         self.wallets.iter().find(named)
     }
 
-    /// Does what `words` say, for the wallet `by`, or says why not; then nothing has changed.
+    /// Does what `words` ask for, as the wallet `by`, or returns why not; then nothing has changed.
     pub(crate) fn act(
         &mut self,
         op: &Op,

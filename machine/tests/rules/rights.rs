@@ -1,4 +1,4 @@
-//! The table of rights: every kind, every rule, every place that a caller may have.
+//! The table of rights: every kind, every rule, every position that a caller may have.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn caller(number: u32, of_issuer: bool, role: Role) -> Caller {
     }
 }
 
-/// What the kind takes, so that nothing but the rights decides.
+/// A valid payload for the kind, so that only the rights decide.
 fn payload(kind: &Kind) -> &'static str {
     match kind {
         Kind::SetAttributes => r#"{"attributes":{"a":1}}"#,
@@ -72,7 +72,7 @@ fn payload(kind: &Kind) -> &'static str {
     }
 }
 
-/// The table itself: `None` for nobody, else who.
+/// The table itself: `None` if nobody may, otherwise who may.
 fn expected(kind: &Kind, rule: Option<Who>) -> Option<Who> {
     rule.or(match kind {
         Kind::Mint => Some(Who::Issuer),
@@ -87,7 +87,7 @@ fn who_may_do_what() {
     let mut cases = 0;
     for number in 0..KINDS.len() as u8 {
         let kind = kind(number);
-        // A transfer needs somebody to give to; it has a case of its own below.
+        // A transfer needs a recipient; it has its own case below.
         if kind == Kind::Transfer {
             continue;
         }
@@ -208,7 +208,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
     }
 }
 
-/// What a status allows, whoever asks.
+/// What a status allows, whoever the caller is.
 #[test]
 fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
     let owner = caller(1, true, Role::Owner);

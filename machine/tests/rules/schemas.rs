@@ -45,7 +45,7 @@ fn create(payload: &str) -> Result<Template, Refusal> {
     template::create(&State::default(), &issuer(), &input)
 }
 
-/// A template of seats: hall by default, and a kind of its own that opens a gate.
+/// A template of seats: hall by default, and a custom kind that opens a gate.
 fn seats() -> Template {
     let payload = format!(
         r#"{{"name":"seats","properties":{{"hall":"north"}},"schema":{SEATS},"actions":[
@@ -110,7 +110,7 @@ fn wrong<T: std::fmt::Debug>(done: Result<T, Refusal>, places: &[(&str, &str)]) 
 #[test]
 fn what_a_mint_makes_together_fulfils_the_schema() {
     let template = seats();
-    // Neither the defaults alone nor a variation alone would: only the whole must.
+    // Neither the defaults nor a variation would conform alone: only the whole must.
     wrong(
         mint(&template, None, "{}"),
         &[("/properties/seat", "required")],
@@ -252,8 +252,7 @@ fn members_without_their_names_are_refused() {
     );
 }
 
-/// The fold has the same schemas: it makes the same of a log that fulfils them, and takes none that
-/// does not.
+/// The fold has the same schemas: it makes the same from a log that conforms to them, and rejects one that does not.
 #[test]
 fn a_replay_enforces_schemas() {
     let template = seats();

@@ -60,7 +60,7 @@ impl Log {
         self.name(OPERATORS, batch, &key.to_string(), &payload)
     }
 
-    /// The place that the refusal points at.
+    /// The place to which the refusal points.
     fn refusal(result: Result<(), FoldError>) -> String {
         match result {
             Err(FoldError::Refused { refusal, .. }) => match refusal {

@@ -1,5 +1,5 @@
-//! A fold over a source: what it does after a cut is what the whole fold does there, and a source that
-//! cannot be read is an error, whichever read fails.
+//! A fold over a source: after a cut it does what the whole fold does there, and a source that cannot be read is an
+//! error, whichever read fails.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use kedge_protocol::resource::{
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
-/// A state as a source, which can be read so many times.
+/// A state as a source that allows a limited number of reads.
 struct Shown<'s> {
     state: &'s State,
     reads_left: Cell<u32>,
@@ -105,8 +105,8 @@ fn over(state: &State, reads: u32) -> State<Shown<'_>> {
     State::over(source, Vec::new(), state.sequencer_keys.clone())
 }
 
-/// Cuts a history before one of its records and continues over what was before. Gives how many reads the
-/// record at the cut takes.
+/// Cuts a history before one of its records and continues from the earlier state. Returns how many reads the record at
+/// the cut needs.
 pub(crate) fn check(records: &[RequestRecord<'_>], images: &[Vec<Vec<Image>>], cut: usize) -> u32 {
     let mut before = State::default();
     for record in &records[..cut] {

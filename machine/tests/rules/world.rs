@@ -15,7 +15,7 @@ use kedge_protocol::resource::{Object, Organization, Variation, Wallet};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
-/// Far enough ahead of every time that the tests use.
+/// Far enough ahead of every time in the tests.
 const DEADLINE_S: u64 = 1 << 40;
 
 /// The texts of an action, as they would be signed.
@@ -26,7 +26,7 @@ pub(crate) struct Words {
     pub(crate) payload: String,
 }
 
-/// What a record says of an action that was done.
+/// What a record states about an action that was done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) resource: Id,
@@ -47,8 +47,8 @@ impl Place {
     }
 }
 
-/// A request without its actions. The fold takes signatures for granted; this one only makes the
-/// contents of two requests differ.
+/// A request without its actions. The fold does not check signatures; this one only makes the contents of two requests
+/// differ.
 pub(crate) fn request(
     signer: Address,
     wallet: Option<&Wallet>,
@@ -107,7 +107,7 @@ pub(crate) fn failed(index: u16) -> FailedAction {
     }
 }
 
-/// Everything that the fold tells of itself.
+/// Everything that the fold exposes.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Laid {
     organizations: IdMap<Id, Organization>,

@@ -1,6 +1,6 @@
-//! Claim files (layer 4): one self-contained JSON file that shows chosen words of one action of the log,
-//! and nothing else of it. Everything of a claim is checked here but its proof, which `kedge-prover`
-//! makes and checks.
+//! Claim files (layer 4): one self-contained JSON file that shows chosen words of one action of the log, and nothing
+//! else of it. Everything of a claim is checked here except its proof, which `kedge-prover` makes and checks. So the
+//! rules and the plain client read claims without depending on `prover`.
 
 mod statement;
 
@@ -18,15 +18,15 @@ use crate::{Address, Hash, Id, KeyOfBatch, Prefix};
 
 pub use statement::{Binding, INPUTS, Mask, Opening, Statement, WORDS_DISCLOSABLE};
 
-/// What the member `format` of a claim file says.
+/// The value of a claim file's member `format`.
 pub const CLAIM_FORMAT: &str = "kedge.claim";
 /// The format's version.
 pub const CLAIM_VERSION: u32 = 1;
 
-/// Why a text is no claim file.
+/// Why a text is not a claim file.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimTextError {
-    /// Longer than a claim that is brought anywhere.
+    /// Longer than [`CLAIM_BYTES_MAX`].
     #[error(
         "the file has {0} bytes; a claim has at most {CLAIM_BYTES_MAX}: show a longer text by its hash alone"
     )]
@@ -36,7 +36,7 @@ pub enum ClaimTextError {
     Json(#[from] serde_json::Error),
 }
 
-/// Why a claim file does not hold, whatever its proof is.
+/// Why a claim file does not hold, regardless of its proof.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimFileError {
     /// Another kind of file.
@@ -45,10 +45,10 @@ pub enum ClaimFileError {
     /// Written by a newer program.
     #[error("claim version {0} is not known here; this program reads version {CLAIM_VERSION}")]
     Version(u32),
-    /// The claim is about another log than it should be.
+    /// The claim is about a different log than expected.
     #[error("the claim is about another log: its domain is not the expected one")]
     OtherDomain,
-    /// The claim was proved with another key.
+    /// The claim was proved with a different key.
     #[error("the claim was proved for the key {found}, not for {expected}")]
     OtherKey {
         /// The key to check with.
@@ -56,16 +56,16 @@ pub enum ClaimFileError {
         /// The key that the file names.
         found: Hash,
     },
-    /// A text is not what its hash says.
+    /// A disclosed text does not match its hash.
     #[error("the disclosed {0} does not have the hash that stands beside it")]
     Text(&'static str),
     /// The public inputs are not those of the claim.
     #[error("public input {0} is not what the claim says")]
     Input(usize),
-    /// The leaf, its path or the batch header.
+    /// The leaf, its path or the batch header is wrong.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
-    /// The path to the anchored history.
+    /// The path to the anchored history is wrong.
     #[error("the anchor: {0}")]
     Anchor(ProofFileError),
 }
@@ -80,7 +80,7 @@ pub struct ClaimLeaf {
     pub timestamp_ms: u64,
     /// The action's content.
     pub content: Hash,
-    /// The resource's integrity with the action.
+    /// The resource's integrity after the action.
     pub integrity: Hash,
 }
 
@@ -96,13 +96,13 @@ impl ClaimLeaf {
     }
 }
 
-/// A disclosed text: its hash is what the proof shows, the text is for readers.
+/// A disclosed text. The proof covers its hash; the text is for readers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DisclosedText {
     /// keccak256 of the text.
     pub hash: Hash,
-    /// The text, where the claimant shows it.
+    /// The text, if the claimant discloses it.
     #[serde(
         default,
         deserialize_with = "value_or_absent",
@@ -111,32 +111,32 @@ pub struct DisclosedText {
     pub text: Option<String>,
 }
 
-/// What is disclosed; what is absent stays hidden.
+/// The disclosed words; absent ones stay hidden.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disclosed {
-    /// What was done.
+    /// The action's kind.
     #[serde(
         default,
         deserialize_with = "object_or_absent",
         skip_serializing_if = "Option::is_none"
     )]
     pub kind: Option<DisclosedText>,
-    /// To what.
+    /// Its target.
     #[serde(
         default,
         deserialize_with = "object_or_absent",
         skip_serializing_if = "Option::is_none"
     )]
     pub target: Option<DisclosedText>,
-    /// How.
+    /// Its payload.
     #[serde(
         default,
         deserialize_with = "object_or_absent",
         skip_serializing_if = "Option::is_none"
     )]
     pub payload: Option<DisclosedText>,
-    /// By whom.
+    /// Its signer.
     #[serde(
         default,
         deserialize_with = "value_or_absent",
@@ -146,7 +146,7 @@ pub struct Disclosed {
 }
 
 impl Disclosed {
-    /// The words, in the order of the mask; `None` where hidden.
+    /// The words, in the mask's order; `None` where hidden.
     fn words(&self) -> [Option<Hash>; WORDS_DISCLOSABLE] {
         let hash = |text: &Option<DisclosedText>| text.as_ref().map(|text| text.hash);
         [
@@ -185,7 +185,7 @@ impl Disclosed {
     }
 }
 
-/// A proof's numbers, as the contract takes them; not known to be points.
+/// A proof's numbers in the contract's form, not checked to be curve points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProofParts {
@@ -219,7 +219,7 @@ pub struct ClaimFile {
     /// The signed header.
     #[serde(deserialize_with = "object")]
     pub batch: SignedBatch,
-    /// The anchor; null where the action was not anchored when the claim was made.
+    /// The anchor; null if the action was not anchored when the claim was made.
     #[serde(deserialize_with = "object_or_null")]
     pub anchor: Option<AnchorProof>,
     /// What the proof is bound to.
@@ -228,7 +228,7 @@ pub struct ClaimFile {
     /// What is disclosed.
     #[serde(deserialize_with = "object")]
     pub disclosed: Disclosed,
-    /// keccak256 of the verifying key: which circuit and which keys.
+    /// keccak256 of the verifying key: identifies the circuit and the keys.
     pub key_hash: Hash,
     /// The circuit's 13 public inputs.
     pub public_inputs: [Hash; INPUTS],
@@ -240,20 +240,20 @@ pub struct ClaimFile {
 /// What a claim shows when it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClaimShown {
-    /// The claim reaches a checkpoint; whether the chain holds that is the chain's to say.
+    /// Whether the claim reaches a checkpoint; only the chain can confirm that checkpoint.
     pub anchored: bool,
     /// Which words were disclosed.
     pub mask: Mask,
-    /// What the proof is bound to; a contract takes each once.
+    /// What the proof is bound to; a contract accepts each once.
     pub context: Hash,
 }
 
 impl ClaimFile {
-    /// Reads a file strictly: at most [`CLAIM_BYTES_MAX`], no unknown or repeated members. Nothing is
-    /// checked yet.
+    /// Parses a file strictly: at most [`CLAIM_BYTES_MAX`] bytes, no unknown or repeated members. Checks
+    /// nothing else.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// If the text is not a claim file.
     pub fn parse(text: &str) -> Result<Self, ClaimTextError> {
         if text.len() > CLAIM_BYTES_MAX {
             return Err(ClaimTextError::TooLong(text.len()));
@@ -262,25 +262,25 @@ impl ClaimFile {
         Ok(file)
     }
 
-    /// The file in its normal form: compact JSON, members in their order.
+    /// The file in its normal form: compact JSON, members in declared order.
     ///
     /// # Errors
-    /// Never for a file that was read or made here.
+    /// Never for a file that was parsed or built here.
     pub fn normal_form(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
 
-    /// SHA-256 of a normal form: what tells claim files apart.
+    /// SHA-256 of a normal form: identifies a claim file.
     pub fn digest_of(normal_form: &str) -> Hash {
         sha256(normal_form.as_bytes())
     }
 
-    /// The action that it is about.
+    /// The action it is about.
     pub fn subject(&self) -> Id {
         Id::of_hash(Prefix::Action, &self.leaf.content)
     }
 
-    /// The circuit's public side, from what the file says in words.
+    /// The circuit's public side, from the file's readable members.
     pub fn statement(&self) -> Statement {
         Statement {
             content: self.leaf.content,
@@ -290,8 +290,8 @@ impl ClaimFile {
         }
     }
 
-    /// Checks everything but the proof, for a log, a sequencer and a verifying key, by its hash, that the
-    /// caller trusts: not those that the file names. What costs little is checked first.
+    /// Checks everything but the proof against the log, the sequencer and the verifying key (by its hash) that
+    /// the caller trusts, not those that the file names. Cheap checks come first.
     ///
     /// # Errors
     /// What does not hold.
@@ -306,8 +306,8 @@ impl ClaimFile {
         Ok(self.shown())
     }
 
-    /// Checks what the file says of itself, for the log, the sequencer's key and the verifying key that
-    /// it names: whether these are to be trusted, and who signed the checkpoint, is left to the caller.
+    /// Checks the file's consistency, for the log, the sequencer's key and the verifying key that it names. The
+    /// caller decides whether to trust these, and who may have signed the checkpoint.
     ///
     /// # Errors
     /// What does not hold.
@@ -331,7 +331,7 @@ impl ClaimFile {
         }
     }
 
-    /// What the file says of itself, and that its public inputs say the same.
+    /// Checks the file's own statements, and that its public inputs match them.
     fn check_words(&self, domain: &Domain, key_hash: &Hash) -> Result<(), ClaimFileError> {
         if self.format != CLAIM_FORMAT {
             return Err(ClaimFileError::Format(self.format.clone()));
@@ -357,7 +357,7 @@ impl ClaimFile {
         }
     }
 
-    /// That the log holds the leaf.
+    /// Checks that the log holds the leaf.
     fn check_place(&self, sequencer: &impl KeyOfBatch) -> Result<(), ClaimFileError> {
         self.check_inclusion(sequencer)?;
         match &self.anchor {

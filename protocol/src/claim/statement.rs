@@ -1,4 +1,4 @@
-//! What a claim says, as the circuit, the contract and every verifier number it.
+//! What a claim states, as the circuit, the contract and every verifier number it.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub const WORDS_DISCLOSABLE: usize = 4;
 pub struct Mask(u8);
 
 impl Mask {
-    /// The mask with these bits; `None` where a bit above the fourth is set.
+    /// The mask with these bits; `None` if a bit above the fourth is set.
     pub fn new(bits: u8) -> Option<Self> {
         (bits >> WORDS_DISCLOSABLE == 0).then_some(Self(bits))
     }
@@ -36,7 +36,7 @@ impl Mask {
 pub struct Opening {
     /// keccak256 of the kind, the target and the payload, and the signer's word.
     pub disclosable: [Hash; WORDS_DISCLOSABLE],
-    /// keccak(keccak(signature) ‖ salt). Never disclosed: it is what hides the others.
+    /// keccak(keccak(signature) ‖ salt). Never disclosed, because it hides the others.
     pub authority: Hash,
 }
 
@@ -62,7 +62,7 @@ impl Opening {
     }
 }
 
-/// What a proof is made for, so that nobody else can use it, nor its claimant elsewhere.
+/// What a proof is bound to: nobody else can use it, nor its claimant elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Binding {
@@ -70,7 +70,7 @@ pub struct Binding {
     pub resolver: Address,
     /// The account that sends it.
     pub claimant: Address,
-    /// What the claim is for: an arbiter's word, or the claimant's.
+    /// What the claim is for: a word from an arbiter or the claimant.
     pub purpose: Hash,
 }
 
@@ -100,7 +100,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// That these words of an opened action are so.
+    /// The statement that an opened action has these words.
     pub fn of(opening: &Opening, mask: Mask, context: Hash) -> Self {
         let mut words = opening.disclosable;
         for (place, word) in words.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! The judge: every record is first tied to the operator, by its signature or by an anchored path,
-//! and then compared. In the order of the contract's checks, so that both give the same reason.
+//! The judge: every record is first tied to the operator, by its signature or by an anchored path, and then compared.
+//! The checks run in the contract's order, so that both give the same reason.
 
 use super::{
     AnchoredPath, CheckpointEvidence, Coverage, Evidence, Fault, HeaderEvidence, LeafEvidence,
@@ -13,7 +13,7 @@ use crate::merkle::{BatchTree, empty_root, verify_consistency, verify_proof};
 use crate::signature::{Signature, SignatureError};
 use crate::{Address, Hash};
 
-/// What evidence shows.
+/// What the evidence shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Verdict {
     /// The fault.
@@ -22,13 +22,13 @@ pub struct Verdict {
     pub batch: u64,
 }
 
-/// Why evidence shows no fault.
+/// Why the evidence shows no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoFault {
-    /// The evidence is of another log.
+    /// The evidence is about another log.
     #[error("the evidence is of another log: its domain is not the expected one")]
     OtherDomain,
-    /// The signature is no key's that could sign this.
+    /// The signature is not by a key that may sign this.
     #[error(
         "the record was signed by {recovered}, which is not the key that it names, or cannot sign batch {batch}"
     )]
@@ -59,10 +59,10 @@ pub enum NoFault {
         batch: u64,
         /// The first one that the contract answers for.
         from_batch: u64,
-        /// The first one that it does not answer for any more.
+        /// The first one that it no longer answers for.
         until_batch: u64,
     },
-    /// Nobody signs a checkpoint of nothing.
+    /// No key signs a checkpoint of no batches.
     #[error("a checkpoint of no batches is signed by nobody")]
     EmptyCheckpoint,
     /// No such checkpoint is anchored.
@@ -71,23 +71,23 @@ pub enum NoFault {
     /// The anchored history does not hold the header.
     #[error("the anchored history over {batches} batches does not hold this header at {number}")]
     NotInHistory {
-        /// Names the checkpoint.
+        /// The checkpoint's batch count.
         batches: u64,
         /// The header's number.
         number: u64,
     },
-    /// A path does not lead where it has to.
+    /// A path does not lead where it must.
     #[error("a path does not lead where it has to")]
     PathLeadsElsewhere,
-    /// Everything is right, and nothing contradicts.
+    /// The records are valid and contradict nothing.
     #[error("the records contradict neither each other nor the protocol")]
     NoContradiction,
 }
 
-/// Checks evidence for a log that the caller trusts.
+/// Checks evidence against a log that the caller trusts.
 ///
 /// # Errors
-/// Why it shows no fault.
+/// Why the evidence shows no fault.
 pub fn check(evidence: &Evidence, trust: &Trust) -> Result<Verdict, NoFault> {
     let judge = Judge {
         trust,
@@ -275,7 +275,7 @@ impl Judge<'_> {
         )
     }
 
-    /// Ties a header to the operator; gives its batch hash.
+    /// Ties a header to the operator; returns its batch hash.
     fn standing(&self, evidence: &HeaderEvidence) -> Result<Hash, NoFault> {
         let header = &evidence.header;
         let number = header.number;
@@ -300,7 +300,7 @@ impl Judge<'_> {
         Ok(batch_hash)
     }
 
-    /// Checks who signed a checkpoint; gives its last batch.
+    /// Checks who signed a checkpoint; returns its last batch.
     fn signed_checkpoint(&self, evidence: &CheckpointEvidence) -> Result<u64, NoFault> {
         let checkpoint = &evidence.checkpoint;
         let last = checkpoint
@@ -331,8 +331,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// A key counts for the batches from its first on: those that it signs in the end until some time
-    /// after all of them are anchored, those that a rotation took from it until some time after that.
+    /// A key counts for batches from its first on: for those it keeps, until `evidence_age_s` after all of them
+    /// are anchored; for those that a rotation took from it, until that long after the rotation.
     fn require_signer(
         &self,
         digest: &Hash,

@@ -1,6 +1,6 @@
-//! Evidence of the sequencer's faults (layer 5), as files: what was signed or anchored, and what it
-//! contradicts. [`check()`] tells whether it shows the fault, by the same rules as the contract
-//! `KedgeJudge`.
+//! Evidence of the sequencer's faults (layer 5), as files: what was signed or anchored, and what it contradicts.
+//! [`check()`] decides whether it shows the fault, by the same rules as the contract `KedgeJudge`. It is pure: what it
+//! believes about the log is a [`Trust`] that the caller fills.
 
 mod check;
 mod opening;
@@ -46,7 +46,7 @@ pub enum Evidence {
         #[serde(deserialize_with = "object")]
         second: HeaderEvidence,
     },
-    /// Equivocation: two checkpoints over as many batches that differ in more than their time.
+    /// Equivocation: two checkpoints over equally many batches that differ in more than their time.
     ConflictingCheckpoints {
         /// One checkpoint.
         #[serde(deserialize_with = "object")]
@@ -60,7 +60,7 @@ pub enum Evidence {
         /// The header that was left out.
         #[serde(deserialize_with = "object")]
         left: HeaderEvidence,
-        /// Names the checkpoint.
+        /// The checkpoint's batch count.
         anchored_batches: u64,
         /// The batch hash that the history holds there.
         held: Hash,
@@ -85,7 +85,7 @@ pub enum Evidence {
         /// The header.
         #[serde(deserialize_with = "object")]
         batch: HeaderEvidence,
-        /// Names a checkpoint of at least as many batches as come before the header.
+        /// The batch count of a checkpoint over at least the batches before the header.
         anchored_batches: u64,
         /// The root over the anchored log's batches before the header.
         beginning: Hash,
@@ -98,15 +98,15 @@ pub enum Evidence {
         /// The checkpoint.
         #[serde(deserialize_with = "object")]
         signed: CheckpointEvidence,
-        /// Names an anchored checkpoint of at least as many batches.
+        /// The batch count of an anchored checkpoint over no fewer batches.
         anchored_batches: u64,
-        /// The root over as many batches of the anchored log.
+        /// The root over equally many batches of the anchored log.
         beginning: Hash,
         /// Consistency proof from `beginning` to the anchored checkpoint's history.
         #[serde(deserialize_with = "path")]
         proof: Vec<Hash>,
     },
-    /// Broken link: a batch does not go on where the one before ended, in sequence, head or time.
+    /// Broken link: a batch does not continue where the one before ended, in sequence, head or time.
     BrokenLink {
         /// A header.
         #[serde(deserialize_with = "object")]
@@ -121,13 +121,13 @@ pub enum Evidence {
         #[serde(deserialize_with = "object")]
         batch: HeaderEvidence,
     },
-    /// Broken link: a leaf with another sequence than its place gives, or a time after its seal.
+    /// Broken link: a leaf whose sequence does not fit its index, or whose time is after its seal.
     BrokenLeaf {
         /// The leaf.
         #[serde(deserialize_with = "object")]
         action: LeafEvidence,
     },
-    /// Broken link: of two actions the later one has the earlier time.
+    /// Broken link: the later of two actions has the earlier time.
     FallingTime {
         /// The action with the lower sequence.
         #[serde(deserialize_with = "object")]
@@ -174,7 +174,7 @@ pub enum Evidence {
 pub enum Fault {
     /// Two headers with one number.
     ConflictingBatches,
-    /// Two checkpoints over as many batches.
+    /// Two checkpoints over equally many batches.
     ConflictingCheckpoints,
     /// A signed header that the anchored history does not hold.
     OmittedBatch,
@@ -184,11 +184,11 @@ pub enum Fault {
     FalseHistory,
     /// A checkpoint whose history is not the anchored log's beginning.
     FalseCheckpointHistory,
-    /// Two consecutive headers that do not join.
+    /// Two consecutive headers that do not connect.
     BrokenLink,
     /// A header that no log can hold.
     BrokenHeader,
-    /// A leaf that does not fit its place.
+    /// A leaf that does not fit its position.
     BrokenLeaf,
     /// A later action with an earlier time.
     FallingTime,
@@ -218,7 +218,7 @@ impl Fault {
         Self::ForkedIntegrity,
     ];
 
-    /// The text that stands for it in files.
+    /// Its text in files.
     pub fn text(self) -> &'static str {
         match self {
             Self::ConflictingBatches => "conflicting_batches",
@@ -269,8 +269,8 @@ impl Evidence {
         }
     }
 
-    /// The numbers of batches of the anchored checkpoints that it refers to, rising, each once: what a
-    /// checker has to look up for [`Trust::anchored`].
+    /// The numbers of batches of the anchored checkpoints that it refers to, ascending and without repeats:
+    /// what a checker has to look up for [`Trust::anchored`].
     pub fn anchored_batches(&self) -> Vec<u64> {
         let mut named: Vec<u64> = self
             .headers()
@@ -324,7 +324,7 @@ impl Evidence {
         }
     }
 
-    /// The headers that it stands on; none where it begins with a checkpoint.
+    /// The headers that it rests on; none if it begins with a checkpoint.
     fn headers(&self) -> Vec<&HeaderEvidence> {
         match self {
             Self::ConflictingBatches { first, second } => vec![first, second],
@@ -363,16 +363,16 @@ pub struct EvidenceFile {
     pub evidence: Evidence,
 }
 
-/// Why a text is no evidence file.
+/// Why a text is not an evidence file.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceFileError {
-    /// Longer than any evidence.
+    /// Longer than [`EVIDENCE_BYTES_MAX`].
     #[error("the file has {0} bytes; evidence has at most {EVIDENCE_BYTES_MAX}")]
     TooLong(usize),
     /// Not the JSON of an evidence file.
     #[error("not an evidence file: {0}")]
     Json(#[from] serde_json::Error),
-    /// A file of something else.
+    /// A file of another format.
     #[error("the file's format is {0:?}, not {EVIDENCE_FORMAT:?}")]
     Format(String),
     /// Written by a newer program.
@@ -393,11 +393,11 @@ impl EvidenceFile {
         }
     }
 
-    /// Reads a file strictly: unknown and repeated members, other formats and versions, and lists
-    /// that are longer than any evidence needs are refused. Nothing is checked yet.
+    /// Parses a file strictly: rejects unknown and repeated members, other formats and versions, and lists
+    /// longer than any evidence needs. Checks nothing else.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// If the text is not an evidence file.
     pub fn parse(text: &str) -> Result<Self, EvidenceFileError> {
         if text.len() > EVIDENCE_BYTES_MAX {
             return Err(EvidenceFileError::TooLong(text.len()));
@@ -412,23 +412,23 @@ impl EvidenceFile {
         Ok(file)
     }
 
-    /// The file in its normal form: compact JSON, members in their order.
+    /// The file in its normal form: compact JSON, members in declared order.
     ///
     /// # Errors
-    /// Never for a file that was read or made here.
+    /// Never for a file that was parsed or built here.
     pub fn normal_form(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
 
-    /// SHA-256 of a normal form: what tells evidence apart.
+    /// SHA-256 of a normal form: identifies evidence.
     pub fn digest_of(normal_form: &str) -> Hash {
         sha256(normal_form.as_bytes())
     }
 
-    /// Checks the evidence for the log that the caller trusts.
+    /// Checks the evidence against the log that the caller trusts.
     ///
     /// # Errors
-    /// Why no fault is shown.
+    /// Why the evidence shows no fault.
     pub fn check(&self, trust: &Trust) -> Result<Verdict, NoFault> {
         if self.domain != trust.domain {
             return Err(NoFault::OtherDomain);

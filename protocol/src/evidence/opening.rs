@@ -9,7 +9,7 @@ use crate::record::{ActionRecord, RecordError, RequestRecord};
 use crate::signature::{Signature, SignatureError};
 use crate::{Address, Hash};
 
-/// An action opened. The texts are hashed: who challenges learns no more than that they were signed.
+/// An opened action. The texts are hashed, so a challenger learns only that they were signed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Opening {
     /// Hashes of kind, target and payload.
@@ -26,10 +26,10 @@ pub struct Opening {
     pub signature: Signature,
 }
 
-/// Why an opening does not show that the action was asked for.
+/// Why an opening does not show that the action was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAuthorised {
-    /// The words are not the leaf's, or the request does not hold the action at its place.
+    /// The words are not the leaf's, or the request does not hold the action at this index.
     #[error("the opened action is another than the leaf's")]
     AnotherAction,
     /// The signature recovers to no key.
@@ -57,7 +57,7 @@ impl Opening {
     /// Opens an action of a request that the log keeps.
     ///
     /// # Errors
-    /// If the record is not whole.
+    /// If the record is incomplete.
     pub fn of_record(
         record: &RequestRecord<'_>,
         action: &ActionRecord<'_>,

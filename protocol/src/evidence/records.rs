@@ -1,4 +1,4 @@
-//! The pieces that evidence is made of.
+//! The pieces that evidence consists of.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
@@ -30,11 +30,11 @@ pub struct HeaderSignature {
     pub key_index: u32,
 }
 
-/// A header's way to an anchored history.
+/// A header's path to an anchored history.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnchoredPath {
-    /// Names the checkpoint.
+    /// The checkpoint's batch count.
     pub batches: u64,
     /// Inclusion path to that checkpoint's history.
     #[serde(deserialize_with = "path")]
@@ -124,7 +124,7 @@ pub(super) fn leaves<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<H
     at_most(BATCH_ACTIONS_MAX, "leaves of a batch", deserializer)
 }
 
-// The whole text is bounded before it is read, so counting afterwards is soon enough.
+// The text's size is checked before parsing, so counting afterwards is early enough.
 fn at_most<'de, D: Deserializer<'de>>(
     most: usize,
     what: &str,

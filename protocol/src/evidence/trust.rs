@@ -1,4 +1,5 @@
-//! What a checker of evidence believes: read from the contracts, never from the evidence.
+//! What a checker of evidence believes: read from the contracts, or from what a server knows of its own log, never from
+//! the evidence.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use crate::limits::SEQUENCER_KEYS_MAX;
 use crate::merkle::empty_root;
 use crate::{Address, Hash, KeyFrom, SequencerKeys};
 
-/// A sequencer key of the anchor contract's list, and for what its signature counts (`keyTerm`).
+/// A sequencer key of the anchor contract's list, and what its signature counts for (`keyTerm`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyTerm {
     /// The key.
@@ -18,8 +19,7 @@ pub struct KeyTerm {
     pub until_batch: u64,
     /// When the next key was named, Unix seconds; 0 for the last key.
     pub replaced_at_s: u64,
-    /// When all the batches that it signs in the end were anchored, Unix seconds; 0 while nobody
-    /// noted that.
+    /// When all the batches that it keeps were anchored, Unix seconds; 0 until that is recorded (`closeKey`).
     pub closed_at_s: u64,
 }
 
@@ -43,8 +43,8 @@ pub struct Coverage {
     pub from_batch: u64,
     /// The first one that a later contract answers for; the largest u64 before retirement.
     pub until_batch: u64,
-    /// When the contract retired, Unix seconds; 0 before. Evidence about batches from `until_batch` on
-    /// counts for its age after that, because they may have been signed before and not anchored.
+    /// When the contract retired, Unix seconds; 0 before. Evidence about batches from `until_batch` on still
+    /// counts for its age after that, because they may have been signed earlier but not anchored.
     pub retired_at_s: u64,
 }
 
@@ -62,7 +62,7 @@ impl Coverage {
     }
 }
 
-/// The log as its contracts tell it.
+/// The log as its contracts report it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trust {
     /// The log's domain.
@@ -71,8 +71,8 @@ pub struct Trust {
     pub keys: Vec<KeyTerm>,
     /// The batches that the contract answers for.
     pub coverage: Coverage,
-    /// The histories of anchored checkpoints by their number of batches; those that the evidence
-    /// names are enough ([`super::Evidence::anchored_batches`]).
+    /// The histories of anchored checkpoints by their number of batches. Those that the evidence names are
+    /// enough ([`super::Evidence::anchored_batches`]).
     pub anchored: BTreeMap<u64, Hash>,
     /// How long evidence counts after its key was replaced, in seconds.
     pub evidence_age_s: u64,
@@ -93,8 +93,8 @@ impl Trust {
         }
     }
 
-    /// A log whose keys are known from elsewhere than its contract. Where there was one, its place in
-    /// the contract's list is not known: it stands at every place.
+    /// A log whose keys are known from a source other than its contract. A single key's place in the contract's
+    /// list is unknown, so it is listed at every place.
     pub fn of_known_keys(domain: Domain, keys: &SequencerKeys) -> Self {
         let ends = keys.entries().iter().skip(1).map(|next| next.from_batch);
         let term = |(entry, until_batch): (&KeyFrom, u64)| KeyTerm {

@@ -18,24 +18,24 @@ pub struct ExportError {
     pub line: u64,
     /// The sequence that it is about, or the last one before it.
     pub sequence: u64,
-    /// What.
+    /// What does not hold.
     pub what: String,
 }
 
-/// What a line was.
+/// What kind of line it was.
 #[derive(Debug)]
 pub enum Checked {
-    /// The first.
+    /// The first line.
     Log(LogLine),
     /// A batch.
     Batch,
     /// A request whose signature and leaves hold.
     Request(RequestRecord<'static>),
-    /// The last.
+    /// The last line.
     Checkpoint,
 }
 
-/// What an export that holds shows.
+/// What a valid export shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shown {
     /// The number of its first batch.
@@ -48,7 +48,7 @@ pub struct Shown {
     pub requests: u64,
     /// Actions of those requests.
     pub opened: u64,
-    /// Where the log stands, as the sequencer has signed it.
+    /// The state of the log, as the sequencer signed it.
     pub checkpoint: SignedCheckpoint,
 }
 
@@ -63,7 +63,7 @@ pub struct Checker {
     head: Hash,
     sequence: u64,
     sealed_at_ms: u64,
-    /// The batch whose requests come now.
+    /// The leaves of the batch being read.
     leaves: Vec<Hash>,
     /// The last sequence of the requests so far, and when they were placed.
     opened_to: u64,

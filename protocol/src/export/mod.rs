@@ -1,5 +1,5 @@
-//! The export of a log: lines of JSON that a stranger can replay. `docs/PROTOCOL.md` describes them;
-//! [`Checker`] checks them.
+//! The export of a log: lines of JSON that anybody can replay. `docs/PROTOCOL.md` describes them; [`Checker`] checks
+//! them.
 
 mod check;
 
@@ -29,7 +29,7 @@ pub enum Line {
     Log(LogLine),
     /// A batch with all its leaves.
     Batch(BatchLine),
-    /// A request of the caller's organization, behind its batch.
+    /// A request of the caller's organization, after its batch.
     Request(Box<RequestLine>),
     /// The last: the signed head.
     Checkpoint(SignedCheckpoint),
@@ -43,7 +43,7 @@ pub struct LogLine {
     pub version: u32,
     /// The log's domain.
     pub domain: Domain,
-    /// Whose signature the first header bears. Whether to trust it is the reader's to know.
+    /// The signer of the first header. The reader must decide whether to trust it.
     pub sequencer: Address,
     /// The number of the first batch that follows.
     pub from: u64,
@@ -54,13 +54,13 @@ pub struct LogLine {
     /// The roots of the complete subtrees of the log tree over the batches before it, largest first:
     /// they give its `history`.
     pub peaks: Vec<Hash>,
-    /// Whose requests follow; absent where nobody's do.
+    /// The organization whose requests follow, if any do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization_id: Option<Id>,
-    /// All the keys of the log, where there was more than one.
+    /// All the keys of the log, if there was more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequencer_keys: Option<SequencerKeys>,
-    /// The addresses that sign for the operator: what a replay of the requests needs to know.
+    /// The addresses that sign for the operator: a replay of the requests needs them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operators: Vec<Address>,
 }
@@ -87,9 +87,9 @@ pub struct RequestLine {
     pub first_leaf_index: u32,
     /// When it was placed, milliseconds.
     pub timestamp_ms: u64,
-    /// The organization of the wallet that asked.
+    /// The organization of the requesting wallet.
     pub organization_id: Id,
-    /// The wallet that asked.
+    /// The requesting wallet.
     pub wallet_id: Id,
     /// The signer.
     pub signer: Address,
@@ -122,12 +122,12 @@ pub struct ActionLine {
     pub target: String,
     /// The payload's exact text, as signed.
     pub payload: String,
-    /// What may be told of a body whose digest is the payload.
+    /// The disclosable part of a body whose digest is the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disclosed: Option<String>,
-    /// The resource that it acted on, or made first.
+    /// The resource that it acted on, or the first it made.
     pub resource: Id,
-    /// That resource's version with this action.
+    /// That resource's version after this action.
     pub version: u64,
     /// That resource's integrity before it.
     pub previous_integrity: Hash,
@@ -182,7 +182,7 @@ impl From<RequestRecord<'_>> for RequestLine {
 }
 
 impl RequestLine {
-    /// The record; `None` if an action's kind is none that there can be.
+    /// The record; `None` if an action's kind is invalid.
     pub fn into_record(self) -> Option<RequestRecord<'static>> {
         let action = |action: ActionLine| {
             Some(ActionRecord {

@@ -1,11 +1,11 @@
-//! SHA-256 of several messages. Each step of it waits for the one before, so that the processor's own instructions work
-//! on two messages in the time of one.
+//! SHA-256 of several messages. Each step waits for the one before, so the processor's own instructions work on two
+//! messages in the time of one.
 
 use sha2::{Digest, Sha256};
 
 use crate::hash::Hash;
 
-/// SHA-256 of each message, in order. Two at a time: neighbours of about one length take the least time.
+/// SHA-256 of each message, in order. Two are hashed at a time: neighbours of similar length are fastest.
 pub fn sha256_each<M: AsRef<[u8]>>(messages: &[M]) -> Vec<Hash> {
     #[cfg(target_arch = "x86_64")]
     if messages.len() > 1
@@ -32,12 +32,12 @@ const SHA256_START: [u32; 8] = [
 
 type Sha256Block = [u8; 64];
 
-/// A message on its way through SHA-256.
+/// A message that is being hashed.
 struct Sha256Lane<'m> {
     place: usize,
     state: [u32; 8],
     body: &'m [Sha256Block],
-    /// The last bytes with the padding, and where its next block is.
+    /// The last bytes with the padding, and the index of its next block.
     tail: [Sha256Block; 2],
     next: usize,
 }
@@ -49,7 +49,7 @@ impl<'m> Sha256Lane<'m> {
         tail[..rest.len()].copy_from_slice(rest);
         tail[rest.len()] = 0x80;
         tail[120..].copy_from_slice(&(message.len() as u64 * 8).to_be_bytes());
-        // With room for the length in the first block, that block is the only one.
+        // If the length fits into the first block, that block is the only one.
         let fits = rest.len() < 56;
         if fits {
             tail.copy_within(120.., 56);
@@ -113,7 +113,7 @@ fn sha256_pairs<M: AsRef<[u8]>>(
                 two.pass(blocks);
             }
             [Some(one), None] | [None, Some(one)] => {
-                // The other lane does the same once more, which takes no time of its own.
+                // The other lane repeats the same work, which costs no extra time.
                 let (mut state, mut unused) = (one.state, one.state);
                 compress(&mut state, one.left(), &mut unused, one.left());
                 one.state = state;
@@ -164,14 +164,14 @@ mod x86 {
         [0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2],
     ];
 
-    /// Takes as many blocks into one state as into the other.
+    /// Compresses equally many blocks into each of the two states.
     pub(super) fn compress_2(
         one: &mut [u32; 8],
         one_blocks: &[Sha256Block],
         two: &mut [u32; 8],
         two_blocks: &[Sha256Block],
     ) {
-        // SAFETY: the caller has found SHA and SSE4.1, which has SSSE3.
+        // SAFETY: the caller has detected SHA and SSE4.1, which implies SSSE3.
         unsafe { compress(one, one_blocks, two, two_blocks) }
     }
 
@@ -196,7 +196,7 @@ mod x86 {
                     let sum = _mm_shuffle_epi32::<0x0e>(sum);
                     state[0] = _mm_sha256rnds2_epu32(state[0], state[1], sum);
                     if step < 12 {
-                        // The word of four steps on takes the place of this one.
+                        // The word for four steps later replaces this one.
                         let [after, before, last] = [1, 2, 3].map(|on| words[(step + on) % 4]);
                         let mixed = _mm_sha256msg1_epu32(word, after);
                         let mixed = _mm_add_epi32(mixed, _mm_alignr_epi8::<4>(last, before));
@@ -211,7 +211,8 @@ mod x86 {
         (*one, *two) = (store(states[0]), store(states[1]));
     }
 
-    /// The instructions want the words a, b, e and f in one register, and c, d, g and h in the other, the last lowest.
+    /// The instructions expect the words a, b, e and f in one register, and c, d, g and h in the other, the
+    /// last lowest.
     #[target_feature(enable = "sha,sse4.1")]
     fn load(state: &[u32; 8]) -> [__m128i; 2] {
         let pick = |places: [usize; 4]| {
@@ -245,7 +246,7 @@ mod x86 {
 mod tests {
     use super::*;
 
-    /// Messages of all lengths about a block's and two blocks' ends, and of none.
+    /// Messages of all lengths around the ends of one and two blocks, including none.
     fn messages() -> Vec<Vec<u8>> {
         let lengths = (0..=3 * 64 + 2).chain([1_000, 5_000, 3]);
         let of = |length: usize| (0..length).map(|i| (i * 31 + length * 7) as u8).collect();

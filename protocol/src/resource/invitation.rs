@@ -10,17 +10,17 @@ pub struct Invitation {
     pub id: Id,
     /// The organization.
     pub organization_id: Id,
-    /// The wallet that invites. It must still have the right to when the invitation is used.
+    /// The wallet that invites. It must still have that right when the invitation is used.
     pub invited_by: Id,
-    /// What the wallet that joins may do.
+    /// The role of the wallet that joins.
     pub role: Role,
     /// The only e-mail address that may use it, in its normal form.
     pub email: Option<String>,
-    /// How long it stands open, seconds.
+    /// How long it stays open, seconds.
     pub lifetime_s: u64,
     /// The wallet that used it.
     pub used_by: Option<Id>,
-    /// It was taken back.
+    /// Whether it was revoked.
     pub revoked: bool,
     /// The sequence of the action that made it.
     pub created_sequence: u64,
@@ -29,7 +29,7 @@ pub struct Invitation {
 }
 
 impl Invitation {
-    /// When it ends, milliseconds.
+    /// When it expires, milliseconds.
     pub fn expires_at_ms(&self) -> u64 {
         self.created_at_ms
             .saturating_add(self.lifetime_s.saturating_mul(1_000))

@@ -1,4 +1,4 @@
-//! Evidence good and spoiled, all of it about one log and for one state of its contract.
+//! Evidence good and spoiled, all about one log and for one state of its contract.
 
 #[path = "leaf_faults.rs"]
 mod leaf_faults;
@@ -13,13 +13,13 @@ use super::signed_log::{Draft, SignedLog, domain, key, signed_checkpoint};
 
 /// The sequencer's first key, for batches below [`ROTATED_AT`].
 pub(crate) const FIRST_KEY: u8 = 0x51;
-/// Its second one.
+/// Its second key.
 pub(crate) const SECOND_KEY: u8 = 0x52;
 /// The first batch of the second key.
 pub(crate) const ROTATED_AT: u64 = 7;
-/// Anchored checkpoints, by their batches.
+/// Anchored checkpoints, by their batch counts.
 pub(crate) const ANCHORED: [u64; 2] = [3, 6];
-/// The batch of the anchored log whose head is not what its leaves give.
+/// The batch of the anchored log whose head does not follow from its leaves.
 const BENT: u64 = 4;
 
 /// A case: a file, and the name of the reason why it shows no fault; `None` if it shows one.
@@ -29,7 +29,7 @@ pub(crate) struct Case {
     pub(crate) refused: Option<&'static str>,
 }
 
-/// The log that the contract holds: batch 4 of it is false, all else is as it should be.
+/// The log that the contract holds: batch 4 is false, everything else is correct.
 pub(crate) fn log() -> SignedLog {
     let mut log = SignedLog::default();
     for count in [1, 2, 3, 1, 4, 2, 1, 1] {
@@ -44,7 +44,7 @@ pub(crate) fn log() -> SignedLog {
     log
 }
 
-/// What the contract tells of that log.
+/// What the contract reports of that log.
 pub(crate) fn trust(log: &SignedLog) -> Trust {
     let first = KeyTerm {
         until_batch: ROTATED_AT,

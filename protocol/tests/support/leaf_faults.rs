@@ -6,7 +6,7 @@ use kedge_protocol::evidence::{Evidence, HeaderEvidence, LeafEvidence};
 
 use super::{BENT, Draft, Table, signed};
 
-/// Adds them to the table.
+/// Adds these cases to the table.
 pub(super) fn add(table: &mut Table<'_>) {
     broken_leaf(table);
     falling_time(table);

@@ -1,4 +1,4 @@
-//! A log in memory, signed batch by batch, that a test can bend before it is signed.
+//! A log in memory, signed batch by batch, that a test can alter before it is signed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
@@ -41,7 +41,7 @@ impl Draft {
         Leaf::hash_each(&self.leaves)
     }
 
-    /// Root and head of the leaves as they are now.
+    /// Recomputes root and head from the current leaves.
     pub(crate) fn reseal(mut self) -> Self {
         let hashes = self.leaf_hashes();
         self.header.root = BatchTree::new(&hashes).root();
@@ -99,7 +99,7 @@ impl Nodes for SignedLog {
 }
 
 impl SignedLog {
-    /// The next batch as an honest sequencer makes it: actions on three resources in turn.
+    /// The next batch as an honest sequencer would make it: actions on three resources in turn.
     pub(crate) fn next(&self, count: u32) -> Draft {
         let number = self.batches.len() as u64;
         let last = self.batches.last().map(|batch| batch.header);
@@ -133,7 +133,7 @@ impl SignedLog {
         Draft { header, leaves }.reseal()
     }
 
-    /// Takes a batch into the log, as it is.
+    /// Appends a batch to the log unchanged.
     pub(crate) fn append(&mut self, draft: Draft) {
         for leaf in &draft.leaves {
             self.integrities.insert(leaf.sequence % 3, leaf.integrity);
@@ -186,7 +186,7 @@ impl SignedLog {
     }
 }
 
-/// A checkpoint, signed by a key at a place of the contract's list.
+/// A checkpoint, signed by a key at a given place of the contract's list.
 pub(crate) fn signed_checkpoint(
     checkpoint: Checkpoint,
     key: &SigningKey,

@@ -1,7 +1,7 @@
-//! Bits, 32-bit words and sums of the circuit, and the few gates that SHA-256 is made of.
+//! Bits, 32-bit words and sums of the circuit, and the few gates that SHA-256 consists of.
 //!
-//! Every gate here fixes its output wire: given inputs that are 0 or 1, exactly one value of the
-//! output satisfies the constraint, and it is 0 or 1 too.
+//! Every gate here fixes its output wire: given inputs that are 0 or 1, exactly one value of the output satisfies the
+//! constraint, and it is 0 or 1 too.
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup as _, Field as _};
@@ -12,7 +12,7 @@ pub(super) const WORD_BITS: usize = 32;
 
 type Result<T> = core::result::Result<T, SynthesisError>;
 
-/// A bit: known when the circuit is made, or a wire that constraints keep at 0 or 1.
+/// A bit: known when the circuit is built, or a wire that constraints keep at 0 or 1.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bit {
     Known(bool),
@@ -35,7 +35,7 @@ impl Word {
         }
     }
 
-    /// Rotated to the right, as FIPS 180-4 has it.
+    /// Rotated right, as in FIPS 180-4.
     pub(super) fn rotated(&self, by: usize) -> Self {
         Self {
             bits: std::array::from_fn(|i| self.bits[(i + by) % WORD_BITS]),
@@ -43,7 +43,7 @@ impl Word {
         }
     }
 
-    /// Shifted to the right, zeros from the left.
+    /// Shifted right, filled with zeros.
     pub(super) fn shifted(&self, by: usize) -> Self {
         Self {
             bits: std::array::from_fn(|i| {
@@ -58,7 +58,7 @@ fn is_set(value: u32, bit: usize) -> bool {
     value >> bit & 1 == 1
 }
 
-/// A number that is linear in wires: what additions gather before it is cut into bits.
+/// A linear combination of wires: collects additions before it is split into bits.
 #[derive(Clone)]
 pub(super) struct Sum {
     terms: Vec<(Fr, Variable)>,
@@ -120,7 +120,7 @@ pub(super) fn pack(words: &[Word]) -> LinearCombination<Fr> {
     combination(sum.terms)
 }
 
-/// As a matrix holds it: every wire once.
+/// In the form of a matrix: each wire once.
 fn combination(terms: Vec<(Fr, Variable)>) -> LinearCombination<Fr> {
     let mut combination = LinearCombination(terms);
     combination.compactify();
@@ -135,7 +135,7 @@ fn of_bits<const N: usize>(bits: [(Fr, Bit); N]) -> LinearCombination<Fr> {
     combination(sum.terms)
 }
 
-/// The constraint system, and how gates are put into it.
+/// The constraint system, and how gates are added to it.
 pub(super) struct Gates {
     system: ConstraintSystemRef<Fr>,
 }
@@ -145,7 +145,7 @@ impl Gates {
         Self { system }
     }
 
-    /// Makes a constraint: the first times the second is the third.
+    /// Adds a constraint: the first times the second equals the third.
     pub(super) fn constrain(
         &self,
         left: LinearCombination<Fr>,
@@ -181,12 +181,12 @@ impl Gates {
         Ok(Word { bits, value })
     }
 
-    /// The two are equal.
+    /// Constrains the two to be equal.
     pub(super) fn equal(&self, left: LinearCombination<Fr>, right: Variable) -> Result<()> {
         self.constrain(left, Variable::One.into(), right.into())
     }
 
-    /// The sum modulo 2^32: cut into as many bits as it can have, and the lower 32 of them.
+    /// The sum modulo 2^32: split into as many bits as it can have, of which the lower 32 count.
     pub(super) fn reduce(&self, sum: Sum) -> Result<Word> {
         let value = sum.value as u32;
         if sum.terms.iter().all(|(_, wire)| wire.is_one()) {
@@ -245,7 +245,7 @@ impl Gates {
         Ok(Word { bits, value })
     }
 
-    /// x ⊕ y ⊕ z: of each three bits the sum less twice their majority.
+    /// x ⊕ y ⊕ z: for each three bits, their sum less twice their majority.
     pub(super) fn exclusive_or(&self, x: &Word, y: &Word, z: &Word) -> Result<Sum> {
         let majority = self.majority(x, y, z)?;
         let mut sum = Sum::new().add(x).add(y).add(z);
@@ -259,7 +259,7 @@ impl Gates {
         Ok(sum)
     }
 
-    /// Ch of FIPS 180-4: where a bit of `which` is set that of `set`, else that of `clear`.
+    /// Ch of FIPS 180-4: where a bit of `which` is set, the bit of `set`, else that of `clear`.
     pub(super) fn choose(&self, which: &Word, set: &Word, clear: &Word) -> Result<Word> {
         let value = (which.value & set.value) | (!which.value & clear.value);
         let mut bits = [Bit::Known(false); WORD_BITS];

@@ -1,8 +1,7 @@
-//! The claim circuit: *I know five words whose SHA-256 is this content, and those that the mask
-//! discloses are these.*
+//! The claim circuit: *I know five words whose SHA-256 is this content, and those that the mask discloses are these.*
 //!
-//! Public inputs, in order: content, mask, the four words, context; every 256-bit word as two numbers
-//! of 128 bits, the high one first. What keeps each of them in its range:
+//! Public inputs, in order: content, mask, the four words, context; every 256-bit word as two numbers of 128 bits, the
+//! high one first. What keeps each of them in its range:
 //!
 //! - the content's halves equal sums of bits of the digest;
 //! - the mask equals the sum of four bits, so nothing above bit 3 is set;
@@ -42,36 +41,36 @@ impl ClaimCircuit {
         Self { statement, opening }
     }
 
-    /// The circuit for what does not depend on a witness: its constraints, and keys.
+    /// The circuit without a witness, for its constraints and keys.
     pub(crate) fn blank() -> Self {
         Self::new(Statement::default(), Opening::default())
     }
 }
 
-/// A circuit's constraints as three matrices A, B, C: for each row the products of A's and B's
-/// combination is C's. A column is a wire: the constant one, then the public inputs, then the others.
+/// A circuit's constraints as three matrices A, B, C: in each row, the product of A's and B's combinations is
+/// C's. A column is a wire: the constant one, then the public inputs, then the others.
 pub struct Constraints {
     /// A, B and C.
     pub matrices: Vec<Matrix<Fr>>,
-    /// Public inputs, the constant one not counted.
+    /// Public inputs, without the constant one.
     pub inputs: usize,
-    /// All wires, the constant one included.
+    /// All wires, including the constant one.
     pub wires: usize,
 }
 
 impl Constraints {
-    /// How many there are.
+    /// The number of constraints.
     pub fn count(&self) -> usize {
         self.matrices[0].len()
     }
 
-    /// Those of a circuit.
+    /// The constraints of a circuit.
     pub fn of(circuit: impl ConstraintSynthesizer<Fr>) -> Result<Self, SynthesisError> {
         let system = synthesize(circuit, SynthesisMode::Setup)?;
         Self::read(&system)
     }
 
-    /// Those of the claim circuit.
+    /// The constraints of the claim circuit.
     pub fn of_claims() -> Result<Self, SynthesisError> {
         Self::of(ClaimCircuit::blank())
     }

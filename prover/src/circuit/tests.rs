@@ -1,4 +1,4 @@
-//! What no other test would see: whether the constraints leave a wire free.
+//! What no other test would notice: whether the constraints leave a wire free.
 
 #![allow(
     clippy::many_single_char_names,
@@ -148,8 +148,8 @@ fn no_wire_is_free() {
     }
 }
 
-/// Finds the wires that have one value only, given those that are known: by rows with one unknown
-/// wire, and by rows that write a known number with unknown bits.
+/// Finds the wires with only one possible value, given the known ones: from rows with one unknown wire, and
+/// from rows that write a known number with unknown bits.
 struct Solver<'a> {
     rows: &'a Rows<'a>,
     is_bit: Vec<bool>,
@@ -190,7 +190,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// The wires of a row that its known ones leave no choice.
+    /// The wires of a row that its known wires determine.
     fn forced(&self, row: usize) -> Vec<usize> {
         let terms = |matrix: usize| &self.rows.constraints.matrices[matrix][row];
         let mut unknown: Vec<usize> = (0..3)
@@ -230,8 +230,8 @@ impl<'a> Solver<'a> {
         (a1 * b1).is_zero() && !(a * b1 + a1 * b - c1).is_zero()
     }
 
-    /// Unknown bits with different powers of two as factors, times one number, and no other unknown: a
-    /// number below the field's order is written in bits in one way.
+    /// Unknown bits with different powers of two as factors, times one number, and no other unknown: a number
+    /// below the field's order has only one binary form.
     fn is_number_in_bits(&self, row: usize, unknown: &[usize]) -> bool {
         let right = &self.rows.constraints.matrices[1][row];
         let right_is_known = right.iter().all(|(_, wire)| self.known[*wire]);
@@ -270,8 +270,8 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// Two witnesses with the same public inputs disclose the same: the inputs alone leave no choice for
-/// any bit of a disclosed word. And they tell no bit of a hidden one.
+/// Two witnesses with the same public inputs disclose the same: the inputs alone determine every bit of a
+/// disclosed word, and reveal no bit of a hidden one.
 #[test]
 fn public_inputs_decide_what_is_disclosed() {
     for mask in 0..16 {
@@ -296,7 +296,7 @@ fn public_inputs_decide_what_is_disclosed() {
     }
 }
 
-/// The five words leave no choice for anything else.
+/// The five words determine everything else.
 #[test]
 fn words_decide_every_wire() {
     let (statement, opening) = witness(4, 6);
@@ -309,7 +309,7 @@ fn words_decide_every_wire() {
     assert_eq!(free, None, "of {}", rows.wires.len());
 }
 
-/// One gate on three bits, some of them known when the circuit is made.
+/// One gate on three bits, some of them known when the circuit is built.
 struct Gate {
     bits: [bool; 3],
     known: u8,
@@ -360,7 +360,7 @@ fn gates_have_the_right_tables() {
                 let rows = Rows::new(&constraints, wires);
                 let name = format!("gate {which} on {bits:?}, known {known:03b}");
                 assert!(rows.is_satisfied(), "{name}");
-                // The inputs may be anything; what the gate makes of them may not.
+                // The inputs are free; what the gate computes from them is not.
                 let inputs = 32 * (3 - known.count_ones() as usize);
                 for (wire, &now) in rows.wires.iter().enumerate().skip(2 + inputs) {
                     assert!(!rows.holds_with(wire, Fr::ONE - now), "{name}: wire {wire}");

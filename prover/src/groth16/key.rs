@@ -12,37 +12,37 @@ use crate::points::{
     number,
 };
 
-/// Why a verifying key is refused.
+/// Why a verifying key is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// Not JSON of snarkjs' shape.
+    /// Not JSON in snarkjs' format.
     #[error("not a verification key of snarkjs: {0}")]
     Json(#[from] serde_json::Error),
     /// For another proof system or curve.
     #[error("the key must be for groth16 on bn128, not {protocol} on {curve}")]
     System {
-        /// What the file names.
+        /// The file's protocol.
         protocol: String,
-        /// What the file names.
+        /// The file's curve.
         curve: String,
     },
     /// Its parts do not fit together.
     #[error("the key says {said} public inputs and has points for {found}")]
     Inputs {
-        /// The number that the file names.
+        /// The number that the file states.
         said: usize,
-        /// The number of points, the constant's not counted.
+        /// The number of points, without the constant's.
         found: usize,
     },
-    /// A part is no point.
+    /// A part is not a point.
     #[error("the key's {part}: {error}")]
     Point {
-        /// Which one.
+        /// Which part.
         part: &'static str,
         /// Why.
         error: PointError,
     },
-    /// Gamma and delta are equal: whoever sees a proof can make others of anything.
+    /// Gamma and delta are equal: anyone who sees a proof can forge proofs of anything.
     #[error("nobody contributed to the key: its gamma and delta are equal, so anybody can forge")]
     NoContribution,
 }
@@ -125,7 +125,7 @@ impl VerifyingKey {
         serde_json::to_string_pretty(&texts)
     }
 
-    /// The words that the contract `Groth16Verifier` is made with.
+    /// The words that the contract `Groth16Verifier` is deployed with.
     pub fn words(&self) -> Vec<Hash> {
         words(&self.prepared.vk)
     }
@@ -135,13 +135,13 @@ impl VerifyingKey {
         self.hash
     }
 
-    /// How many public inputs the circuit has.
+    /// The number of the circuit's public inputs.
     pub fn inputs(&self) -> usize {
         self.prepared.vk.gamma_abc_g1.len().saturating_sub(1)
     }
 
-    /// Whether the proof holds for these public inputs. False for inputs of another number, and for
-    /// one that is not below the field's order.
+    /// Whether the proof holds for these public inputs. False if their number differs, or if one of them is not
+    /// below the field's order.
     pub fn verify(&self, proof: &Proof, inputs: &[Hash]) -> bool {
         if inputs.len() != self.inputs() {
             return false;

@@ -11,7 +11,7 @@ use super::{Groth16, KeyError, VerifyingKey};
 use crate::circuit::Constraints;
 use crate::points::{PointError, g1, g1_texts, g1_words, g2, g2_texts, g2_words, word};
 
-/// Which of a proof's parts is no point, and why.
+/// Which part of a proof is not a point, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{part}: {error}")]
 pub struct PartError {
@@ -61,7 +61,7 @@ impl Proof {
     }
 }
 
-/// Why no proof was made.
+/// Why no proof was produced.
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
     /// There is nothing to prove: the words are another action's.
@@ -70,10 +70,10 @@ pub enum ProveError {
     /// The key was made for a circuit of another size.
     #[error("the proving key is not for this circuit: {0}")]
     OtherCircuit(&'static str),
-    /// What was made does not verify: a wrong key of the right size, or wires that break a constraint.
+    /// The proof does not verify: a wrong key of the right size, or wires that break a constraint.
     #[error("the proof that was made does not verify: the proving key is not for this circuit")]
     NotVerified,
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     #[error("no random bytes from the system: {0}")]
     Randomness(getrandom::Error),
     /// The circuit could not be built.
@@ -98,8 +98,8 @@ impl ProvingKey {
         &self.verifying
     }
 
-    /// Proves that somebody knows these wires of a circuit. The proof is checked before it is given
-    /// out: a key that is not the circuit's makes proofs that hold for nothing.
+    /// Proves knowledge of these wires of a circuit. The proof is verified before it is returned, because a key
+    /// for another circuit produces invalid proofs.
     pub fn prove(&self, constraints: &Constraints, wires: &[Fr]) -> Result<Proof, ProveError> {
         self.check_size(constraints, wires)?;
         let proof = Groth16::create_proof_with_reduction_and_matrices(
@@ -150,7 +150,7 @@ impl ProvingKey {
     }
 }
 
-/// A random number of the field: what hides the witness. 64 bytes leave no bias that counts.
+/// A random number of the field, which hides the witness. 64 bytes leave no relevant bias.
 fn blinding() -> Result<Fr, ProveError> {
     let mut bytes = [0; 64];
     getrandom::fill(&mut bytes).map_err(ProveError::Randomness)?;

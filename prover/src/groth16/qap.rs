@@ -1,8 +1,8 @@
 //! From constraints to a quadratic arithmetic program, as snarkjs does it.
 //!
-//! The quotient h enters a proof by its values on the odd 2n-th roots of unity instead of its
-//! coefficients. On these (ab - c) is all there is to know, as it vanishes on the even ones, so one transform is
-//! saved; and keys of a ceremony by snarkjs fit. Everything else is libsnark's.
+//! The quotient h enters a proof by its values on the odd 2n-th roots of unity instead of its coefficients. On these,
+//! (ab - c) is all that is needed, as it vanishes on the even ones. So one transform is saved, and keys of a ceremony
+//! by snarkjs fit. Everything else is libsnark's.
 
 use ark_ff::PrimeField;
 use ark_groth16::r1cs_to_qap::{LibsnarkReduction, R1CSToQAP, evaluate_constraint};
@@ -42,7 +42,7 @@ impl R1CSToQAP for OddRoots {
         };
         let mut a = evaluate(&matrices[0]);
         let mut b = evaluate(&matrices[1]);
-        // A row more for each public input keeps their polynomials independent.
+        // One more row per public input keeps their polynomials independent.
         a[constraints..constraints + inputs].copy_from_slice(&wires[..inputs]);
         let mut c: Vec<F> = a.par_iter().zip(&b).map(|(a, b)| *a * b).collect();
         let doubled = D::new(2 * domain.size()).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;

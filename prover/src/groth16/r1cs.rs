@@ -1,4 +1,4 @@
-//! Constraints as an `.r1cs` file: iden3's binary format, version 1, which snarkjs makes keys from.
+//! Constraints as an `.r1cs` file: iden3's binary format, version 1, from which snarkjs makes keys.
 
 use ark_bn254::Fr;
 use ark_ff::{BigInteger as _, PrimeField as _};

@@ -10,8 +10,8 @@ use kedge_protocol::hash::sha256;
 use super::{Groth16, ProveError, ProvingKey};
 
 impl ProvingKey {
-    /// Makes a circuit's keys from a seed. INSECURE: who knows the seed proves anything, and the seed
-    /// is in the source.
+    /// Creates a circuit's keys from a seed. INSECURE: anyone who knows the seed can prove anything, and the
+    /// seed is in the source.
     pub fn insecure_of_seed(
         seed: &str,
         circuit: impl ConstraintSynthesizer<Fr>,
@@ -32,7 +32,7 @@ impl ProvingKey {
     }
 }
 
-/// SHA-256 of the seed and a counter: the same everywhere, and no secret.
+/// SHA-256 of the seed and a counter: the same everywhere, and not secret.
 struct Seeded<'a> {
     seed: &'a str,
     counter: u64,

@@ -1,7 +1,7 @@
 //! Proving keys of a ceremony: snarkjs' `.zkey` files, version 1, Groth16 over BN254.
 //!
-//! Points are kept as two coordinates in Montgomery form, little-endian; zeros are the point at infinity. The
-//! matrices in the file are not read: they are the circuit's, and a proof that is made is checked.
+//! Points are kept as two coordinates in Montgomery form, little-endian; zeros are the point at infinity. The matrices
+//! in the file are not read: they are the circuit's, and every proof that is made is checked.
 
 use ark_bn254::{Fq, Fq2, Fr, G1Affine, G2Affine};
 use ark_ec::AffineRepr as _;
@@ -22,10 +22,10 @@ const POINTS_B2: u32 = 7;
 const POINTS_C: u32 = 8;
 const POINTS_H: u32 = 9;
 
-/// Why a file is no key.
+/// Why a file is not a key.
 #[derive(Debug, thiserror::Error)]
 pub enum ZkeyError {
-    /// It does not begin as such a file does.
+    /// It does not begin like a .zkey file.
     #[error("not a .zkey file of version 1")]
     Format,
     /// It is for another proof system or curve.
@@ -34,26 +34,26 @@ pub enum ZkeyError {
     /// It ends before it should.
     #[error("the file is cut off, or section {0} has another size than its header says")]
     Size(u32),
-    /// A section is missing, or there twice.
+    /// A section is missing or repeated.
     #[error("section {0} must be there once")]
     Section(u32),
-    /// Numbers that are no point.
+    /// Numbers that are not a point.
     #[error("section {section}: {error}")]
     Point {
-        /// Where.
+        /// In which section.
         section: u32,
         /// Why.
         error: PointError,
     },
-    /// What was read makes no safe key.
+    /// The parts do not form a safe key.
     #[error(transparent)]
     Key(#[from] KeyError),
 }
 
 /// Reads a file.
 ///
-/// Every point is checked to lie on its curve. That those of G2 are of the right group is checked for the
-/// verifying key alone; the others are as good as the ceremony whose file this is.
+/// Checks that every point lies on its curve. Only the verifying key's points of G2 are checked to be in the
+/// right group; the others are as good as the ceremony that produced the file.
 pub fn read(file: &[u8]) -> Result<ProvingKey, ZkeyError> {
     let sections = Sections::of(file)?;
     let mut system = sections.reader(SYSTEM)?;
@@ -128,7 +128,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// What is left of a section.
+/// The unread rest of a section.
 struct Reader<'a> {
     section: u32,
     bytes: &'a [u8],
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         Ok(self.u32()? as usize)
     }
 
-    /// The order of a field, behind its width.
+    /// The order of a field, preceded by its width.
     fn order(&mut self) -> Result<&'a [u8], ZkeyError> {
         if self.count()? != NUMBER_BYTES {
             return Err(ZkeyError::System);
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         g2_of(x, y).map_err(|error| self.refuse(error))
     }
 
-    /// As many points as there must be, and nothing behind them.
+    /// Exactly the expected number of points, and nothing after them.
     fn points<P>(
         mut self,
         count: usize,

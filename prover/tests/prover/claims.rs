@@ -17,7 +17,7 @@ fn verify(claim: &ClaimFile) -> Result<u8, ClaimError> {
 
 #[test]
 fn claims_hold_and_say_what_they_disclose() {
-    // Of actions with a target: the hash of nothing stands in every log.
+    // Actions with a target, because the hash of the empty text is in every log.
     for (record, mask) in [(3, 0), (1, 1), (2, 6), (8, 15)] {
         let made = claim(record, mask);
         let text = serde_json::to_string_pretty(&made).unwrap();
@@ -59,7 +59,7 @@ fn nothing_is_proved_of_words_that_are_not_the_leafs() {
     assert!(matches!(refused, Err(ProveError::OtherContent)));
 }
 
-/// A number that is close by and below 2^128.
+/// A nearby number below 2^128.
 fn nudged(input: &Hash) -> Hash {
     let mut nudged = *input;
     nudged.0[31] ^= 1;
@@ -76,14 +76,14 @@ fn every_public_input_is_held_by_the_proof() {
         let mut inputs = claim.public_inputs;
         inputs[place] = nudged(&inputs[place]);
         assert!(!key.verify(&proof, &inputs), "input {place}");
-        // The same number of the field in another text.
+        // A word that is not below the field's order.
         inputs[place] = Hash([0xff; 32]);
         assert!(!key.verify(&proof, &inputs), "input {place}");
     }
     assert!(!key.verify(&proof, &claim.public_inputs[1..]));
 }
 
-/// A change of a claim's JSON, and a part of the error that must come of it.
+/// A change of a claim's JSON, and a part of the error that it must cause.
 type Spoilt = (&'static str, fn(&mut Value), &'static str);
 
 const SPOILT: &[Spoilt] = &[

@@ -1,5 +1,5 @@
-//! `contracts/test/vectors/claims.json`: claims for the contract's tests, of the real circuit and its development
-//! key. What the file says of each proof is what is found here, so the contract agrees with this crate.
+//! `contracts/test/vectors/claims.json`: claims for the contract's tests, of the real circuit and its development key.
+//! This test finds for each proof what the file states, so the contract agrees with this crate.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec_log::{CLAIMANT, RESOLVER, claim};
 
-/// Which record, and what is disclosed of it: as many as the contract's tests count.
+/// Record and disclosed words of each claim; the contract's tests expect this many.
 const CLAIMS: [(usize, u8); 4] = [(0, 0), (1, 9), (2, 4), (4, 15)];
 
 #[derive(Serialize, Deserialize)]
@@ -36,7 +36,7 @@ struct Claim {
     context: Hash,
     inputs: Vec<Hash>,
     proof: Vec<Hash>,
-    /// The data of the call.
+    /// The calldata.
     call: String,
 }
 
@@ -44,7 +44,7 @@ struct Claim {
 #[serde(deny_unknown_fields)]
 struct Refused {
     why: Vec<String>,
-    /// Of all cases, one behind the other: Solidity reads them at once.
+    /// Of all cases, concatenated, because Solidity reads them at once.
     inputs: Vec<Hash>,
     /// Likewise.
     proofs: Vec<Hash>,
@@ -80,7 +80,7 @@ fn described(file: &ClaimFile, record: usize) -> Claim {
     }
 }
 
-/// A word with its last bit turned.
+/// A word with its last bit flipped.
 fn turned(word: &Hash) -> Hash {
     let mut turned = *word;
     turned.0[31] ^= 1;
@@ -138,7 +138,7 @@ fn accepts(key: &VerifyingKey, inputs: &[Hash], proof: &[Hash]) -> bool {
     Proof::of_parts(&parts(proof)).is_ok_and(|proof| key.verify(&proof, inputs))
 }
 
-/// Proofs are never alike, so the file is written when the circuit changes, not compared:
+/// Every proof is different, so the file is not compared, but written when the circuit changes:
 /// `cargo test -p kedge-prover --test prover -- --ignored write_the_contracts_vectors`
 #[test]
 #[ignore = "writes the file anew"]

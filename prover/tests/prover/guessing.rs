@@ -1,5 +1,5 @@
-//! What somebody could compute who knows everything of an action but its salt: which of two
-//! payloads it has stays open.
+//! What an attacker can compute who knows everything of an action but its salt: which of two payloads it has stays
+//! open.
 
 use std::collections::BTreeSet;
 
@@ -36,8 +36,8 @@ impl Request {
         chain::content(&Self::words(payload), &self.signer, &authority)
     }
 
-    /// All that others can see of the secret action: its leaf, its hash among the request's (a neighbour's
-    /// authorship proof shows it), and the inputs of a claim that discloses all but the payload.
+    /// Everything that others can see of the secret action: its leaf, its hash among the request's (a
+    /// neighbour's authorship proof shows it), and the inputs of a claim that discloses all but the payload.
     fn seen(&self, payload: &str, salt: &Hash) -> Vec<Hash> {
         let words = Self::words(payload);
         let content = self.content(payload, salt);
@@ -74,8 +74,8 @@ fn a_hidden_word_cannot_be_guessed() {
         seed: keccak(b"nobody but the signer has it"),
     };
     let secret = request.seen(PAYLOADS[1], &request.salt(1));
-    // Whatever an attacker computes for either payload needs a salt: all that the neighbour's proof
-    // shows, and guesses, are tried, and none gives anything that was seen and depends on the payload.
+    // To compute anything for either payload, an attacker needs a salt. Everything that the neighbour's proof
+    // shows, and guesses, are tried: none yields a visible value that depends on the payload.
     let neighbours = [
         request.salt(0),
         Hash::ZERO,
@@ -103,10 +103,10 @@ fn a_hidden_word_cannot_be_guessed() {
             );
         }
     }
-    // With the salt it is told at once, so this test can fail.
+    // With the salt it is found at once, so this test can fail.
     let computed = request.seen(PAYLOADS[1], &request.salt(1));
     assert!(hidden.iter().all(|hash| computed.contains(hash)));
-    // And no input is a function of the payload alone: with one salt more, all that is not public differs.
+    // No input is a function of the payload alone: with another salt, everything that is not public differs.
     let other = request.seen(PAYLOADS[1], &keccak(b"another salt"));
     assert!(hidden.iter().all(|hash| !other.contains(hash)));
 }

@@ -1,4 +1,4 @@
-//! What stands in the source about the circuit and its development keys is so.
+//! What the source states about the circuit and its development keys is true.
 
 use kedge_prover::circuit::Constraints;
 use kedge_prover::groth16::{KeyError, VerifyingKey, r1cs};
@@ -17,7 +17,7 @@ fn the_circuit_is_the_pinned_one() {
         pins, pinned,
         "another circuit: new keys and a new verifier contract"
     );
-    // One number more, and proofs take twice as long.
+    // At one more, proofs take twice as long.
     assert!(pins.constraints + pins.public_inputs < 1 << 16);
 }
 
@@ -85,7 +85,7 @@ fn keys_are_read_strictly() {
             "{error}"
         );
     }
-    // The other order of a coordinate's parts gives no point.
+    // With a coordinate's parts swapped, the numbers are not a point.
     let error = spoilt(&|key| {
         let pair = key["vk_beta_2"][0].as_array().unwrap().clone();
         key["vk_beta_2"][0] = json!([pair[1], pair[0]]);

@@ -1,4 +1,4 @@
-//! snarkjs, an implementation by others, accepts what is proved here and refuses what is changed.
+//! snarkjs, an independent implementation, accepts what is proved here and refuses what is changed.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("snarkjs")
 }
 
-/// What snarkjs says of each case.
+/// The verdict of snarkjs on each case.
 pub(crate) fn verdicts(key: &Value, cases: &[Value]) -> Vec<bool> {
     let mut child = Command::new("node")
         .arg(folder().join("verify.mjs"))
@@ -39,7 +39,7 @@ pub(crate) fn verdicts(key: &Value, cases: &[Value]) -> Vec<bool> {
     verdicts
 }
 
-/// A decimal text's number plus one, in the scalar field's range.
+/// A decimal text's number with its last bit flipped.
 fn one_more(text: &Value) -> Value {
     let number: u128 = text.as_str().unwrap().parse().unwrap();
     json!((number ^ 1).to_string())

@@ -108,7 +108,7 @@ fn anchor_of(checkpoint: &Value, batch: usize) -> Value {
     })
 }
 
-/// The development key, made once.
+/// The development key, built once.
 pub(crate) fn proving_key() -> &'static ProvingKey {
     static KEY: OnceLock<ProvingKey> = OnceLock::new();
     KEY.get_or_init(|| keys::dev_insecure_proving().unwrap())

@@ -1,5 +1,5 @@
-//! `kedge demo`: the whole way of an action, from a key made just now to a proof that the chain
-//! confirms, against a running server.
+//! `kedge demo`: the whole way of an action, from a new key to a proof that the chain confirms, against a running
+//! server.
 
 mod anchor;
 mod report;

@@ -1,4 +1,4 @@
-//! What the demo tells at its end: what was done and how fast, and what was proven.
+//! The demo's report: what was done and how fast, and what was proven.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The demo's signed requests. Every answer's receipt is verified by the client as it comes.
+//! The demo's signed requests. The client verifies every answer's receipt as it comes.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use kedge_client::{

@@ -1,4 +1,4 @@
-//! `kedge verify claim`: what somebody shows of one action, and nothing else of it.
+//! `kedge verify claim`: checks what a claim shows of one action, and nothing else of it.
 
 use std::path::PathBuf;
 

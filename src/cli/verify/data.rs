@@ -1,4 +1,4 @@
-//! `kedge verify data`: a whole data directory, replayed if that is asked for.
+//! `kedge verify data`: a whole data directory, replayed on request.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! `kedge verify`: receipts, proof files and claims, checked with nothing but the protocol and whom the
-//! caller trusts, and whole data directories.
+//! `kedge verify`: receipts, proof files and claims, checked with nothing but the protocol and the keys that the caller
+//! trusts, and whole data directories.
 
 mod claim;
 pub(crate) mod data;

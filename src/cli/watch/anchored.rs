@@ -1,5 +1,5 @@
-//! Every checkpoint that the contract took, read once: what is final is kept on disk, the rest is
-//! read again with each round, because a reorganisation may drop it.
+//! Every checkpoint that the contract accepted, with the signature from its transaction. What is final is read once and
+//! kept on disk; the rest is read again each round, because a reorganisation may drop it.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What the contracts say.
+//! What the contracts hold.
 
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::contract::bond::{BondContract, BondTerms};

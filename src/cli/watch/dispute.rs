@@ -1,4 +1,4 @@
-//! What is filed: evidence of a fault, or what the operator is asked for.
+//! What is filed: evidence of a fault, or a demand on the operator.
 
 use kedge_chain::contract::bond::{
     AnchoredAction, action_case_id, challenge_action_calldata, demand_inclusion_calldata,

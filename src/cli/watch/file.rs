@@ -1,6 +1,6 @@
-//! Filing disputes: the commitment, the wait, the evidence or the demand, and the end of the case. What
-//! is filed is stored before the commitment is sent, so that a restart goes on with the same salt, and
-//! the bond is asked first how far a case has come: each exists once.
+//! Files disputes: the commitment, the wait, the evidence or the demand, and the end of the case. What is filed is
+//! stored, with its salt, before the commitment is sent, so that a restart continues with the same salt. The bond is
+//! asked first how far a case has come: each exists once.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

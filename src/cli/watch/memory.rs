@@ -1,5 +1,5 @@
-//! What a watchtower keeps on disk: every header and checkpoint that it saw, what it was given, and
-//! the evidence that it found. Files are appended to, and synced before anything is filed.
+//! What a watchtower keeps on disk: every header and checkpoint that it saw, what it was given, and the evidence that
+//! it found. Files are appended to, and synced before anything is filed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

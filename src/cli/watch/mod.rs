@@ -1,5 +1,7 @@
-//! `kedge watch`: a watchtower. It follows a log's server and its contracts, keeps what the
-//! sequencer signed, and proves the faults that it finds; with a key it files the dispute itself.
+//! `kedge watch`: a watchtower. It follows a log's server (by its export) and its contracts (by their events), keeps
+//! what the sequencer signed and what it is given, and proves the faults that it finds; with a key it files the dispute
+//! itself. It is somebody else's program: it shares no state with a server and believes the contract alone. Its memory
+//! and its judgement are `client/src/watchtower.rs`.
 
 mod anchored;
 mod chain;

@@ -1,5 +1,5 @@
-//! Bodies that the rules read from the signed text itself: described here, exactly as far as a
-//! schema can, and never constructed.
+//! Bodies that the rules read from the signed text itself: described here, exactly as far as a schema can, and never
+//! constructed.
 
 mod bus;
 mod disputes;

@@ -1,5 +1,5 @@
-//! What the document says about each endpoint beyond its row: name, words, and where to go on with
-//! its answer. Examples stand in `src/openapi/examples.json`.
+//! What the document states about each endpoint beyond its row: name, words, and where to continue with its answer.
+//! Examples are in `src/openapi/examples.json`.
 
 pub(super) mod accounts;
 pub(super) mod bus;

@@ -1,5 +1,5 @@
-//! Random objects and filters, searched, and read again by a plain evaluator that knows nothing of
-//! the search: the same objects, in the same order, page by page.
+//! Random objects and filters, searched, and evaluated again by a plain evaluator that knows nothing of the search: the
+//! same objects, in the same order, page by page.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;

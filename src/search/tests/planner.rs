@@ -1,5 +1,4 @@
-//! What a search reads: the smallest of the lists and indexes that hold its matches, and never more
-//! than it may.
+//! What a search reads: the smallest of the lists and indexes that hold its matches, and never more than it may.
 
 use std::sync::OnceLock;
 

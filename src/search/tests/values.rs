@@ -1,4 +1,4 @@
-//! Random values, and their order as a plain reading has it.
+//! Random values, and their order by a plain definition.
 
 use std::cmp::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};

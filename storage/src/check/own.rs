@@ -1,5 +1,5 @@
-//! A batch by itself: whatever of it needs nothing of the log but what its own header says of what
-//! comes before. So several threads can check batches at one time.
+//! A batch by itself: everything that can be checked with no more of the log than its own header states about what
+//! precedes it. So several threads can check batches at one time.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::snapshot::{ReadError, Snapshot};
 pub(crate) struct Terms {
     /// The separator of the log's domain.
     pub(crate) separator: Hash,
-    /// Who signs which headers.
+    /// Which key signs which headers.
     pub(crate) keys: Arc<SequencerKeys>,
     /// Whether the signatures of requests are checked too.
     pub(crate) request_signatures: bool,
@@ -51,24 +51,23 @@ impl OwnRequest {
     }
 }
 
-/// A batch that was checked by itself.
+/// A batch that was checked on its own.
 pub(crate) struct OwnBatch {
     pub(crate) batch: SignedBatch,
     /// The requests up to the first that does not hold.
     pub(crate) requests: Vec<OwnRequest>,
-    /// What does not hold behind them.
+    /// What does not hold after them.
     pub(crate) end: Result<(), Fault>,
 }
 
-/// Reads batches and checks each by itself. Quick where they are asked for in order: the frame that was read last is
-/// kept.
+/// Reads batches and checks each on its own. Fast if they are asked for in order: it keeps the frame that it read last.
 pub(crate) struct Reader<'a> {
     snapshot: &'a Snapshot,
     terms: Terms,
     frame: Option<HeldFrame>,
 }
 
-/// A frame, with what is asked of it again and again.
+/// A frame, with what is asked of it repeatedly.
 struct HeldFrame {
     frame: StoredFrame,
     batches: Vec<SignedBatch>,
@@ -185,7 +184,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// The requests of a batch: one after the other without a gap, each giving its leaves.
+    /// The requests of a batch: consecutive without a gap, each with its leaves.
     fn requests(
         &self,
         frame: &StoredFrame,
@@ -256,8 +255,7 @@ fn placed_right(record: &RequestRecord<'_>, batch: &SignedBatch, next: u64) -> R
     )
 }
 
-/// Checks a request's actions against the batch's leaves from its own on; gives what they are made
-/// of.
+/// Checks a request's actions against the batch's leaves from its own on; returns what they are made of.
 fn leaves_of(
     record: &RequestRecord<'_>,
     hashes: &[ActionHashes],

@@ -1,4 +1,4 @@
-//! Two groups made of the same requests, held against each other by what they leave in a store.
+//! Compares two groups made of the same requests, by what they leave in a store.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::{Table, meta};
 use crate::verify::Difference;
 
-/// A write: its table, its key, and its value, which is `None` where the row goes.
+/// A write: its table, its key, and its value, which is `None` if the row is deleted.
 type Write<'a> = (Table, &'a [u8], Option<&'a [u8]>);
 
 /// True for rows that the log explains.
@@ -19,9 +19,9 @@ fn is_of_log((table, key, _): &Write<'_>) -> bool {
 }
 
 impl Group {
-    /// Checks that this group and another one leave the same rows of the log, and of all that follows from
-    /// it, in the store that `before` shows. How they come to these is their own affair: one may delete
-    /// what is not there, or write what is there already.
+    /// Checks that this group and another one leave the same rows of the log, and of all that follows from it, in the
+    /// store that `before` shows. How they get there does not matter: one may delete what does not exist, or write what
+    /// is there already.
     pub fn compare(&self, other: &Self, before: &Snapshot) -> Result<(), Difference> {
         if self.action_ids != other.action_ids {
             let mut pairs = self.action_ids.iter().zip(&other.action_ids);

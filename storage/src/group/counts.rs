@@ -1,4 +1,6 @@
-//! Counts of a template's objects, and the nonces that signers have spent.
+//! Counts of a template's objects, and the nonces that signers have spent. The table `nonces` keeps a spent nonce's
+//! place in the log next to its signer's window, in a slot that a later nonce reuses. So a retry with a spent nonce can
+//! be answered with what became of it.
 
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::{Address, Id};
@@ -26,8 +28,8 @@ impl Group {
         self.put(Table::Nonces, &signer.0, &nonces.to_bytes());
     }
 
-    /// Where in the log a signer's nonce was spent. The place is kept as long as the nonce's window can
-    /// reach it, then a later nonce takes it over.
+    /// Where in the log a signer's nonce was spent. The place is kept as long as the nonce's window can reach it; then
+    /// a later nonce reuses it.
     pub fn put_spent(&mut self, signer: Address, nonce: u64, sequence: u64) {
         let place = spent_row(nonce, sequence);
         self.put(Table::Nonces, &spent_key(&signer, nonce), &place);

@@ -1,5 +1,5 @@
-//! Writing objects: their rows, the lists that they stand in, the index over their properties, and what
-//! an organization has of all that.
+//! Writes objects: their rows, the lists that hold them, the index over their properties, and an organization's counts
+//! of all that.
 
 use kedge_protocol::Id;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;

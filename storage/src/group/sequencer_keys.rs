@@ -1,4 +1,4 @@
-//! Writing the sequencer's keys that the log names.
+//! Writes the sequencer's keys that the log names.
 
 use kedge_protocol::resource::SequencerKey;
 

@@ -27,7 +27,7 @@ pub enum SideWrite {
         /// The hash, in PHC form.
         phc: String,
     },
-    /// Notes a refresh token, or that it was used.
+    /// Stores a refresh token, or that it was used.
     Session {
         /// The token's hash.
         token_hash: [u8; 32],
@@ -38,7 +38,7 @@ pub enum SideWrite {
     RevokeFamily {
         /// The login.
         family: [u8; 16],
-        /// Until when that must be known: when its last token ends, Unix seconds.
+        /// Until when that must be remembered: when its last token ends, Unix seconds.
         until_s: u64,
     },
     /// Remembers what a request with an idempotency key did.
@@ -48,7 +48,7 @@ pub enum SideWrite {
         /// What it did.
         row: IdempotencyRow,
     },
-    /// Remembers a request that failed whole.
+    /// Remembers a request that failed as a whole.
     Refused {
         /// The digest that was signed.
         digest: Hash,
@@ -76,9 +76,9 @@ pub enum SideWrite {
         /// How far.
         row: OutboxRow,
     },
-    /// Stores a delivery as it stands.
+    /// Stores a delivery in its present state.
     Delivery(DeliveryRow),
-    /// Forgets a delivery.
+    /// Deletes a delivery.
     DeliveryGone {
         /// The webhook.
         webhook: Id,
@@ -87,33 +87,33 @@ pub enum SideWrite {
         /// The delivery.
         delivery: Id,
     },
-    /// Forgets how far a webhook has read.
+    /// Deletes how far a webhook has read.
     OutboxGone {
         /// The webhook.
         webhook: Id,
     },
     /// Sets the addresses whose keys sign for the operator.
     Operators(Vec<Address>),
-    /// Stores an anchor as it stands.
+    /// Stores an anchor in its present state.
     Anchor(AnchorRow),
-    /// Stores what was sent to answer a case of the bond, or forgets it.
+    /// Stores what was sent to answer a case of the bond, or deletes it.
     BondAnswer {
         /// The case.
         case: Hash,
-        /// The responder's own format; `None` forgets it.
+        /// In the responder's own format; `None` deletes it.
         sent: Option<Vec<u8>>,
     },
     /// Sets how many requests an organization has sent today.
     Usage {
         /// The organization.
         organization: Id,
-        /// The day and the count; they take the place of the day before.
+        /// The day and the count; they replace the previous day's.
         usage: Usage,
     },
 }
 
 impl Group {
-    /// Where the last write was to a row that nothing in the chain explains, the log gets it as a side entry.
+    /// If the last write was to a row that nothing in the chain explains, the log gets it as a side entry.
     pub(super) fn note_side(&mut self, table: Table, key: &[u8]) {
         let is_side = table
             .side_number()
@@ -143,7 +143,7 @@ impl Group {
         Ok(())
     }
 
-    /// The addresses that sign for the operator from now on, where side entries say that.
+    /// The addresses that sign for the operator from now on, if side entries set them.
     pub fn operators_in(entries: &[SideEntry]) -> Result<Option<Vec<Address>>, CodecError> {
         let is_operators = |entry: &&SideEntry| {
             Table::of_side_number(entry.table) == Some(Table::Meta)

@@ -1,8 +1,8 @@
-//! The writes of a group as they are gathered, and as they go to the store.
+//! The writes of a group, as they are gathered and as they go to the store.
 
 use crate::tables::Table;
 
-/// One write: where its key lies in the bytes, and its value behind that.
+/// One write: where its key is in the bytes; its value follows the key.
 #[derive(Clone, Copy)]
 struct Operation {
     table: Table,
@@ -12,7 +12,7 @@ struct Operation {
     value_bytes: Option<usize>,
 }
 
-/// Writes, with their keys and values one behind the other.
+/// Writes, with their keys and values in sequence.
 #[derive(Default)]
 pub(super) struct Writes {
     operations: Vec<Operation>,
@@ -64,14 +64,14 @@ impl Writes {
         });
     }
 
-    /// The value that was written last; `None` where that was a deletion.
+    /// The value that was written last; `None` if that was a deletion.
     pub(super) fn last_value(&self) -> Option<&[u8]> {
         self.value(self.operations.last()?)
     }
 
-    /// Each row's last write, in the order of tables and keys: table, key, and the value, which is
-    /// `None` where the row goes. No key is empty, so that no two writes begin at one place. In this order a row's place in a table of 100,000 is found from the
-    /// place of the one before.
+    /// Each row's last write, in the order of tables and keys: table, key, and the value, which is `None` if the row is
+    /// deleted. No key is empty, so no two writes begin at one place. In this order a row's place in a table of 100,000
+    /// is found from the previous row's place.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (Table, &[u8], Option<&[u8]>)> {
         let mut order: Vec<(u8, u64, &Operation)> = self
             .operations
@@ -109,7 +109,7 @@ impl Writes {
     }
 }
 
-/// The first bytes of a key as a number that has the order of keys; equal ones say nothing yet.
+/// The first bytes of a key as a number that sorts like the key; for equal numbers the whole keys decide.
 fn first_8(key: &[u8]) -> u64 {
     let mut first = [0; 8];
     let count = key.len().min(8);

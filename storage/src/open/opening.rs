@@ -1,5 +1,5 @@
-//! A store on its way to being open. First everything is looked at and nothing is changed; then the rows are brought up
-//! to the log's end by whoever knows the rules; then the tail is checked.
+//! A store that is being opened. First everything is inspected and nothing is changed. Then the caller, which knows the
+//! rules, brings the rows up to the log's end. Then the tail is checked.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,12 +28,12 @@ use crate::tables::meta::{Applied, LogHead};
 pub struct Opening {
     database: Arc<Database>,
     options: Options,
-    /// Where the log is written, if it takes anything.
+    /// Where the log is written, if it accepts anything.
     log: Option<FileLog>,
-    /// Why it takes nothing.
+    /// Why it accepts nothing.
     why: Option<String>,
     mark: Mark,
-    /// Bytes of rows that were applied, about as many as the log has of them.
+    /// Bytes of rows that were applied: about as many as they take in the log.
     applied_bytes: AtomicU64,
 }
 
@@ -41,13 +41,13 @@ impl Store {
     /// Opens a store whose rows do not lag its log, or makes one in empty directories.
     ///
     /// # Errors
-    /// [`OpenError`]; [`OpenError::Behind`] where frames have to be applied first ([`Store::begin`]).
+    /// [`OpenError`]; [`OpenError::Behind`] if frames have to be applied first ([`Store::begin`]).
     pub fn open(options: Options) -> Result<Self, OpenError> {
         Self::begin(options, MissingMark::ReadOnly)?.finish()
     }
 
-    /// Opens the store for whoever walks the log and asks for no action by its id: only those whose
-    /// ids are in their table are found. It is never changed.
+    /// Opens the store for callers that walk the log and look up no action by its id: only actions whose ids are in
+    /// their table are found. The store is never changed.
     pub fn open_to_verify(options: Options) -> Result<Self, OpenError> {
         let options = Options {
             access: Access::Read,
@@ -56,7 +56,7 @@ impl Store {
         Self::begin(options, MissingMark::ReadOnly)?.finish()
     }
 
-    /// Makes a store of rows alone, for whoever compares rows: it has no log, and nothing in it is durable.
+    /// Makes a store of rows only, for comparing rows: it has no log, and nothing in it is durable.
     pub fn scratch(options: Options) -> Result<Self, OpenError> {
         let database = Arc::new(make(&options)?);
         Ok(Self {
@@ -75,9 +75,9 @@ impl Store {
         })
     }
 
-    /// Looks at the store and its log, or makes them in empty directories, and says what is done where nothing says how
-    /// far headers were released. A log that ends before the high-water mark, or has batches and no mark, takes nothing:
-    /// not a byte of it is changed.
+    /// Checks the store and its log, or makes them in empty directories. `missing` decides what happens if nothing
+    /// shows how far headers were released. A log that ends before the high-water mark, or has batches and no mark,
+    /// accepts nothing: not a byte of it is changed.
     ///
     /// # Errors
     /// [`OpenError`]; nothing was changed then.
@@ -157,7 +157,7 @@ impl Store {
 }
 
 impl Opening {
-    /// The store as it stands.
+    /// The store in its present state.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(&self.database)
     }
@@ -202,7 +202,7 @@ impl Opening {
         })
     }
 
-    /// Writes rows, all of them or none: with them the store stands where the log stood after the frame `through`.
+    /// Writes rows, all of them or none: with them the store has the state that the log had after the frame `through`.
     pub fn apply(&self, rows: &Group, through: &StoredFrame) -> Result<(), OpenError> {
         let header = through.header();
         let applied = Applied {
@@ -226,7 +226,7 @@ impl Opening {
     /// Opens the store.
     ///
     /// # Errors
-    /// [`OpenError::Behind`] where frames were not applied; [`OpenError::Tampered`] where the log's end does not hold.
+    /// [`OpenError::Behind`] if frames were not applied; [`OpenError::Tampered`] if the log's end does not hold.
     pub fn finish(mut self) -> Result<Store, OpenError> {
         let mut snapshot = self.snapshot();
         let path = self.options.path.clone();
@@ -290,7 +290,7 @@ impl Opening {
 }
 
 impl Opening {
-    /// Names the first key in a log that is still empty, or another one than before if nothing was signed yet.
+    /// Names the first key in a log that is still empty, or replaces it if nothing was signed yet.
     fn begin_with_key(&mut self, snapshot: Snapshot) -> Result<Snapshot, OpenError> {
         let key = self.options.sequencer;
         let is_named = snapshot
@@ -309,7 +309,7 @@ impl Opening {
             synced.map_err(|error| failed(error.to_string()))?;
             batch_through(&self.database, &group, Applied::from(&position))
         } else {
-            // A log that takes nothing was never begun: then the key is a matter of this copy of the rows.
+            // A log that accepts nothing was never begun: then the key belongs to this copy of the rows only.
             write_batch(&self.database, &group)
         };
         let written = self.database.raw().write_opt(batch, &row_writes());
@@ -330,7 +330,7 @@ fn log_error(path: &Path) -> impl Fn(kedge_log::OpenError) -> OpenError {
     }
 }
 
-/// Reads the log as it is found; `None` where there is none.
+/// Reads the log as it is; `None` if there is none.
 fn open_log(options: &Options) -> Result<Option<LogReader>, OpenError> {
     let path = options.log_path.as_path();
     let identity = options.domain.separator();
@@ -423,7 +423,7 @@ fn follows(
     Ok(())
 }
 
-/// Why the log takes nothing, if it does not.
+/// Why the log accepts nothing, if it does not.
 fn refuses(
     options: &Options,
     log: Option<&LogReader>,
@@ -439,7 +439,7 @@ fn refuses(
     let mark_path = mark_path(options);
     match mark {
         Mark::Released(released) => {
-            // A batch that cannot be read is for `verify` to name; it is not another one.
+            // A batch that cannot be read does not count as another one: `verify` names it.
             let stored = |number| Some(log?.batch(number).ok()??.header.head);
             equivocation(position.next_batch, stored, *released, &mark_path)
         }

@@ -14,7 +14,7 @@ use crate::tables::meta::LogHead;
 /// How many of the last batches are recomputed.
 const TAIL_BATCHES: u64 = 2;
 
-/// Recomputes the last batches and holds them against the head, the tree and the signatures. `end` is where the log
+/// Recomputes the last batches and compares them with the head, the tree and the signatures. `end` is where the log
 /// ends, if there is one.
 pub(super) fn check_tail(
     snapshot: &Snapshot,
@@ -56,7 +56,7 @@ pub(super) fn check_tail(
     }
 }
 
-/// The log ends where the rows say that it does.
+/// The log must end where the rows state that it does.
 fn ends_at(end: &Position, head: &LogHead) -> Result<(), Fault> {
     ensure(
         end.next_sequence == head.sequence + 1 && end.next_batch == head.batches,

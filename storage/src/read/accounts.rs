@@ -1,4 +1,4 @@
-//! Wallets, organizations, and what is kept of them outside the log.
+//! Wallets, organizations, and what is kept about them outside the log.
 
 use kedge_protocol::resource::{Organization, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
@@ -38,7 +38,7 @@ impl Snapshot {
         self.wallet_by(lookup::WALLET_EMAIL, email.as_bytes())
     }
 
-    /// The wallet that an address belongs to: one of its keys now, or before.
+    /// The wallet that an address belongs to: one of its present or former keys.
     pub fn wallet_by_address(&self, address: Address) -> Result<Option<Wallet>, ReadError> {
         self.wallet_by(lookup::WALLET_ADDRESS, &address.0)
     }
@@ -81,7 +81,7 @@ impl Snapshot {
         Ok(found.is_some())
     }
 
-    /// What a request with this idempotency key did; ones whose time is over may still be there.
+    /// What a request with this idempotency key did; expired ones may still be there.
     pub fn idempotency(&self, key: [u8; 32]) -> Result<Option<IdempotencyRow>, ReadError> {
         self.get(Table::Idempotency, &key, |bytes| {
             let (_, row) = expiry(bytes).ok_or_else(cut_off)?;
@@ -89,8 +89,7 @@ impl Snapshot {
         })
     }
 
-    /// How many requests an organization sent on the last day that it sent any, as far as that is
-    /// stored.
+    /// How many requests an organization sent on the last day on which it sent any, as far as that is stored.
     pub fn usage(&self, organization: Id) -> Result<Option<Usage>, ReadError> {
         let (table, prefix) = (Table::Usage, Prefix::Organization);
         self.by_id(table, prefix, organization, |_, bytes| {
@@ -98,7 +97,7 @@ impl Snapshot {
         })
     }
 
-    /// The deadline (Unix seconds) of a request that failed whole, by the digest that was signed.
+    /// The deadline (Unix seconds) of a request that failed as a whole, by the digest that was signed.
     pub fn refused(&self, digest: Hash) -> Result<Option<u64>, ReadError> {
         self.get_number(Table::Refused, &digest.0)
     }

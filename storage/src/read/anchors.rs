@@ -69,7 +69,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// What was sent to answer cases of the bond, in the responder's own format; in no order.
+    /// What was sent to answer cases of the bond, in the responder's own format and in no particular order.
     pub fn bond_answers(&self) -> Result<Vec<Vec<u8>>, ReadError> {
         let rows = self.raw_rows(Table::BondAnswers);
         rows.map(|row| Ok(row?.1.to_vec())).collect()

@@ -13,7 +13,7 @@ use crate::tables::deliveries::{
 };
 
 impl Snapshot {
-    /// Every webhook of every organization; ended ones are there too.
+    /// Every webhook of every organization, including ended ones.
     pub fn every_webhook(&self) -> impl Iterator<Item = Result<Webhook, ReadError>> {
         self.raw_rows(Table::Webhooks).map(|row| {
             let (key, value) = row?;
@@ -23,7 +23,7 @@ impl Snapshot {
         })
     }
 
-    /// How far a webhook has read; `None` before it was looked at first.
+    /// How far a webhook has read; `None` before it was first served.
     pub fn outbox(&self, webhook: Id) -> Result<Option<OutboxRow>, ReadError> {
         self.get(Table::Deliveries, &outbox_key(&webhook), |bytes| {
             codec::decode::<StoredOutbox>(bytes)?.into_outbox()

@@ -1,5 +1,5 @@
-//! What events are made of: an organization's requests, what others did to its objects, and the
-//! events besides the log.
+//! What events are made from: an organization's requests, what others did to its objects, and the events outside the
+//! log.
 
 use kedge_protocol::event::Position;
 use kedge_protocol::{Id, Prefix};
@@ -24,7 +24,7 @@ fn direction(descending: bool) -> Direction {
     }
 }
 
-/// A request of the log, whose actions are read one by one.
+/// A request of the log whose actions are read one by one.
 pub struct LoggedRequest {
     request: StoredRequest,
     batch_number: u64,
@@ -74,8 +74,8 @@ impl Snapshot {
             .transpose()
     }
 
-    /// An organization's requests, as first sequence and count of actions: those whose first
-    /// sequence is `from` or lies behind it, in the direction of the list.
+    /// An organization's requests, as first sequence and count of actions: those whose first sequence is `from` or
+    /// comes after it, in the direction of the list.
     pub fn request_ranges(
         &self,
         organization: Id,
@@ -91,8 +91,7 @@ impl Snapshot {
             })
     }
 
-    /// The sequences, from `from` on, of what other organizations' wallets did to an
-    /// organization's objects.
+    /// The sequences, from `from` on, of the actions of other organizations' wallets on an organization's objects.
     pub fn foreign_actions(
         &self,
         organization: Id,
@@ -107,8 +106,7 @@ impl Snapshot {
             })
     }
 
-    /// The events besides the log that an organization, or everybody, is told, from a place on,
-    /// that place included.
+    /// The events outside the log for an organization, or for everybody, from a place on, that place included.
     pub fn stored_events(
         &self,
         organization: Option<Id>,
@@ -132,8 +130,7 @@ impl Snapshot {
             })
     }
 
-    /// The numbers of the first and the last event besides the log that are kept for an
-    /// organization, or for everybody.
+    /// The numbers of the first and the last event outside the log that are kept for an organization, or for everybody.
     pub fn stored_event_numbers(
         &self,
         organization: Option<Id>,
@@ -155,8 +152,8 @@ impl Snapshot {
         Ok(first.zip(last))
     }
 
-    /// The place of the last event, of whatever kind: of the newest batch, or of what was told
-    /// besides the log since. What is told later stands behind it.
+    /// The place of the last event of any kind: of the newest batch, or of later events outside the log. Later events
+    /// get places after it.
     pub fn last_position(&self) -> Result<Position, ReadError> {
         let sequence = self.head()?.sequence;
         let of_log = Position {
@@ -169,7 +166,7 @@ impl Snapshot {
         Ok(beside.map_or(of_log, |beside| beside.max(of_log)))
     }
 
-    /// Where an object comes from.
+    /// The origin of an object.
     pub fn origin(&self, object: Id) -> Result<Option<Origin>, ReadError> {
         self.by_id(Table::Objects, Prefix::Object, object, |_, bytes| {
             Ok(codec::decode::<ObjectRow<'_>>(bytes)?.origin())

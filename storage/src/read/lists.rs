@@ -1,5 +1,5 @@
-//! Lists of objects without the objects: their places in order of creation, or of a property's
-//! value. What a search reads before it knows which objects it wants.
+//! Lists of objects without the objects: their places in order of creation, or of a property's value. A search reads
+//! these before it knows which objects it wants.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -40,13 +40,13 @@ pub struct Window {
 }
 
 impl Window {
-    /// Keys that are `prefix` and a sequence of the window.
+    /// Keys that consist of `prefix` and a sequence of the window.
     fn keys(&self, prefix: Vec<u8>) -> Range<Vec<u8>> {
         let mut start = prefix.clone();
         start.extend_from_slice(&self.sequences.start().to_be_bytes());
         let mut end = prefix;
         end.extend_from_slice(&self.sequences.end().to_be_bytes());
-        // The end is not included, and nothing lies between a key and the same with a zero behind.
+        // The end is excluded, and nothing lies between a key and the same key with a zero appended.
         end.push(0);
         start..end
     }
@@ -59,14 +59,14 @@ pub struct PropertyRange {
     pub template_id: Id,
     /// The number of the indexed place among the template's.
     pub path: u8,
-    /// Ordered values, from the first on, up to what the second begins but without it.
+    /// Ordered values, from the first on, up to but without those that begin with the second.
     pub values: Range<Vec<u8>>,
 }
 
 /// An entry of the property index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Indexed {
-    /// Where it stands: the ordered value ‖ the creation sequence.
+    /// Its place: the ordered value ‖ the creation sequence.
     pub place: Box<[u8]>,
     /// The object.
     pub object: Listed,
@@ -103,8 +103,8 @@ impl Snapshot {
             .map(|row| listed(Table::PropertyIndex, row))
     }
 
-    /// The entries of a part of the property index in order of their values and, of one value, of
-    /// creation; behind `after`, the place of the last one seen.
+    /// The entries of a part of the property index, ordered by value and, for one value, by creation; those after
+    /// `after`, the place of the last one seen.
     pub fn indexed_objects(
         &self,
         range: &PropertyRange,
@@ -136,8 +136,7 @@ impl Snapshot {
         })
     }
 
-    /// The first sequence whose action was placed at this time or later; the one behind the log's
-    /// end if there is none.
+    /// The first sequence whose action was placed at this time or later; the one after the log's end if there is none.
     pub fn first_sequence_at(&self, time_ms: u64) -> Result<u64, ReadError> {
         let mut range = 1..self.head()?.sequence + 1;
         while range.start < range.end {

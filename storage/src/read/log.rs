@@ -1,5 +1,5 @@
-//! The log: requests, actions, batches, the tree over them. Requests and batches are read from the log's own files,
-//! as far as the snapshot's head says that there are any.
+//! The log: requests, actions, batches, the tree over them. Requests and batches are read from the log's own files, as
+//! far as the snapshot's head reaches.
 
 use kedge_log::StoredRequest;
 use kedge_log::packed::{PackedRequest, owned_record};
@@ -16,7 +16,7 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
 use crate::tables::batches::node_key;
 
-/// Reads a packed request and checks that it stands at its own place.
+/// Reads a packed request and checks that it is at its own place.
 pub(crate) fn packed(request: &StoredRequest) -> Result<PackedRequest<'_>, CodecError> {
     let packed = request.packed()?;
     if packed.head().first_sequence == request.first_sequence {
@@ -55,7 +55,7 @@ fn actions_within(
     read().map_err(bad_request(request.first_sequence))
 }
 
-/// Requests in order. What was read of a frame is kept until it is given.
+/// Requests in order. What was read of a frame is kept until it is returned.
 pub(crate) struct Requests<'s> {
     snapshot: &'s Snapshot,
     /// The sequence that the next request must hold.
@@ -100,8 +100,7 @@ impl Requests<'_> {
     }
 }
 
-/// Reads single actions out of the log. The request that was read last is kept: the next action
-/// wanted often stands in it too.
+/// Reads single actions from the log. It keeps the request read last: the next action wanted is often in it too.
 pub struct LogReader<'s> {
     snapshot: &'s Snapshot,
     request: Option<StoredRequest>,
@@ -163,14 +162,14 @@ impl Snapshot {
         }
     }
 
-    /// Why there is no request at a sequence that the log has had.
+    /// Why there is no request at a sequence that the log once had.
     fn no_request(&self, sequence: u64) -> ReadError {
         let is_archived = |log: &kedge_log::LogReader| sequence < log.first_sequence();
         let missing = || format!("the request at sequence {sequence} is missing");
         self.not_here(is_archived, missing)
     }
 
-    /// Why something is not here that the log has had.
+    /// Why something that the log once had is not here.
     fn not_here(
         &self,
         is_archived: impl FnOnce(&kedge_log::LogReader) -> bool,
@@ -198,8 +197,8 @@ impl Snapshot {
         })
     }
 
-    /// Of the request that `sequence` falls into: its first sequence, how many actions of it were
-    /// done, and when they were placed.
+    /// Of the request that `sequence` falls into: its first sequence, how many actions of it were done, and when they
+    /// were placed.
     pub(super) fn request_times(&self, sequence: u64) -> Result<(u64, u64, u64), ReadError> {
         let request = self.stored_request(sequence)?;
         let request = request.ok_or_else(|| self.no_request(sequence))?;
@@ -226,7 +225,7 @@ impl Snapshot {
         }
     }
 
-    /// The actions from one sequence to another, both included, in order: those of a batch, say.
+    /// The actions from one sequence to another, both included, in order: those of a batch, for example.
     pub fn actions_between(&self, first: u64, last: u64) -> Result<Vec<PlacedAction>, ReadError> {
         let mut actions = Vec::new();
         for request in self.stored_requests(first, last)? {
@@ -235,7 +234,7 @@ impl Snapshot {
         Ok(actions)
     }
 
-    /// A page of the actions that an organization's wallets asked for; the cursor is the sequence.
+    /// A page of the actions that an organization's wallets requested; the cursor is the sequence.
     pub fn actions_of_organization(
         &self,
         organization: Id,
@@ -279,7 +278,7 @@ impl Snapshot {
         Ok(actions)
     }
 
-    /// The sequences of an object's last actions, `limit` at the most, newest first.
+    /// The sequences of an object's last actions, at most `limit`, newest first.
     pub fn history_sequences(&self, object: &Object, limit: usize) -> Result<Vec<u64>, ReadError> {
         let mut sequences = Vec::new();
         let mut reader = self.log_reader();
@@ -303,7 +302,7 @@ impl Snapshot {
         limit: usize,
     ) -> Result<Vec<PlacedAction>, ReadError> {
         let mut sequence = object.trace.sequence;
-        // A cursor from an earlier page is itself an action of the object and knows the next.
+        // A cursor from an earlier page is itself an action of the object and leads to the next.
         if let Some(before) = before
             && let Some(last_seen) = self.action_at(before)?
             && last_seen.action.resource == object.id
@@ -334,7 +333,7 @@ impl Snapshot {
         found.ok_or_else(|| self.no_batch(number)).map(Some)
     }
 
-    /// Why there is no batch of a number that the log has had.
+    /// Why there is no batch with a number that the log once had.
     pub(crate) fn no_batch(&self, number: u64) -> ReadError {
         let is_archived = |log: &kedge_log::LogReader| number < log.first_batch();
         self.not_here(is_archived, || format!("batch {number} is missing"))
@@ -392,8 +391,8 @@ impl Snapshot {
         found.ok_or_else(|| self.no_batch(number)).map(Some)
     }
 
-    /// The requests of an organization whose first sequences lie in a range, both ends included:
-    /// those of a batch, say.
+    /// The requests of an organization whose first sequences lie in a range, both ends included: those of a batch, for
+    /// example.
     pub fn requests_of_organization(
         &self,
         organization: Id,

@@ -1,4 +1,4 @@
-//! What can be asked of a [`Snapshot`].
+//! What a [`Snapshot`] can be asked.
 
 mod accounts;
 mod anchors;
@@ -24,15 +24,15 @@ pub use log::LogReader;
 pub(crate) use log::bad_request;
 pub use placed::PlacedAction;
 
-/// A part of a list. The cursor is the place of the last item seen: a creation sequence, an index,
-/// a number, as the list says.
+/// A part of a list. The cursor is the place of the last item seen: a creation sequence, an index or a number,
+/// depending on the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Page {
-    /// Begin behind this place, in the direction of the list.
+    /// Begin after this place, in the direction of the list.
     pub after: Option<u64>,
     /// Highest first.
     pub descending: bool,
-    /// How many items at the most.
+    /// At most this many items.
     pub limit: usize,
 }
 
@@ -124,7 +124,7 @@ impl Snapshot {
         self.get(Table::Lookup, key, codec::array)
     }
 
-    /// The rows that listed ids lead to. A list names nothing that is not there.
+    /// The rows that listed ids lead to. A list names nothing that does not exist.
     fn listed<T>(
         &self,
         table: Table,

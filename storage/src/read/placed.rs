@@ -1,4 +1,4 @@
-//! One action out of the log.
+//! One action read from the log.
 
 use kedge_protocol::action::{ActionWords, RequestHead, salt};
 use kedge_protocol::chain::{self, Leaf};
@@ -10,7 +10,7 @@ use kedge_protocol::{Hash, Id, Prefix};
 use crate::codec::CodecError;
 use kedge_log::packed::{PackedRequest, owned_action};
 
-/// An action as the log holds it, with what its request says of it.
+/// An action as the log holds it, with what its request states about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlacedAction {
     /// Its place in the log.
@@ -76,7 +76,7 @@ impl PlacedAction {
         chain::authority_of_hash(&keccak(&self.signature.0), &self.salt())
     }
 
-    /// The action's words, hashed.
+    /// The hashes of the action's words.
     pub fn words(&self) -> ActionWords {
         let action = &self.action;
         ActionWords::of(&action.kind, &action.target, action.payload.as_bytes())
@@ -92,7 +92,7 @@ impl PlacedAction {
         Id::of_hash(Prefix::Action, &self.content())
     }
 
-    /// The leaf that it stands in the batch as.
+    /// The action's leaf in the batch.
     pub fn leaf(&self) -> Leaf {
         let content = self.content();
         Leaf {

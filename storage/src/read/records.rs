@@ -32,7 +32,7 @@ fn invitation(id: [u8; 16], bytes: &[u8]) -> Result<Invitation, CodecError> {
 }
 
 impl Snapshot {
-    /// An API key; ended ones are there too.
+    /// An API key, even if it was ended.
     pub fn api_key(&self, id: Id) -> Result<Option<ApiKey>, ReadError> {
         self.by_id(Table::ApiKeys, Prefix::Key, id, api_key)
     }
@@ -44,7 +44,7 @@ impl Snapshot {
         self.listed(Table::ApiKeys, &ids, api_key)
     }
 
-    /// A webhook; ended ones are there too.
+    /// A webhook, even if it was ended.
     pub fn webhook(&self, id: Id) -> Result<Option<Webhook>, ReadError> {
         self.by_id(Table::Webhooks, Prefix::Webhook, id, webhook)
     }
@@ -110,7 +110,7 @@ impl Snapshot {
         }
     }
 
-    /// An invitation; used ones are there too.
+    /// An invitation, even if it was used.
     pub fn invitation(&self, id: Id) -> Result<Option<Invitation>, ReadError> {
         self.by_id(Table::Invitations, Prefix::Action, id, invitation)
     }
@@ -129,7 +129,7 @@ impl Snapshot {
         })
     }
 
-    /// When an API key was used last, Unix milliseconds, as far as that was noted.
+    /// When an API key was last used, Unix milliseconds, as far as that was recorded.
     pub fn key_used(&self, key: Id) -> Result<Option<u64>, ReadError> {
         self.get_number(Table::KeyUses, &key.bytes)
     }

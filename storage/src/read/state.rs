@@ -44,8 +44,8 @@ impl Snapshot {
         self.by_id(Table::Objects, Prefix::Object, id, object)
     }
 
-    /// An object as it was at its last milestone at or before `version`, one that its history
-    /// lists; `None` where that is before the first.
+    /// An object as it was at its last milestone at or before `version`, one that its history lists; `None` before the
+    /// first milestone.
     pub fn milestone(&self, id: Id, version: u64) -> Result<Option<Object>, ReadError> {
         let at = version - version % OBJECT_HISTORY_MAX;
         if at == 0 {
@@ -67,7 +67,7 @@ impl Snapshot {
         })
     }
 
-    /// Many objects, in the order of `ids`; `None` for those that are not there.
+    /// Many objects, in the order of `ids`; `None` for those that do not exist.
     pub fn multi_objects(&self, ids: &[Id]) -> Result<Vec<Option<Object>>, ReadError> {
         let keys: Vec<_> = ids.iter().map(|id| id.bytes).collect();
         let rows = self.get_many(Table::Objects, &keys).into_iter().zip(ids);
@@ -155,7 +155,7 @@ impl Snapshot {
         Ok(count.unwrap_or(0))
     }
 
-    /// How many bytes an organization's requests have added to the log, and to what it makes.
+    /// How many bytes an organization's requests have added to the log and to the resources they make.
     pub fn log_bytes(&self, organization: Id) -> Result<u64, ReadError> {
         let (table, prefix) = (Table::LogBytes, Prefix::Organization);
         let bytes = self.by_id(table, prefix, organization, |_, bytes| codec::number(bytes))?;

@@ -1,5 +1,5 @@
 //! A layer of recent rows: what was written between two flushes, in memory, readable as it stood after any group that
-//! somebody still looks at.
+//! still has a reader.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -1,4 +1,4 @@
-//! Snapshots over layers and RocksDB, held against plain maps.
+//! Snapshots over layers and RocksDB, compared with plain maps.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,19 +14,19 @@ use super::*;
 use crate::store::{Options, Store};
 use crate::tables::events::EventRow;
 
-/// What is done to the store, one after the other.
+/// The operations on the store, in sequence.
 #[derive(Clone, Debug)]
 enum Step {
     /// A row of a table that is read by its key.
     Number(u8, u64),
-    /// A row of a table that is walked along.
+    /// A row of a table that is scanned.
     Event(u8),
     DeleteEvent(u8),
     Commit,
     Flush,
     /// A snapshot is taken and held.
     Look,
-    /// The one that was held longest goes.
+    /// The one held longest is released.
     LookAway,
 }
 
@@ -66,7 +66,7 @@ fn model_of(snapshot: &Snapshot) -> Model {
     })
 }
 
-/// Every way of reading gives what the rows say.
+/// Every way of reading returns what the rows hold.
 fn read_in_all_ways(snapshot: &Snapshot, expected: &Model) {
     assert_eq!(&model_of(snapshot), expected);
     for (table, rows) in TABLES.into_iter().zip(expected) {

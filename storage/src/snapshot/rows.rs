@@ -9,11 +9,11 @@ use super::{RawRow, ReadError, RowRef, Snapshot};
 use crate::recent::{Key, Layer, Range, Row};
 use crate::tables::Table;
 
-/// Rows that are taken out of a layer at one go, first and at the most: its lock is held meanwhile.
+/// Rows copied from a layer at once, at first and at most: its lock is held meanwhile.
 const SCANNED: usize = 16;
 const SCANNED_MAX: usize = 1024;
 
-/// The ends of a walk.
+/// The ends of a scan.
 type Bounds = (Bound<Key>, Bound<Key>);
 
 fn as_slice(bound: &Bound<Key>) -> Bound<&[u8]> {
@@ -24,24 +24,24 @@ fn as_slice(bound: &Bound<Key>) -> Bound<&[u8]> {
     }
 }
 
-/// A walk along the rows of one layer.
+/// A scan of one layer's rows.
 struct LayerRows<'a> {
     layer: &'a Layer,
-    /// What was not taken out yet.
+    /// What was not copied yet.
     bounds: Bounds,
     rows: VecDeque<Row>,
     scanned: usize,
     is_over: bool,
 }
 
-/// A walk along the rows of the layers, deleted ones among them.
+/// A scan of the layers' rows, including deleted ones.
 pub(super) struct RecentRows<'a> {
     /// Newest first.
     layers: Vec<LayerRows<'a>>,
     table: Table,
     group: u64,
     descending: bool,
-    /// The next row, where it was looked at already.
+    /// The next row, if it was looked at already.
     next: Option<Row>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> RecentRows<'a> {
         is_before(one, other, self.descending) == Ordering::Less
     }
 
-    /// The row that the walk stands at.
+    /// The row at which the scan is.
     fn peek(&mut self) -> Option<&Row> {
         if self.next.is_none() {
             self.next = self.advance();
@@ -97,7 +97,7 @@ impl<'a> RecentRows<'a> {
             let Some((key, _)) = layer.rows.front() else {
                 continue;
             };
-            // At the same key the newer layer stays.
+            // For the same key the newer layer wins.
             let comes_first = first
                 .and_then(|at| self.layers[at].rows.front())
                 .is_none_or(|(other, _)| self.before(key, other));
@@ -138,13 +138,13 @@ impl LayerRows<'_> {
     }
 }
 
-/// How two keys stand to each other in the direction of a walk.
+/// How two keys compare in the direction of a scan.
 fn is_before(one: &[u8], other: &[u8], descending: bool) -> Ordering {
     let order = one.cmp(other);
     if descending { order.reverse() } else { order }
 }
 
-/// RocksDB's rows and the recent ones, in one order.
+/// RocksDB's rows and the recent ones, merged.
 pub(super) struct Rows<'a, B: Iterator<Item = Result<RawRow, ReadError>>> {
     base: std::iter::Peekable<B>,
     recent: RecentRows<'a>,
@@ -174,7 +174,7 @@ impl<B: Iterator<Item = Result<RawRow, ReadError>>> Iterator for Rows<'_, B> {
                 return self.base.next();
             }
             if order == Ordering::Equal {
-                // The recent row takes its place.
+                // The recent row replaces it.
                 self.base.next();
             }
             if let Some((key, Some(value))) = self.recent.take() {
@@ -184,7 +184,7 @@ impl<B: Iterator<Item = Result<RawRow, ReadError>>> Iterator for Rows<'_, B> {
     }
 }
 
-/// Goes along a table in the order of its keys. RocksDB's rows are read where they lie, none of them is copied.
+/// Walks a table in key order. RocksDB's rows are read in place; none is copied.
 pub(crate) struct Cursor<'a> {
     snapshot: &'a Snapshot,
     table: Table,
@@ -225,7 +225,7 @@ impl<'a> Cursor<'a> {
         self.pass_deleted();
     }
 
-    /// Whether the row that it stands at is a recent one, and whether RocksDB has it as well.
+    /// Whether the present row is a recent one, and whether RocksDB has it as well.
     fn is_recent(&mut self) -> (bool, bool) {
         match (self.base.key(), self.recent.peek()) {
             (_, None) => (false, false),
@@ -252,7 +252,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The row that it stands at; `None` after the last one.
+    /// The present row; `None` after the last one.
     pub(crate) fn row(&mut self) -> Result<Option<RowRef<'_>>, ReadError> {
         if self.is_recent().0 {
             let row = self.recent.peek();

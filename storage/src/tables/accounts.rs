@@ -1,4 +1,4 @@
-//! Wallets, organizations, and what is kept of them outside the log: password hashes, sessions.
+//! Wallets, organizations, and what is kept about them outside the log: password hashes, sessions.
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::resource::{CustomLimits, Organization, Role, Tier, Wallet};
@@ -151,12 +151,12 @@ impl OrganizationRow<'_> {
     }
 }
 
-/// A refresh token that was given out.
+/// A refresh token that was issued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionRow {
-    /// Whose it is.
+    /// The wallet it belongs to.
     pub wallet_id: Id,
-    /// The login that it comes from; one reuse ends them all.
+    /// The login that it comes from; one reuse ends all of its tokens.
     pub family: [u8; 16],
     /// Unix seconds.
     pub expires_at_s: u64,

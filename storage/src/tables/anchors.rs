@@ -1,4 +1,4 @@
-//! Anchors: checkpoints on their way to the chain, and there.
+//! Anchors: checkpoints before, on and after their way to the chain.
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
@@ -8,7 +8,7 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use super::{id, kind_key};
 use crate::codec::CodecError;
 
-/// How far an anchor has come.
+/// The progress of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnchorStatus {
     /// Stored; nothing was sent yet.
@@ -30,19 +30,19 @@ pub struct AnchorRow {
     pub number: u64,
     /// The identifier made from the checkpoint.
     pub id: Id,
-    /// What the chain is to hold.
+    /// The checkpoint to be anchored.
     pub checkpoint: SignedCheckpoint,
     /// The first batch that no earlier anchor covers.
     pub first_batch: u64,
     /// The consistency proof from the last anchored history to this one.
     pub proof: Vec<Hash>,
-    /// How far it has come.
+    /// Its progress.
     pub status: AnchorStatus,
     /// The contract that anchors it.
     pub contract: Address,
     /// Every transaction that was sent for it, oldest first.
     pub tx_hashes: Vec<Hash>,
-    /// What the sender noted before it sent; its own format.
+    /// What the sender noted before it sent, in its own format.
     pub tx: Vec<u8>,
     /// The block that holds it.
     pub block_number: Option<u64>,

@@ -1,5 +1,5 @@
-//! Deliveries of webhooks: how far each webhook has read its organization's events, and what of
-//! them is on its way, or was lately.
+//! Deliveries of webhooks: how far each webhook has read its organization's events, and which of them are being
+//! delivered, or were lately.
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::event::{EventType, Position};
@@ -8,12 +8,12 @@ use kedge_protocol::{Id, Prefix};
 use super::{id, kind_key};
 use crate::codec::CodecError;
 
-/// How far a delivery has come.
+/// The progress of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeliveryStatus {
     /// Another attempt will be made.
     Pending,
-    /// The receiver took it.
+    /// The receiver accepted it.
     Delivered,
     /// Given up.
     Failed,
@@ -30,19 +30,19 @@ pub struct DeliveryRow {
     pub id: Id,
     /// The event.
     pub event_id: Id,
-    /// What the event tells.
+    /// What the event reports.
     pub event_type: EventType,
-    /// Where the event stands.
+    /// The event's place.
     pub position: Position,
-    /// The object that the event speaks of.
+    /// The object that the event is about.
     pub object_id: Option<Id>,
-    /// How far it has come.
+    /// Its progress.
     pub status: DeliveryStatus,
-    /// Attempts in all.
+    /// Attempts in total.
     pub attempts: u32,
-    /// Attempts since it was last asked for: the place in the schedule.
+    /// Attempts since it was last requested: the place in the schedule.
     pub tries: u32,
-    /// It was asked for again: it keeps no order any more.
+    /// It was requested again: it is no longer ordered.
     pub redelivery: bool,
     /// The HTTP status of the last answer.
     pub response_status: Option<u16>,
@@ -52,7 +52,7 @@ pub struct DeliveryRow {
     pub created_at_ms: u64,
     /// When the last attempt began, milliseconds.
     pub last_attempt_at_ms: Option<u64>,
-    /// When the next attempt is due, milliseconds; while it is pending.
+    /// When the next attempt is due, milliseconds; set while it is pending.
     pub next_attempt_at_ms: Option<u64>,
 }
 
@@ -136,12 +136,11 @@ impl StoredDelivery<'_> {
 /// Why nothing is sent to a webhook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rest {
-    /// It is switched off; what happens meanwhile is not told later.
+    /// It is switched off; what happens meanwhile is not reported later.
     Off,
-    /// Its receiver is gone and nobody could switch it off; it goes on once it is changed from this
-    /// version.
+    /// Its receiver is gone and it could not be switched off; it continues once it is changed from this version.
     Gone {
-        /// The webhook's version then.
+        /// The webhook's version at that time.
         version: u64,
     },
 }

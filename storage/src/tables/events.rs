@@ -1,5 +1,5 @@
-//! Events besides the log: what failed, and how anchors got on. What the log tells by itself is
-//! not stored again.
+//! Events outside the log: what failed, and how anchors progressed. Events that follow from the log are not stored
+//! again.
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::event::{EventType, Position};
@@ -8,26 +8,26 @@ use kedge_protocol::{Id, Prefix};
 use super::id;
 use crate::codec::CodecError;
 
-/// An event besides the log.
+/// An event outside the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventRow {
     /// Its identifier.
     pub id: Id,
-    /// What it tells.
+    /// What it reports.
     pub event_type: EventType,
     /// When it happened, milliseconds.
     pub timestamp_ms: u64,
-    /// The organization that it is told to; `None`: all.
+    /// The organization that receives it; `None`: all.
     pub organization_id: Option<Id>,
-    /// The object that it speaks of.
+    /// The object that it is about.
     pub object_id: Option<Id>,
-    /// The template that it speaks of.
+    /// The template that it is about.
     pub template_id: Option<Id>,
-    /// More of it: a JSON object.
+    /// Further data: a JSON object.
     pub data: String,
 }
 
-/// [`EventRow`] as stored; whose it is stands in its key.
+/// [`EventRow`] as stored; its key holds whose it is.
 #[derive(Encode, BorrowDecode)]
 pub(crate) struct StoredEvent<'a> {
     /// Its number among those of the same organization, from 0.

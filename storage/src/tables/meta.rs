@@ -1,4 +1,4 @@
-//! What the store says of itself: its format, its domain, the log's head.
+//! What the store records about itself: its format, its domain, the log's head.
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::batch::BatchHeader;
@@ -7,7 +7,7 @@ use kedge_protocol::{Address, Hash};
 
 use crate::codec::{self, CodecError};
 
-/// The version of all keys and rows; a store of another one is made again from the log.
+/// The version of all keys and rows; a store with another version is rebuilt from the log.
 pub(crate) const FORMAT_VERSION: u64 = 6;
 
 /// Stores up to this version held their log themselves, as rows.
@@ -23,19 +23,19 @@ pub(crate) const APPLIED_KEY: &[u8] = b"applied";
 /// The sequence up to which every action is in the table of ids.
 pub(crate) const INDEXED_KEY: &[u8] = b"indexed";
 pub(crate) const OPERATORS_KEY: &[u8] = b"operators";
-/// The place of the last event besides the log.
+/// The place of the last event outside the log.
 pub(crate) const EVENTS_KEY: &[u8] = b"events";
 
-/// The rows of this table that side entries of the log hold. The others follow from the log, or are about this
-/// copy of the state.
+/// The rows of this table that side entries of the log hold. The others follow from the log, or are about this copy of
+/// the state.
 pub(crate) const SIDE_KEYS: [&[u8]; 3] = [FIRST_KEY_KEY, OPERATORS_KEY, EVENTS_KEY];
 
 /// The last frame of the log whose writes a state holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Applied {
-    /// Its number; 0 where there is none.
+    /// Its number; 0 if there is none.
     pub(crate) frame: u64,
-    /// Its hash: a state that was made of another log does not pass for one of this.
+    /// Its hash: a state made from another log does not pass for one of this log.
     pub(crate) hash: Hash,
 }
 
@@ -66,7 +66,7 @@ impl From<&kedge_log::Position> for Applied {
     }
 }
 
-/// The addresses that sign for the operator, one after the other.
+/// The addresses that sign for the operator, in sequence.
 pub(crate) fn read_operators(bytes: &[u8]) -> Result<Vec<Address>, CodecError> {
     let (addresses, rest) = bytes.as_chunks::<20>();
     if rest.is_empty() {
@@ -105,7 +105,7 @@ impl LogHead {
         }
     }
 
-    /// The end of a log whose last batch has this header. A header that nobody has checked may name any numbers.
+    /// The end of a log whose last batch has this header. An unchecked header may name any numbers.
     pub fn after(header: &BatchHeader) -> Self {
         let next_sequence = header
             .first_sequence

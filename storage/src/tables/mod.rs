@@ -1,5 +1,5 @@
-//! The tables: one column family each, with its keys and rows. Names, key kinds and row numbers
-//! are permanent. Numbers in keys are big-endian, so that byte order is number order.
+//! The tables: one column family each, with its keys and rows. Names, key kinds and row numbers are permanent. Numbers
+//! in keys are big-endian, so that byte order is number order.
 
 pub(crate) mod accounts;
 pub(crate) mod anchors;
@@ -51,7 +51,7 @@ tables! {
     ObjectIndex = "object_index",
     /// Template ‖ path ‖ ordered value ‖ creation sequence → object id.
     PropertyIndex = "property_index",
-    /// Object id ‖ turn → the object as it was at the last two of its milestones.
+    /// Object id ‖ turn → the object at its last two milestones.
     Milestones = "milestones",
     /// Wallet id → row.
     Wallets = "wallets",
@@ -79,16 +79,16 @@ tables! {
     Counters = "counters",
     /// Signer → nonce window; signer ‖ slot → a nonce and the first sequence of its request.
     Nonces = "nonces",
-    /// Issuing organization ‖ sequence → nothing, for each action that another organization's
-    /// wallet did to one of its objects.
+    /// Issuing organization ‖ sequence → nothing, for each action of another organization's wallet on one of its
+    /// objects.
     ForeignActions = "foreign_actions",
-    /// Organization, or zero ‖ sequence ‖ index → event besides the log.
+    /// Organization, or zero ‖ sequence ‖ index → event outside the log.
     Events = "events",
     /// Anchor number → row.
     Anchors = "anchors",
     /// Case of the operator's bond → what was sent to answer it.
     BondAnswers = "bond_answers",
-    /// Digest of a request that failed whole → its deadline, Unix seconds.
+    /// Digest of a request that failed as a whole → its deadline, Unix seconds.
     Refused = "refused",
     /// Wallet id → password hash.
     Credentials = "credentials",
@@ -96,23 +96,22 @@ tables! {
     Secrets = "secrets",
     /// Hash of a caller, an endpoint and a key → what its first request did.
     Idempotency = "idempotency",
-    /// API key id → when it was used last, Unix milliseconds.
+    /// API key id → when it was last used, Unix milliseconds.
     KeyUses = "key_uses",
     /// How far each webhook has read, and what it is sent.
     Deliveries = "deliveries",
     /// Refresh tokens and revoked families.
     Sessions = "sessions",
-    /// Organization id → how many requests it sent on its last day. One row each: a new day takes
-    /// the place of the one before.
+    /// Organization id → how many requests it sent on its last day. One row each: a new day replaces the one before.
     Usage = "usage",
-    /// Organization id → bytes that its requests have added to the log, and to what it makes.
+    /// Organization id → bytes that its requests have added to the log and to the resources they make.
     LogBytes = "log_bytes",
     /// Format version, domain, first key, head, and up to which frame of the log everything here was applied.
     Meta = "meta",
 }
 
 impl Table {
-    /// The tables that a replay of the log makes again, to the byte.
+    /// The tables that a replay of the log rebuilds, to the byte.
     pub const STATE: &'static [Self] = &[
         Self::Objects,
         Self::ObjectIndex,
@@ -137,8 +136,8 @@ impl Table {
 }
 
 impl Table {
-    /// The tables whose every row the log's actions and signed headers explain: [`Table::STATE`], and what
-    /// leads into the log.
+    /// The tables in which the log's actions and signed headers explain every row: [`Table::STATE`], and those that
+    /// lead into the log.
     pub const DERIVED: &'static [Self] = &[
         Self::Objects,
         Self::ObjectIndex,
@@ -164,7 +163,7 @@ impl Table {
         Self::Tree,
     ];
 
-    /// The tables whose rows are no consequence of actions. The log has each of their writes as a side entry.
+    /// The tables whose rows do not follow from actions. The log has each of their writes as a side entry.
     pub const KEPT: &'static [Self] = &[
         Self::Events,
         Self::Anchors,
@@ -179,8 +178,8 @@ impl Table {
         Self::Usage,
     ];
 
-    /// The permanent number under which side entries of the log name the table; numbers are never given twice. Of
-    /// [`Table::Meta`] the rows under [`meta::SIDE_KEYS`] are side entries.
+    /// The permanent number under which side entries of the log name the table; numbers are never reused. In
+    /// [`Table::Meta`], the rows under [`meta::SIDE_KEYS`] are side entries.
     pub(crate) fn side_number(self) -> Option<u16> {
         Some(match self {
             Self::Events => 1,
@@ -205,8 +204,8 @@ impl Table {
         tables.find(|table| table.side_number() == Some(number))
     }
 
-    /// Tables whose rows begin with the time that they are kept until, Unix seconds. Later they are
-    /// dropped when their file is compacted; until then readers pass over them.
+    /// Tables whose rows begin with the time until which they are kept, Unix seconds. Later they are dropped when their
+    /// file is compacted; until then readers skip them.
     pub(crate) fn expires(self) -> bool {
         matches!(self, Self::Refused | Self::Sessions | Self::Idempotency)
     }
@@ -277,8 +276,7 @@ pub(crate) fn burned_key(template: &Id) -> [u8; 17] {
     key
 }
 
-/// Slots for places of spent nonces: more than the window is wide, so that no two nonces of one window
-/// share one.
+/// Slots for places of spent nonces: more than the window is wide, so that no two nonces of one window share one.
 const SPENT_SLOTS: u64 = 2 * NONCE_WINDOW;
 
 /// Signer ‖ slot of a nonce.
@@ -303,7 +301,7 @@ pub(crate) fn expiry(row: &[u8]) -> Option<(u64, &[u8])> {
     Some((u64::from_be_bytes(*seconds), rest))
 }
 
-/// An identifier whose table says what it names.
+/// An identifier whose table determines what it names.
 pub(crate) fn id(prefix: Prefix, bytes: [u8; 16]) -> Id {
     Id { prefix, bytes }
 }

@@ -1,4 +1,4 @@
-//! API keys, webhooks, files, disputes and invitations, and the secrets that are kept beside the log.
+//! API keys, webhooks, files, disputes and invitations, and the secrets that are kept outside the log.
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::resource::{
@@ -215,7 +215,7 @@ fn subject(text: &str) -> Result<Id, CodecError> {
 #[derive(Encode, BorrowDecode)]
 pub(crate) struct DisputeRow<'a> {
     organization_id: [u8; 16],
-    /// Its prefix says what the next field is: an action is a claim's.
+    /// Its prefix determines what the next field is: for an action, a claim's.
     subject_id: &'a str,
     digest_or_context: [u8; 32],
     verdict: &'a str,
@@ -311,7 +311,7 @@ impl InvitationRow<'_> {
 pub struct SecretRow {
     /// The secret in force.
     pub current: Vec<u8>,
-    /// The one before it, and until when it counts: Unix milliseconds.
+    /// The one before it, and until when it is valid: Unix milliseconds.
     pub previous: Option<(Vec<u8>, u64)>,
 }
 
@@ -320,12 +320,12 @@ pub struct SecretRow {
 pub struct IdempotencyRow {
     /// Until when it is remembered, Unix seconds.
     pub until_s: u64,
-    /// Hash of what was asked.
+    /// Hash of the request's content.
     pub request: [u8; 32],
     /// The sequence of its first action that was done.
     pub first_sequence: u64,
-    /// What its answer held that the log does not: the resource as it was then, the errors of
-    /// actions that failed. Never a secret.
+    /// The part of its answer that the log does not hold: the resource as it was then, the errors of actions that
+    /// failed. Never a secret.
     pub residue: Vec<u8>,
 }
 

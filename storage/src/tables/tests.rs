@@ -1,5 +1,5 @@
-//! Rows: what is written reads back, and damaged bytes are an error or another
-//! value, never a panic and never the same value.
+//! Rows: what is written reads back, and damaged bytes are an error or another value, never a panic and never the same
+//! value.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,6 +1,6 @@
-//! The tables that lead to actions and requests, held against the log. Their rows stand in another
-//! order than the log's, so that looking each up by itself would jump about in them. Instead a window of
-//! the log is kept as it is walked, and then each table is gone along once, in its own order.
+//! Compares the tables that lead to actions and requests with the log. Their rows are in another order than the log's,
+//! so looking each up by itself would jump about in them. Instead a window of the log is kept during the walk, and then
+//! each table is read once, in its own order.
 
 use std::thread;
 
@@ -18,19 +18,19 @@ use crate::tables::meta::INDEXED_KEY;
 
 /// What a row of an index leads to.
 enum Leads {
-    /// To the action or request at this place of the window, which is the row's own.
+    /// To the action or request at this place of the window, and correctly.
     To(usize),
     /// To another part of the log than the window.
     Elsewhere,
-    /// To nothing that is its own.
+    /// To nothing that explains it.
     Astray(String),
 }
 
-/// The rows of requests and actions that lead to them, compared window by window.
+/// The rows that lead to requests and actions, compared window by window.
 pub(super) struct Indexes<'a> {
     snapshot: &'a Snapshot,
     threads: usize,
-    /// Actions in a window, about: it ends with its last batch.
+    /// About how many actions a window has: it ends with its last batch.
     window_actions: usize,
     /// The log's last sequence.
     last_sequence: u64,
@@ -42,7 +42,7 @@ pub(super) struct Indexes<'a> {
     astray: Option<Fault>,
 }
 
-/// A part of the log: what the rows that lead to it must say.
+/// A part of the log: what the rows that lead to it must hold.
 #[derive(Default)]
 struct Window {
     /// The sequence before its first one.
@@ -51,7 +51,7 @@ struct Window {
     ids: Vec<[u8; 16]>,
     /// Its requests, in order: the place of the first action, and the organization's number.
     requests: Vec<(u32, u32)>,
-    /// Organizations, numbered as they come.
+    /// Organizations, numbered in order of appearance.
     organizations: IdMap<[u8; 16], u32>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Indexes<'a> {
         })
     }
 
-    /// Takes the log's next request into the window.
+    /// Adds the log's next request to the window.
     pub(super) fn request(&mut self, record: &RequestRecord<'_>, leaves: &[Leaf]) {
         let window = &mut self.window;
         let number = window.organizations.len() as u32;
@@ -87,7 +87,7 @@ impl<'a> Indexes<'a> {
         window.ids.extend(ids);
     }
 
-    /// Behind a batch: checks the window once it is full.
+    /// Called after a batch: checks the window once it is full.
     pub(super) fn batch_ends(&mut self) -> Result<(), Fault> {
         if self.window.ids.len() >= self.window_actions {
             self.check()?;
@@ -95,8 +95,7 @@ impl<'a> Indexes<'a> {
         Ok(())
     }
 
-    /// Checks what is left of the log. Where the whole of it was walked, gives the first row that
-    /// leads to nothing in it.
+    /// Checks the rest of the log. If the whole log was walked, returns the first row that leads to nothing in it.
     pub(super) fn finish(mut self) -> Result<Option<Fault>, Fault> {
         if !self.window.ids.is_empty() || self.last_sequence == 0 {
             self.check()?;
@@ -104,7 +103,7 @@ impl<'a> Indexes<'a> {
         Ok(self.astray)
     }
 
-    /// Goes along both tables, and begins the next window. Gives the first sequence that no row leads to.
+    /// Walks both tables, and begins the next window. Returns the first sequence that no row leads to.
     fn check(&mut self) -> Result<(), Fault> {
         let Window {
             before,
@@ -150,7 +149,7 @@ impl<'a> Indexes<'a> {
         Ok(())
     }
 
-    /// Goes along a whole table, a part of its keys on each thread.
+    /// Walks a whole table, each thread a part of its keys.
     fn pass(
         &self,
         table: Table,
@@ -158,7 +157,7 @@ impl<'a> Indexes<'a> {
         leads: impl Fn(&[u8], &[u8]) -> Result<Leads, ReadError> + Sync,
     ) -> Result<Seen, ReadError> {
         let part = |part: usize| {
-            // Keys begin with hashes, so that their first bytes spread evenly.
+            // Keys begin with hashes, so their first bytes spread evenly.
             let [start, end] = [part, part + 1].map(|part| part * 256 / self.threads);
             let mut seen = Seen::new(places);
             let mut rows = self.snapshot.cursor(table);
@@ -249,7 +248,7 @@ impl Window {
     }
 }
 
-/// What was seen on the way along a table.
+/// What was seen while walking a table.
 struct Seen {
     found: Bits,
     astray: Option<Fault>,
@@ -270,7 +269,7 @@ impl Seen {
         });
     }
 
-    /// With what was seen behind it.
+    /// Adds what was seen after it.
     fn with(mut self, behind: Self) -> Self {
         for (word, more) in self.found.0.iter_mut().zip(behind.found.0) {
             *word |= more;

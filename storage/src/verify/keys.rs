@@ -1,4 +1,4 @@
-//! The sequencer's keys: the list that the store keeps is the one that its log names.
+//! The sequencer's keys: the list that the store keeps must be the one that its log names.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::{KeyFrom, SequencerKeys};
@@ -7,14 +7,14 @@ use crate::check::Fault;
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
 
-/// The keys that the headers are checked with: the store's own list where it begins with the trusted
-/// one, and otherwise the trusted one, which the first header of another key then contradicts.
+/// The keys with which headers are checked: the store's own list if it begins with the trusted one, otherwise the
+/// trusted one. The first header of another key then contradicts it.
 pub(super) fn to_check_with(
     snapshot: &Snapshot,
     trusted: &SequencerKeys,
 ) -> Result<SequencerKeys, Fault> {
     let stored = snapshot.sequencer_keys()?;
-    // What was planned elsewhere for later batches contradicts nothing yet.
+    // Keys planned elsewhere for later batches contradict nothing yet.
     let begun = trusted.begun(snapshot.head()?.batches);
     Ok(if stored.extends(&begun) {
         stored
@@ -23,8 +23,8 @@ pub(super) fn to_check_with(
     })
 }
 
-/// The list that was checked with is the store's, and each key after the first is named by an action of
-/// the log that stands before its first batch.
+/// Checks that the list used is the store's, and that each key after the first is named by an action of the log before
+/// its first batch.
 pub(super) fn check(snapshot: &Snapshot, checked: &SequencerKeys) -> Result<(), Fault> {
     let rows = |what| Fault::Rows {
         table: Table::SequencerKeys,

@@ -1,8 +1,7 @@
-//! Walks a whole store and checks everything that needs no rules: headers, signatures, hashes,
-//! trees, every resource's chain, every index of the log. Batches are checked by as many threads as
-//! there are cores; what joins them is checked in order. Whoever knows the rules replays the
-//! requests on the way (`replay`) and holds the result against the state tables
-//! ([`compare_state`]).
+//! Walks a whole store and checks everything that needs no rules: headers, signatures, hashes, trees, every resource's
+//! chain, every index of the log. As many threads as there are cores check batches; what joins batches is checked in
+//! order. A caller that knows the rules replays the requests on the way (`replay`) and compares the result with the
+//! state tables ([`compare_state`]).
 
 mod index;
 mod keys;
@@ -29,12 +28,12 @@ use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
 use crate::tables::anchors::AnchorRow;
 
-/// How far a walk has come.
+/// The progress of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Batches checked.
     pub batches: u64,
-    /// Batches in all.
+    /// Batches in total.
     pub batches_total: u64,
     /// The last sequence checked.
     pub sequence: u64,
@@ -55,24 +54,24 @@ pub struct Summary {
     pub anchors: u64,
 }
 
-/// How a store is checked.
+/// The options for checking a store.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The log that it must hold.
     pub domain: Domain,
-    /// The keys that are trusted to sign its headers: all of them, or those up to some batch. What the
-    /// log names after these is believed once the log is found to name it.
+    /// The keys that are trusted to sign its headers: all of them, or those up to some batch. Keys that the log names
+    /// after these are believed once the log is found to name them.
     pub keys: SequencerKeys,
     /// Whether the signatures of requests are checked; those of headers always are.
     pub request_signatures: bool,
     /// Threads that check batches.
     pub threads: usize,
-    /// Actions that are held against the indexes at one go: 24 bytes of memory each.
+    /// Actions that are compared with the indexes at once: 24 bytes of memory each.
     pub window_actions: usize,
 }
 
 impl Plan {
-    /// Everything, as fast as this machine can.
+    /// Checks everything, as fast as this machine can.
     pub fn new(domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         Self {
             domain,
@@ -84,9 +83,9 @@ impl Plan {
     }
 }
 
-/// Checks the whole store as the snapshot shows it. `progress` is called after each batch;
-/// `replay` with every request in order and what the leaves of its actions are made of, and may
-/// refuse it. The fault given is the first one in the order of the log.
+/// Checks the whole store as the snapshot shows it. `progress` is called after each batch; `replay` with every request
+/// in order and what the leaves of its actions are made of, and may refuse it. The fault returned is the first one in
+/// the order of the log.
 pub fn verify(
     snapshot: &Snapshot,
     plan: &Plan,
@@ -152,8 +151,7 @@ fn first_of(walked: Fault, indexed: Option<Fault>) -> Fault {
     }
 }
 
-/// Reads every table to its end that the walk has not read; those of the log hold no more rows than
-/// the log explains.
+/// Reads every table to its end that the walk has not read; those of the log hold no more rows than the log explains.
 fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
     for &table in Table::ALL {
         let expected = match table {
@@ -180,7 +178,7 @@ fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Every anchor's checkpoint is this log's, signed.
+/// Checks that every anchor's checkpoint is this log's, signed.
 fn check_anchors(snapshot: &Snapshot, domain: &Domain, keys: &SequencerKeys) -> Result<u64, Fault> {
     let separator = domain.separator();
     let mut page = Page {

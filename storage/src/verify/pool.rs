@@ -1,4 +1,4 @@
-//! Checks batches on several threads and hands them on in their order.
+//! Checks batches on several threads and passes them on in their order.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -7,8 +7,8 @@ use crate::check::Fault;
 use crate::check::own::{OwnBatch, Reader, Terms};
 use crate::snapshot::{ReadError, Snapshot};
 
-/// Batches that a thread checks one after the other before it passes over those of the others.
-/// As many wait for their turn, so that no thread stands still while another's are joined.
+/// Batches that a thread checks consecutively before it skips those of the others. As many wait for their turn, so that
+/// no thread idles while another's are joined.
 const RUN_BATCHES: u64 = 8;
 
 type Read = Result<OwnBatch, ReadError>;
@@ -40,7 +40,7 @@ pub(super) fn each_batch(
     })
 }
 
-/// Checks every `lanes`-th run of so many batches, beginning with the `lane`-th.
+/// Checks every `lanes`-th run of [`RUN_BATCHES`] batches, beginning with the `lane`-th.
 fn check_lane(
     snapshot: &Snapshot,
     terms: &Terms,
@@ -51,7 +51,7 @@ fn check_lane(
     let starts = (lane * RUN_BATCHES..batches).step_by((lanes * RUN_BATCHES) as usize);
     for start in starts {
         for number in start..batches.min(start + RUN_BATCHES) {
-            // Nobody takes what lies behind the first fault.
+            // Nothing after the first fault is received.
             if checked.send(reader.batch(number)).is_err() {
                 return;
             }

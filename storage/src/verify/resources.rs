@@ -10,7 +10,7 @@ use kedge_protocol::{Hash, Id, Prefix};
 
 use crate::check::Fault;
 
-/// Where a resource stands after its last action.
+/// A resource's state after its last action.
 #[derive(Clone, Copy)]
 struct Standing {
     version: u64,
@@ -27,7 +27,7 @@ const NOTHING: Standing = Standing {
 #[derive(Default)]
 pub(super) struct Resources {
     standing: IdMap<Id, Standing>,
-    /// Organizations that a registration may have made beside its wallet.
+    /// Organizations that a registration may have made with its wallet.
     beside: IdMap<Id, Standing>,
 }
 
@@ -48,8 +48,8 @@ impl Resources {
         Ok(())
     }
 
-    /// The leaf's integrity is the one before, as the action names it, with the action's content: it
-    /// is the resource's own if that one is.
+    /// The leaf's integrity is the previous one, as the action names it, combined with the action's content: it is the
+    /// resource's own if that one is.
     fn action(&mut self, action: &ActionRecord<'_>, leaf: &Leaf) -> Result<(), Fault> {
         let known = self.standing.entry(action.resource);
         let before = match &known {

@@ -1,4 +1,4 @@
-//! Two stores' state tables, held against each other.
+//! Compares two stores' state tables.
 
 use crate::snapshot::{RawRow, ReadError, Snapshot};
 use crate::tables::meta::INDEXED_KEY;
@@ -7,10 +7,10 @@ use crate::tables::{Table, expiry};
 /// Where two stores differ.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
-    /// A row is in one only, or holds other bytes.
+    /// A row is in only one of them, or holds other bytes.
     #[error("table {}: the rows under key 0x{key} differ", .table.name())]
     Row {
-        /// Where.
+        /// Which table.
         table: Table,
         /// The first key that differs, hexadecimal.
         key: String,
@@ -29,13 +29,13 @@ impl Difference {
     }
 }
 
-/// Holds the state tables of two stores against each other, byte by byte: those of a store, and
-/// those that a replay of its log has made in an empty one.
+/// Compares the state tables of two stores byte by byte: those of a store, and those that a replay of its log has made
+/// in an empty one.
 pub fn compare_state(one: &Snapshot, other: &Snapshot) -> Result<(), Difference> {
     compare_tables(one, other, Table::STATE)
 }
 
-/// Holds tables of two stores against each other, byte by byte.
+/// Compares tables of two stores byte by byte.
 pub fn compare_tables(
     one: &Snapshot,
     other: &Snapshot,
@@ -61,8 +61,8 @@ pub fn compare_tables(
     Ok(())
 }
 
-/// Holds a store against one that was made from its log alone: every row of every table, the side entries' too. What
-/// may differ is what is about the copy itself (how far its table of action ids reaches), and rows that have expired:
+/// Compares a store with one that was made from its log alone: every row of every table, including the side entries'.
+/// Only what is about the copy itself may differ (how far its table of action ids reaches), and rows that have expired:
 /// each store drops these in its own time.
 ///
 /// # Errors

@@ -1,5 +1,4 @@
-//! An action's id leads to it, wherever its place in the index is: in memory, in the table, or
-//! about to move.
+//! An action's id leads to it, wherever its place in the index is: in memory, in the table, or about to move.
 
 use std::path::Path;
 
@@ -49,7 +48,7 @@ fn ids_lead_to_actions_before_and_after_they_move_into_the_table() {
     );
     drop((early, late));
 
-    // Killed: what was in memory alone comes back from the log.
+    // Killed: what was only in memory comes back from the log.
     kill(store, directory.path());
     assert_eq!(rows(directory.path()), 0);
     let store = open(directory.path()).unwrap();
@@ -85,8 +84,8 @@ fn what_cannot_be_written_stays_in_memory() {
     assert_eq!(rows(directory.path()), 8);
 }
 
-/// A kill while a file was moved into the table could leave a second name for the table's own file.
-/// Whatever has that name is not written to.
+/// A kill while a file was moved into the table could leave a second name for the table's own file. A file with that
+/// name is never written to.
 #[test]
 fn a_leftover_link_to_a_live_table_file_costs_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -130,7 +129,7 @@ fn many_actions_move_while_the_store_goes_on() {
     let mut log = Log::default();
     let store = open(directory.path()).unwrap();
     log.commit_many(&store, 2);
-    // Enough for a file: ids that nobody made, as if they stood before the log's own.
+    // Enough for a file: ids that nobody made, as if they came before the log's own.
     let strange: Vec<([u8; 16], u64)> = (0..300_000u64)
         .map(|n| {
             let mut id = [0xee; 16];

@@ -1,5 +1,4 @@
-//! What was sent to answer cases of the bond: kept until it is forgotten, whatever happens to the
-//! process.
+//! What was sent to answer cases of the bond: kept until it is forgotten, whatever happens to the process.
 
 use kedge_protocol::Hash;
 use kedge_storage::{Group, SideWrite, Store};
@@ -13,7 +12,7 @@ fn write(store: &Store, case: Hash, sent: Option<&[u8]>) {
     store.commit(group).unwrap();
 }
 
-/// The rows, in no order that a reader may count on.
+/// The rows, in an order on which no reader may rely.
 fn rows(store: &Store) -> Vec<Vec<u8>> {
     let mut rows = store.snapshot().bond_answers().unwrap();
     rows.sort();
@@ -31,14 +30,14 @@ fn answers_are_kept_one_a_case_until_they_are_forgotten() {
     write(&store, first, Some(b"one more attempt"));
     kill(store, directory.path());
 
-    // The next process finds the last word on each case.
+    // The next process finds the last answer to each case.
     let store = open(directory.path()).unwrap();
     assert_eq!(
         rows(&store),
         [b"one more attempt".to_vec(), b"two".to_vec()]
     );
     write(&store, first, None);
-    // A case that nobody keeps is forgotten as well.
+    // Forgetting a case that has no row works too.
     write(&store, Hash([3; 32]), None);
     assert_eq!(rows(&store), [b"two".to_vec()]);
     kill(store, directory.path());

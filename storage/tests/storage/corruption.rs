@@ -1,5 +1,5 @@
-//! Damaged files: a byte flipped anywhere, a write that a crash cut off, a hole in the middle. The
-//! store opens with everything, or says what is wrong; it never panics and never loses in silence.
+//! Damaged files: a byte flipped anywhere, a write that a crash cut off, a hole in the middle. The store opens with
+//! everything, or reports what is wrong. It never panics and never loses anything silently.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,14 +17,14 @@ use crate::support::{Log, copy, files, kill, open, options, plan};
 const FLIPS: u64 = 400;
 /// Threads that share them.
 const THREADS: usize = 2;
-/// The seed of a run that names none.
+/// The seed of a run that sets none.
 const SEED: u64 = 1;
 
-/// A small seeded generator: a seed names the whole run.
+/// A small seeded generator: the seed determines the whole run.
 struct Numbers(u64);
 
 impl Numbers {
-    /// The seed of `KEDGE_TEST_SEED`, or always the same; printed, so that a failure can be repeated.
+    /// The seed in `KEDGE_TEST_SEED`, or else always the same; printed, so that a failure can be repeated.
     fn seeded() -> Self {
         let given = std::env::var("KEDGE_TEST_SEED").ok();
         let seed = given.map_or(SEED, |text| text.parse().unwrap());
@@ -39,8 +39,8 @@ impl Numbers {
     }
 }
 
-/// A store as a killed process leaves it: rows in table files, and a log that has more than these, in sealed segments and
-/// in raw ones.
+/// A store as a killed process leaves it: rows in table files, and a log that has more than these, in both sealed and
+/// raw segments.
 pub(crate) fn killed(data: &Path, applied: u64, unapplied: u64) -> Log {
     let mut log = Log::default();
     let store = open(data).unwrap();
@@ -84,8 +84,8 @@ pub(crate) fn is_found(data: &Path, log: &Log, whole: &Store) -> bool {
     !is_whole(&snapshot, &whole.snapshot())
 }
 
-/// True if all that the log holds and every row of every table is there, byte for byte; false if a read says that
-/// something cannot be had. What differs without a word is what must not be.
+/// True if everything that the log holds and every row of every table is there, byte for byte; false if a read reports
+/// that something is unavailable. A silent difference is what must not happen.
 fn is_whole(found: &Snapshot, whole: &Snapshot) -> bool {
     for number in 0..whole.head().unwrap().batches {
         let expected = whole.batch_with_leaves(number).unwrap();
@@ -124,15 +124,15 @@ fn is_fill(segment: &[u8], offset: usize) -> bool {
     frames_of(segment).all(|frame| !frame.contains(&offset))
 }
 
-/// What a file is for, by its name.
+/// A file's purpose, by its name.
 fn kind(name: &str) -> &str {
     let mut ends = [".log", ".seg", ".sst"].into_iter();
     let end = ends.find(|end| name.ends_with(end));
     end.unwrap_or_else(|| name.split('-').next().unwrap())
 }
 
-/// Flips one byte after the other, anywhere in any file. What is not found changed nothing: the log and every row are as
-/// they were.
+/// Flips one byte after another, anywhere in any file. A flip that is not found changed nothing: the log and every row
+/// are as they were.
 #[test]
 fn a_flipped_byte_is_found_or_changes_nothing() {
     let place = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn a_flipped_byte_is_found_or_changes_nothing() {
         let name = file.file_name().unwrap().to_str().unwrap();
         copy(&original, damaged);
         let mut bytes = fs::read(original.join(file)).unwrap();
-        // Behind a frame and behind the last one there are zeros, which nothing is read from.
+        // After each frame and after the last one there are zeros, which are never read.
         let is_fill = name.ends_with(".log") && is_fill(&bytes, offset);
         bytes[offset] ^= bit;
         fs::write(damaged.join(file), bytes).unwrap();

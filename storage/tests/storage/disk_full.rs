@@ -1,6 +1,6 @@
-//! A full disk: nothing acknowledged is lost, and committing goes on when there is room. The disk
-//! is a small memory file system that only this test sees, in a user and mount namespace of its
-//! own; where the system allows neither, the test says so and shows what it was told.
+//! A full disk: nothing acknowledged is lost, and committing continues when there is room. The disk is a small memory
+//! file system that only this test sees, in a user and mount namespace of its own. Where the system allows neither, the
+//! test says so and prints the error.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -73,7 +73,7 @@ fn run_on_a_small_disk(inner: &str) {
     assert!(told.contains("1 passed"), "{told}");
 }
 
-/// Does a step of a commit, again and again while the disk is full.
+/// Retries a step of a commit while the disk is full.
 fn when_there_is_room<T>(mut step: impl FnMut() -> Result<T, CommitError>) -> T {
     let until = Instant::now() + Duration::from_mins(1);
     loop {
@@ -93,11 +93,11 @@ fn when_there_is_room<T>(mut step: impl FnMut() -> Result<T, CommitError>) -> T 
 enum Stopped {
     /// The log has nothing of the group.
     Append,
-    /// The log has it, and reaches up to here with it; the rows have nothing of it.
+    /// The log has it, and ends here with it; the rows have nothing of it.
     Apply(LogPosition),
 }
 
-/// Commits on a disk that gets full, until a step is refused: it changed nothing. Gives the group and the step.
+/// Commits on a disk that fills up, until a step is refused: it changed nothing. Returns the group and the step.
 fn until_full(place: &Path, store: &Store, log: &mut Log) -> (Group, Stopped) {
     fill(place);
     loop {
@@ -245,7 +245,8 @@ fn on_a_small_disk() {
     };
     log.commit_many(&store, 2);
 
-    // There is no room for the log's next segment: it has nothing of the group, which is appended once there is some.
+    // There is no room for the next log segment: the log has nothing of the group, which is appended once there is
+    // room.
     let (group, stopped) = until_full(place, &store, &mut log);
     assert_eq!(stopped, Stopped::Append);
     std::fs::remove_file(filler(place)).unwrap();
@@ -257,7 +258,7 @@ fn on_a_small_disk() {
     store.close().unwrap();
     std::fs::remove_dir_all(&data).unwrap();
 
-    // There is room in the log, and none for the rows: what the log has already is applied once there is some.
+    // The log has room, the rows have none: what the log has already is applied once there is room.
     options.segments.first_segment_bytes = 24 << 20;
     options.segments.segment_bytes = 24 << 20;
     let store = open(&options);
@@ -278,7 +279,7 @@ fn on_a_small_disk() {
     assert_eq!(snapshot.head().unwrap(), log.head);
     drop(snapshot);
 
-    // A kill takes rows that were never brought to the disk, and nothing that the log has.
+    // A kill loses rows that were never written to the disk, and nothing that the log has.
     log.payload_bytes = 100;
     log.commit_many(&store, 3);
     kill(store, &data);

@@ -1,4 +1,4 @@
-//! Rows that expire go by the log's time, whatever the system's clock says.
+//! Rows expire by the log's time, whatever the system's clock shows.
 
 use kedge_protocol::Hash;
 use kedge_storage::{Group, SideWrite, Store};
@@ -24,7 +24,7 @@ fn is_known(store: &Store, digest: Hash) -> bool {
     store.snapshot().refused(digest).unwrap().is_some()
 }
 
-/// The log's time is long past by the system's clock: what the log has not reached is kept all the same.
+/// The log's time is long past by the system's clock: what the log's time has not reached is kept nevertheless.
 #[test]
 fn rows_expire_by_the_logs_time_and_not_by_the_clocks() {
     let directory = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ fn rows_expire_by_the_logs_time_and_not_by_the_clocks() {
     let known = |store: &Store| [old, over, last, next].map(|digest| is_known(store, digest));
     assert_eq!(known(&store), [false, false, true, true]);
 
-    // A start knows where the log ends, and goes by that.
+    // A start knows where the log ends, and uses that time.
     let over = refuse(&store, START_S - 2);
     store.close().unwrap();
     let store = open(directory.path()).unwrap();
@@ -51,7 +51,7 @@ fn rows_expire_by_the_logs_time_and_not_by_the_clocks() {
     assert!(!is_known(&store, over));
     assert_eq!(known(&store), [false, false, true, true]);
 
-    // The log gets on, by two seconds.
+    // The log advances, by two seconds.
     log.commit_many(&store, 201);
     store.drop_expired().unwrap();
     assert_eq!(known(&store), [false; 4]);

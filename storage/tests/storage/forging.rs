@@ -1,5 +1,5 @@
-//! A log that somebody wrote again with something changed in it, who knows its format: every checksum and every hash
-//! of a frame holds. What the sequencer signed is all that contradicts it.
+//! A log that somebody who knows its format rewrote with a change: every checksum and every hash of a frame holds. Only
+//! what the sequencer signed contradicts it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,23 +13,22 @@ use kedge_protocol::record::RequestRecord;
 
 use crate::support::{log_path, options, tamper};
 
-/// What a frame says.
+/// What a frame holds.
 pub(crate) struct Parts {
     pub(crate) requests: Vec<RequestRecord<'static>>,
     pub(crate) batches: Vec<SignedBatch>,
     pub(crate) leaves: Vec<Hash>,
 }
 
-/// What is changed in a frame.
+/// A change to a frame.
 pub(crate) type Change = fn(&mut Parts);
 
-/// The number of the frame with this batch, where every batch has a frame of its own and nothing stands before them but
-/// the first key.
+/// The number of the frame with this batch, if every batch has its own frame and only the first key comes before them.
 pub(crate) fn frame_of(batch: u64) -> u64 {
     batch + 2
 }
 
-/// Writes the log of a closed store again, with the frame of a batch changed. The rows say that they follow from it.
+/// Rewrites the log of a closed store, with the frame of a batch changed. The rows claim to follow from it.
 pub(crate) fn forge(data: &Path, batch: u64, change: impl FnOnce(&mut Parts)) {
     let options = options(data);
     let identity = options.domain.separator();

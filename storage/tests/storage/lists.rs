@@ -120,7 +120,7 @@ fn values_come_in_order_and_behind_the_last_one_seen() {
         for descending in [false, true] {
             let mut found = Vec::new();
             let mut after: Option<Box<[u8]>> = None;
-            // One at a time, each behind the last.
+            // One at a time, each after the last.
             while let Some(next) = snapshot
                 .indexed_objects(&range, after.as_deref(), descending)
                 .next()

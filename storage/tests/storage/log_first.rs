@@ -1,4 +1,4 @@
-//! The log comes first: rows follow what is durable in it, and come back from it when they are gone.
+//! The log comes first: rows follow what is durable in it, and are restored from it when they are lost.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::support::{
     options, rows_path, sequencer,
 };
 
-/// Every row of every table, but for those that are about this copy of the state: where it stands, and how far its index
+/// Every row of every table, except those about this copy of the state: how far it has applied, and how far its index
 /// of actions reaches.
 fn rows(snapshot: &Snapshot) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     let tables = Table::ALL.iter().filter(|table| **table != Table::Actions);
@@ -102,7 +102,7 @@ fn side_writes() -> Vec<SideWrite> {
     ]
 }
 
-/// Batches with side entries in their frames, and frames of side entries alone.
+/// Batches with side entries in their frames, and frames with side entries only.
 fn filled(store: &Store) -> Log {
     let mut log = Log::default();
     for write in side_writes() {
@@ -133,7 +133,7 @@ fn a_log_that_nobody_applied_is_behind_and_brings_the_same_rows() {
     let store = open(&data).unwrap();
     let before = store.snapshot().head().unwrap();
     let mut at_once = Log::of(&reference.snapshot()).unwrap();
-    // Three batches of the same kind as the other store's, appended and made durable, and none of them applied.
+    // Three batches like those of the other store, appended and made durable, but not applied.
     for _ in 0..3 {
         let requests = log.two_requests();
         let (group, _) = log.batch(&requests);
@@ -177,7 +177,7 @@ fn assert_same_but_for_the_log(found: &Snapshot, expected: &Snapshot) {
     assert!(rows(found) == rows(expected));
 }
 
-/// Whoever applies a part of it and ends leaves the rows of a frame, and the next one continues there.
+/// A process that applies a part of it and ends leaves the rows of a frame, and the next one continues there.
 #[test]
 fn applying_can_end_after_any_frame() {
     let place = tempfile::tempdir().unwrap();
@@ -298,7 +298,7 @@ fn without_the_side_key_the_opening_names_it() {
     assert_eq!(store.snapshot().operators().unwrap(), [Address([9; 20])]);
     store.close().unwrap();
 
-    // Rows that lag nothing need no key to be opened; nothing can be sealed then.
+    // Rows that do not lag need no key to be opened; nothing can be sealed then.
     let store = Store::open(with(SideKeys::none())).unwrap();
     let mut group = Group::new();
     group.put_side(SideWrite::Operators(Vec::new()));
@@ -333,7 +333,7 @@ fn rows_are_never_ahead_of_the_log() {
     let copied = place.path().join("copied");
     let end = store.copy_log_to(&log_path(&copied), None).unwrap().head;
     assert_eq!(end, before, "a copy has what is not durable");
-    // Durable, and still of no account to who reads the rows.
+    // Durable, but still invisible to readers of the rows.
     store.sync().unwrap();
     nothing_of_it(&store.snapshot());
     let snapshot = store.apply(&group, &position).unwrap();
@@ -343,7 +343,7 @@ fn rows_are_never_ahead_of_the_log() {
     nothing_of_it(&earlier);
 }
 
-/// A copy of the log, made while commits continue, is all that a store is made of again.
+/// A copy of the log, made while commits continue, is all that is needed to rebuild a store.
 #[test]
 fn a_copy_of_the_log_brings_the_rows_of_its_end() {
     let place = tempfile::tempdir().unwrap();
@@ -379,7 +379,7 @@ fn a_copy_of_the_log_brings_the_rows_of_its_end() {
     assert_same(&Store::open(looking).unwrap().snapshot(), &expected);
 }
 
-/// A store whose rows nothing stands behind is for comparing only.
+/// A store whose rows have no log is only for comparing.
 #[test]
 fn rows_without_a_log_take_no_commits() {
     let place = tempfile::tempdir().unwrap();
@@ -399,7 +399,7 @@ fn rows_without_a_log_take_no_commits() {
     assert!(!log_path(&scratch).exists() && rows_path(&scratch).exists());
     let text = snapshot.batch(0).unwrap_err().to_string();
     assert!(text.contains("there is no log"), "{text}");
-    // Rows alone go to no log.
+    // Rows alone do not go to a log.
     let error = store.commit(Group::of_rows()).unwrap_err();
     assert!(error.to_string().contains("rows alone"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The store's tests: a real RocksDB on a real disk, a log that is right in every signature.
+//! The store's tests: a real RocksDB on a real disk, a log with every signature right.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(

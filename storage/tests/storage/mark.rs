@@ -1,4 +1,4 @@
-//! The high-water mark of released headers: a store that ends before it, or has none, opens for reading only, and its log
+//! The high-water mark of released headers: a store that ends before it, or has none, opens read-only, and its log
 //! stays as it is.
 
 use std::path::Path;
@@ -73,7 +73,7 @@ fn another_history_than_the_released_one_is_read_only() {
     assert!(text.contains("holds 0 batches"), "{text}");
 }
 
-/// Whatever says nothing of what was released is not taken for "nothing was".
+/// A mark that does not show what was released is not mistaken for "nothing was".
 #[test]
 fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     let place = tempfile::tempdir().unwrap();
@@ -127,7 +127,7 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
         std::fs::write(&mark, &whole).unwrap();
     }
 
-    // A new directory with a mark that is there and says nothing is no new log.
+    // A new directory with a mark that exists but is empty is no new log.
     std::fs::write(&mark, b"").unwrap();
     let fresh = place.path().join("fresh");
     let store = open_with(Options {
@@ -137,7 +137,7 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     assert!(why(&store.unwrap()).contains("it is empty"));
     assert!(!log_path(&fresh).exists(), "a log was begun");
 
-    // Who is sure says so once; then the store has a mark again.
+    // The operator confirms it once; then the store has a mark again.
     std::fs::remove_file(&mark).unwrap();
     let store = open_where(with_mark.clone(), MissingMark::Accepted).unwrap();
     assert_eq!(store.mode(), Mode::ReadWrite);

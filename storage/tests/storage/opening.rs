@@ -1,4 +1,4 @@
-//! What does not open, or opens for reading only, and what it says.
+//! What does not open, or opens read-only, and what it reports.
 
 use std::path::Path;
 
@@ -47,8 +47,8 @@ fn another_chain_or_contract_is_refused_by_name() {
     assert!(text.contains(&contract), "{text}");
 }
 
-/// A store that an older program left: its log stood in tables that there are no more, and its last tables were not
-/// there yet.
+/// A store that an older program left: its log was in tables that no longer exist, and its last tables did not exist
+/// yet.
 fn older(data: &Path, format: u8, unknown: &[Table]) {
     let mut db = raw(data);
     for table in ["log", "leaves", "batches"] {
@@ -142,7 +142,7 @@ fn a_log_keeps_the_key_that_it_began_with() {
     assert_eq!(keys, other(empty.path()).sequencer.into());
 }
 
-/// The key that stands for a batch decides, not the one that the store is opened for.
+/// The key in force for a batch decides, not the one for which the store is opened.
 #[test]
 fn a_log_of_another_first_key_is_refused() {
     let (directory, _) = made(1);
@@ -154,7 +154,7 @@ fn a_log_of_another_first_key_is_refused() {
     assert!(error.to_string().contains("key of its number"), "{error}");
 }
 
-/// The sequence that the fault of an opening names; 0 where it names none.
+/// The sequence that the fault of an opening names; 0 if it names none.
 fn sequence_of(error: &OpenError) -> u64 {
     match error {
         OpenError::Tampered(Fault::Wrong { sequence, .. }) => *sequence,
@@ -164,8 +164,7 @@ fn sequence_of(error: &OpenError) -> u64 {
     }
 }
 
-/// Each change to what the log says of the last batches is found, and named by its sequence, although every checksum
-/// holds.
+/// Each change to the log's last batches is found, and named by its sequence, although every checksum holds.
 #[test]
 fn a_log_with_another_end_is_refused() {
     let cases: [(&str, crate::forging::Change, u64); 7] = [
@@ -205,7 +204,7 @@ fn a_log_with_another_end_is_refused() {
         let error = open(copied.path()).unwrap_err();
         assert_eq!(sequence_of(&error), sequence, "{what}: {error}");
     }
-    // The same log written again is the same log.
+    // The same log rewritten is the same log.
     forge(directory.path(), 4, |_| ());
     assert_eq!(open(directory.path()).unwrap().mode(), Mode::ReadWrite);
 }
@@ -243,7 +242,7 @@ fn rows_that_contradict_the_end_of_the_log_are_refused() {
     }
 }
 
-/// Rows that say that they follow from the whole log, with the head of a part of it.
+/// Rows that claim to follow from the whole log, with the head of a part of it.
 #[test]
 fn a_head_before_the_end_of_the_log_is_refused() {
     let (directory, _) = made(2);
@@ -258,7 +257,7 @@ fn a_head_before_the_end_of_the_log_is_refused() {
     assert!(error.to_string().contains(what), "{error}");
 }
 
-/// RocksDB opens without looking at every file; what it would miss later is found at once.
+/// RocksDB opens without checking every file; what it would only miss later is found at once.
 #[test]
 fn table_files_that_are_missing_or_cut_off_are_named() {
     let (directory, _) = made(4);
@@ -291,7 +290,7 @@ fn table_files_that_are_missing_or_cut_off_are_named() {
     }
 }
 
-/// What only shows when it is read makes the store say that it is not whole.
+/// Damage that only a read can show makes the store report that it is not whole.
 #[test]
 fn damage_that_a_read_finds_makes_the_store_read_only() {
     let (directory, log) = made(4);
@@ -339,7 +338,7 @@ fn a_store_can_be_looked_at_and_be_made_read_only() {
     })
     .unwrap_err();
     assert!(matches!(error, OpenError::Absent(_)), "{error}");
-    // What a kill left lags its log: whoever only looks applies nothing.
+    // What a kill left lags its log: a store opened only for reading applies nothing.
     drop(store);
     let mut log = log;
     let store = open(directory.path()).unwrap();
@@ -363,8 +362,8 @@ fn a_store_can_be_looked_at_and_be_made_read_only() {
     );
 }
 
-/// A first start that a crash ended: what it left holds nothing, and the next start makes the store. Nobody else takes
-/// it for one meanwhile, and one that is done is never taken for unfinished.
+/// A crash ended a first start: what it left holds nothing, and the next start makes the store. Nothing else mistakes
+/// it for a store meanwhile, and a finished one is never mistaken for unfinished.
 #[test]
 fn a_store_that_was_never_finished_is_made_again() {
     let place = tempfile::tempdir().unwrap();

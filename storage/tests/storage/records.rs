@@ -1,5 +1,5 @@
-//! API keys, webhooks, files, invitations, custom tiers and secrets come back as they were put, and
-//! names that are given up lead nowhere.
+//! API keys, webhooks, files, invitations, custom tiers and secrets read back as they were written, and names that are
+//! given up lead nowhere.
 
 use kedge_protocol::resource::{
     ApiKey, Area, Crud, CustomLimits, File, Invitation, Organization, Permission, Role, Tier,
@@ -175,7 +175,7 @@ fn an_email_that_is_given_up_leads_nowhere() {
     assert_eq!(snapshot.wallet_by_email("old@example.com").unwrap(), None);
     let by_email = snapshot.wallet_by_email("new@example.com").unwrap();
     assert_eq!(by_email.as_ref(), Some(&after));
-    // An address stays the wallet's, also once its key signs no more.
+    // An address stays the wallet's, even once its key signs no more.
     let by_address = snapshot.wallet_by_address(Address([1; 20])).unwrap();
     assert_eq!(by_address, Some(after));
 }

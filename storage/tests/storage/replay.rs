@@ -1,5 +1,5 @@
 //! The rules of the test's own log: what a frame leaves in the store, read from the frame alone. So rows that a kill
-//! took come back.
+//! lost are restored.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use kedge_storage::{
 
 use crate::support::{Log, Step, options, put_request};
 
-/// Opens the store in a data directory and applies what its log has more than its rows.
+/// Opens the store in a data directory and applies the frames that its log has more than its rows.
 pub(crate) fn open(data: &Path) -> Result<Store, OpenError> {
     open_with(options(data))
 }
@@ -30,12 +30,12 @@ pub(crate) fn open_where(options: Options, missing: MissingMark) -> Result<Store
     opening.finish()
 }
 
-/// Applies what the log has more than the rows, a frame at a time; gives the numbers of the frames.
+/// Applies what the log has more than the rows, a frame at a time; returns the numbers of the frames.
 pub(crate) fn apply_frames(opening: &Opening) -> Result<Vec<u64>, OpenError> {
     apply_some(opening, usize::MAX)
 }
 
-/// As [`apply_frames`], and ends after so many.
+/// Like [`apply_frames`], but ends after `count` frames.
 pub(crate) fn apply_some(opening: &Opening, count: usize) -> Result<Vec<u64>, OpenError> {
     let mut log: Option<Log> = None;
     let mut applied = Vec::new();
@@ -72,7 +72,7 @@ impl Log {
             head,
             tree: Frontier::load(head.batches, snapshot)?,
             objects: snapshot.objects(ObjectIndex::Template(new.template), all)?,
-            // No request of it had a nonce as high as this.
+            // No request in it had a nonce this high.
             nonce: 1_000_000 + head.sequence,
             ..new
         })

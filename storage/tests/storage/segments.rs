@@ -1,4 +1,4 @@
-//! The log's segments: frames that a crash cut off, damage, segments that are missing, logs that belong to other rows.
+//! The log's segments: frames that a crash cut off, damage, missing segments, logs that belong to other rows.
 
 use std::fs;
 use std::ops::Range;
@@ -21,7 +21,7 @@ const FRAME_HEADER_BYTES: usize = 104;
 const SECTION_BYTES: usize = 40;
 const FRAME_MAGIC: &[u8] = b"\xffKFRAME\n";
 
-/// Where the frames of a raw segment stand.
+/// The positions of the frames of a raw segment.
 pub(crate) fn frames_of(segment: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let pages = (PAGE_BYTES..segment.len()).step_by(PAGE_BYTES);
     let frames = pages.filter(|page| segment[*page..].starts_with(FRAME_MAGIC));
@@ -83,7 +83,8 @@ fn damage_inside_a_segment_is_never_a_silent_end() {
     }
 }
 
-/// A crash in the middle of a write: what was not acknowledged goes, the rest stays, and the store takes commits again.
+/// A crash in the middle of a write: what was not acknowledged is lost, the rest stays, and the store accepts commits
+/// again.
 #[test]
 fn a_frame_cut_off_before_its_release_is_dropped() {
     let place = tempfile::tempdir().unwrap();
@@ -100,7 +101,7 @@ fn a_frame_cut_off_before_its_release_is_dropped() {
     let frame = last_frame(&file);
     assert!(frame.len() > 3 * PAGE_BYTES, "{frame:?}");
     let pages: Vec<_> = frame.clone().step_by(PAGE_BYTES).collect();
-    // Pages reach the disk in any order: the first, one in the middle, the last, all but the first are missing.
+    // Pages reach the disk in any order: the first, a middle one, the last, all but the first are missing.
     let page = |page: usize| page..(page + PAGE_BYTES).min(frame.end);
     let cuts = [
         page(pages[0]),
@@ -130,12 +131,13 @@ fn a_frame_cut_off_before_its_release_is_dropped() {
         let walked = verify(&snapshot, &plan(), |_| (), |_, _| Ok(()));
         assert_eq!(walked.unwrap().batches, before.batches + 2);
     }
-    // Whole on the disk, it stays: nobody was told that it would not.
+    // Whole on the disk, it stays: no caller got another answer.
     let store = open(&data).unwrap();
     assert_eq!(store.snapshot().head().unwrap(), log.head);
 }
 
-/// The same after the headers left: that is a loss, and the store says so, signs nothing and keeps the evidence.
+/// The same after the headers were released: that is a loss, and the store reports it, signs nothing and keeps the
+/// evidence.
 #[test]
 fn a_frame_cut_off_after_its_release_makes_the_store_read_only() {
     let place = tempfile::tempdir().unwrap();
@@ -165,7 +167,7 @@ fn a_frame_cut_off_after_its_release_makes_the_store_read_only() {
     }
 }
 
-/// Rows that were brought to the disk show that a frame was durable, also where nothing was released with it.
+/// Rows that were written to the disk show that a frame was durable, even if nothing was released with it.
 #[test]
 fn a_frame_that_was_applied_is_never_taken_for_a_cut_off_one() {
     let directory = tempfile::tempdir().unwrap();
@@ -190,7 +192,7 @@ fn a_frame_that_was_applied_is_never_taken_for_a_cut_off_one() {
     assert!(contents(data) == before);
 }
 
-/// Damage in a segment that is not the last frame names the segment, the frame and the sequences.
+/// Damage in a segment outside the last frame names the segment, the frame and the sequences.
 #[test]
 fn damage_in_the_log_is_named() {
     let place = tempfile::tempdir().unwrap();
@@ -229,7 +231,7 @@ fn damage_in_the_log_is_named() {
     }
     assert!(contents(damaged.path()) == before);
 
-    // A sealed one is not read by a start: `verify` finds it, and so does who reads there.
+    // A start does not read a sealed one: `verify` finds it, and so does a read there.
     let damaged = flip(&sealed, 1_000);
     let store = open(damaged.path()).unwrap();
     let snapshot = store.snapshot();
@@ -295,7 +297,7 @@ fn segments_that_are_missing_are_named() {
     );
     assert!(contents(damaged.path()) == before);
 
-    // At the beginning: older segments may be kept elsewhere. The store continues, and says what is not here.
+    // At the beginning: older segments may be kept elsewhere. The store continues, and reports what is not here.
     let (damaged, all) = without(0);
     let store = open(damaged.path()).unwrap();
     let snapshot = store.snapshot();
@@ -333,7 +335,7 @@ fn segments_that_are_missing_are_named() {
     }
 }
 
-/// Rows and a log that are not of each other, whichever of them has more.
+/// Rows and a log that do not belong together, whichever of them has more.
 #[test]
 fn the_rows_of_another_log_are_refused() {
     let place = tempfile::tempdir().unwrap();
@@ -366,7 +368,7 @@ fn the_rows_of_another_log_are_refused() {
         assert!(is_named, "{name}: {error}");
         assert!(contents(&mixed) == before, "{name}");
     }
-    // Of another chain's log not even its frames are read.
+    // Not even the frames of another chain's log are read.
     let mut foreign = options(&place.path().join("foreign"));
     foreign.domain.chain_id = 1;
     Store::open(foreign).unwrap().close().unwrap();
@@ -377,7 +379,7 @@ fn the_rows_of_another_log_are_refused() {
     assert!(!rows_path(&mixed).exists(), "rows were made");
 }
 
-/// The log takes nothing, byte for byte, where the mark says more: also what a repair would take away.
+/// If the mark is ahead, the log accepts nothing and keeps every byte, even what a repair would remove.
 #[test]
 fn a_log_behind_the_mark_keeps_every_byte() {
     let place = tempfile::tempdir().unwrap();
@@ -386,7 +388,7 @@ fn a_log_behind_the_mark_keeps_every_byte() {
     let file = open_segment(&data);
     let mut bytes = fs::read(&file).unwrap();
     let frames: Vec<_> = frames_of(&bytes).collect();
-    // The last two are gone but for some bytes, and there are leftovers of a seal and of a spare.
+    // The last two are gone except for some bytes, and there are leftovers of a seal and of a spare.
     let [.., second, last] = frames.as_slice() else {
         panic!("{frames:?}")
     };

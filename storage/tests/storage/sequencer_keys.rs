@@ -1,4 +1,4 @@
-//! The table of the sequencer's keys, held against the log.
+//! The table of the sequencer's keys, compared with the log.
 
 use crate::support::{Log, id, open, plan};
 use kedge_protocol::resource::{SequencerKey, Trace};
@@ -24,7 +24,7 @@ fn named(from_batch: u64) -> Group {
 
 #[test]
 fn a_key_that_no_action_names_is_found() {
-    // For batches that are signed the headers contradict it, for later ones the log does.
+    // For signed batches the headers contradict it, for later ones the log does.
     for (from_batch, of_header) in [(1, true), (9, false)] {
         let directory = tempfile::tempdir().unwrap();
         let mut log = Log::default();

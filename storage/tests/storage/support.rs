@@ -1,5 +1,5 @@
-//! A small sequencer without rules: it makes a log that is right in every hash and signature, and
-//! the rows that go with it, on a real store.
+//! A small sequencer without rules: it makes a log that is right in every hash and signature, and the rows that go with
+//! it, on a real store.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -41,12 +41,12 @@ pub(crate) fn id(prefix: Prefix, number: u64) -> Id {
     Id::of_hash(prefix, &kedge_protocol::hash::keccak(&number.to_be_bytes()))
 }
 
-/// Where the rows stand in a data directory.
+/// Where the rows are in a data directory.
 pub(crate) fn rows_path(data: &Path) -> PathBuf {
     data.join("store")
 }
 
-/// Where the log stands in a data directory.
+/// Where the log is in a data directory.
 pub(crate) fn log_path(data: &Path) -> PathBuf {
     data.join("log")
 }
@@ -86,7 +86,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// The number of the wallet that has the object afterwards; 0 where that does not change.
+    /// The number of the wallet that has the object afterwards; 0 if that does not change.
     fn owner(&self) -> u64 {
         match self {
             Self::Mint { owner } | Self::Transfer { owner, .. } => *owner,
@@ -95,7 +95,7 @@ impl Step {
     }
 }
 
-/// Objects after an action, with the owner before where it changed.
+/// Objects after an action, with the previous owner if it changed.
 pub(crate) type Touched = Vec<(Object, Option<Id>)>;
 
 /// An object's last action before this one: the integrity that it left, and its sequence.
@@ -204,7 +204,7 @@ impl Log {
         (record, contents, touched)
     }
 
-    /// Does what the `i`-th action of a request says.
+    /// Does what the `i`-th action of a request asks for.
     pub(crate) fn apply(
         &mut self,
         step: &Step,
@@ -318,7 +318,7 @@ impl Log {
     }
 }
 
-/// A request, with everything that it leaves; gives the leaves of its actions.
+/// A request, with everything that it leaves; returns the leaves of its actions.
 pub(crate) fn put_request(
     group: &mut Group,
     record: &RequestRecord<'_>,
@@ -340,7 +340,7 @@ pub(crate) fn put_request(
     leaves.map(|leaf| leaf.hash()).collect()
 }
 
-/// The rows through RocksDB itself, as somebody who tampers would open them.
+/// The rows through RocksDB itself, as a tamperer would open them.
 pub(crate) fn raw(data: &Path) -> rocksdb::DB {
     let options = rocksdb::Options::default();
     let path = rows_path(data);
@@ -357,7 +357,8 @@ pub(crate) fn tamper(data: &Path, table: &str, key: &[u8], change: impl FnOnce(&
     db.put_cf(family, key, value).unwrap();
 }
 
-/// Copies a directory and those in it. A file that goes meanwhile is one that a living store has no use for any more.
+/// Copies a directory and its subdirectories. A file that vanishes meanwhile is one that a running store no longer
+/// needs.
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for (path, _) in files(from) {
@@ -372,14 +373,14 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The files in a directory and in those within it, by their paths from there, with their sizes.
+/// The files in a directory and its subdirectories, by their relative paths, with their sizes.
 pub(crate) fn files(of: &Path) -> Vec<(PathBuf, u64)> {
     let mut found = Vec::new();
     let mut folders = vec![of.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let entry = entry.unwrap();
-            // One that is gone again.
+            // A file that has vanished again.
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };
@@ -395,7 +396,7 @@ pub(crate) fn files(of: &Path) -> Vec<(PathBuf, u64)> {
     found
 }
 
-/// Every file with its bytes, but for RocksDB's own diary.
+/// Every file with its bytes, except RocksDB's own info log.
 pub(crate) fn contents(of: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let is_diary = |path: &Path| {
         let name = path.file_name().unwrap();
@@ -407,11 +408,11 @@ pub(crate) fn contents(of: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// Ends a store as a killed process ends: the rows that RocksDB has not written to its files are gone.
+/// Ends a store as a killed process would: the rows that RocksDB has not written to its files are gone.
 pub(crate) fn kill(store: Store, data: &Path) {
     let place = tempfile::tempdir().unwrap();
     let living = place.path().join("living");
-    // Its files as they were at one moment: again, if it tidied them meanwhile.
+    // Its files as they were at one moment: retried if it tidied them meanwhile.
     loop {
         let before = files(data);
         copy(data, &living);

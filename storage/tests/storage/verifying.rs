@@ -73,7 +73,7 @@ fn the_replay_may_refuse_a_request() {
     );
 }
 
-/// The third batch holds sequences 9 to 12; opening looks at the last two only.
+/// The third batch holds sequences 9 to 12; opening checks only the last two.
 #[test]
 fn a_change_far_from_the_end_is_named() {
     let (directory, log) = made();
@@ -188,7 +188,7 @@ fn another_domain_makes_every_signature_wrong() {
     assert!(walked.unwrap_err().to_string().starts_with("sequence 1:"));
 }
 
-/// The same log written again is the same state to the byte; a changed object shows.
+/// The same log rewritten is the same state to the byte; a changed object shows.
 #[test]
 fn states_compare_to_the_byte() {
     let again = |path: &Path| -> Store {
@@ -215,8 +215,7 @@ fn states_compare_to_the_byte() {
     assert_eq!(difference, expected);
 }
 
-/// What is found with windows of the log as small as a batch, not much larger, and as large as all of
-/// it: the same.
+/// What is found with windows of the log as small as a batch, slightly larger, and as large as the whole log: the same.
 pub(crate) fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fault> {
     let found = [1, 9, 1 << 20].map(|window_actions| {
         let plan = Plan {
@@ -230,8 +229,7 @@ pub(crate) fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fau
     found
 }
 
-/// The text of the fault that is found once a table was changed; `change` is given the ids of all
-/// actions.
+/// The text of the fault that is found after a table was changed; `change` gets the ids of all actions.
 fn found_after(table: &str, change: impl Fn(&dyn Fn(&[u8], Option<u64>), &[[u8; 16]])) -> String {
     let (directory, log) = made();
     let store = open(directory.path()).unwrap();
@@ -322,15 +320,15 @@ fn the_lists_of_organizations_hold_every_request_and_nothing_else() {
         )
     };
     let begins = |count| format!("where no request of {count} actions of this organization begins");
-    // Another organization's, one that begins inside a request, one behind the end.
+    // Another organization's, one that begins inside a request, one after the end.
     assert_eq!(found(2, 19, Some(2)), astray(2, 19, &begins(2)));
     assert_eq!(found(1, 20, Some(1)), astray(1, 20, &begins(1)));
     let beyond = "and the log ends at 32";
     assert_eq!(found(1, 33, Some(2)), astray(1, 33, beyond));
 }
 
-/// An index's fault is found at the end of a window; one of the log before it is not hidden by one
-/// behind it, nor the other way round.
+/// An index's fault is found at the end of a window. It does not hide a fault of the log before it, nor does a later
+/// fault of the log hide it.
 #[test]
 fn the_first_fault_of_all_is_told() {
     let refuse_at = |sequence: u64, snapshot: &Snapshot| {
@@ -362,7 +360,7 @@ fn the_first_fault_of_all_is_told() {
     assert_eq!(refuse_at(13, &snapshot), id);
 }
 
-/// Rows that lead to batches and nodes that nobody made are found wherever they stand.
+/// Rows that lead to batches and nodes that nobody made are found wherever they are.
 #[test]
 fn a_row_too_many_is_found() {
     let number = 3u64.to_be_bytes().to_vec();
@@ -429,7 +427,7 @@ fn the_newest_ids_may_be_missing_from_the_table() {
     assert_eq!(fault.to_string(), expected);
 }
 
-/// The signatures of requests, and nothing else, are left out where that is asked for.
+/// The signatures of requests, and nothing else, are skipped if the caller asks for that.
 #[test]
 fn signatures_of_requests_can_be_left_out() {
     let directory = tempfile::tempdir().unwrap();
@@ -464,7 +462,7 @@ fn signatures_of_requests_can_be_left_out() {
     );
 }
 
-/// More batches than threads can hold at one time are joined in order, whatever their number.
+/// More batches than the threads can hold at once are joined in order, however many there are.
 #[test]
 fn many_batches_are_joined_in_order_on_any_number_of_threads() {
     let directory = tempfile::tempdir().unwrap();

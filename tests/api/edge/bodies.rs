@@ -1,4 +1,4 @@
-//! Bodies: what is announced reserves nothing, what comes counts, and it has to come.
+//! Bodies: an announced length reserves nothing, what arrives counts, and it has to arrive.
 
 use std::time::{Duration, Instant};
 

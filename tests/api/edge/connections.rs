@@ -1,4 +1,4 @@
-//! Connections: answers that nobody takes, connections that ask nothing, and one address that wants all.
+//! Connections: answers that nobody reads, connections that ask nothing, and one address that wants all.
 
 use std::time::Duration;
 

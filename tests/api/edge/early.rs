@@ -1,5 +1,5 @@
-//! Refusals before the body was read: whoever still sends gets the answer, and knows whether the
-//! connection stays open.
+//! Refusals before the body was read: a caller that is still sending gets the answer, and knows whether the connection
+//! stays open.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is no HTTP is refused in the service's own form.
+//! What is not HTTP is refused in the service's own form.
 
 use http_body_util::Full;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

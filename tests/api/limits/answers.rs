@@ -1,5 +1,4 @@
-//! What answers tell of the limits: in their headers whatever the status is, and at
-//! `GET /organizations/me`.
+//! How answers show the limits: in their headers whatever the status is, and at `GET /organizations/me`.
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;

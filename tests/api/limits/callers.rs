@@ -1,4 +1,4 @@
-//! Callers whom no organization is known of, and logins that fail.
+//! Callers without a known organization, and logins that fail.
 
 use serde_json::json;
 

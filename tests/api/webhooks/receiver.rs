@@ -1,4 +1,4 @@
-//! A receiver of webhooks: a real HTTP server that answers as a test tells it to.
+//! A receiver of webhooks: a real HTTP server that answers as a test directs.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Webhooks over TLS: a receiver whose certificate is signed by an authority of its own, which the
-//! operator's server knows, or does not.
+//! Webhooks over TLS: a receiver whose certificate is signed by its own authority, which the operator's server knows,
+//! or does not.
 
 use std::sync::Arc;
 

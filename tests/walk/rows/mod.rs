@@ -1,4 +1,4 @@
-//! The rows, by the heading that they stand under in the documents.
+//! The rows, by their heading in the documents.
 
 pub(crate) mod accounts;
 pub(crate) mod bus;

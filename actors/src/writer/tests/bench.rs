@@ -1,5 +1,5 @@
-//! The parts from the committer to the answer on one thread: rows in a directory, the log on a simulated disk, and requests
-//! that are decided and placed by hand.
+//! The parts from the committer to the answer on one thread: rows in a directory, the log on a simulated disk, and
+//! requests that are decided and placed by hand.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -46,7 +46,7 @@ const DOMAIN: Domain = Domain {
 
 const NOW_MS: u64 = 1_800_000_000_000;
 
-/// Where a caller hears what came of its request.
+/// Where a caller receives its request's outcome.
 pub(super) type Reply = oneshot::Receiver<Result<Outcome, SubmitError>>;
 
 pub(super) struct Bench {
@@ -80,7 +80,7 @@ pub(super) fn open(place: &Path, env: &SimulatedEnv) -> Store {
 }
 
 impl Bench {
-    /// On a store that is opened, or made; every `compare_every`-th group is compared.
+    /// On a store that exists or is created; every `compare_every`-th group is compared.
     pub(super) fn new(place: &Path, env: &SimulatedEnv, compare_every: u64) -> Self {
         env.set_unix_ms(NOW_MS);
         let store = Arc::new(open(place, env));
@@ -179,7 +179,7 @@ impl Bench {
         (work, answer)
     }
 
-    /// One group of this.
+    /// One group of this work.
     pub(super) fn form(&mut self, work: impl IntoIterator<Item = Work>) -> Closed {
         let mut forming = Committer::begin(Group::new());
         for work in work {

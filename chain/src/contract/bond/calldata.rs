@@ -11,12 +11,12 @@ use super::tokens;
 use crate::contract::artifact::BOND;
 use crate::contract::{account, number, word};
 
-/// Calldata of `deposit`: what goes along adds to the bond.
+/// Calldata of `deposit`: the value sent with it is added to the bond.
 pub fn deposit_calldata() -> Vec<u8> {
     BOND.encode("deposit", &[])
 }
 
-/// Calldata of `requestWithdrawal`; zero calls one off.
+/// Calldata of `requestWithdrawal`; zero cancels one.
 pub fn request_withdrawal_calldata(amount_wei: u128) -> Vec<u8> {
     BOND.encode("requestWithdrawal", &[Token::Uint(U256::from(amount_wei))])
 }
@@ -26,17 +26,17 @@ pub fn withdraw_calldata(to: Address) -> Vec<u8> {
     BOND.encode("withdraw", &[account(to)])
 }
 
-/// Calldata of `collect`: what is owed to the sender goes to `to`.
+/// Calldata of `collect`: what the sender is owed goes to `to`.
 pub fn collect_calldata(to: Address) -> Vec<u8> {
     BOND.encode("collect", &[account(to)])
 }
 
-/// Calldata of `commit`; [`super::commitment`] makes the word.
+/// Calldata of `commit`; [`super::commitment`] computes the word.
 pub fn commit_calldata(commitment: Hash) -> Vec<u8> {
     BOND.encode("commit", &[word(commitment)])
 }
 
-/// Calldata of `report`: `evidence` is the data of a call of the judge, `salt` the commitment's.
+/// Calldata of `report`: `evidence` is the calldata of the judge's function, `salt` the commitment's.
 pub fn report_calldata(evidence: &[u8], salt: Hash) -> Vec<u8> {
     BOND.encode("report", &[Token::Bytes(evidence.to_vec()), word(salt)])
 }
@@ -44,7 +44,7 @@ pub fn report_calldata(evidence: &[u8], salt: Hash) -> Vec<u8> {
 /// An action that an anchored history holds, for a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredAction<'a> {
-    /// Names the checkpoint.
+    /// The checkpoint's batch count.
     pub anchored_batches: u64,
     /// The header of its batch.
     pub header: &'a BatchHeader,
@@ -56,7 +56,7 @@ pub struct AnchoredAction<'a> {
     pub batch_path: &'a [Hash],
 }
 
-/// Calldata of `challengeAction`: the operator has to show that the signer signed it.
+/// Calldata of `challengeAction`: the operator must show that the signer signed it.
 pub fn challenge_action_calldata(action: &AnchoredAction<'_>, salt: Hash) -> Vec<u8> {
     let action = Token::Tuple(vec![
         number(action.anchored_batches),
@@ -68,8 +68,8 @@ pub fn challenge_action_calldata(action: &AnchoredAction<'_>, salt: Hash) -> Vec
     BOND.encode("challengeAction", &[action, word(salt)])
 }
 
-/// Calldata of `demandInclusion`: the operator has to anchor a header that it signed with the key
-/// at `key_index` of the contract's list.
+/// Calldata of `demandInclusion`: the operator must anchor a header that it signed with the key at `key_index`
+/// of the contract's list.
 pub fn demand_inclusion_calldata(batch: &SignedBatch, key_index: u32, salt: Hash) -> Vec<u8> {
     let evidence = Token::Tuple(vec![
         tokens::batch(&batch.header),
@@ -87,7 +87,7 @@ pub fn demand_leaves_calldata(anchored_batches: u64, batch: u64, salt: Hash) -> 
     BOND.encode("demandLeaves", &arguments)
 }
 
-/// Calldata of `settle`: ends a case that needs no answer any more.
+/// Calldata of `settle`: ends a case that no longer needs an answer.
 pub fn settle_calldata(case: Hash) -> Vec<u8> {
     BOND.encode("settle", &[word(case)])
 }
@@ -102,8 +102,8 @@ pub fn answer_action_calldata(batch_hash: Hash, leaf: &Leaf, opening: &Opening) 
     BOND.encode("answerAction", &arguments)
 }
 
-/// Calldata of `answerStale`: the checkpoint of `anchored_batches` holds the batch by `path`, and its
-/// window had closed when the challenge came.
+/// Calldata of `answerStale`: the checkpoint of `anchored_batches` holds the batch by `path`, and the batch's
+/// window had closed before the challenge.
 pub fn answer_stale_calldata(
     header: &BatchHeader,
     leaf: Hash,

@@ -1,4 +1,4 @@
-//! Deploying judge and bond beside an anchor contract, and naming the bond there.
+//! Deploying judge and bond next to an anchor contract, and naming the bond there.
 
 use ethers_core::abi::Token;
 use ethers_core::types::U256;
@@ -11,7 +11,7 @@ use crate::contract::{TransactError, account, name_bond_calldata, number, transa
 use crate::rpc::RpcClient;
 use crate::transaction::{FeePolicy, deployed_address};
 
-/// Where judge and bond are.
+/// The addresses of judge and bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BondDeployment {
     /// The judge.
@@ -20,8 +20,7 @@ pub struct BondDeployment {
     pub bond: Address,
 }
 
-/// The data of the judge's deployment: evidence counts for `evidence_age_s` after its key was
-/// replaced.
+/// The data of the judge's deployment: evidence counts for `evidence_age_s` after its key was replaced.
 fn judge_deployment_data(anchor: Address, evidence_age_s: u64) -> Vec<u8> {
     JUDGE.deployment(&[account(anchor), number(evidence_age_s)])
 }
@@ -38,8 +37,8 @@ fn bond_deployment_data(anchor: Address, judge: Address, terms: &BondTerms) -> V
     BOND.deployment(&[account(anchor), account(judge), terms])
 }
 
-/// Deploys a judge and a bond over `anchor` and names the bond there, with the key of the anchor
-/// contract's owner, who pays. Three transactions; each is waited for at most `patience_ms`.
+/// Deploys a judge and a bond over `anchor` and names the bond there, signed and paid with the key of the
+/// anchor contract's owner. Sends three transactions and waits at most `patience_ms` for each.
 pub async fn deploy_bond(
     rpc: &RpcClient,
     key: &SigningKey,

@@ -1,4 +1,4 @@
-//! What the bond tells.
+//! The bond's events.
 
 use ethers_core::types::Log;
 use kedge_protocol::{Address, Hash};
@@ -7,55 +7,55 @@ use super::CaseKind;
 use crate::contract::artifact::BOND;
 use crate::contract::{to_address, to_hash, to_number, to_wei};
 
-/// The operator was asked for something.
+/// A request to the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaseOpened {
     /// The case.
     pub id: Hash,
-    /// What is asked for.
+    /// What is requested.
     pub kind: CaseKind,
-    /// Who asked.
+    /// The opener.
     pub opener: Address,
     /// The batch's number.
     pub number: u64,
-    /// The batch's hash; zero where the opener need not know it.
+    /// The batch's hash; zero if the opener need not know it.
     pub batch_hash: Hash,
     /// The challenged action's leaf; zero for a demand.
     pub leaf: Hash,
     /// The challenged action's sequence; zero for a demand.
     pub sequence: u64,
-    /// Until when it can be answered, Unix seconds.
+    /// The deadline for an answer, Unix seconds.
     pub deadline_s: u64,
 }
 
 /// An event of the bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BondEvent {
-    /// The operator was asked for something.
+    /// Something was requested of the operator.
     CaseOpened(CaseOpened),
     /// A case was answered.
     CaseAnswered(Hash),
     /// A case was settled.
     CaseClosed(Hash),
-    /// A fault was proven, and the bond is gone.
+    /// A fault was proven, and the bond is lost.
     FaultProven {
-        /// Who showed it.
+        /// The reporter.
         reporter: Address,
         /// keccak256 of the evidence.
         evidence: Hash,
     },
-    /// The bond was taken.
+    /// The bond was slashed.
     Slashed {
-        /// Who gets the reward.
+        /// The reward's recipient.
         reporter: Address,
-        /// What is burnt, in wei.
+        /// The amount burnt, in wei.
         burnt_wei: u128,
-        /// What the reporter is owed, in wei.
+        /// The amount owed to the reporter, in wei.
         reward_wei: u128,
     },
 }
 
-/// Reads an event; `None` if it is one that nobody here follows.
+/// Reads an event; `None` if it is not among those followed here.
 pub(super) fn read(log: &Log) -> Option<BondEvent> {
     let case_id = |name| BOND.read_event(name, log)?.get("id", to_hash);
     opened(log)

@@ -1,7 +1,7 @@
-//! The binding of the bond (`KedgeBond`) and of the judge beside it (`KedgeJudge`).
+//! The binding of the bond (`KedgeBond`) and of its judge (`KedgeJudge`).
 //!
-//! What is asked of the operator, what it answers, and how evidence is shown. What the evidence of
-//! a fault is made of is not known here: a report takes the data of a call of the judge.
+//! It covers what is asked of the operator, what the operator answers, and how evidence is shown. It does not know what
+//! the evidence of a fault consists of: a report takes the data of a call of the judge.
 
 mod calldata;
 mod deploy;
@@ -22,20 +22,20 @@ pub use deploy::{BondDeployment, deploy_bond};
 pub use events::{BondEvent, CaseOpened};
 pub use reader::{BondCase, BondContract, BondState, Withdrawal};
 
-/// The bond's terms, fixed when it is made.
+/// The bond's terms, fixed at deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BondTerms {
-    /// Seconds from the request to the withdrawal; more than the next three together.
+    /// Seconds from a withdrawal's request to the withdrawal; more than the next three together.
     pub withdrawal_delay_s: u64,
-    /// Seconds after its anchoring that an action can be challenged.
+    /// Seconds after its anchoring during which an action can be challenged.
     pub challenge_window_s: u64,
     /// Seconds that the operator has for an answer.
     pub response_time_s: u64,
-    /// Seconds that a commitment waits before it can be opened.
+    /// Seconds between a commitment and its opening, at least.
     pub reveal_delay_s: u64,
-    /// The deposit of the first open case, in wei; each further one takes as much more.
+    /// The deposit of the first open case, in wei; each further one costs as much more.
     pub case_deposit_wei: u128,
-    /// How many cases may be open at a time.
+    /// How many cases may be open at once.
     pub open_cases_max: u32,
 }
 
@@ -54,7 +54,7 @@ impl Default for BondTerms {
     }
 }
 
-/// What an operator is asked for.
+/// What an operator must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaseKind {
@@ -66,12 +66,12 @@ pub enum CaseKind {
     Leaves,
 }
 
-/// Where a case is.
+/// The state of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaseState {
     /// There is no such case.
     None,
-    /// It waits for an answer, or, past its deadline, for its settling.
+    /// It waits for an answer, or, past its deadline, to be settled.
     Open,
     /// It was answered.
     Answered,
@@ -79,7 +79,7 @@ pub enum CaseState {
     Closed,
 }
 
-/// What `reporter` commits to before evidence is shown: `commitmentOf` of the contract.
+/// What `reporter` commits to before showing evidence: `commitmentOf` of the contract.
 pub fn commitment(
     chain_id: u64,
     bond: Address,
@@ -96,7 +96,7 @@ pub fn commitment(
     kedge_protocol::hash::keccak(&preimage)
 }
 
-/// The id of a case, as the contract makes it.
+/// The id of a case, as the contract computes it.
 pub fn case_id(kind: CaseKind, words: &[Hash]) -> Hash {
     let mut preimage = vec![0; 32];
     preimage[31] = kind as u8;

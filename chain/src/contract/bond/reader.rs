@@ -9,48 +9,48 @@ use crate::contract::artifact::BOND;
 use crate::contract::{ReadError, account, to_address, to_number, to_wei, word};
 use crate::rpc::{At, RpcClient};
 
-/// A case as the contract keeps it.
+/// A case as the contract stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BondCase {
-    /// Who opened it.
+    /// The opener.
     pub opener: Address,
-    /// Until when it can be answered, Unix seconds.
+    /// The deadline for an answer, Unix seconds.
     pub deadline_s: u64,
-    /// Where it is.
+    /// Its state.
     pub state: CaseState,
-    /// What the opener put down, in wei.
+    /// The opener's deposit, in wei.
     pub deposit_wei: u128,
     /// When it was opened, Unix seconds.
     pub opened_at_s: u64,
 }
 
-/// A withdrawal under way.
+/// A requested withdrawal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Withdrawal {
     /// How much, in wei; zero if there is none.
     pub amount_wei: u128,
-    /// When it was asked for, Unix seconds.
+    /// When it was requested, Unix seconds.
     pub requested_at_s: u64,
-    /// From when it can be done, Unix seconds.
+    /// From when it is possible, Unix seconds.
     pub ready_at_s: u64,
 }
 
-/// How a bond stands.
+/// The state of a bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BondState {
-    /// The bond, what is being withdrawn included, in wei.
+    /// The bond, including what is being withdrawn, in wei.
     pub bond_wei: u128,
-    /// What stands behind the log's future too, in wei.
+    /// The part that also secures the log's future, in wei.
     pub secured_wei: u128,
-    /// The withdrawal under way.
+    /// The requested withdrawal.
     pub withdrawal: Withdrawal,
     /// How many cases are open.
     pub open_cases: u32,
-    /// What the next case takes as its deposit, in wei.
+    /// The deposit of the next case, in wei.
     pub case_deposit_wei: u128,
 }
 
-/// A bond at an address of a node's chain.
+/// A bond at an address on a node's chain.
 #[derive(Debug, Clone)]
 pub struct BondContract {
     rpc: RpcClient,
@@ -63,7 +63,7 @@ impl BondContract {
         Self { rpc, address }
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> Address {
         self.address
     }
@@ -91,13 +91,13 @@ impl BondContract {
             })
     }
 
-    /// The anchor contract that is frozen with a proven fault.
+    /// The anchor contract, which a proven fault freezes.
     pub async fn anchor_contract(&self) -> Result<Address, ReadError> {
         self.read("anchorContract", &[], At::Latest, to_address)
             .await
     }
 
-    /// The contract that tells faults.
+    /// The contract that judges faults.
     pub async fn judge(&self) -> Result<Address, ReadError> {
         self.read("judge", &[], At::Latest, to_address).await
     }
@@ -119,7 +119,7 @@ impl BondContract {
         self.read("terms", &[], At::Latest, convert).await
     }
 
-    /// How the bond stands by the newest block.
+    /// The state of the bond as of the newest block.
     pub async fn state(&self) -> Result<BondState, ReadError> {
         let withdrawal = |token: Token| {
             let [amount, requested, ready] = <[Token; 3]>::try_from(token.into_tuple()?).ok()?;
@@ -139,13 +139,13 @@ impl BondContract {
         })
     }
 
-    /// How many cases are open.
+    /// The number of open cases.
     pub async fn open_cases(&self) -> Result<u32, ReadError> {
         let convert = |token| u32::try_from(to_number(token)?).ok();
         self.read("openCases", &[], At::Latest, convert).await
     }
 
-    /// What the next case takes as its deposit, in wei.
+    /// The deposit of the next case, in wei.
     pub async fn case_deposit_wei(&self) -> Result<u128, ReadError> {
         self.read("caseDeposit", &[], At::Latest, to_wei).await
     }
@@ -155,7 +155,7 @@ impl BondContract {
         self.read("owed", &[account(to)], At::Latest, to_wei).await
     }
 
-    /// When a commitment was made, Unix seconds; zero if it was not, or is used up.
+    /// When a commitment was made, Unix seconds; zero if it was not made, or is used up.
     pub async fn committed_at_s(&self, commitment: Hash) -> Result<u64, ReadError> {
         self.read("committedAt", &[word(commitment)], At::Latest, to_number)
             .await
@@ -183,7 +183,7 @@ impl BondContract {
         self.read("caseOf", &[word(id)], at, convert).await
     }
 
-    /// The events of the blocks from `from` to `to`, in order; asked for in parts.
+    /// The events of the blocks from `from` to `to`, in order; requested in parts.
     pub async fn events(&self, from: u64, to: u64) -> Result<Vec<BondEvent>, ReadError> {
         let logs = self.rpc.logs_between(self.address, Vec::new(), from, to);
         let logs = logs.await?;
