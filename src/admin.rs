@@ -44,7 +44,7 @@ pub enum AdminError {
         source: std::io::Error,
     },
     /// Another server answers there.
-    #[error("option admin_socket: a server is running on {0} already")]
+    #[error("option admin_socket: a server is already running on {0}")]
     InUse(PathBuf),
 }
 
@@ -237,7 +237,7 @@ impl Operator {
             } => {
                 let older = before_sequence.map(Older::ThanSequence);
                 let older = older.or(keep_segments.map(Older::ThanNewest));
-                let older = older.ok_or("say before_sequence or keep_segments")?;
+                let older = older.ok_or("name before_sequence or keep_segments")?;
                 self.archive(directory, older).await
             }
             Command::Clock { confirm } => self.clock(confirm.as_deref()),
@@ -271,7 +271,7 @@ impl Operator {
         if !self.app.engine.holds(entry.key) {
             return Err(format!(
                 "this server does not hold the key {}: set next_sequencer_key_file, or \
-                 KEDGE_NEXT_SEQUENCER_KEY, and start it again first",
+                 KEDGE_NEXT_SEQUENCER_KEY, and restart it first",
                 entry.key
             ));
         }
@@ -337,12 +337,13 @@ impl Operator {
         let mut answer = members(json!({
             "number": number,
             "file": rotated.path,
-            "takes_effect": "now: the log's next side entries are sealed under it",
-            "back_up": "the new file: without it those entries can't be read from the log again",
+            "takes_effect": "now: it seals the log's next side entries",
+            "back_up": "the new file: without it those entries cannot be read from the log",
             "keep": format!("{older}: needed as long as segments, archives or backups name them"),
         }));
         if let Some(lost) = rotated.lost.map(side_keys::name) {
-            let what = format!("{lost} sealed until now and is gone: put it back from a backup");
+            let what =
+                format!("{lost}, the sealing key until now, is missing: restore it from a backup");
             answer.insert("lost".to_owned(), json!(what));
         }
         Ok(answer)
@@ -419,7 +420,7 @@ impl Operator {
             "expected": standing.expected_ms.map(rfc3339),
             "newest_block": standing.block.map(|(made_ms, _)| rfc3339(made_ms)),
             "log_ends": last_ms.map(rfc3339),
-            "writes": if refused.is_none() { "taken" } else { "refused" },
+            "writes": if refused.is_none() { "accepted" } else { "refused" },
             "reason": refused.map(|why| why.to_string()),
         })))
     }

@@ -106,7 +106,7 @@ pub enum ArchiveError {
     Inside(PathBuf),
     /// What is in the archive is not what was put there.
     #[error(
-        "{name} in {archive} {what}. Nothing was removed from the log: empty that place, or name another one"
+        "{name} in {archive} {what}. Nothing was removed from the log: empty that directory, or name another one"
     )]
     Differs {
         /// The file.
@@ -122,7 +122,7 @@ pub enum ArchiveError {
     )]
     KeyProofs(String),
     /// The list cannot be used.
-    #[error("{path}: {what}. Bring it back from the newest backup", path = .path.display())]
+    #[error("{path}: {what}. Restore it from the newest backup", path = .path.display())]
     Record {
         /// The list.
         path: PathBuf,
@@ -188,7 +188,7 @@ impl Record {
         let is_file = |segment: &Archived| kedge_log::SegmentName::of_file(&segment.name).is_some();
         if record.format != FORMAT || !record.segments.iter().all(is_file) {
             return Err(wrong(format!(
-                "it is no list of segments in format {FORMAT}"
+                "it is not a list of segments in format {FORMAT}"
             )));
         }
         Ok(record)
@@ -311,7 +311,7 @@ fn same(archive: &dyn Archive, name: &str, expected: &Listed) -> Result<(), Arch
         name: name.to_owned(),
         archive: archive.name(),
         what: format!(
-            "has {} bytes with the digest {}, and not {} with {}",
+            "has {} bytes with the digest {}, not {} with {}",
             found.bytes, found.sha256, expected.bytes, expected.sha256
         ),
     })

@@ -73,13 +73,13 @@ pub struct Listed {
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// Something is in the way.
-    #[error("{0} is there already and not empty: name a directory that is not there")]
+    #[error("{0} exists and is not empty: name a directory that does not exist")]
     Occupied(PathBuf),
     /// A backup inside what it is made of.
     #[error("{0} lies in the data directory: a backup must lie elsewhere, best on another machine")]
     Inside(PathBuf),
     /// A backup without its list.
-    #[error("{0} is no whole backup: it has no {LIST}, which is written last")]
+    #[error("{0} is not a complete backup: it has no {LIST}, which is written last")]
     Unfinished(PathBuf),
     /// Its list cannot be used.
     #[error("{path}: {what}", path = .path.display())]
@@ -99,7 +99,7 @@ pub enum BackupError {
     },
     /// The older backup holds something else.
     #[error(
-        "the older backup {path} is not of this log: {what}. Name a backup of this server, or leave --since out",
+        "the older backup {path} is not of this log: {what}. Name a backup of this server, or leave out --since",
         path = .path.display()
     )]
     OtherLog {
@@ -390,7 +390,7 @@ pub fn list(from: &Path) -> Result<List, BackupError> {
     };
     match list.files.keys().find(|name| !is_inside(name)) {
         Some(name) => Err(wrong(format!(
-            "{name:?} is no path inside a data directory"
+            "{name:?} is not a path inside a data directory"
         ))),
         None => Ok(list),
     }
@@ -413,12 +413,9 @@ pub fn check(from: &Path, list: &List) -> Result<(), BackupError> {
 
 fn same(path: &Path, expected: &Listed, found: &Listed) -> Result<(), BackupError> {
     let what = if found.bytes != expected.bytes {
-        format!("has {} bytes and not {}", found.bytes, expected.bytes)
+        format!("has {} bytes, not {}", found.bytes, expected.bytes)
     } else if found.sha256 != expected.sha256 {
-        format!(
-            "has the digest {} and not {}",
-            found.sha256, expected.sha256
-        )
+        format!("has the digest {}, not {}", found.sha256, expected.sha256)
     } else {
         return Ok(());
     };

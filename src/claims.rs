@@ -34,7 +34,7 @@ pub enum ClaimsKeyError {
     #[error("claims_key_file {0}: {1}")]
     File(PathBuf, std::io::Error),
     /// What is in it.
-    #[error("claims_key_file {0}: {1}; take the verification_key.json of the circuit's ceremony")]
+    #[error("claims_key_file {0}: {1}; use the verification_key.json of the circuit's ceremony")]
     Key(PathBuf, KeyError),
     /// It must not be trusted here.
     #[error("claims_key_file {path} cannot check claims on chain {chain_id}: {error}")]
@@ -85,8 +85,8 @@ impl Claims {
     /// The key that claims are checked with.
     pub fn key(&self) -> Result<&Arc<VerifyingKey>, ApiError> {
         self.key.as_ref().ok_or_else(|| {
-            let message = "this server takes no claims: its operator has to name the verification key of \
-                           a ceremony in the option claims_key_file";
+            let message = "this server accepts no claims: its operator has to name the verification \
+                           key of a ceremony in the option claims_key_file";
             ApiError::unavailable(message, NO_KEY_RETRY_S)
         })
     }
@@ -125,7 +125,7 @@ fn read_key(path: &Path, chain_id: u64) -> Result<VerifyingKey, ClaimsKeyError> 
     let of_file = |error| ClaimsKeyError::File(path.to_owned(), error);
     let bytes = std::fs::metadata(path).map_err(of_file)?.len();
     if bytes > KEY_FILE_BYTES_MAX {
-        let message = format!("has {bytes} bytes; a verification key has few thousand");
+        let message = format!("has {bytes} bytes; a verification key has a few thousand");
         return Err(of_file(std::io::Error::other(message)));
     }
     let text = std::fs::read_to_string(path).map_err(of_file)?;
@@ -161,14 +161,14 @@ fn held(published: &Published, file: &ClaimFile) -> Result<(), ApiError> {
     let number = file.batch.header.number;
     if snapshot.batch(number)? != Some(file.batch) {
         let message = format!(
-            "this log holds no such batch {number}, although its sequencer signed the header; bring it \
-             as evidence of a fault, beside the one that this log holds"
+            "this log holds no such batch {number}, although its sequencer signed the header; \
+             submit it as evidence of a fault, together with the batch that this log holds"
         );
         return Err(ApiError::new(Code::StateViolation, message));
     }
     if file.anchor.is_some() && !is_anchored(snapshot, file)? {
-        let message = "the claim's anchor is none that the chain has finalized for this log; prove the \
-                       claim from a new proof file of the action";
+        let message = "the chain has not finalized the claim's anchor for this log; prove the claim \
+                       from a new proof file of the action";
         return Err(ApiError::new(Code::StateViolation, message));
     }
     Ok(())
@@ -197,10 +197,10 @@ fn refused(error: &ClaimError) -> ApiError {
     let from_file = "prove the claim again from a proof file of this server";
     let (pointer, advice) = match error {
         ClaimError::File(file) => match file {
-            ClaimFileError::Format(_) => ("/format".to_owned(), "bring a claim file"),
+            ClaimFileError::Format(_) => ("/format".to_owned(), "send a claim file"),
             ClaimFileError::Version(_) => ("/version".to_owned(), "use an older program"),
             ClaimFileError::OtherDomain => {
-                ("/domain".to_owned(), "bring it to the server of that log")
+                ("/domain".to_owned(), "send it to the server of that log")
             }
             ClaimFileError::OtherKey { .. } => {
                 let advice = "prove the claim with the key that this server checks with";

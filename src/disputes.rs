@@ -108,8 +108,8 @@ pub fn of_claim(
     if is_same {
         return Ok(Some(dispute));
     }
-    let message = "a verdict on another claim with this context is in the log, which takes each once: \
-                   prove the claim for another purpose";
+    let message = "the log already holds a verdict on another claim with this context, and accepts \
+                   each context once: prove the claim for another purpose";
     Err(ApiError::new(Code::Conflict, message))
 }
 
@@ -165,7 +165,7 @@ impl Recorder {
         let recorded = self.once(app, organization_id, find, subject, &payload, kept);
         let recorded = recorded.await?;
         if recorded.is_new {
-            tracing::info!(action = %subject, context = %claim.shown.context, "a claim was taken");
+            tracing::info!(action = %subject, context = %claim.shown.context, "a claim was accepted");
         }
         Ok(recorded)
     }
@@ -190,8 +190,7 @@ impl Recorder {
             return Ok(recorded);
         }
         let Some(operator) = &app.operator else {
-            let message =
-                "what was brought holds, but this server has no operator's key to record that with";
+            let message = "the evidence or claim holds, but this server has no operator's key to record the verdict with";
             return Err(ApiError::unavailable(message, NO_KEY_RETRY_S));
         };
         let keep = kept.map(|kept| kept.into_keep(answer_of));

@@ -165,10 +165,11 @@ pub struct ApiError {
 }
 
 /// What a caller reads and does where the outcome is unknown.
-const UNKNOWN: &str = "the outcome of this request is unknown: it may stand in the log, may come to stand there, or may be lost. \
-     Do not sign it again with another nonce. Send the very same signed request again until another answer comes: \
-     its nonce is spent at most once, so it is done at most once. With the same Idempotency-Key the answer is then \
-     that of the first time; without one, NONCE_REUSED with the reason \"done\" says that it stands in the log";
+const UNKNOWN: &str = "the outcome of this request is unknown: it may be in the log, may still be added to it, or \
+     may be lost. Do not sign it again with another nonce. Send exactly the same signed request again until you get \
+     another answer: its nonce is spent at most once, so the request is done at most once. With the same \
+     Idempotency-Key you then get the answer of the first time; without one, NONCE_REUSED with the reason \"done\" \
+     means that it is in the log";
 /// Seconds until a caller should try again when too much is under way.
 const RETRY_SOON_S: u64 = 1;
 /// Seconds until a caller should try again when an operator has to act.
@@ -252,14 +253,14 @@ impl ApiError {
     /// UNAVAILABLE because too much is under way.
     pub fn overloaded() -> Self {
         Self::unavailable(
-            "the server is at its limit of requests under way; try again shortly",
+            "the server is at its limit of requests in flight; try again shortly",
             RETRY_SOON_S,
         )
     }
 
     /// INTERNAL; what happened is in the log under the request's id, not in the answer.
     pub fn internal(what: &dyn std::fmt::Display) -> Self {
-        tracing::error!(error = %what, "a request failed inside");
+        tracing::error!(error = %what, "a request failed with an internal error");
         Self::new(
             Code::Internal,
             "the server failed; its log has the details under this request id",

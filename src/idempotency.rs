@@ -161,7 +161,7 @@ fn claim(app: &App, key: [u8; 32], request: [u8; 32]) -> Result<Claimed, ApiErro
         if row.request != request {
             return Err(ApiError::new(
                 Code::IdempotencyMismatch,
-                "the key was used for another request; take a new key for a new request",
+                "the key was used for another request; use a new key for a new request",
             ));
         }
         return Ok(Claimed::Before { row, published });

@@ -22,12 +22,12 @@ pub const LIST: &[Parameter] = &[
     Parameter {
         name: "limit",
         schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}"#,
-        description: "Records a page: 1 to 1,000, 100 if absent. A page may hold fewer while more follow.",
+        description: "Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.",
     },
     Parameter {
         name: "cursor",
         schema_type: r#"{"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}"#,
-        description: "The cursor of the page before.",
+        description: "The cursor of the previous page.",
     },
     Parameter {
         name: "order",

@@ -114,12 +114,12 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
         "Requests by route, method and status"
     );
     describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "Time to answer a request");
-    describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests under way");
+    describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests in flight");
     describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
     describe_counter!(
         CONNECTIONS_ENDED,
         Unit::Count,
-        "Connections that the server ended, by why"
+        "Connections that the server closed, by reason"
     );
     describe_counter!(
         V2_REQUESTS,
@@ -135,18 +135,18 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     describe_counter!(
         USAGE_ROWS_WRITTEN,
         Unit::Count,
-        "Day counts of organizations that were stored"
+        "Daily request counts of organizations that were stored"
     );
     describe_gauge!(STREAMS, Unit::Count, "Open event streams");
     describe_counter!(
         STREAMS_CUT_OFF,
         Unit::Count,
-        "Event streams ended because their reader did not read"
+        "Event streams closed because the reader did not read"
     );
     describe_histogram!(
         SEARCH_ROWS,
         Unit::Count,
-        "Rows of the store that a search or count read, by route"
+        "Store rows read by a search or count, by route"
     );
     describe_gauge!(
         TIME,

@@ -40,7 +40,7 @@ pub enum RebuildError {
     #[error("the new store could not be written: {0}")]
     Write(String),
     /// What was made does not hold.
-    #[error("what was made of the log does not hold, so the old store stays: {0}")]
+    #[error("the store rebuilt from the log is not valid, so the old store stays: {0}")]
     Verify(#[from] VerifyError),
     /// The system.
     #[error("{path}: {source}", path = .path.display())]

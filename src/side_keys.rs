@@ -26,7 +26,7 @@ pub enum RotateError {
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// The key is there, and the log does not use it yet.
-    #[error("{path} was made and seals from the next start on, not now: {source}", path = .path.display())]
+    #[error("{path} was made, but seals only from the next start on: {source}", path = .path.display())]
     NotUsed {
         /// The key's file.
         path: PathBuf,

@@ -91,8 +91,8 @@ impl Layer {
         let stands = self.mode != V2Mode::Off && now_s > SUNSET_S;
         stands.then(|| {
             format!(
-                "the v2 layer was announced to end on {SUNSET} and is due for removal; \
-                 when {V2_REQUESTS} grows no more, set v2_mode = \"off\""
+                "the v2 layer was announced to end on {SUNSET} and is due for removal; when \
+                 {V2_REQUESTS} stops growing, set v2_mode = \"off\""
             )
         })
     }
@@ -109,7 +109,7 @@ impl Layer {
         if !segments.iter().all(|segment| is_plain(segment)) {
             return Err(ApiError::new(
                 Code::ValidationError,
-                "the path holds an empty or dot segment, or a character that no v2 path has",
+                "the path holds an empty or dot segment, or a character that v2 paths never have",
             ));
         }
         let successor = self.successor(&segments).ok_or_else(missing)?;
@@ -163,7 +163,7 @@ fn redirect(
     let location = HeaderValue::from_bytes(location.as_bytes()).map_err(|_| {
         ApiError::new(
             Code::ValidationError,
-            "the query holds a byte that no header can carry; percent-encode it",
+            "the query holds a byte that a header cannot carry; percent-encode it",
         )
     })?;
     let message = format!("moved to {method} {path}{hint}");

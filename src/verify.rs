@@ -35,7 +35,7 @@ pub enum VerifyError {
     #[error(transparent)]
     Log(#[from] kedge_storage::Fault),
     /// The state is not what the log makes.
-    #[error("the stored state is not what a replay of the log makes: {0}")]
+    #[error("the stored state differs from a replay of the log: {0}")]
     State(#[from] log::Difference),
     /// The list of archived segments cannot be read.
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub enum VerifyError {
     #[error(transparent)]
     Read(#[from] kedge_storage::ReadError),
     /// The replay had no room to work in.
-    #[error("the replay could not be written down: {0}")]
+    #[error("the replay could not be written: {0}")]
     Replay(#[from] CommitError),
     /// The replay could not be finished.
     #[error(transparent)]

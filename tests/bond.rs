@@ -157,7 +157,7 @@ impl Operated {
         self.answered(case).await;
         let said = watch().await;
         assert!(
-            said.contains("answered, or settled: the leaves of batch 2"),
+            said.contains("answered or settled: the leaves of batch 2"),
             "{said}"
         );
         let bond = self.bonded.bond.state().await.unwrap();

@@ -311,7 +311,7 @@ async fn verify_finds_a_state_that_the_log_does_not_make() {
     assert!(every_byte(&made.setup.store()) == bytes);
     let key = kedge_protocol::hash::to_hex(&object.bytes);
     assert!(
-        named.contains("not what a replay of the log makes"),
+        named.contains("differs from a replay of the log"),
         "{named}"
     );
     assert!(

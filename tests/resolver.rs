@@ -155,7 +155,7 @@ async fn a_claim_is_resolved_on_the_chain() {
     let file = file.to_str().unwrap();
     let resolve = ["prove", "resolve", file, "--rpc", &rpc, "--json"];
 
-    refused(&kedge(&resolve, &other), "nobody else can bring it");
+    refused(&kedge(&resolve, &other), "only the claimant can submit it");
     let unknown = [&resolve[..], &["--circuit-version", "3"]].concat();
     refused(&kedge(&unknown, &claimant), "UnknownVersion");
     let resolved = done(&kedge(&resolve, &claimant));

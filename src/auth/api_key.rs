@@ -65,7 +65,7 @@ fn unauthenticated(message: &'static str) -> ApiError {
 }
 
 fn unknown() -> ApiError {
-    unauthenticated("x-api-key: the key is not known here, was ended, or was replaced by a new one")
+    unauthenticated("x-api-key: the key is unknown, was deleted, or was replaced by a new one")
 }
 
 impl ApiKeys {
@@ -97,7 +97,7 @@ impl ApiKeys {
             return Ok(None);
         };
         if values.next().is_some() {
-            return Err(unauthenticated("x-api-key stands twice"));
+            return Err(unauthenticated("x-api-key appears twice"));
         }
         let text = value.to_str().unwrap_or_default().trim();
         self.check(text, published, now_ms).map(Some)
@@ -112,7 +112,7 @@ impl ApiKeys {
             known => {
                 let id = code::key_id(text).ok_or_else(|| {
                     unauthenticated(
-                        "x-api-key: this is no API key of this service; look for a missing or \
+                        "x-api-key: this is not an API key of this service; look for a missing or \
                          wrong character",
                     )
                 })?;
@@ -124,7 +124,7 @@ impl ApiKeys {
         };
         if checked.is_over(now_ms) {
             return Err(unauthenticated(
-                "x-api-key: the key's time is over; make a new one, or use the one that replaced it",
+                "x-api-key: the key has expired; make a new one, or use the one that replaced it",
             ));
         }
         self.uses.note(checked.id, &checked.used_ms, now_ms);

@@ -193,7 +193,9 @@ impl AccessTokens {
 
     fn holder(&self, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
         if token.len() > TOKEN_BYTES_MAX {
-            return Err(unauthenticated("the access token is none of this service"));
+            return Err(unauthenticated(
+                "the access token was not issued by this service",
+            ));
         }
         let hash = sha256(token.as_bytes());
         let in_use = self.in_use.load();
@@ -210,7 +212,7 @@ impl AccessTokens {
     }
 
     fn check(&self, keys: &TokenKeys, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
-        let foreign = || unauthenticated("the access token is none of this service");
+        let foreign = || unauthenticated("the access token was not issued by this service");
         let header = jsonwebtoken::decode_header(token).map_err(|_| foreign())?;
         let key = header.kid.and_then(|id| keys.verifying.get(&id));
         let key = key.ok_or_else(foreign)?;
@@ -252,7 +254,7 @@ fn unauthenticated(message: &'static str) -> ApiError {
 fn expired() -> ApiError {
     ApiError::new(
         Code::TokenExpired,
-        "the access token's time is over; get a new one at POST /wallets/token/refresh",
+        "the access token has expired; get a new one at POST /wallets/token/refresh",
     )
     .with_header(
         WWW_AUTHENTICATE,

@@ -42,8 +42,8 @@ impl Session {
         self.wallet_id.ok_or_else(|| {
             ApiError::new(
                 Code::Forbidden,
-                "this is about one wallet, and an API key belongs to none: log in and send the \
-                 access token, beside the key or without it",
+                "this endpoint acts for one wallet, and an API key belongs to none: log in and send \
+                 the access token, with the key or without it",
             )
         })
     }
@@ -62,9 +62,9 @@ impl Session {
         let message = match right {
             Some(right) if rights.allow(right) => return Ok(()),
             Some(right) => format!(
-                "the API key has not the right {right}; make one whose permissions grant it"
+                "the API key does not have the right {right}; make one whose permissions grant it"
             ),
-            None => "this is not done with an API key; send an access token alone".to_owned(),
+            None => "this endpoint does not accept API keys; send only an access token".to_owned(),
         };
         Err(ApiError::new(Code::Forbidden, message))
     }
@@ -88,7 +88,7 @@ pub fn authenticate(
         (Some(token), Some(key)) if token.organization_id != key.organization_id => {
             Err(ApiError::new(
                 Code::Forbidden,
-                "the access token and the API key are of different organizations; send one of them",
+                "the access token and the API key belong to different organizations; send one of them",
             ))
         }
         (Some(token), _) => Ok(Session {

@@ -158,7 +158,7 @@ pub fn check_guessed<'a>(
         .into_iter()
         .filter(|name| name.len() <= NAME_BYTES_MAX);
     if is_guessed(password, names) {
-        let message = "is made of words that are guessed first; take some unrelated words, or let a \
+        let message = "is made of words that are guessed first; use some unrelated words, or let a \
                        password manager make one";
         return Err(wrong("guessed", message));
     }

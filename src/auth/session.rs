@@ -178,14 +178,16 @@ impl Sessions {
             let ended = SideWrite::RevokeFamily { family, until_s };
             self.unstored.write(engine, vec![ended]).await?;
             return Err(invalid(
-                "the refresh token was used before; all tokens of its login are ended, log in again",
+                "the refresh token was used before, so all tokens of its login were revoked; log in again",
             ));
         }
         if self.unstored.is_ended(snapshot, row.family)? {
-            return Err(invalid("the tokens of this login are ended; log in again"));
+            return Err(invalid(
+                "the tokens of this login were revoked; log in again",
+            ));
         }
         if row.expires_at_s <= now_s() {
-            let message = "the refresh token's time is over; log in again";
+            let message = "the refresh token has expired; log in again";
             return Err(ApiError::new(Code::TokenExpired, message));
         }
         let wallet = snapshot

@@ -88,7 +88,7 @@ impl State {
             self.forget_gone(index);
             if self.queues[index].waiting.len() >= OF_ADDRESS_MAX {
                 let message = format!(
-                    "{OF_ADDRESS_MAX} passwords from your address wait to be checked; try again shortly"
+                    "{OF_ADDRESS_MAX} passwords from your address are waiting to be checked; try again shortly"
                 );
                 return Err(budget::refuse(budget::PASSWORD_CHECKS, message));
             }

@@ -45,7 +45,7 @@ impl Rows {
             self.ended.retain(|_, until_s| *until_s > now_s);
         }
         if self.len() + writes.len() > ROWS_MAX {
-            let message = "the store is read-only, and no more logins can be kept in memory";
+            let message = "the store is read-only, and memory has no room for more logins";
             return Err(ApiError::unavailable(message, RETRY_AFTER_S));
         }
         for write in writes {

@@ -33,7 +33,7 @@ impl List {
             CutTo::Sequence(sequence) => CutAt::Sequence(sequence),
             CutTo::Time(time_ms) if time_ms > self.made_at_ms => {
                 return Err(BackupError::Cut(format!(
-                    "the backup was made at {}, and nothing in it says what came after: name that time or an earlier one, or a newer backup",
+                    "the backup was made at {} and holds nothing later: name that time or an earlier one, or a newer backup",
                     rfc3339(self.made_at_ms)
                 )));
             }

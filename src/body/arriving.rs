@@ -21,7 +21,7 @@ pub(crate) enum Broken {
     #[error("the body broke off before its end")]
     Off,
     /// It comes too slowly.
-    #[error("the body came more slowly than {0} bytes a second; send it faster")]
+    #[error("the body arrived more slowly than {0} bytes a second; send it faster")]
     Slow(u64),
 }
 

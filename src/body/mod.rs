@@ -242,7 +242,7 @@ pub(crate) fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
     match header(headers, &CONTENT_ENCODING) {
         Some(coding) if !coding.eq_ignore_ascii_case("identity") => Err(ApiError::new(
             Code::UnsupportedMediaType,
-            format!("Content-Encoding {coding:?} is not taken; send the body as it is"),
+            format!("Content-Encoding {coding:?} is not supported; send the body uncompressed"),
         )),
         _ => Ok(()),
     }
@@ -310,7 +310,7 @@ pub fn of_serde(text: &str, error: &serde_json::Error) -> ApiError {
     } else if said.starts_with("duplicate field") {
         ApiError::new(
             Code::MalformedJson,
-            format!("the body: key {member:?} stands twice"),
+            format!("the body: key {member:?} appears twice"),
         )
     } else if said.starts_with("missing field") {
         ApiError::field(&of_member(), "required", "is required")

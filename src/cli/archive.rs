@@ -52,7 +52,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         ("up to sequence", last),
     ];
     if answer.get("segments") == Some(&json!(0)) {
-        let why = "no sealed segment is as old as that and anchored for good; `kedge admin status` shows the anchors";
+        let why = "no sealed segment is both that old and finally anchored; `kedge admin status` shows the anchors";
         rows.push(("why none", why.to_owned()));
     }
     print(&columns(&rows))

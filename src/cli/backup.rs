@@ -95,7 +95,7 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
             )
         });
         Failure::refused(format!(
-            "{message}\n  the backup in {dir} does not hold and is not to be kept{hint}"
+            "{message}\n  the backup in {dir} is not valid; do not keep it{hint}"
         ))
     })?;
     let bytes = |member| answer.get(member).and_then(Value::as_u64);
@@ -146,7 +146,7 @@ fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
             archive::put_back(log, &LocalArchive::of(directory)).map_err(Failure::refused)
         }
         None => Err(Failure::refused(format!(
-            "sequences up to {last} are no part of the backup: they were archived, and they are in {}. Give that directory with --archive",
+            "sequences up to {last} are not part of the backup: they were archived in {}. Name that directory with --archive",
             record.places()
         ))),
     }
@@ -170,13 +170,13 @@ fn verify_rest(data: &Path, list: &List, record: &Record) -> Result<Summary, Fai
     let first = reader.first_sequence();
     if archived.max().is_none_or(|last| last + 1 < first) {
         return Err(Failure::refused(format!(
-            "its log begins with sequence {first}, and its list of archived segments ends earlier"
+            "its log begins with sequence {first}, but its list of archived segments ends earlier"
         )));
     }
     let batches = reader.position().next_batch;
     if batches != list.batches {
         return Err(Failure::refused(format!(
-            "it ends with {batches} batches, and its list names {}",
+            "it ends after {batches} batches, but its list names {}",
             list.batches
         )));
     }
@@ -209,7 +209,7 @@ fn verify(data: &Path, store: &Path, list: &List) -> Result<Summary, Failure> {
     found.map_err(Failure::refused)?;
     if summary.batches != list.batches {
         wrong.push(format!(
-            "it holds {} batches, and its list names {}",
+            "it holds {} batches, but its list names {}",
             summary.batches, list.batches
         ));
     }
@@ -225,14 +225,16 @@ fn next(mark: &Path, list: &List) -> String {
     let batches = list.batches;
     match HighWater::read(&RealEnv, mark) {
         Mark::Released(released) if released.batches > batches => format!(
-            "it opens read-only: the mark {path} says that the headers of {} batches were let out, and the directory holds {batches}",
+            "it opens read-only: by the mark {path} the headers of {} batches were released, and the directory holds {batches}",
             released.batches
         ),
         Mark::Released(_) => {
             format!("the mark {path} names no batch beyond the directory's {batches}")
         }
         Mark::Missing | Mark::Unreadable(_) => format!(
-            "it opens read-only: no mark in {path} says how far headers were let out. Put the mark of the lost server there, if there is one; docs/OPERATIONS.md says what else there is"
+            "it opens read-only: there is no mark in {path} to show how far headers were released. \
+             Put the lost server's mark there if you have it; docs/OPERATIONS.md lists the \
+             alternatives"
         ),
     }
 }
@@ -274,7 +276,7 @@ fn report(
     }
     let checked = match more.archive {
         None => "every file, hash and signature",
-        Some(_) => "every file, and every hash and signature of what is not archived",
+        Some(_) => "every file, and every hash and signature that is not archived",
     };
     let mut rows = vec![
         ("directory", dir.display().to_string()),

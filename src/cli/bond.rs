@@ -94,7 +94,7 @@ pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
     let named = named.map_err(read_failure)?;
     if named != Address::ZERO {
         return Err(Failure::refused(format!(
-            "the anchor contract names the bond {named}, and names one once"
+            "the anchor contract already names the bond {named}, and cannot name another"
         )));
     }
     let fees = FeePolicy::default();

@@ -103,7 +103,7 @@ pub(crate) async fn run_resolve(args: ResolveArgs) -> Result<(), Failure> {
     let binding = &claim.binding;
     if binding.claimant != key.address() {
         return Err(Failure::refused(format!(
-            "the claim is {}'s, and the key is {}'s: nobody else can bring it",
+            "the claim is {}'s, but the key is {}'s: only the claimant can submit it",
             binding.claimant,
             key.address()
         )));

@@ -75,8 +75,9 @@ pub(crate) async fn rotate(args: RotateArgs) -> Result<(), Failure> {
         let sent = transact(contract.rpc(), &owner, to, data, &fees, PATIENCE_MS).await;
         Some(sent.map_err(|error| {
             Failure::refused(format!(
-                "the log names the key (sequence {}), the contract does not: {error}\n  run the same command \
-                 again before batch {}, or the server stops signing there until the contract agrees",
+                "the log names the key (sequence {}), but the contract does not: {error}\n  run the \
+                 same command again before batch {}, or the server stops signing at that batch \
+                 until the contract agrees",
                 text(&named, "sequence"),
                 entry.from_batch
             ))
@@ -97,7 +98,7 @@ pub(crate) async fn rotate(args: RotateArgs) -> Result<(), Failure> {
     if args.chain.is_json() {
         return print_json(&answer);
     }
-    let done = hash.map_or_else(|| "named there before".to_owned(), |hash| hash.to_string());
+    let done = hash.map_or_else(|| "already named there".to_owned(), |hash| hash.to_string());
     print(&columns(&[
         ("key", entry.key.to_string()),
         ("from batch", entry.from_batch.to_string()),
@@ -169,7 +170,7 @@ pub(crate) async fn close(args: CloseArgs) -> Result<(), Failure> {
     };
     if term.replaced_at_s == 0 || batches < term.until_batch {
         return Err(Failure::refused(format!(
-            "key {} is still in use: {} batches are anchored, and it signs those below {}",
+            "key {} is still in use: {} batches are anchored, and it signs the batches below {}",
             term.key,
             batches,
             if term.replaced_at_s == 0 {

@@ -62,7 +62,7 @@ fn report(rebuilt: &Rebuilt, as_json: bool) -> Result<(), Failure> {
     print(&columns(&[
         (
             "valid",
-            "yes: the new store was verified, its state too".to_owned(),
+            "yes: the new store and its state were verified".to_owned(),
         ),
         ("batches", summary.batches.to_string()),
         ("actions", summary.actions.to_string()),

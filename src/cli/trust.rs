@@ -119,14 +119,14 @@ impl TrustArgs {
             }
             (Some(_), None) => {
                 return Err(Failure::usage(
-                    "--rpc needs --contract, unless --url or --domain tells the contract",
+                    "--rpc needs --contract, unless --url or --domain gives the contract",
                 ));
             }
             (None, _) => None,
         };
         if known.is_none() && contract.is_none() {
             return Err(Failure::usage(
-                "whom to trust? name --rpc and --contract, or --url, or --domain and --sequencer",
+                "nothing to trust: name --rpc and --contract, or --url, or --domain and --sequencer",
             ));
         }
         Ok(Trust { known, contract })
@@ -155,7 +155,7 @@ impl Trust {
                 chain_id: contract.rpc().chain_id().await.map_err(Failure::refused)?,
                 verifying_contract: contract.address(),
             },
-            (None, None) => return Err(Failure::usage("no domain and no contract to trust")),
+            (None, None) => return Err(Failure::usage("neither a domain nor a contract to trust")),
         };
         self.of(domain).await
     }
@@ -166,19 +166,19 @@ impl Trust {
             && *domain != claimed
         {
             return Err(Failure::refused(
-                "the file is of another log than the one to trust",
+                "the file belongs to a different log than the trusted one",
             ));
         }
         let Some(contract) = &self.contract else {
             return self
                 .known
                 .clone()
-                .ok_or_else(|| Failure::usage("no domain and no contract to trust"));
+                .ok_or_else(|| Failure::usage("neither a domain nor a contract to trust"));
         };
         let separator = contract.domain_separator().await.map_err(read_failure)?;
         if claimed.separator() != separator {
             return Err(Failure::refused(
-                "the file is of another log than the contract anchors",
+                "the file belongs to a different log than the contract anchors",
             ));
         }
         let keys = contract.sequencer_keys().await.map_err(read_failure)?;

@@ -34,7 +34,7 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file is not there.
-    #[error("the configuration file {0} is not there")]
+    #[error("the configuration file {0} does not exist")]
     NoFile(String),
     /// A name is not known, or a value is of another type.
     #[error("configuration: {0}")]
@@ -97,10 +97,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
         } else {
             "tls_certificate_file"
         };
-        return Err(wrong(
-            missing,
-            "certificate and key are set together or not at all",
-        ));
+        return Err(wrong(missing, "set both certificate and key, or neither"));
     }
     if let Some(url) = &config.public_url
         && !(url.starts_with("http://") || url.starts_with("https://"))
@@ -113,14 +110,14 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
         .find(|text| !cors::is_origin(text))
     {
         let message = format!(
-            "{bad:?} must be * or an origin such as https://app.example.com: lower case, nothing behind"
+            "{bad:?} must be * or an origin such as https://app.example.com: lower case, nothing after the host"
         );
         return Err(wrong("cors_origins", message));
     }
     if config.high_water_path().starts_with(&config.data_dir) {
         return Err(wrong(
             "high_water_path",
-            "must lie outside data_dir: restoring the directory would restore the mark with it",
+            "must lie outside data_dir: restoring that directory would restore the mark with it",
         ));
     }
     if tracing_subscriber::EnvFilter::try_new(&config.log_filter).is_err() {

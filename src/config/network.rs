@@ -16,7 +16,7 @@ pub struct Network {
 /// A text is no network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "must be a network such as 10.0.0.0/8 or 2001:db8::/32, or one address, with no bits set behind the prefix"
+    "must be a network such as 10.0.0.0/8 or 2001:db8::/32, or one address, with no bits set after the prefix"
 )]
 pub struct NetworkError;
 

@@ -353,8 +353,9 @@ impl Config {
 pub fn commented_toml() -> String {
     let defaults = toml::Table::try_from(Config::default()).unwrap_or_default();
     let mut out = String::from(
-        "# Configuration of kedge. Every line shows a default; take the # away to change it.\n\
-         # The environment goes before this file (KEDGE_ and the name in upper case), flags go before both.\n",
+        "# Configuration of kedge. Every line shows a default; remove the # to change it.\n# The \
+         environment (KEDGE_ and the name in upper case) overrides this file, flags override \
+         both.\n",
     );
     let mut group = "";
     for row in OPTIONS {

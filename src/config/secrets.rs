@@ -27,7 +27,7 @@ pub enum SecretError {
     Open(PathBuf),
     /// There is nothing in it.
     #[error(
-        "{path} is empty: it should hold 0x and 64 hexadecimal digits. Put the key back from a backup; docs/OPERATIONS.md says what the loss of each key costs",
+        "{path} is empty: it should hold 0x and 64 hexadecimal digits. Restore the key from a backup; docs/OPERATIONS.md lists what the loss of each key costs",
         path = .0.display()
     )]
     Empty(PathBuf),
@@ -46,7 +46,7 @@ pub enum SecretError {
         variable: &'static str,
     },
     /// The system has no randomness to give.
-    #[error("the system gives no random bytes: {0}")]
+    #[error("the system returned no random bytes: {0}")]
     Random(String),
 }
 

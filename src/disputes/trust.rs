@@ -42,8 +42,8 @@ pub(super) fn of(app: &App, published: &Published, evidence: &Evidence) -> Resul
 pub(super) fn beside(app: &App, refusal: &NoFault) -> &'static str {
     match refusal {
         NoFault::NotSigned { .. } if app.engine.contract_keys().is_none() => {
-            "; this server has not read the contract's keys yet, so it knows its own alone: bring \
-             evidence under another key again when its node answers, or to the contract"
+            "; this server has not read the contract's keys yet and knows only its own: submit \
+             evidence under another key again once its node answers, or to the contract"
         }
         _ => "",
     }

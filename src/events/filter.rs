@@ -28,22 +28,22 @@ pub const FILTERS: &[Parameter] = &[
     Parameter {
         name: "type",
         schema_type: TYPES_SCHEMA,
-        description: "Events of these types alone: one or some, with commas between them; `object.*` stands for all that begin so.",
+        description: "Only events of these types: one or several, separated by commas; `object.*` means all that begin so.",
     },
     Parameter {
         name: "object_id",
         schema_type: r#"{"type": "string", "pattern": "^obj_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
-        description: "Events of this object alone.",
+        description: "Only events of this object.",
     },
     Parameter {
         name: "template_id",
         schema_type: r#"{"type": "string", "pattern": "^tpl_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
-        description: "Events of this template and its objects alone.",
+        description: "Only events of this template and its objects.",
     },
     Parameter {
         name: "after_sequence",
         schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#,
-        description: "Events behind this sequence alone.",
+        description: "Only events after this sequence.",
     },
 ];
 
@@ -88,7 +88,7 @@ fn types_named(name: &str) -> Result<Vec<EventType>, ApiError> {
     }
     let known: Vec<&str> = EventType::ALL.iter().map(|known| known.text()).collect();
     let message = format!(
-        "{name:?} is no type of event; there are: {}",
+        "{name:?} is not an event type; known types: {}",
         known.join(", ")
     );
     Err(ApiError::parameter("type", message))

@@ -130,13 +130,13 @@ struct Stream {
 /// Why a stream ends.
 #[derive(Debug, thiserror::Error)]
 enum End {
-    #[error("the token's time is over; come again with a new one")]
+    #[error("the token has expired; reconnect with a new one")]
     TokenExpired,
     #[error("the wallet was removed from its organization")]
     Removed,
-    #[error("the server is stopping; come again")]
+    #[error("the server is stopping; reconnect")]
     Stopping,
-    #[error("the events could not be read; come again")]
+    #[error("the events could not be read; reconnect")]
     Tail,
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -164,7 +164,7 @@ impl Stream {
                 return;
             }
             End::Read(_) | End::Event(_) => {
-                tracing::error!(error = %end, "a stream of events ended early");
+                tracing::error!(error = %end, "an event stream ended early");
                 End::Tail.to_string()
             }
             _ => end.to_string(),

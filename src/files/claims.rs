@@ -90,7 +90,7 @@ impl Claims {
     fn remove(&self, sha256: &Hash) -> bool {
         let removed = std::fs::remove_file(place(&self.folder, sha256));
         if let Err(error) = &removed {
-            tracing::warn!(%sha256, %error, "a content that nothing names could not be removed");
+            tracing::warn!(%sha256, %error, "the content of an unused file could not be removed");
         }
         removed.is_ok()
     }

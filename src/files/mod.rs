@@ -114,7 +114,7 @@ impl Files {
         if let Err(error) = std::fs::remove_dir_all(&received)
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, "what uploads had left could not be removed");
+            tracing::warn!(%error, "the remains of earlier uploads could not be removed");
         }
         make_private_dir(&received)?;
         Ok(Self {
@@ -180,7 +180,7 @@ fn put(content: NamedTempFile, folder: &Path, sha256: &Hash) -> io::Result<()> {
 fn of_disk(error: &io::Error) -> ApiError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ApiError::unavailable("the disk is full; no file is taken now", RETRY_DISK_S)
+            ApiError::unavailable("the disk is full; files are not accepted now", RETRY_DISK_S)
         }
         _ => ApiError::internal(error),
     }

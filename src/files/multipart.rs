@@ -23,7 +23,7 @@ pub(super) enum BodyError {
     #[error(transparent)]
     Broken(#[from] Broken),
     /// There are long stretches that belong to no part.
-    #[error("the body's parts have heads of more than {HELD_BYTES_MAX} bytes")]
+    #[error("the headers of the body's parts have more than {HELD_BYTES_MAX} bytes")]
     LongHeads,
 }
 

@@ -123,8 +123,8 @@ impl Reservation {
             ApiError::new(
                 Code::PayloadTooLarge,
                 format!(
-                    "the organization's files would pass its {most} bytes; {used} are in use, \
-                     uploads under way included"
+                    "the organization's files would exceed its {most} bytes; {used} are in use, \
+                     including uploads in progress"
                 ),
             )
         })?;

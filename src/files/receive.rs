@@ -70,7 +70,7 @@ impl Files {
         organization: Id,
     ) -> Result<Upload, ApiError> {
         if self.engine.disk_full() {
-            let message = "the disk is full; no file is taken now";
+            let message = "the disk is full; files are not accepted now";
             return Err(ApiError::unavailable(message, RETRY_DISK_S));
         }
         let mut reservation = self.reserve(organization).await?;
@@ -89,7 +89,7 @@ impl Files {
                 }
                 Some(twice @ ("file" | "name")) => {
                     let pointer = format!("/{twice}");
-                    return Err(ApiError::field(&pointer, "range", "stands twice"));
+                    return Err(ApiError::field(&pointer, "range", "appears twice"));
                 }
                 other => {
                     let pointer = format!("/{}", escape(other.unwrap_or_default()));
@@ -166,7 +166,7 @@ fn malformed(error: &multer::Error) -> ApiError {
         multer::Error::IncompleteStream
         | multer::Error::IncompleteFieldData { .. }
         | multer::Error::IncompleteHeaders => "the body broke off before its end".to_owned(),
-        other => format!("the body is no multipart/form-data: {other}"),
+        other => format!("the body is not multipart/form-data: {other}"),
     };
     ApiError::new(Code::ValidationError, why)
 }
@@ -210,7 +210,7 @@ fn check_digest(expected: Option<Hash>, received: Option<Hash>) -> Result<(), Ap
     match (expected, received) {
         (Some(expected), Some(received)) if expected != received => {
             let received = digest_text(&received);
-            let message = format!("is not that of the body that came: {received}");
+            let message = format!("does not match the body that arrived, which has {received}");
             Err(ApiError::parameter(CONTENT_DIGEST, message))
         }
         _ => Ok(()),

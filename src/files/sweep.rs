@@ -21,12 +21,14 @@ pub(super) fn start(folder: PathBuf, claims: Claims, snapshot: Snapshot) -> io::
                 match sweep(&folder, &claims, &named) {
                     Ok(0) => {}
                     Ok(removed) => {
-                        tracing::info!(removed, "contents of files that nothing names are gone");
+                        tracing::info!(removed, "contents of unused files were removed");
                     }
-                    Err(error) => tracing::warn!(%error, "the contents of files were not swept"),
+                    Err(error) => {
+                        tracing::warn!(%error, "unused contents of files were not removed")
+                    }
                 }
             }
-            Err(error) => tracing::warn!(%error, "the contents of files were not swept"),
+            Err(error) => tracing::warn!(%error, "unused contents of files were not removed"),
         }
         claims.end_sweep();
     };

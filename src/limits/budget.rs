@@ -149,7 +149,7 @@ impl Budget {
 
     fn no_room(&self) -> ApiError {
         let message = format!(
-            "your requests hold {} of {}, which is all that one caller may hold at one time; try again \
+            "your requests hold {} of {}, the most that one caller may hold at one time; try again \
              when one of them has ended",
             self.policy, self.each_max
         );

@@ -22,27 +22,27 @@ pub const STANDINGS: HeaderName = HeaderName::from_static("ratelimit");
 pub const DESCRIPTIONS: [(&str, &str, &str); 5] = [
     (
         "X-RateLimit-Limit",
-        "Of the limits that cover the request, the one with the fewest requests left: requests a window",
+        "Of the limits that apply, the one with the fewest requests left: requests per window",
         "integer",
     ),
     (
         "X-RateLimit-Remaining",
-        "Requests left in its window",
+        "Requests left in that window",
         "integer",
     ),
     (
         "X-RateLimit-Reset",
-        "When its next window begins, Unix seconds",
+        "When the next window begins, Unix seconds",
         "integer",
     ),
     (
         "RateLimit-Policy",
-        "All limits that cover the request (draft-ietf-httpapi-ratelimit-headers)",
+        "All limits that apply to the request (draft-ietf-httpapi-ratelimit-headers)",
         "string",
     ),
     (
         "RateLimit",
-        "What is left of each of them, the one with the fewest first, and the seconds until its next window",
+        "The requests left in each of them, fewest first, and the seconds until its next window",
         "string",
     ),
 ];

@@ -53,8 +53,8 @@ impl Drop for LogHold {
 
 fn exceeded(used: LogUse, limit: u64) -> ApiError {
     let message = format!(
-        "the organization has {} of its {limit} bytes in the log, and this request does not fit; reads are \
-         served, and the operator sets larger tiers",
+        "the organization uses {} of its {limit} bytes in the log, and this request does not fit; \
+         reads are still served; ask the operator for a larger tier",
         used.bytes
     );
     ApiError {

@@ -351,7 +351,7 @@ impl RateLimits {
         match stored {
             Ok(()) => counter!(USAGE_ROWS_WRITTEN).increment(rows),
             Err(error) => {
-                tracing::warn!(%error, "the days' counts of requests were not stored; tried again");
+                tracing::warn!(%error, "the daily request counts were not stored; they will be retried");
                 for (account, _) in &changed {
                     self.organizations.note(account);
                 }

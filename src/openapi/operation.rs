@@ -145,7 +145,7 @@ fn answers(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses
     }
     if endpoint.etag {
         let not_modified = json!({
-            "description": "The caller has the current answer already.",
+            "description": "The caller already has the current answer.",
             "headers": success_headers(endpoint),
         });
         answers.insert("304".to_owned(), not_modified);

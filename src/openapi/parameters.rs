@@ -165,7 +165,7 @@ pub(super) fn components() -> Value {
             ),
             "x-signature-deadline" => (
                 "^[0-9]{1,20}$",
-                "Until when the request may be placed: Unix seconds, at most 24 h ahead.",
+                "The time until which the request may be placed: Unix seconds, at most 24 h ahead.",
                 Some("1767225600"),
             ),
             _ => (
@@ -188,8 +188,8 @@ pub(super) fn components() -> Value {
     let key = json!({
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "A name for this request, of the caller's choice, kept for a day at least: sent \
-            again under it, the request is answered as the first time and nothing is done twice.",
+        "description": "A name for this request, chosen by the caller and kept for at least a day: \
+            sent again under it, the request gets the first answer and nothing is done twice.",
         "schema": { "type": "string", "pattern": "^[!-~]{1,255}$" },
         "example": "3f1c9a52-order-118",
     });
@@ -203,8 +203,8 @@ pub(super) fn components() -> Value {
         ),
         (
             "X-Request-Id",
-            "An id of the caller's own for this request: at most 128 ASCII letters, digits, `.`, `_` \
-             and `-`. The answer has it again.",
+            "The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and \
+             `-`. The answer repeats it.",
             "checkout-7f3a",
         ),
     ];

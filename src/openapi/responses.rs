@@ -16,7 +16,7 @@ const HEADERS: &[(&str, &str, bool, &str)] = &[
         "X-Request-Id",
         "string",
         true,
-        "The request's id, as it was sent or as the server made it.",
+        "The request's id: the one that was sent, or one that the server made.",
     ),
     (
         "X-Sequence",
@@ -28,7 +28,7 @@ const HEADERS: &[(&str, &str, bool, &str)] = &[
         "Cache-Control",
         "string",
         true,
-        "How the answer may be kept.",
+        "How the answer may be cached.",
     ),
     (
         "ETag",
@@ -46,13 +46,13 @@ const HEADERS: &[(&str, &str, bool, &str)] = &[
         "Idempotent-Replayed",
         "string",
         false,
-        "`true` where the request's `Idempotency-Key` was carried out before, and nothing was done again.",
+        "`true` if a request with this `Idempotency-Key` was carried out before; nothing was done again.",
     ),
     (
         "Deprecation",
         "string",
         false,
-        "Since when the way in which it was asked is deprecated (RFC 9745).",
+        "Since when this form of the request is deprecated (RFC 9745).",
     ),
     (
         "Link",
@@ -70,7 +70,7 @@ const HEADERS: &[(&str, &str, bool, &str)] = &[
         "Retry-After",
         "integer",
         false,
-        "Seconds until another try makes sense.",
+        "Seconds to wait before a retry.",
     ),
 ];
 

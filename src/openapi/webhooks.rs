@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::Schemas;
 use crate::views::webhook::{TestMessage, WebhookMessage};
 
-const DESCRIPTION: &str = "What a webhook's URL gets, at least once for every event that it wants, signed \
-    as Standard Webhooks 1.0 says: the base64 HMAC-SHA-256 of `webhook-id`, `webhook-timestamp` and \
-    the body with dots between them, under the secret behind `whsec_`. The same event has the same \
-    `webhook-id` at every attempt.";
+const DESCRIPTION: &str = "What a webhook's URL receives, at least once for every event of its \
+    types, signed as Standard Webhooks 1.0 specifies: the base64 HMAC-SHA-256 of `webhook-id`, \
+    `webhook-timestamp` and the body, joined by dots, under the secret after `whsec_`. The same \
+    event has the same `webhook-id` at every attempt.";
 
 /// The one message that there is.
 pub(super) fn of(schemas: &mut Schemas) -> Value {
@@ -33,16 +33,16 @@ pub(super) fn of(schemas: &mut Schemas) -> Value {
         "parameters": [
             header("webhook-id", "The delivery's id."),
             header("webhook-timestamp", "When this attempt was made, Unix seconds."),
-            header("webhook-signature", "`v1,` and the signature; two with a space between them while a rotation's overlap lasts."),
+            header("webhook-signature", "`v1,` and the signature; two, separated by a space, while a rotation's overlap lasts."),
         ],
         "requestBody": {
             "required": true,
             "content": { "application/json": { "schema": { "anyOf": messages } } },
         },
         "responses": {
-            "2XX": { "description": "The event was taken." },
+            "2XX": { "description": "The event was accepted." },
             "410": { "description": "The receiver is gone for good: the webhook is switched off." },
-            "default": { "description": "Not taken: it is sent again later, after `Retry-After` where that is longer." },
+            "default": { "description": "Not accepted: it is sent again later, after `Retry-After` if that is longer." },
         },
     } } })
 }

@@ -6,59 +6,59 @@ pub(super) const SUMMARY: &str =
     "Digital objects whose every change is signed, ordered, durable and provable.";
 
 pub(super) const BEARER: &str = "An access token of `POST /wallets/login`, `/wallets/register` or \
-    `/wallets/token/refresh`. When it has run out, the last of these gives a new one.";
+    `/wallets/token/refresh`. When it has expired, the last of these gives a new one.";
 
-pub(super) const API_KEY: &str = "An API key of `POST /api-keys`, alone or beside an access token of the \
-    same organization; then the narrower right holds. Each operation names the right that it takes in \
-    `x-api-key-right`.";
+pub(super) const API_KEY: &str = "An API key of `POST /api-keys`, alone or together with an access \
+    token of the same organization; then the narrower right applies. Each operation names the right it \
+    needs in `x-api-key-right`.";
 
 /// Paragraphs are parted by an empty line; words between back quotes are code.
 pub(super) const DESCRIPTION: &str = "\
-Requests that change something are signed: EIP-712 typed data under the domain that \
-`GET /.well-known/eip712-domain.json` tells, sent in five headers beside the credentials. \
-Each operation that has to be signed says in `x-signature` what is its kind, its target and its \
-payload; the payload is the exact text that is sent. docs/PROTOCOL.md of the source holds the \
+Requests that change something are signed: EIP-712 typed data under the domain from \
+`GET /.well-known/eip712-domain.json`, sent in five headers next to the credentials. \
+Each operation that must be signed gives its kind, its target and its payload in `x-signature`; \
+the payload is the exact text that is sent. docs/PROTOCOL.md in the source holds the \
 bytes and vectors.
 
-An answer with 2xx to such a request is durable, and its `receipt` proves at once and offline that \
+A 2xx answer to such a request is durable, and its `receipt` proves at once and offline that \
 the log holds the action. `GET /ebus/actions/{id}/proof` gives the file that also leads to the \
 Ethereum contract.
 
-Whole numbers are written as such, without a fraction or an exponent; numbers that can pass 2^53 are texts.
+Whole numbers are written without a fraction or an exponent; numbers that can exceed 2^53 are texts.
 
-Lists go by creation and come in pages: pass `cursor` of one page to get the next, until `has_more` is \
+Lists are ordered by creation and come in pages: pass `cursor` of one page to get the next, until `has_more` is \
 false. `offset` still works, is deprecated, and ends with v4.
 
-Requests are counted for the organization: by its tier in the minute and the UTC day, and by what some \
-operations allow a minute (50 for making and changing objects, 10 for batches of actions, 20 for files, 10 for \
+Requests are counted per organization: by its tier per minute and per UTC day, and by what some \
+operations allow per minute (50 for making and changing objects, 10 for batches of actions, 20 for files, 10 for \
 templates, 1,000 for the three lists of objects, templates and batches). Free allows 100 a minute and \
 1,000 a day and costs nothing; Developer 500 and 50,000 for 99 USD a month; Enterprise 5,000 and any number, \
-by agreement. Every answer says in `X-RateLimit-*` and `RateLimit` how the limits stand; 304 costs nothing to who names the `ETag`. Without credentials a \
-body has at most 16 KiB.
+by agreement. Every answer shows the state of the limits in `X-RateLimit-*` and `RateLimit`; a 304 to a request with \
+the `ETag` costs nothing. Without credentials a body has at most 16 KiB.
 
-A request that changes or sends something may carry an `Idempotency-Key`. Sent again with the same key and body it does nothing twice \
-and is answered as the first time, with `Idempotent-Replayed: true`.
+A request that changes or sends something may carry an `Idempotency-Key`. Sent again with the same key and body, it \
+does nothing twice and gets the first answer, with `Idempotent-Replayed: true`.
 
-Every answer carries `X-Request-Id`, which the log of the server knows too, and `X-Sequence`, the \
+Every answer carries `X-Request-Id`, which is also in the server's log, and `X-Sequence`, the \
 last sequence that the answer reflects. A read with `min_sequence` waits for what the caller has \
 written.
 
-Every answer with UNAVAILABLE says its `outcome`. `nothing_done`: nothing was done, and nothing will be. `unknown`: the \
-request was on its way to the disk when the answer could not be waited for any longer, so it may stand in the log. A \
-connection that breaks off says as much. Then send the very same signed request again, with the same nonce and the same \
-`Idempotency-Key`: its nonce is spent at most once, so it is done at most once. Never sign it again with another nonce \
-before its deadline is past.
+Every answer with UNAVAILABLE gives its `outcome`. `nothing_done`: nothing was done, and nothing will be. `unknown`: \
+the request was on its way to the disk when the server could wait no longer, so it may be in the log. A \
+connection that breaks off means the same. Then send exactly the same signed request again, with the same nonce and \
+the same `Idempotency-Key`: its nonce is spent at most once, so it is done at most once. Never sign it again with \
+another nonce before its deadline is past.
 
-Errors are `{code, status, body}`. Programs go by `code`; `body.message` says what to do. Who sends \
-`Accept: application/problem+json` gets RFC 9457. Only 429 and 503 are worth a retry, after the \
+Errors are `{code, status, body}`. Programs go by `code`; `body.message` states what to do. With \
+`Accept: application/problem+json` errors follow RFC 9457. Only 429 and 503 are worth a retry, after the \
 seconds in `Retry-After`.
 
-Of what is scarce at one moment (requests in flight, event streams, downloads, long reads, pages of lists, \
-attempts at webhooks) an organization has a share; past it 429 names the share in `body.policy`. Its part of \
+An organization has a share of what is scarce at any moment (requests in flight, event streams, downloads, long \
+reads, pages of lists, attempts at webhooks); past it 429 names the share in `body.policy`. Its part of \
 the log has a quota of bytes: past it writes are 403 `QUOTA_EXCEEDED`, and reads are served.
 
-Paths under `/v2` lead to their successors with a 301 that most clients follow with a GET, whatever \
-they sent; the static headers `App-Id` and `App-Secret` are no credentials any more.";
+Paths under `/v2` lead to their successors with a 301, which most clients follow with a GET, whatever \
+they sent; the static headers `App-Id` and `App-Secret` are no longer credentials.";
 
 /// The headings, in the order in which a reader needs them.
 const TAGS: &[(&str, &str)] = &[
@@ -68,13 +68,13 @@ const TAGS: &[(&str, &str)] = &[
     ),
     (
         "Organization",
-        "The caller's organization: its limits, its members, and who is invited.",
+        "The caller's organization: its limits, its members and its invitations.",
     ),
     ("API keys", "Credentials for programs, with narrow rights."),
     ("Templates", "What objects are made from."),
     (
         "Objects",
-        "Minting, reading, changing and handing on objects.",
+        "Minting, reading, changing and transferring objects.",
     ),
     (
         "Action bus",

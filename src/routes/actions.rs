@@ -25,7 +25,7 @@ use crate::views::action::ActionView;
 pub const FORM: &[Parameter] = &[Parameter {
     name: "form",
     schema_type: r#"{"type": "string", "enum": ["inclusion", "authorship"], "default": "inclusion"}"#,
-    description: "inclusion (the default), or authorship: with the signature, for one's own organization's actions.",
+    description: "inclusion (the default), or authorship: with the signature, for the caller's organization's actions.",
 }];
 
 /// An action's place in a list.
@@ -168,7 +168,7 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
     let snapshot = &published.snapshot;
     let placed = seen_action(&call, snapshot)?;
     if with_authorship && placed.organization_id != call.session()?.organization_id {
-        let message = "authorship is shown to the organization that signed alone";
+        let message = "authorship is shown only to the organization that signed";
         return Err(ApiError::new(Code::Forbidden, message));
     }
     let anchor = anchor_proof(snapshot, placed.batch_number)?;

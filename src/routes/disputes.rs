@@ -37,7 +37,7 @@ pub async fn create(call: Call) -> Result<Reply, ApiError> {
     let text = call.body.text.as_str();
     if text.len() > FILE_BYTES_MAX {
         let message = format!(
-            "the file has {} bytes; the most is {FILE_BYTES_MAX}",
+            "the file has {} bytes; at most {FILE_BYTES_MAX} are allowed",
             text.len()
         );
         return Err(ApiError::new(Code::PayloadTooLarge, message));
@@ -85,8 +85,8 @@ async fn claim(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     let claimant = file.binding.claimant;
     if wallet.is_none_or(|wallet| !wallet.keys.contains(&claimant)) {
         let message = format!(
-            "the claim is bound to {claimant}, which is no key of the wallet that brings it: log in as \
-             its claimant, or prove a claim for a key of this wallet"
+            "the claim is bound to {claimant}, which is not a key of your wallet: log in as its \
+             claimant, or prove a claim for a key of your wallet"
         );
         return Err(ApiError::new(Code::Forbidden, message));
     }

@@ -19,14 +19,14 @@ use crate::views::Page;
 pub const BEFORE: &[Parameter] = &[Parameter {
     name: "before_sequence",
     schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 18446744073709551615}"#,
-    description: "Events before this sequence alone.",
+    description: "Only events before this sequence.",
 }];
 
 /// Where a stream goes on.
 pub const RESUME: &[Parameter] = &[Parameter {
     name: "last_event_id",
     schema_type: r#"{"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})(\\.[1-9][0-9]{0,8})?$"}"#,
-    description: "The `position` of the last event that was seen: the stream begins behind it. The header Last-Event-ID says the same and goes before it; after_sequence comes last; with none of them the stream begins with what happens from now on.",
+    description: "The `position` of the last event that was seen: the stream begins after it. The header Last-Event-ID means the same and overrides it; it overrides after_sequence. With none of them the stream begins with new events.",
 }];
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

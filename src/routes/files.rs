@@ -224,7 +224,7 @@ async fn copy(mut content: tokio::fs::File, length: u64, writer: Writer) -> io::
 
 /// 416 with the size that there is (RFC 9110, 15.5.17).
 fn unsatisfiable(size_bytes: u64) -> ApiError {
-    let message = format!("Range asks for what is not there: the file has {size_bytes} bytes");
+    let message = format!("Range asks for bytes past the end: the file has {size_bytes} bytes");
     ApiError {
         status: Some(StatusCode::RANGE_NOT_SATISFIABLE),
         ..ApiError::new(Code::ValidationError, message)

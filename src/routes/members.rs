@@ -94,7 +94,7 @@ fn invitation_of(single: &Single) -> Result<Invitation, ApiError> {
 /// What an action on the organization made or changed beside it.
 fn beside<T>(single: &Single, pick: impl Fn(Image) -> Option<T>) -> Result<T, ApiError> {
     let found = single.images()?.into_iter().find_map(pick);
-    found.ok_or_else(|| ApiError::internal(&"an action on an organization did nothing beside"))
+    found.ok_or_else(|| ApiError::internal(&"an action on an organization changed nothing else"))
 }
 
 /// `POST /organizations/me/invitations`

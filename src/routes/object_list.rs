@@ -38,12 +38,12 @@ pub const FILTERS: &[Parameter] = &[
     parameter(
         "template_id",
         r#"{"type": "string", "pattern": "^tpl_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
-        "Objects of this template alone.",
+        "Only objects of this template.",
     ),
     parameter(
         "owner_id",
         r#"{"type": "string", "pattern": "^wal_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
-        "Objects that this wallet owns alone.",
+        "Only objects that this wallet owns.",
     ),
     parameter(
         "status",
@@ -53,18 +53,18 @@ pub const FILTERS: &[Parameter] = &[
     parameter(
         "created_after",
         TIME,
-        "Made at this RFC 3339 time or later.",
+        "Made at or after this RFC 3339 time.",
     ),
     parameter("created_before", TIME, "Made before this RFC 3339 time."),
     parameter(
         "updated_after",
         TIME,
-        "Changed last at this RFC 3339 time or later.",
+        "Last changed at or after this RFC 3339 time.",
     ),
     parameter(
         "updated_before",
         TIME,
-        "Changed last before this RFC 3339 time.",
+        "Last changed before this RFC 3339 time.",
     ),
 ];
 

@@ -16,7 +16,7 @@ use crate::error::{ApiError, Code};
 pub const AT_SEQUENCE: &[Parameter] = &[Parameter {
     name: "at_sequence",
     schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 18446744073709551615}"#,
-    description: "The object as it stood with this sequence of the log, as far as its listed history reaches.",
+    description: "The object as it was at this sequence of the log, as far back as its listed history reaches.",
 }];
 
 /// Actions on a template that are gone through for what its objects began with.
@@ -117,7 +117,7 @@ fn beginning<W: World>(
         here = action.previous_sequence;
     }
     Err(gone(format!(
-        "the object's template was acted on more than {TEMPLATE_ACTIONS_MAX} times since"
+        "the object's template has had more than {TEMPLATE_ACTIONS_MAX} actions since"
     )))
 }
 
@@ -137,7 +137,7 @@ fn last_action(
     }
     let first = object.trace.version - OBJECT_HISTORY_MAX + 1;
     Err(gone(format!(
-        "the object's history reaches back to its version {first}, which came after sequence \
+        "the object's history reaches back to its version {first}, which is newer than sequence \
          {sequence}; the last {OBJECT_HISTORY_MAX} actions are kept"
     )))
 }

@@ -66,7 +66,7 @@ impl JsonSchema for FilterTree {
         json_schema!({
             "description": "A tree of `and`, `or` and `not` over conditions. Values of different JSON types are \
                 never equal and have no order; numbers are compared exactly, texts by code point. A condition on \
-                what is not there is false, and `ne` is the contrary of `eq`.",
+                a missing value is false; `ne` is the negation of `eq`.",
             "oneOf": [
                 { "type": "object", "additionalProperties": false, "required": ["and"],
                   "properties": { "and": { "type": "array", "items": tree } } },
@@ -78,13 +78,14 @@ impl JsonSchema for FilterTree {
                   "properties": {
                     "field": { "type": "string", "description":
                         "id, template_id, variation_id, owner_id, owner_address, status, version, sequence, \
-                         created_at, updated_at, or properties. and the keys that lead to a value, with dots between; \
-                         a dot or a backslash of a key has a backslash before it." },
+                         created_at, updated_at, or properties. and the keys that lead to a value, separated by dots; \
+                         a dot or a backslash in a key has a backslash before it." },
                     "op": { "type": "string", "enum":
                         ["eq", "ne", "gt", "gte", "lt", "lte", "in", "exists", "prefix", "contains"] },
                     "value": { "description":
-                        "For `in` an array of values, for `exists` true or false, otherwise a text, a number, true, \
-                         false or null. `contains` finds a part of a text, or an element of an array." },
+                        "For `in` an array of values, for `exists` true or false, otherwise a text, \
+                         a number, true, false or null. `contains` finds part of a text, or an \
+                         element of an array." },
                   } },
             ],
         })

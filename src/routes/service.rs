@@ -206,7 +206,7 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let engine = &call.app.engine;
     let reason = match (engine.failure().reason(), engine.mode()) {
-        (Some(why), _) => Some(format!("the engine has failed, the process ends: {why}")),
+        (Some(why), _) => Some(format!("the engine has failed and the process ends: {why}")),
         (None, Mode::ReadOnly(why)) => Some(why),
         (None, Mode::ReadWrite) if engine.disk_full() => Some("the disk is full".to_owned()),
         (None, Mode::ReadWrite) => engine.check_clock().err().map(|why| why.to_string()),

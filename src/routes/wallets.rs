@@ -109,14 +109,14 @@ fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiE
     };
     let forbidden = |message: &'static str| Err(ApiError::new(Code::Forbidden, message));
     let Some(invitation) = call.published().snapshot.invitation(id)? else {
-        return forbidden("the invitation is not there; ask for a new one");
+        return forbidden("the invitation does not exist; ask for a new one");
     };
     if invitation.expires_at_ms() <= call.app.engine.now_ms() {
-        return forbidden("the invitation's time is over; ask for a new one");
+        return forbidden("the invitation has expired; ask for a new one");
     }
     let named = registration.organization_id;
     if named.is_some_and(|named| named != invitation.organization_id) {
-        return forbidden("the invitation is to another organization than organization_id");
+        return forbidden("the invitation is for an organization other than organization_id");
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ async fn begin(call: &Call, wallet: &Wallet, phc: &str) -> Result<Tokens, ApiErr
 }
 
 fn wrong_login() -> ApiError {
-    let message = "e-mail address or password are not right";
+    let message = "the e-mail address or the password is wrong";
     ApiError::new(Code::CredentialsInvalid, message)
 }
 
@@ -252,7 +252,7 @@ async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiErro
         (None, _) => {}
     }
     if !right {
-        let message = "current_password is not right";
+        let message = "current_password is wrong";
         return Err(ApiError::new(Code::CredentialsInvalid, message));
     }
     let password = patch.password.unwrap_or_default();

@@ -40,8 +40,9 @@ impl Budget {
             "/filter",
             "range",
             format!(
-                "would take reading more than {read}; narrow it with template_id, owner_id, created_at, \
-                 or with eq, in, a range or prefix on a property that the template's schema marks with x-index"
+                "would read more than {read}; narrow it with template_id, owner_id, created_at, or \
+                 with eq, in, a range or prefix on a property that the template's schema marks with \
+                 x-index"
             ),
         ))
     }

@@ -32,7 +32,7 @@ pub(super) enum Field {
 }
 
 const FIELDS: &str = "id, template_id, variation_id, owner_id, owner_address, status, version, \
-                      sequence, created_at, updated_at, or properties. and keys with dots between";
+                      sequence, created_at, updated_at, or properties. and keys separated by dots";
 
 impl Field {
     /// Reads a field's name; says what is wrong with it.
@@ -75,7 +75,7 @@ fn parse_path(text: &str) -> Result<PropertyPath, String> {
             }
             '\\' => match chars.next() {
                 Some(escaped @ ('.' | '\\')) => escaped,
-                _ => return Err("has a backslash that stands before no dot or backslash".into()),
+                _ => return Err("has a backslash that no dot or backslash follows".into()),
             },
             other => other,
         };
@@ -85,7 +85,7 @@ fn parse_path(text: &str) -> Result<PropertyPath, String> {
     }
     if keys.iter().any(String::is_empty) {
         return Err(
-            "has an empty key; a dot of a key is written with a backslash before it".into(),
+            "has an empty key; a dot in a key is written with a backslash before it".into(),
         );
     }
     if keys.len() > SEARCH_PATH_KEYS_MAX {
@@ -383,7 +383,7 @@ impl Values<'_> {
     fn ids(&self, prefix: Prefix) -> Result<Vec<Id>, ApiError> {
         self.each(|json, pointer| {
             let id = Id::parse_as(prefix, &text(json, pointer)?);
-            id.or_else(|error| refuse(pointer, "format", format!("is no identifier: {error}")))
+            id.or_else(|error| refuse(pointer, "format", format!("is not an identifier: {error}")))
         })
     }
 
@@ -404,7 +404,7 @@ impl Values<'_> {
 
 fn address(json: &str, pointer: &str) -> Result<Address, ApiError> {
     let address = text(json, pointer)?.parse::<Address>();
-    address.or_else(|error| refuse(pointer, "format", format!("is no address: {error}")))
+    address.or_else(|error| refuse(pointer, "format", format!("is not an address: {error}")))
 }
 
 fn status(json: &str, pointer: &str) -> Result<ObjectStatus, ApiError> {

@@ -275,7 +275,7 @@ impl<'a> Run<'a> {
             return Err(ApiError::field(
                 "/sort/0/field",
                 "range",
-                "takes a filter that fixes one template_id with eq, and a property that this \
+                "needs a filter that fixes one template_id with eq, and a property that this \
                  template's schema marks with x-index",
             ));
         };
@@ -396,7 +396,7 @@ fn all(plan: &Plan) -> Window {
 fn bad_place() -> ApiError {
     ApiError::new(
         Code::CursorInvalid,
-        "the cursor holds no place of this list",
+        "the cursor does not belong to this list",
     )
 }
 

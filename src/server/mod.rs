@@ -49,7 +49,7 @@ pub enum ServerError {
     #[error(transparent)]
     Tls(#[from] tls::TlsError),
     /// No thread.
-    #[error("the thread that measures how long requests wait does not start: {0}")]
+    #[error("the thread that measures how long requests wait did not start: {0}")]
     Probe(std::io::Error),
     /// No randomness.
     #[error(transparent)]
@@ -151,7 +151,7 @@ impl Bound {
         // Nobody listens if there is no connection.
         let _ = ends.send(());
         if tokio::time::timeout(drain, ends.closed()).await.is_err() {
-            tracing::warn!("requests were still under way at the end of drain_timeout_s");
+            tracing::warn!("requests were still in flight at the end of drain_timeout_s");
         }
         Ok(())
     }

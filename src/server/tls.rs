@@ -22,7 +22,7 @@ pub enum TlsError {
     },
     /// Certificate and key are no pair.
     #[error(
-        "tls_certificate_file and tls_key_file are no pair: the key in {key} is not the one of the certificate in {certificate}",
+        "tls_certificate_file and tls_key_file do not match: the key in {key} is not that of the certificate in {certificate}",
         key = .key.display(), certificate = .certificate.display()
     )]
     NoPair {

@@ -247,7 +247,8 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
     let of_many = [("/atomic", preview.atomic.is_some())];
     let strange = if many { &single[..] } else { &of_many[..] };
     if let Some((pointer, _)) = strange.iter().find(|(_, there)| *there) {
-        let message = "is either of one action or of several in `actions`; remove it";
+        let message =
+            "is not allowed here: send either one action, or several in `actions`; remove it";
         return Err(ApiError::field(pointer, "unknown", message));
     }
     let mut ranges = Ranges {

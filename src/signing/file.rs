@@ -27,7 +27,7 @@ pub(super) fn read(upload: &Upload) -> Result<(String, ActionText), ApiError> {
 /// Says what came, for a signature of something else.
 pub(super) fn explain(error: ApiError, name: &str, digest: &str) -> ApiError {
     let message = format!(
-        "{}; what came is named {name:?} and its bytes have the digest {digest}",
+        "{}; the file that arrived is named {name:?} and its bytes have the digest {digest}",
         error.message
     );
     ApiError {

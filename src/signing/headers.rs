@@ -84,13 +84,18 @@ impl SignatureHeaders {
         if self.deadline_s < now_s {
             return Err(ApiError::new(
                 Code::DeadlineExpired,
-                format!("{DEADLINE} {} is past; it is {now_s} here", self.deadline_s),
+                format!(
+                    "{DEADLINE} {} is past; the server's time is {now_s}",
+                    self.deadline_s
+                ),
             ));
         }
         if self.deadline_s - now_s > DEADLINE_AHEAD_S_MAX {
             return Err(ApiError::parameter(
                 DEADLINE,
-                format_args!("may be at most {DEADLINE_AHEAD_S_MAX} s ahead; it is {now_s} here"),
+                format_args!(
+                    "may be at most {DEADLINE_AHEAD_S_MAX} s ahead; the server's time is {now_s}"
+                ),
             ));
         }
         Ok(())
@@ -110,7 +115,7 @@ fn parsed<T>(
     let mut values = headers.get_all(name).iter();
     let (first, second) = (values.next(), values.next());
     if second.is_some() {
-        return Err(invalid("stands twice"));
+        return Err(invalid("appears twice"));
     }
     let text = first.and_then(|value| value.to_str().ok());
     let text = text.ok_or_else(|| invalid("must be plain ASCII"))?;

@@ -153,8 +153,8 @@ impl Verifier {
             verifying_contract,
         } = self.domain;
         let message = format!(
-            "the signature recovers to {found}, not to x-signature-address {}: it is of other \
-             bytes than this request's, or of another domain than chainId {chain_id}, \
+            "the signature recovers to {found}, not to x-signature-address {}: it was made over \
+             other bytes than this request's, or for another domain than chainId {chain_id}, \
              verifyingContract {verifying_contract}",
             headers.signer
         );

@@ -88,17 +88,17 @@ pub(super) fn read(
     password::check_length(&registration.password)?;
     let invitation = match &registration.invitation {
         Some(code) => Some(invitations.open(code).ok_or_else(|| {
-            forbidden("the invitation's code is none of this service; ask for it again")
+            forbidden("the invitation's code was not issued by this service; ask for it again")
         })?),
         None if registration.organization_id.is_some() => {
             return Err(forbidden(
-                "joining an organization takes an invitation from one of its admins",
+                "joining an organization requires an invitation from one of its admins",
             ));
         }
         None => None,
     };
     if invitation.is_some() && registration.organization_name.is_some() {
-        let message = "is for a new organization, and the invitation is to another one";
+        let message = "is only for a new organization, but the invitation is to an existing one";
         return Err(ApiError::field("/organization_name", "range", message));
     }
     let disclosed = Registration {

@@ -194,7 +194,7 @@ fn read_address(path: &Path) -> Result<Option<Address>, ChainError> {
     match std::fs::read_to_string(path) {
         Ok(text) if text.trim().is_empty() => Err(file_error(
             path,
-            &"it is empty, and should hold the address of the embedded chain's contract. Put it back from a backup; a start with another address names the one that the store belongs to",
+            &"it is empty, but should hold the address of the embedded chain's contract. Restore it from a backup; a start with another address names the one that the store belongs to",
         )),
         Ok(text) => match text.trim().parse() {
             Ok(address) => Ok(Some(address)),

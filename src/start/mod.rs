@@ -270,15 +270,15 @@ fn reload_on_hangup(tls: Option<Arc<Tls>>, app: Arc<App>) -> Result<(), std::io:
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {
             match tls.as_ref().map(|tls| tls.reload()) {
-                Some(Ok(())) => tracing::info!("the certificate was read again"),
+                Some(Ok(())) => tracing::info!("the certificate was reloaded"),
                 Some(Err(error)) => {
-                    tracing::error!(%error, "the certificate was not read again");
+                    tracing::error!(%error, "the certificate could not be reloaded");
                 }
                 None => {}
             }
             match app.access.reload() {
-                Ok(()) => tracing::info!("the token keys were read again"),
-                Err(error) => tracing::error!(%error, "the token keys were not read again"),
+                Ok(()) => tracing::info!("the token keys were reloaded"),
+                Err(error) => tracing::error!(%error, "the token keys could not be reloaded"),
             }
         }
     });

@@ -27,7 +27,7 @@ pub(super) fn allow(config: &Config) {
         tracing::warn!(
             allowed,
             needed,
-            "connections_max connections need more open files than the system allows this process: raise its limit (ulimit -n, LimitNOFILE) or lower the option"
+            "connections_max needs more open files than the system allows this process: raise its limit (ulimit -n, LimitNOFILE) or lower the option"
         );
     }
 }

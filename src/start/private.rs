@@ -16,7 +16,8 @@ const DEPTH_MAX: u32 = 1;
 /// The data directory stays open to others.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{path} is open to other users of this machine, and that cannot be changed ({source}): it must belong to the user that runs the server, with mode 0700, and 0600 for files",
+    "{path} is open to other users of this machine, and its mode cannot be changed ({source}): it \
+     must belong to the user that runs the server, with mode 0700, and 0600 for files",
     path = .path.display()
 )]
 pub struct PrivateError {
@@ -37,7 +38,7 @@ pub fn tighten(data: &Path) -> Result<(), PrivateError> {
         tracing::warn!(
             first = %first.display(),
             count = tightened.len(),
-            "the data directory was open to other users of this machine; it is the owner's alone now"
+            "the data directory was open to other users of this machine; now only its owner can read it"
         );
     }
     Ok(())

@@ -21,7 +21,7 @@ const NEXT_VARIABLE: &str = "KEDGE_NEXT_SEQUENCER_KEY";
 /// No key that is held signs the next batch.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the next batch has number {number}, and the log names the sequencer key {wanted} for it (from batch {from_batch} on); this server holds {held}. Start it with the key {wanted}: sequencer_key_file or next_sequencer_key_file. The data directory is in order, and nothing was changed"
+    "the next batch has number {number}, and the log names the sequencer key {wanted} for it (from batch {from_batch} on); this server holds {held}. Start it with the key {wanted}: sequencer_key_file or next_sequencer_key_file. The data directory is intact, and nothing was changed"
 )]
 pub struct WrongKey {
     number: u64,

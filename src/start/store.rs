@@ -38,7 +38,7 @@ pub struct Allowances {
 /// A key is gone that something in the store rests on.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{path} is lost, and the store holds {what}: without this key none of them counts. Put the file back from a backup. Who wants to void all {what} and have a new key made starts once with --replace-lost-keys",
+    "{path} is lost, and the store holds {what}: without this key none of them is valid. Restore the file from a backup. To void all {what} and make a new key, start once with --replace-lost-keys",
     path = .path.display()
 )]
 pub struct LostKey {
@@ -100,17 +100,18 @@ pub(super) async fn open(
         Compared::Agrees => return Ok(Opened::new(store, true)),
         // The anchor actor asks again, and looks for a signature of the sequencer's.
         Compared::Contradicts(why) => store.set_read_only(format!(
-            "{why}. Unless a signature of this log's sequencer proves that, writes are taken again once the node no longer says so"
+            "{why}. Unless a signature of this log's sequencer proves that, writes are accepted \
+             again once the node no longer claims it"
         )),
         // With a mark the server serves: it says how far headers were let out.
         Compared::Unknown(why) => tracing::warn!(
             why,
-            "the chain could not be asked before the first write; files that nothing names stay until a start that can ask it"
+            "the chain could not be asked before the first write; unused files stay until a start that can ask it"
         ),
     }
     if is_accepted {
         tracing::error!(
-            "--accept-missing-high-water-mark had no effect: without a mark the chain is the only witness of what was let out, and it does not agree"
+            "--accept-missing-high-water-mark had no effect: without a mark the chain is the only witness of what was released, and it does not agree"
         );
     }
     Ok(Opened::new(store, false))
@@ -153,7 +154,8 @@ fn replaced_side_key(
     tracing::warn!(
         %path,
         number,
-        "the key that seals the log's side entries was lost; a new one is made, and those of the old one stay closed"
+        "the key that seals the log's side entries was lost; a new one is made, and entries sealed \
+         under the old one stay unreadable"
     );
     Ok(side_keys::make(folder, number)?)
 }
@@ -196,7 +198,8 @@ fn lost_keys(config: &Config, store: &Store, allowances: Allowances) -> Result<(
         }
         tracing::warn!(
             file,
-            "the key was lost; a new one is made, and all {what} are void"
+            void = what,
+            "a key was lost; a new one is made, and what the old one guarded is void"
         );
     }
     Ok(())

@@ -53,8 +53,8 @@ async fn look_at_chain(time: &Timekeeper, rpc: &RpcClient) {
 fn record(engine: &Engine, was_believed: &mut bool) {
     let checked = engine.record_clock();
     match (&checked, *was_believed) {
-        (Err(why), true) => tracing::error!(%why, "writes are refused for the clock"),
-        (Ok(()), false) => tracing::warn!("the clock is believed again; writes are taken"),
+        (Err(why), true) => tracing::error!(%why, "writes are refused because of the clock"),
+        (Ok(()), false) => tracing::warn!("the clock is trusted again; writes are accepted"),
         _ => {}
     }
     *was_believed = checked.is_ok();
@@ -75,7 +75,7 @@ async fn settle(engine: &Engine, env: &dyn Env) {
     tracing::warn!(
         idle_s,
         steady_s,
-        "the log was idle, and with the embedded chain only the system's clock knows the time: looking whether it advances steadily"
+        "the log was idle, and with the embedded chain only the system's clock knows the time: checking whether it advances steadily"
     );
     let until_ms = env.passed_ms() + ALONE.steady_ms + ALONE_GRACE_MS;
     while check().is_err() && env.passed_ms() < until_ms {
@@ -85,7 +85,7 @@ async fn settle(engine: &Engine, env: &dyn Env) {
         let clock = rfc3339(engine.time().now_ms());
         tracing::warn!(
             clock,
-            "the clock advances steadily and is believed; if it is wrong, stop the server before anything is written"
+            "the clock advances steadily and is trusted; if it is wrong, stop the server before anything is written"
         );
     }
 }

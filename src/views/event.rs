@@ -178,8 +178,8 @@ impl JsonSchema for EventText {
         let event = generator.subschema_for::<EventView>();
         json_schema!({
             "type": "string",
-            "description": "Server-sent events. Of each, `id` is its position, `event` its type, \
-                            `data` an Event. Lines that begin with a colon are signs of life.",
+            "description": "Server-sent events. In each, `id` is its position, `event` its type, \
+                            `data` an Event. Lines that begin with a colon are heartbeats.",
             "contentMediaType": "text/event-stream",
             "contentSchema": event,
         })

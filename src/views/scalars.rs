@@ -130,7 +130,7 @@ text_schema!(
     "AddressInput",
     "format": "eip55-address",
     "pattern": "^0x[0-9a-fA-F]{40}$",
-    "description": "One case throughout, or mixed as EIP-55's checksum wants."
+    "description": "One case throughout, or mixed as EIP-55's checksum requires."
 );
 
 /// A name in a request: something to see, and no control characters.

@@ -297,7 +297,7 @@ impl JsonSchema for Error {
                 "status": { "type": "integer", "description": "The HTTP status." },
                 "body": {
                     "type": "object",
-                    "description": "The context; what does not apply is absent.",
+                    "description": "The context; members that do not apply are absent.",
                     "properties": members,
                     "required": ["message", "request_id"],
                 },
@@ -320,7 +320,7 @@ impl JsonSchema for Problem {
         let more = [
             (
                 "type",
-                json!({ "type": "string", "description": "`about:blank`: the code says what it is." }),
+                json!({ "type": "string", "description": "`about:blank`: the code identifies the error." }),
             ),
             (
                 "title",
@@ -359,34 +359,36 @@ fn details(generator: &mut SchemaGenerator) -> Value {
     json!({
         "errors": {
             "type": "array",
-            "description": "What is wrong where, with VALIDATION_ERROR.",
+            "description": "With VALIDATION_ERROR: what is wrong, and where.",
             "items": generator.subschema_for::<Field<'static>>(),
         },
-        "resource": { "type": "string", "description": "The kind of what was not found." },
+        "resource": { "type": "string", "description": "The kind of resource that was not found." },
         "id": { "type": "string", "description": "The identifier that was not found." },
         "reason": {
             "type": "string",
             "enum": ["done", "refused"],
-            "description": "With NONCE_REUSED: `done` where something of the request that spent the nonce was \
-                done, `refused` where nothing was and a new request is needed. Absent while nobody can tell.",
+            "description": "With NONCE_REUSED: `done` if something of the request that spent the \
+                nonce was done, `refused` if nothing was and a new request is needed. Absent while \
+                this is unknown.",
         },
         "sequence": {
             "type": "integer",
-            "description": "With NONCE_REUSED and `done`: the first sequence of the request that spent the nonce, \
-                told to the signer's own organization.",
+            "description": "With NONCE_REUSED and `done`: the first sequence of the request that \
+                spent the nonce, shown only to the signer's own organization.",
         },
         "recovered": {
             "type": "string",
             "description": "With SIGNATURE_INVALID: the address whose key made the signature.",
         },
-        "policy": { "type": "string", "description": "The limit that is used up, with RATE_LIMITED." },
+        "policy": { "type": "string", "description": "With RATE_LIMITED: the limit that is used up." },
         "outcome": {
             "type": "string",
             "enum": ["nothing_done", "unknown"],
-            "description": "With UNAVAILABLE: `nothing_done` says that nothing was done and nothing will be; `unknown` that \
-                what was asked may be done, now or later: send the very same signed request again, never a new one.",
+            "description": "With UNAVAILABLE: `nothing_done` means that nothing was done and \
+                nothing will be; `unknown` that the request may be done, now or later: send exactly \
+                the same signed request again, never a new one.",
         },
-        "signer": { "type": "string", "description": "Of a signed request with an unknown outcome: who signed it." },
+        "signer": { "type": "string", "description": "Of a signed request with an unknown outcome: its signer." },
         "nonce": { "type": "string", "description": "Its nonce, which is spent at most once." },
         "index": {
             "type": "integer",

@@ -104,7 +104,7 @@ impl Sender {
 }
 
 /// What the owner is told of a failure that is this server's own.
-const INSIDE: &str = "the message could not be made; it is tried again";
+const INSIDE: &str = "the message could not be made; it will be retried";
 
 fn failed(why: &str) -> Verdict {
     Verdict::Failed {

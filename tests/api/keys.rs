@@ -250,7 +250,7 @@ async fn what_is_no_key_is_refused() {
             answer.body["body"]["message"]
                 .as_str()
                 .unwrap()
-                .contains("no API key")
+                .contains("not an API key")
         );
     }
     let twice = [key.header(), key.header()];

@@ -267,8 +267,8 @@ async fn a_development_server_starts_after_any_idle_time() {
     let lines = || {
         let log = setup.log();
         let said = [
-            "looking whether it advances",
-            "advances steadily and is believed",
+            "checking whether it advances",
+            "advances steadily and is trusted",
         ];
         said.map(|words| log.lines().filter(|line| line.contains(words)).count())
     };
@@ -336,7 +336,7 @@ async fn the_operator_confirms_the_clock_of_an_idle_log() {
     assert!(told(&shown).contains("refused"), "{}", told(&shown));
     let confirmed = admin(&setup, &["clock", "--confirm", &rfc3339(right_ms())]);
     assert!(confirmed.status.success(), "{}", told(&confirmed));
-    assert!(told(&confirmed).contains("taken"), "{}", told(&confirmed));
+    assert!(told(&confirmed).contains("accepted"), "{}", told(&confirmed));
     let email = format!("{}@example.com", account.address()).to_lowercase();
     account.login(&email, PASSWORD).await.unwrap();
     account.mint(of, &NewObject::default()).await.unwrap();

@@ -195,7 +195,7 @@ fn a_missing_segment_is_named_and_missing_old_ones_are_reported() {
     let shown = done_json(verify(directory.path()).arg("--json"));
     assert_eq!(shown["first_frame"], 6, "{shown}");
     let unchecked = shown["not_checked"].as_str().unwrap();
-    assert!(unchecked.contains("older segments are not here"), "{shown}");
+    assert!(unchecked.contains("older segments are missing"), "{shown}");
 }
 
 #[test]

@@ -236,8 +236,8 @@ async fn still_answers(open: &mut [Open], setup: &Setup) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hangup_renews_the_certificate_and_drops_nobody() {
-    const DONE: &str = "the certificate was read again";
-    const FAILED: &str = "the certificate was not read again";
+    const DONE: &str = "the certificate was reloaded";
+    const FAILED: &str = "the certificate could not be reloaded";
     let directory = tempfile::tempdir().unwrap();
     let place = Place::new(directory.path());
     let first = place.put();
@@ -294,7 +294,7 @@ fn a_certificate_that_cannot_be_used_stops_the_start() {
         (
             own.certificate_pem.as_str(),
             other.key_pem.as_str(),
-            vec!["no pair", &certificate_file, &key_file],
+            vec!["do not match", &certificate_file, &key_file],
         ),
         ("", &own.key_pem, vec!["no certificate", &certificate_file]),
         (

@@ -197,5 +197,5 @@ async fn what_is_no_whole_backup_is_not_made_and_not_restored() {
     }
     std::fs::remove_file(backup.join("BACKUP.json")).unwrap();
     let error = refused(&restore(&backup, &target));
-    assert!(error.contains("no whole backup"), "{error}");
+    assert!(error.contains("not a complete backup"), "{error}");
 }

@@ -257,11 +257,11 @@ async fn an_older_backup_must_be_whole_and_of_the_same_log() {
     done(&back_up(&made.setup, &at("first"), None));
 
     let error = refused(&back_up(&made.setup, &at("new"), Some(&at("nothing"))));
-    assert!(error.contains("no whole backup"), "{error}");
+    assert!(error.contains("not a complete backup"), "{error}");
     copy_directory(&at("first"), &at("unfinished"));
     std::fs::remove_file(at("unfinished/BACKUP.json")).unwrap();
     let error = refused(&back_up(&made.setup, &at("new"), Some(&at("unfinished"))));
-    assert!(error.contains("no whole backup"), "{error}");
+    assert!(error.contains("not a complete backup"), "{error}");
 
     // Another log: of another contract, and one that only begins alike.
     let other = Setup::development(&at("other"));

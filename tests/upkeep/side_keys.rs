@@ -255,7 +255,7 @@ async fn a_missing_key_is_named_and_its_number_is_not_given_again() {
     sealed.counts().await;
     let error = refused(&back_up(&setup, &at("backup"), None));
     assert!(
-        error.contains("sealed under key 2") && error.contains("does not hold"),
+        error.contains("sealed under key 2") && error.contains("is not valid"),
         "{error}"
     );
     put_back(2);

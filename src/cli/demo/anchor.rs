@@ -67,7 +67,7 @@ async fn wait_for_anchor(shown: &Shown, patience_s: u64) -> Result<ProofFile, Fa
         }
         if Instant::now() >= give_up {
             return Err(Failure::refused(format!(
-                "no final anchor within {patience_s} s; `kedge admin status` tells how far it is (--patience)"
+                "no final anchor within {patience_s} s (--patience); `kedge admin status` shows its progress"
             )));
         }
         tokio::time::sleep(pause).await;
@@ -83,13 +83,13 @@ fn check_offline(proof: &ProofFile, client: &Client, report: &mut Report) -> Res
     report.proven(
         "offline",
         format!(
-            "{} of {}, which {} signed: leaf {} of the {} in batch {}",
+            "{} of {}: leaf {} of the {} in batch {}, signed by {}",
             proof.action.kind,
             proof.action.target,
-            proof.action.signer,
             proof.inclusion.leaf_index,
             header.count,
-            header.number
+            header.number,
+            proof.action.signer
         ),
     );
     Ok(())

@@ -46,7 +46,7 @@ pub(super) async fn run(
     report.proven(
         "every receipt",
         format!(
-            "{} actions: signed by the sequencer, in place, over exactly what was sent",
+            "{} actions: signed by the sequencer, in order, over exactly what was sent",
             report.actions()
         ),
     );

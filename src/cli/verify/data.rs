@@ -67,7 +67,7 @@ impl Checks {
                 "the rules and the state",
             ],
             Self::State => [
-                "every hash and signature of the log, and the state that a replay makes",
+                "every hash and signature of the log, and the state by replay",
                 "nothing",
             ],
         }
@@ -94,7 +94,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let [checked, not_checked] = args.checks.told();
     if wrong > 0 {
         return Err(Failure::refused(format!(
-            "{checked} hold, but {wrong} of {files} files are missing or damaged"
+            "{checked} are valid, but {wrong} of {files} files are missing or damaged"
         )));
     }
     if args.json {

@@ -89,12 +89,12 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let log = match serde_json::from_str(&first) {
         Ok(Line::Log(log)) => log,
         Ok(_) => {
-            let what = "line 1: an export begins with the line that tells the log";
+            let what = "line 1: an export begins with the line `log`";
             return Err(Failure::refused(what));
         }
         Err(error) => {
             return Err(Failure::refused(format!(
-                "line 1: no line of an export: {error}"
+                "line 1: not a line of an export: {error}"
             )));
         }
     };
@@ -217,17 +217,17 @@ impl Chain {
         let batches = shown.checkpoint.checkpoint.batches;
         match &self.newest {
             None => Ok("not asked; --rpc asks the chain".to_owned()),
-            Some(newest) if newest.batches == 0 => Ok("nothing yet, says the contract".to_owned()),
+            Some(newest) if newest.batches == 0 => Ok("nothing yet, by the contract".to_owned()),
             Some(newest) if self.met => Ok(format!(
                 "{} of {batches} batches, by the contract's finalized checkpoint",
                 newest.batches
             )),
             Some(newest) if newest.batches < shown.from => {
-                Ok("the contract's newest checkpoint lies before this export".to_owned())
+                Ok("the contract's newest checkpoint is older than this export".to_owned())
             }
             Some(newest) => Err(Failure::refused(format!(
-                "the contract holds {} batches, the export only {batches}: it is an old or a \
-                 shortened one",
+                "the contract holds {} batches, the export only {batches}: the export is old or was \
+                 shortened",
                 newest.batches
             ))),
         }

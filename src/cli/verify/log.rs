@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let (reader, recovery) = opened.map_err(Failure::refused)?;
     if let Some(torn) = &recovery.torn {
         print_error(&format!(
-            "{}: frame {} at byte {} is torn ({} bytes): it is in flight, or a start will cut it off",
+            "{}: frame {} at byte {} is torn ({} bytes): it is being written, or the next start will cut it off",
             torn.segment.display(),
             torn.frame,
             torn.offset,
@@ -100,7 +100,7 @@ fn rows(plan: &Plan, reader: &LogReader, summary: &Summary, actions_per_s: u64) 
         unchecked.push("whether the signers are to be trusted");
     }
     if !summary.histories {
-        unchecked.push("histories, because older segments are not here");
+        unchecked.push("histories, because older segments are missing");
     }
     if plan.side_keys.is_none() {
         unchecked.push("what side entries hold");

@@ -206,7 +206,7 @@ async fn check_batch_receipt(
 ) -> Result<Rows, Failure> {
     if contents.len() != receipt.actions.len() {
         return Err(Failure::usage(format!(
-            "this receipt is of {} actions: give --content for each, in request order",
+            "this receipt covers {} actions: give --content for each, in request order",
             receipt.actions.len()
         )));
     }
@@ -242,7 +242,7 @@ async fn anchored(anchor: Option<&AnchorProof>, trust: &Trust) -> Result<String,
             "the file has no anchor yet, so the chain cannot confirm it",
         )),
         (Some(anchor), None) => Ok(format!(
-            "by the file's word, in {} batches; --rpc asks the chain",
+            "by the file alone, at {} batches; --rpc asks the chain",
             anchor.checkpoint.checkpoint.batches
         )),
         (Some(anchor), Some(contract)) => check_on_chain(anchor, contract).await,

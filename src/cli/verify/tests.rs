@@ -130,7 +130,7 @@ async fn changed_receipts_and_files_of_other_logs_are_refused() {
         Address::ZERO,
     );
     let refused = check_receipt(&case.receipt().to_string(), &[], &other_log).await;
-    assert!(refused.unwrap_err().message().contains("another log"));
+    assert!(refused.unwrap_err().message().contains("a different log"));
 }
 
 #[tokio::test]

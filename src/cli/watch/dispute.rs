@@ -117,7 +117,7 @@ impl Dispute {
     pub(super) fn asked(&self) -> String {
         match &self.subject {
             Subject::Report(evidence) => evidence.fault().to_string(),
-            Subject::Demand(batch) => format!("that batch {} is anchored", batch.header.number),
+            Subject::Demand(batch) => format!("the anchoring of batch {}", batch.header.number),
             Subject::Leaves(withheld) => format!("the leaves of batch {}", withheld.number),
             Subject::Challenge(challenge) => {
                 format!("the request of action {}", challenge.action.leaf.sequence)
@@ -133,5 +133,5 @@ async fn key_index(contracts: &Contracts, batch: &SignedBatch) -> Result<u32, Fa
     let keys = contracts.anchor.key_terms().await.map_err(read_failure)?;
     let place = keys.iter().position(|term| term.key == signer);
     let place = place.and_then(|place| u32::try_from(place).ok());
-    place.ok_or_else(|| Failure::refused("the header is signed by no key of the contract"))
+    place.ok_or_else(|| Failure::refused("the header is not signed by any key of the contract"))
 }

@@ -237,7 +237,7 @@ impl Filer {
     ) -> Result<Progress, Failure> {
         let asked = dispute.asked();
         if case.state != CaseState::Open {
-            print_line(format_args!("answered, or settled: {asked}"))?;
+            print_line(format_args!("answered or settled: {asked}"))?;
             return Ok(Progress::Over);
         }
         if contracts.now_s().await? <= case.deadline_s {
@@ -284,8 +284,8 @@ impl Filer {
         if self.told.insert(case) {
             let allowed_wei = self.deposits_wei;
             print_line(format_args!(
-                "not demanded: it takes a deposit of {deposit_wei} wei; {spent_wei} of the \
-                 {allowed_wei} that --deposits-wei allows are out"
+                "not demanded: it needs a deposit of {deposit_wei} wei, and {spent_wei} of the \
+                 {allowed_wei} wei that --deposits-wei allows are spent"
             ))?;
         }
         Ok(false)

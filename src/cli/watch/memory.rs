@@ -203,7 +203,7 @@ impl Memory {
             let text = fs::read_to_string(&path).map_err(|error| failed(&path, error))?;
             let Ok(given) = serde_json::from_str::<Given>(&text) else {
                 // It may be written just now: it is read again.
-                print_error(&format!("{}: nothing that is known", path.display()));
+                print_error(&format!("{}: not a known kind of file", path.display()));
                 continue;
             };
             if let Err(error) = take(tower, &given) {

@@ -96,7 +96,7 @@ impl ActionBody {
         let names = json!({ "type": "array", "items": { "type": "string" } });
         let delete = strict(json!({ "attributes": names }), &["attributes"]);
         let nothing = strict(json!({}), &[]);
-        let anything = json!({ "description": "Any JSON value: it is kept as it is." });
+        let anything = json!({ "description": "Any JSON value, kept as it is." });
         let word = |kind: &str| json!({ "const": kind });
         let words = json!({ "enum": ["lock", "unlock", "burn"] });
         let own = json!({ "type": "string", "pattern": format!("^(emit|{CUSTOM_KIND})$") });
@@ -164,8 +164,8 @@ impl JsonSchema for PreviewRequest {
             "required": ["actions"],
         });
         let signer = json!({
-            "description": "The key that will sign; the wallet's own address if absent. With an API \
-                key alone it is required.",
+            "description": "The key that will sign; the wallet's own address if absent. Required \
+                with an API key alone.",
             "allOf": [generator.subschema_for::<AddressInput>()],
         });
         let salt = json!({

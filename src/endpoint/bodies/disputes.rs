@@ -55,7 +55,7 @@ impl JsonSchema for EvidenceBody {
                 "domain": generator.subschema_for::<Domain>(),
                 "evidence": {
                     "type": "object",
-                    "description": "The fault, and the records that show it: other members for each fault.",
+                    "description": "The fault, and the records that show it; the members differ for each fault.",
                     "properties": members(&generator.subschema_for::<Fault>()),
                     "required": ["fault"],
                 },

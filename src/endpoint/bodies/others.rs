@@ -133,7 +133,7 @@ impl JsonSchema for Content {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "description": "The bytes, of whatever media type they showed themselves to be." })
+        json_schema!({ "description": "The bytes, with the media type detected from them." })
     }
 }
 

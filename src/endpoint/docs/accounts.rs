@@ -19,11 +19,11 @@ pub(in crate::endpoint) const REGISTER: Doc = Doc {
     id: "registerWallet",
     tag: TAG,
     summary: "Register a wallet, and its organization",
-    description: "Makes a wallet and the organization that it owns, and logs it in. The request is \
-        signed by the key of `address`, which is the wallet's from now on and for ever. The body \
-        holds a password, so its digest is what is signed (`sha-256=:…:`), and it needs `blind`, \
-        random bytes that keep the digest from being guessed at; neither is kept. With the code of an \
-        `invitation` the wallet joins the organization that invited it instead of making one.",
+    description: "Makes a wallet and the organization that it owns, and logs it in. The key of \
+        `address` signs the request, and belongs to the wallet for ever. The body holds a password, so \
+        its digest is signed (`sha-256=:…:`), and it needs `blind`, random bytes that protect the \
+        digest against guessing; neither is kept. With the code of an `invitation` the wallet joins the \
+        organization that invited it instead of making one.",
     links: &[
         TO_REFRESH,
         with_body(
@@ -46,7 +46,7 @@ pub(in crate::endpoint) const LOGIN: Doc = Doc {
     tag: TAG,
     summary: "Log in",
     description: "Exchanges e-mail address and password for an access token and a refresh token. An \
-        unknown address takes as long as a wrong password and is answered the same.",
+        unknown address takes as long as a wrong password and gets the same answer.",
     errors: &[Code::CredentialsInvalid],
     links: &[TO_REFRESH, TO_LOGOUT],
     ..Doc::MISSING
@@ -56,8 +56,8 @@ pub(in crate::endpoint) const REFRESH: Doc = Doc {
     id: "refreshToken",
     tag: TAG,
     summary: "Exchange a refresh token for new tokens",
-    description: "Exchanges a refresh token for a new pair. Each one is good for one exchange: whoever \
-        uses one a second time ends all tokens of that login.",
+    description: "Exchanges a refresh token for a new pair. Each is valid for one exchange: using \
+        one a second time revokes all tokens of that login.",
     errors: &[
         Code::CredentialsInvalid,
         Code::TokenExpired,
@@ -71,8 +71,8 @@ pub(in crate::endpoint) const ME: Doc = Doc {
     id: "getOwnWallet",
     tag: TAG,
     summary: "Read the caller's wallet",
-    description: "The wallet that the access token was given to, with the highest nonce that each of \
-        its keys has spent: count on from there.",
+    description: "The wallet that the access token belongs to, with the highest nonce that each of \
+        its keys has spent: continue from there.",
     links: &[with_parameters(
         "listObjects",
         &[("owner_id", "$response.body#/id")],
@@ -84,9 +84,9 @@ pub(in crate::endpoint) const LOGOUT: Doc = Doc {
     id: "logout",
     tag: TAG,
     summary: "End a login",
-    description: "Ends the login that a refresh token comes from, with every token that was exchanged \
-        from it. Access tokens run out by themselves. A token that is not known has nothing to end, \
-        and is answered the same.",
+    description: "Ends the login that a refresh token comes from, with every token exchanged from \
+        it. Access tokens expire by themselves. An unknown token ends nothing and gets the same \
+        answer.",
     ..Doc::MISSING
 };
 
@@ -94,9 +94,9 @@ pub(in crate::endpoint) const UPDATE_ME: Doc = Doc {
     id: "updateOwnWallet",
     tag: TAG,
     summary: "Change e-mail address, nickname or password",
-    description: "Changes the caller's wallet. A nickname of `null` takes it away. A new password needs \
-        the one until now and `blind`; then the body's digest is signed and not the body, as when a \
-        wallet is registered. A wrong current password counts as a failed login. Access tokens alone: an \
+    description: "Changes the caller's wallet. A nickname of `null` removes it. A new password needs the \
+        current one and `blind`; then the body's digest is signed instead of the body, as when a wallet \
+        is registered. A wrong current password counts as a failed login. Only with an access token: an \
         API key belongs to no wallet.",
     errors: &[Code::CredentialsInvalid, Code::PreconditionFailed],
     request_headers: IF_MATCH,
@@ -108,8 +108,9 @@ pub(in crate::endpoint) const ADD_KEY: Doc = Doc {
     id: "addWalletKey",
     tag: TAG,
     summary: "Add a key that signs for the wallet",
-    description: "Adds a key that may sign for the caller's wallet, by its address. The address must be \
-        no other wallet's, now or ever. The request is signed by a key that the wallet has already.",
+    description: "Adds a key that may sign for the caller's wallet, by its address. The address \
+        must never have belonged to another wallet. The request is signed by a key that the wallet \
+        already has.",
     links: &[
         with_parameters("removeWalletKey", &[("id", "$request.body#/address")]),
         TO_ACTION,
@@ -121,9 +122,9 @@ pub(in crate::endpoint) const ADD_KEY: Doc = Doc {
 pub(in crate::endpoint) const REMOVE_KEY: Doc = Doc {
     id: "removeWalletKey",
     tag: TAG,
-    summary: "Take a signing key away from the wallet",
-    description: "Takes a key's right to sign for the caller's wallet away. What it signed stays valid. \
-        The last key stays.",
+    summary: "Remove a signing key from the wallet",
+    description: "Removes a key's right to sign for the caller's wallet. What it signed stays \
+        valid. The last key cannot be removed.",
     links: &[TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };

@@ -13,9 +13,9 @@ pub(in crate::endpoint) const SUBMIT: Doc = Doc {
     id: "submitAction",
     tag: TAG,
     summary: "Submit one action",
-    description: "Does one action. What is signed as its payload is the exact text of the member \
-        `payload`, from its first to its last byte, or `{}` where it is absent. The answer means \
-        that the action is durable, and its receipt can be checked at once and offline.",
+    description: "Does one action. The signed payload is the exact text of the member `payload`, \
+        from its first to its last byte, or `{}` if it is absent. The answer means that the action \
+        is durable, and its receipt can be checked at once and offline.",
     links: &[
         with_parameters("getAction", &[("id", "$response.body#/id")]),
         TO_PROOF,
@@ -28,23 +28,23 @@ pub(in crate::endpoint) const SUBMIT: Doc = Doc {
 const PREFER: &[Parameter] = &[Parameter {
     name: "Prefer",
     schema_type: "string",
-    description: "`return=minimal` for an answer that tells as little of each action as can be (RFC 7240).",
+    description: "`return=minimal` for an answer with as little about each action as possible (RFC 7240).",
 }];
 
 const PREFERENCE_APPLIED: &[Parameter] = &[Parameter {
     name: "Preference-Applied",
     schema_type: "string",
-    description: "`return=minimal` where that was asked for.",
+    description: "`return=minimal` if it was requested.",
 }];
 
 pub(in crate::endpoint) const SUBMIT_BATCH: Doc = Doc {
     id: "submitBatch",
     tag: TAG,
     summary: "Submit up to 500 actions under one signature",
-    description: "Does up to 500 actions under one signature; the limits count one request. By default \
-        they are independent, and the answer has one result for each in order: the action, or why it \
-        was refused. With `atomic`, which is part of what is signed, all are done or none, and the \
-        error names the first that was refused. One receipt proves all that were done. \
+    description: "Does up to 500 actions under one signature; the limits count one request. By \
+        default they are independent, and the answer has one result for each in order: the action, or \
+        why it was refused. With `atomic`, which is part of the signed text, all are done or none, \
+        and the error names the first that was refused. One receipt proves all that were done. \
         `Prefer: return=minimal` leaves out what the sender can compute.",
     request_headers: PREFER,
     response_headers: PREFERENCE_APPLIED,
@@ -78,8 +78,8 @@ pub(in crate::endpoint) const GET: Doc = Doc {
     id: "getAction",
     tag: TAG,
     summary: "Read an action, by id or sequence",
-    description: "An action with its receipt, by id or sequence: the organization's own, or one on an \
-        object that the caller sees.",
+    description: "An action with its receipt, by id or sequence: the organization's own, or one on \
+        an object visible to the caller.",
     links: &[
         TO_PROOF,
         TO_BATCH,
@@ -92,10 +92,10 @@ pub(in crate::endpoint) const PROOF: Doc = Doc {
     id: "getActionProof",
     tag: TAG,
     summary: "Get an action's proof file",
-    description: "One self-contained file that proves the action without this server: the opened leaf, \
-        the path to the signed batch header, and, once the chain has finalized an anchor that covers \
-        it, the path to the anchored history with contract and transaction. `form=authorship` adds \
-        the signature and what it was made over, for the organization that signed.",
+    description: "One self-contained file that proves the action without this server: the opened \
+        leaf, the path to the signed batch header, and, once the chain has finalized an anchor that \
+        covers it, the path to the anchored history with contract and transaction. `form=authorship` \
+        adds the signature and the signed text, for the organization that signed.",
     errors: &[Code::Forbidden],
     links: &[with_parameters(
         "getBatch",
@@ -107,10 +107,10 @@ pub(in crate::endpoint) const PROOF: Doc = Doc {
 pub(in crate::endpoint) const PREVIEW: Doc = Doc {
     id: "previewActions",
     tag: TAG,
-    summary: "Tell what actions would do",
-    description: "Tells what one action or a batch would do if it came now, and gives the typed data to sign \
-        with the headers to send, so that a wallet can show and sign it. Nothing is stored, no nonce \
-        is used, and nothing is promised: others may be faster.",
+    summary: "Preview what actions would do",
+    description: "Shows what one action or a batch would do if it arrived now, and gives the typed \
+        data to sign with the headers to send, so that a wallet can show and sign it. Nothing is \
+        stored, no nonce is used, and nothing is promised: other requests may be placed first.",
     errors: &[Code::BatchTooLarge],
     ..Doc::MISSING
 };

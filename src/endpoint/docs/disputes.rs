@@ -15,23 +15,23 @@ const LOCATION: &[Parameter] = &[Parameter {
 pub(in crate::endpoint) const CREATE: Doc = Doc {
     id: "bringDispute",
     tag: TAG,
-    summary: "Bring evidence of a fault, or a claim",
-    description: "Takes an evidence file: records that the sequencer signed or anchored, and that contradict each \
-        other or the protocol. Evidence that shows its fault is recorded in the log with the verdict, an action \
-        `system.verdict` that the operator signs; the same evidence again gives the same dispute, so this \
-        request needs no signature and no `Idempotency-Key`. Evidence that shows none is 422 with the reason, \
-        and leaves no trace. `kedge verify evidence` comes to the same verdict without this server, and the \
-        contract's judge takes the same evidence.\n\n\
-        Takes a claim file too: a proof in zero knowledge of chosen words of one action. It is its claimant's \
-        alone, so it comes with a token of the wallet that has the claimant's key, else 403. A claim that \
-        holds is recorded likewise, once for each context: the same file again gives the same dispute, another \
-        claim with the context is 409. A claim that does not hold is 400 and says which member is wrong; a \
-        batch or an anchor that this log does not have is 422. `kedge verify claim` comes to the same verdict, \
-        and so does the contract `KedgeClaims`. A server without a key for claims answers 503.",
+    summary: "Submit evidence of a fault, or a claim",
+    description: "Accepts an evidence file: records that the sequencer signed or anchored, and that contradict \
+        each other or the protocol. Evidence that shows its fault is recorded in the log with the verdict, an \
+        action `system.verdict` that the operator signs; the same evidence again gives the same dispute, so this \
+        request needs no signature and no `Idempotency-Key`. Evidence that shows no fault is 422 with the \
+        reason, and leaves no trace. `kedge verify evidence` comes to the same verdict without this server, and \
+        the contract's judge accepts the same evidence.\n\nAlso accepts a claim file: a proof in zero knowledge \
+        of chosen words of one action. Only its claimant may submit it, with a token of the wallet that has the \
+        claimant's key, else 403. A claim that holds is also recorded, once for each context: the same file \
+        again gives the same dispute, another claim with the context is 409. A claim that does not hold is 400 \
+        and names the member that is wrong; a batch or an anchor that this log does not have is 422. `kedge \
+        verify claim` comes to the same verdict, and so does the contract `KedgeClaims`. A server without a key \
+        for claims answers 503.",
     errors: &[Code::StateViolation, Code::Conflict],
     also: &[(
         200,
-        "The evidence or claim was brought before: the dispute that it led to.",
+        "The evidence or claim was submitted before: the dispute that it led to.",
     )],
     response_headers: LOCATION,
     links: &[with_parameters(
@@ -45,8 +45,8 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     id: "listDisputes",
     tag: TAG,
     summary: "List the organization's disputes",
-    description: "The disputes that the caller's organization brought, in the order of their verdicts, without \
-        the evidence and without the claim files.",
+    description: "The disputes that the caller's organization submitted, in the order of their \
+        verdicts, without the evidence and the claim files.",
     links: &[with_parameters(
         "getDispute",
         &[("id", "$response.body#/items/0/id")],
@@ -58,6 +58,6 @@ pub(in crate::endpoint) const GET: Doc = Doc {
     id: "getDispute",
     tag: TAG,
     summary: "Read a dispute",
-    description: "A dispute with its evidence or claim, which anybody can check again.",
+    description: "A dispute with its evidence or claim, which anyone can check again.",
     ..Doc::MISSING
 };

@@ -9,9 +9,9 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     id: "listEvents",
     tag: TAG,
     summary: "List events",
-    description: "What happened to the caller's organization's things, and the batches and anchors of the \
-        whole log, in the order of `position`. Better than asking again and again: follow the stream, \
-        or have them sent by a webhook.",
+    description: "What happened in the caller's organization, and the batches and anchors of the whole \
+        log, in the order of `position`. Instead of polling, follow the stream, or have events sent by \
+        a webhook.",
     links: &[with_parameters(
         "getAction",
         &[("id", "$response.body#/items/0/action_id")],
@@ -22,17 +22,17 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
 const LAST_EVENT_ID: &[Parameter] = &[Parameter {
     name: "Last-Event-ID",
     schema_type: r#"{"type": "string", "pattern": "^[0-9.]*$"}"#,
-    description: "The `id` of the last event that was seen, as browsers send it; goes before `last_event_id`.",
+    description: "The `id` of the last event that was seen, as browsers send it; overrides `last_event_id`.",
 }];
 
 pub(in crate::endpoint) const STREAM: Doc = Doc {
     id: "streamEvents",
     tag: TAG,
     summary: "Follow events as they happen",
-    description: "The same events as the list, one by one as they happen, as server-sent events. Each has its `position` as `id`: \
-        a reader that comes again with it misses nothing and sees nothing twice. A comment every 15 s \
-        shows that the stream lives. It ends when the access token does, and where the reader is too \
-        slow: come again then.",
+    description: "The same events as the list, one by one as they happen, as server-sent events. Each has its \
+        `position` as `id`: a reader that reconnects with it misses nothing and sees nothing twice. A comment \
+        every 15 s shows that the stream is alive. It ends when the access token expires, or if the reader is \
+        too slow: reconnect then.",
     request_headers: LAST_EVENT_ID,
     ..Doc::MISSING
 };

@@ -17,17 +17,17 @@ const LOCATION: &[Parameter] = &[Parameter {
 const CONTENT_DIGEST_SENT: &[Parameter] = &[Parameter {
     name: "Content-Digest",
     schema_type: r#"{"type": "string", "pattern": "^sha-256=:[A-Za-z0-9+/]{43}=:$"}"#,
-    description: "The digest of the whole body (RFC 9530); a body that has another one is refused.",
+    description: "The digest of the whole body (RFC 9530); a body with another digest is refused.",
 }];
 
 pub(in crate::endpoint) const CREATE: Doc = Doc {
     id: "uploadFile",
     tag: TAG,
     summary: "Upload a file",
-    description: "Takes a file as `multipart/form-data`, hashes it as it comes, and puts its digest into the \
-        log. Signed are that digest, `sha-256=:…:`, as the payload, and the name as the target: the \
-        part `name`, or the filename of the part `file` where there is none. The media type is what the \
-        bytes show, whatever was sent.",
+    description: "Accepts a file as `multipart/form-data`, hashes it as it arrives, and puts its digest \
+        into the log. The signature covers that digest, `sha-256=:…:`, as the payload, and the name as \
+        the target: the part `name`, or else the filename of the part `file`. The media type is detected \
+        from the bytes, whatever was sent.",
     request_headers: CONTENT_DIGEST_SENT,
     response_headers: LOCATION,
     links: &[
@@ -43,7 +43,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     id: "listFiles",
     tag: TAG,
     summary: "List the organization's files",
-    description: "The files of the caller's organization, in the order in which they were uploaded.",
+    description: "The files of the caller's organization, in the order of upload.",
     links: &[with_parameters(
         "getFile",
         &[("id", "$response.body#/items/0/id")],
@@ -64,12 +64,12 @@ const RANGE: &[Parameter] = &[
     Parameter {
         name: "Range",
         schema_type: "string",
-        description: "`bytes=` and one range (RFC 9110, 14.2). Several ranges, or what is none, give the whole.",
+        description: "`bytes=` and one range (RFC 9110, 14.2). Several ranges, or an invalid one, give the whole file.",
     },
     Parameter {
         name: "If-Range",
         schema_type: "string",
-        description: "The ETag for which `Range` is meant; the whole comes if the file has another one.",
+        description: "The ETag for which `Range` is meant; if the file has another one, the whole file is sent.",
     },
 ];
 
@@ -97,7 +97,7 @@ const OF_CONTENT: &[Parameter] = &[
     Parameter {
         name: "Content-Range",
         schema_type: "string",
-        description: "Which bytes of how many, of a part.",
+        description: "For a part: which bytes, of how many.",
     },
 ];
 
@@ -105,9 +105,9 @@ pub(in crate::endpoint) const CONTENT: Doc = Doc {
     id: "getFileContent",
     tag: TAG,
     summary: "Download a file",
-    description: "The file's bytes under the media type that they showed, always as an attachment.",
+    description: "The file's bytes with their detected media type, always as an attachment.",
     errors_otherwise: &[(416, Code::ValidationError)],
-    also: &[(206, "The part that `Range` asked for.")],
+    also: &[(206, "The part that `Range` requested.")],
     request_headers: RANGE,
     response_headers: OF_CONTENT,
     ..Doc::MISSING
@@ -117,9 +117,9 @@ pub(in crate::endpoint) const EXPORT: Doc = Doc {
     id: "exportLog",
     tag: "Log",
     summary: "Export the log",
-    description: "The log as lines of JSON that a stranger can replay: `log` first, then each batch with its \
-        leaves, and `checkpoint` at the end. Who shows credentials gets the organization's own requests \
-        behind each batch, with their signatures.",
+    description: "The log as lines of JSON that anyone can replay: `log` first, then each batch with its \
+        leaves, and `checkpoint` at the end. With credentials, each batch is followed by the \
+        organization's own requests in it, with their signatures.",
     errors: &[Code::Unauthenticated, Code::TokenExpired, Code::Forbidden],
     may_authenticate: true,
     ..Doc::MISSING

@@ -13,10 +13,11 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
     id: "createApiKey",
     tag: TAG,
     summary: "Make an API key",
-    description: "Makes an API key of the caller's organization, for its owners and admins. `key` is shown \
-        in this answer and never again: send it as `x-api-key`, alone or beside an access token of the \
-        same organization; then the narrower right holds. What `permissions` does not grant is refused. \
-        A key signs nothing: changes still need a signature of one of the organization's wallets.",
+    description: "Makes an API key of the caller's organization, for its owners and admins. `key` is \
+        shown in this answer and never again: send it as `x-api-key`, alone or together with an access \
+        token of the same organization; then the narrower right applies. What `permissions` does not \
+        grant is refused. A key signs nothing: changes still need a signature of one of the \
+        organization's wallets.",
     errors: &[Code::StateViolation],
     links: &[TO_KEY, TO_ROTATE, TO_DELETE, TO_ACTION, TO_PROOF],
     ..Doc::MISSING
@@ -26,7 +27,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     id: "listApiKeys",
     tag: TAG,
     summary: "List the organization's API keys",
-    description: "The API keys of the caller's organization that were not ended, without their secrets.",
+    description: "The API keys of the caller's organization that were not deleted, without their secrets.",
     links: &[with_parameters(
         "getApiKey",
         &[("id", "$response.body#/items/0/id")],
@@ -38,7 +39,7 @@ pub(in crate::endpoint) const GET: Doc = Doc {
     id: "getApiKey",
     tag: TAG,
     summary: "Read an API key",
-    description: "An API key without its secret: what it may do, when it ends, and when it was used last.",
+    description: "An API key without its secret: what it may do, when it expires, and when it was last used.",
     links: &[TO_ROTATE, TO_DELETE],
     ..Doc::MISSING
 };
@@ -46,8 +47,8 @@ pub(in crate::endpoint) const GET: Doc = Doc {
 pub(in crate::endpoint) const DELETE: Doc = Doc {
     id: "deleteApiKey",
     tag: TAG,
-    summary: "End an API key",
-    description: "Ends an API key: from now on it is refused. It stays in the log and leaves the list.",
+    summary: "Delete an API key",
+    description: "Deletes an API key: from now on it is refused. It stays in the log and leaves the list.",
     links: &[TO_KEY, TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };
@@ -56,8 +57,8 @@ pub(in crate::endpoint) const ROTATE: Doc = Doc {
     id: "rotateApiKey",
     tag: TAG,
     summary: "Replace an API key's secret",
-    description: "Gives an API key a new secret, which is shown in this answer and never again. The one \
-        until now counts on for `overlap_s` seconds, a day if that is absent, so that it can be \
+    description: "Gives an API key a new secret, which is shown in this answer and never again. The \
+        old secret stays valid for `overlap_s` seconds, a day if that is absent, so that it can be \
         replaced everywhere first.",
     links: &[TO_KEY, TO_DELETE, TO_ACTION, TO_PROOF],
     ..Doc::MISSING

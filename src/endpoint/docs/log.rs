@@ -20,7 +20,7 @@ pub(in crate::endpoint) const GET_BATCH: Doc = Doc {
     id: "getBatch",
     tag: TAG,
     summary: "Read a batch, by id or number",
-    description: "A batch: its signed header, and how far it has come on the chain.",
+    description: "A batch: its signed header, and the state of its anchor on the chain.",
     links: &[
         with_parameters("getBatchLeaves", &[("id", "$response.body#/id")]),
         with_parameters("listBatchActions", &[("id", "$response.body#/number")]),
@@ -45,8 +45,9 @@ pub(in crate::endpoint) const LIST_BATCH_ACTIONS: Doc = Doc {
     id: "listBatchActions",
     tag: TAG,
     summary: "List a batch's actions",
-    description: "The actions of a batch. Those of the caller's organization in full, others as sequence \
-        and leaf alone. To an API key without the right actions.read all are the latter.",
+    description: "The actions of a batch. Those of the caller's organization in full, others only \
+        as sequence and leaf. An API key without the right actions.read sees only sequence and leaf \
+        of all.",
     ..Doc::MISSING
 };
 
@@ -66,7 +67,7 @@ pub(in crate::endpoint) const GET_ANCHOR: Doc = Doc {
     id: "getAnchor",
     tag: TAG,
     summary: "Read an anchor, by id or number",
-    description: "An anchor: what it commits to, its transaction, and how far that has come.",
+    description: "An anchor: what it commits to, its transaction, and the state of that transaction.",
     links: &[with_parameters(
         "getBatch",
         &[("id", "$response.body#/last_batch")],
@@ -78,8 +79,8 @@ pub(in crate::endpoint) const GET_CHECKPOINT: Doc = Doc {
     id: "getCheckpoint",
     tag: TAG,
     summary: "Read the newest signed head",
-    description: "The newest head of the log, signed now. Keep it: with the consistency proof the next one \
-        shows that nothing before it was rewritten.",
+    description: "The newest head of the log, signed now. Keep it: with the consistency proof, the \
+        next one shows that nothing before was rewritten.",
     links: &[with_parameters(
         "getConsistencyProof",
         &[
@@ -96,8 +97,8 @@ pub(in crate::endpoint) const LIST_SEQUENCER_KEYS: Doc = Doc {
     summary: "List the sequencer's keys",
     description: "The keys that sign batches, each with the number of the first batch that it signs, in order. \
         A header names no key: check it with the key of its number, and a checkpoint with the key of its last \
-        batch. The log names every key but its first by an action that stands in a batch before; its proof \
-        file shows that to who trusts the keys before. The contract keeps the same list.",
+        batch. The log names every key but its first by an action in an earlier batch; the action's proof file \
+        shows that to anyone who trusts the earlier keys. The contract keeps the same list.",
     links: &[with_parameters(
         "getBatch",
         &[("id", "$response.body#/items/0/from_batch")],

@@ -21,7 +21,7 @@ use crate::error::Code;
 const IF_MATCH: &[Parameter] = &[Parameter {
     name: "If-Match",
     schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(\\.[0-9a-f]{32})?\")$"}"#,
-    description: "The ETag of the state that the change is meant for; 412 if it has moved on.",
+    description: "The ETag of the state that the change is meant for; 412 if that state has changed.",
 }];
 
 /// An endpoint in the document.

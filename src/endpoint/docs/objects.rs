@@ -12,22 +12,22 @@ const TO_HISTORY: Link = with_parameters("listObjectHistory", &[("id", "$respons
 const IF_MATCH: &[Parameter] = &[Parameter {
     name: "If-Match",
     schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}\")$"}"#,
-    description: "The ETag of the state that the change is meant for; 412 if the object has moved on.",
+    description: "The ETag of the state that the change is meant for; 412 if the object has changed.",
 }];
 
 const ETAG: &[Parameter] = &[Parameter {
     name: "ETag",
     schema_type: "string",
-    description: "The object's state after it, for `If-Match`.",
+    description: "The object's state after the change, for `If-Match`.",
 }];
 
 pub(in crate::endpoint) const MINT: Doc = Doc {
     id: "mintObject",
     tag: TAG,
     summary: "Mint an object",
-    description: "Makes an object of a template, for whom the template lets mint. Its properties are \
-        the template's, under those of the variation, under those of the body. It belongs to the \
-        caller, or to the wallet that `to` names by id or address.",
+    description: "Makes an object of a template, for callers that the template lets mint. The \
+        variation's properties override the template's, and the body's override both. The object \
+        belongs to the caller, or to the wallet that `to` names by id or address.",
     response_headers: ETAG,
     links: &[
         TO_OBJECT,
@@ -58,7 +58,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     summary: "List objects",
     description: "The objects of the caller's organization; with `template_id` those of a template, \
         with `owner_id` those that a wallet owns, both of any organization as far as the caller may \
-        see them. Filters that are given must all hold; `POST /objects/search` takes trees of them.",
+        see them. All given filters must hold; `POST /objects/search` accepts trees of them.",
     errors: &[Code::ResourceNotFound],
     links: &[with_parameters(
         "getObject",
@@ -71,9 +71,9 @@ pub(in crate::endpoint) const SEARCH: Doc = Doc {
     id: "searchObjects",
     tag: TAG,
     summary: "Find objects by a filter",
-    description: "The objects that the caller sees and the filter finds: a tree of `and`, `or` and `not` over \
-        conditions on members and properties. Indexes serve it, and it reads no more than a bounded number of \
-        rows: past that it is refused, and a narrower filter helps.",
+    description: "The objects visible to the caller that the filter finds: a tree of `and`, `or` and `not` \
+        over conditions on members and properties. It uses indexes and reads a bounded number of rows: past \
+        that it is refused, and a narrower filter helps.",
     errors: &[Code::CursorInvalid],
     links: &[with_parameters(
         "getObject",
@@ -86,8 +86,8 @@ pub(in crate::endpoint) const COUNT: Doc = Doc {
     id: "countObjects",
     tag: TAG,
     summary: "Count the objects that a filter finds",
-    description: "How many objects the caller sees that the filter finds, exactly. The bound on the rows \
-        that are read is that of the search.",
+    description: "The exact number of objects visible to the caller that the filter finds. The \
+        bound on the rows read is that of the search.",
     ..Doc::MISSING
 };
 
@@ -95,8 +95,8 @@ pub(in crate::endpoint) const GET: Doc = Doc {
     id: "getObject",
     tag: TAG,
     summary: "Read an object",
-    description: "An object of the caller's organization, of the caller, or of a public template; with \
-        `at_sequence` as it stood then, as far as its listed history reaches.",
+    description: "An object of the caller's organization, of the caller, or of a public template; \
+        with `at_sequence` as it was then, as far back as its listed history reaches.",
     errors: &[Code::Gone],
     links: &[
         TO_HISTORY,
@@ -109,10 +109,10 @@ pub(in crate::endpoint) const UPDATE: Doc = Doc {
     id: "updateObject",
     tag: TAG,
     summary: "Merge a patch into an object's properties",
-    description: "Merges a patch into an object's properties (RFC 7396): members that are null go, \
-        objects are merged, anything else is replaced. Numbers that the patch does not touch keep \
-        their spelling. The properties may have 1,048,576 bytes of compact JSON in all. `If-Match` \
-        makes it a change of one known state.",
+    description: "Merges a patch into an object's properties (RFC 7396): members that are null are \
+        removed, objects are merged, anything else is replaced. Numbers that the patch does not \
+        touch keep their spelling. The properties may have 1,048,576 bytes of compact JSON in all. \
+        `If-Match` makes it a change of one known state.",
     errors: &[Code::PreconditionFailed],
     request_headers: IF_MATCH,
     response_headers: ETAG,
@@ -123,8 +123,8 @@ pub(in crate::endpoint) const UPDATE: Doc = Doc {
 pub(in crate::endpoint) const TRANSFER: Doc = Doc {
     id: "transferObject",
     tag: TAG,
-    summary: "Give an object to another wallet",
-    description: "Gives an object to another wallet, named by its id or its address.",
+    summary: "Transfer an object to another wallet",
+    description: "Transfers an object to another wallet, named by its id or its address.",
     errors: &[Code::PreconditionFailed],
     request_headers: IF_MATCH,
     response_headers: ETAG,
@@ -136,8 +136,9 @@ pub(in crate::endpoint) const HISTORY: Doc = Doc {
     id: "listObjectHistory",
     tag: TAG,
     summary: "List an object's last actions",
-    description: "The last 1,000 actions on an object, newest first whatever `order` says. Older ones \
-        leave this list and stay in the log; `pruned_before` tells from which version on it is whole.",
+    description: "The last 1,000 actions on an object, newest first whatever `order` is. Older ones \
+        leave this list and stay in the log; `pruned_before` gives the version from which on the \
+        list is complete.",
     links: &[with_parameters(
         "getAction",
         &[("id", "$response.body#/items/0/id")],

@@ -8,9 +8,9 @@ pub(in crate::endpoint) const ME: Doc = Doc {
     id: "getOwnOrganization",
     tag: TAG,
     summary: "Read the caller's organization and its limits",
-    description: "The organization with its tier and price, how many requests each limit allows, how many \
-        were sent in the window that is now, and when each limit would run out at that pace. The tier \
-        is the operator's to set.",
+    description: "The organization with its tier and price, how many requests each limit allows, how \
+        many were sent in the current window, and when each limit would run out at that pace. Only the \
+        operator sets the tier.",
     ..Doc::MISSING
 };
 
@@ -18,7 +18,7 @@ pub(in crate::endpoint) const MEMBERS: Doc = Doc {
     id: "listMembers",
     tag: TAG,
     summary: "List the organization's wallets",
-    description: "The wallets of the caller's organization, in the order in which they were registered.",
+    description: "The wallets of the caller's organization, in the order of registration.",
     links: &[with_parameters(
         "setMemberRole",
         &[("id", "$response.body#/items/0/id")],
@@ -30,9 +30,9 @@ pub(in crate::endpoint) const SET_ROLE: Doc = Doc {
     id: "setMemberRole",
     tag: TAG,
     summary: "Set a member's role",
-    description: "Sets what a member may do: `owner`, `admin` or `member`. Owners and admins set roles; \
-        only an owner makes owners or changes one, and nobody changes their own role. `wallet_id` \
-        repeats the path's, because the body is what is signed. `If-Match` takes the ETag of \
+    description: "Sets what a member may do: `owner`, `admin` or `member`. Owners and admins set \
+        roles; only an owner makes or changes owners, and nobody changes their own role. \
+        `wallet_id` repeats the path's, because the body is signed. `If-Match` accepts the ETag of \
         `GET /organizations/me`: every change of a role or a membership changes the organization.",
     request_headers: IF_MATCH,
     links: &[TO_ACTION, TO_PROOF],
@@ -43,10 +43,10 @@ pub(in crate::endpoint) const REMOVE_MEMBER: Doc = Doc {
     id: "removeMember",
     tag: TAG,
     summary: "Remove a member",
-    description: "Ends a wallet's membership. From then on none of its keys signs, its logins and access \
-        tokens are refused, and so are the API keys that it made; its e-mail address is free again. \
-        What it owns stays its own. Owners and admins remove members; an owner stays, and nobody \
-        removes their own wallet.",
+    description: "Ends a wallet's membership. From then on none of its keys can sign; its logins, \
+        its access tokens and the API keys that it made are refused; its e-mail address is free \
+        again. It keeps what it owns. Owners and admins remove members; an owner cannot be removed, \
+        and nobody removes their own wallet.",
     links: &[TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };
@@ -54,11 +54,11 @@ pub(in crate::endpoint) const REMOVE_MEMBER: Doc = Doc {
 pub(in crate::endpoint) const INVITE: Doc = Doc {
     id: "inviteMember",
     tag: TAG,
-    summary: "Invite somebody",
-    description: "Makes an invitation to the caller's organization. Its code is shown in this answer and \
-        never again; `POST /wallets/register` takes it as `invitation`. It is good for one wallet, for \
-        the e-mail address that it names if it names one, until it ends or is revoked, and only while \
-        the wallet that made it may still invite to that role.",
+    summary: "Invite someone",
+    description: "Makes an invitation to the caller's organization. Its code is shown in this answer \
+        and never again; `POST /wallets/register` accepts it as `invitation`. It is valid for one \
+        wallet, only for its e-mail address if it names one, until it expires or is revoked, and only \
+        while the wallet that made it may still invite to that role.",
     links: &[TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };
@@ -67,8 +67,8 @@ pub(in crate::endpoint) const INVITATIONS: Doc = Doc {
     id: "listInvitations",
     tag: TAG,
     summary: "List the organization's invitations",
-    description: "The invitations of the caller's organization, used, revoked and ended ones too, \
-        without their codes.",
+    description: "The invitations of the caller's organization, including used, revoked and expired \
+        ones, without their codes.",
     links: &[with_parameters(
         "revokeInvitation",
         &[("id", "$response.body#/items/0/id")],
@@ -80,8 +80,8 @@ pub(in crate::endpoint) const REVOKE_INVITATION: Doc = Doc {
     id: "revokeInvitation",
     tag: TAG,
     summary: "Revoke an invitation",
-    description: "Takes an invitation back that nobody has used: its code registers nobody any more. \
-        Owners and admins of the organization revoke invitations, whoever made them.",
+    description: "Revokes an unused invitation: nobody can register with its code any more. Owners \
+        and admins of the organization may revoke any invitation.",
     links: &[TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };

@@ -8,8 +8,9 @@ pub(in crate::endpoint) const DOMAIN: Doc = Doc {
     id: "getDomain",
     tag: TAG,
     summary: "Read the domain of every signature",
-    description: "The EIP-712 domain under which everything is signed, with the types, in the shape of \
-        EIP-5267, and the address of the sequencer. A careful client compares it with the contract's.",
+    description: "The EIP-712 domain under which everything is signed, with the types, in the shape \
+        of EIP-5267, and the address of the sequencer. A careful client compares it with the \
+        contract's.",
     ..Doc::MISSING
 };
 
@@ -24,26 +25,26 @@ pub(in crate::endpoint) const KEYS: Doc = Doc {
 pub(in crate::endpoint) const HEALTH: Doc = Doc {
     id: "getHealth",
     tag: TAG,
-    summary: "Tell that the process answers",
-    description: "Answers as long as the process does.",
+    summary: "Check that the process answers",
+    description: "Answers as long as the process runs.",
     ..Doc::MISSING
 };
 
 pub(in crate::endpoint) const READY: Doc = Doc {
     id: "getReadiness",
     tag: TAG,
-    summary: "Tell whether the server takes changes",
-    description: "Whether the server takes changes, with the log's head. 503 and the reason if it is \
-        read-only; reads go on then.",
-    also: &[(503, "It takes no changes now.")],
+    summary: "Check whether the server accepts changes",
+    description: "Whether the server accepts changes, with the log's head. 503 and the reason if it \
+        is read-only; reads continue then.",
+    also: &[(503, "It accepts no changes now.")],
     ..Doc::MISSING
 };
 
 pub(in crate::endpoint) const VERSION: Doc = Doc {
     id: "getVersion",
     tag: TAG,
-    summary: "Tell what runs",
-    description: "The name and version of what runs.",
+    summary: "Read name and version",
+    description: "The name and version of the running server.",
     ..Doc::MISSING
 };
 
@@ -51,7 +52,7 @@ pub(in crate::endpoint) const DOCUMENT: Doc = Doc {
     id: "getDocument",
     tag: TAG,
     summary: "Read this document",
-    description: "This document. It is made from the table that routes requests.",
+    description: "This document, generated from the table that routes requests.",
     ..Doc::MISSING
 };
 
@@ -59,8 +60,8 @@ pub(in crate::endpoint) const REFERENCE: Doc = Doc {
     id: "getReference",
     tag: TAG,
     summary: "Read the reference",
-    description: "The reference for people: a page that shows this document, and loads nothing from \
-        anywhere else.",
+    description: "The reference for people: a page that shows this document and loads nothing from \
+        elsewhere.",
     ..Doc::MISSING
 };
 

@@ -10,9 +10,9 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
     tag: TAG,
     summary: "Make a template",
     description: "Makes a template in the caller's organization, for its owners and admins. Objects \
-        begin with the template's properties. `actions` says who may do what with them, where the \
-        default does not fit: owners act, issuers mint. Kinds of one's own begin with `x.`. \
-        `max_supply` bounds how many are ever minted. The name is unique in the organization.",
+        begin with the template's properties. `actions` sets who may do what with them, if the \
+        default does not fit: owners act, issuers mint. Custom kinds begin with `x.`. `max_supply` \
+        bounds how many are ever minted. The name is unique in the organization.",
     links: &[
         with_parameters("getTemplate", &[("id", "$response.body#/id")]),
         with_parameters("createVariations", &[("id", "$response.body#/id")]),
@@ -34,7 +34,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     id: "listTemplates",
     tag: TAG,
     summary: "List the organization's templates",
-    description: "The templates of the caller's organization, in the order in which they were made.",
+    description: "The templates of the caller's organization, in the order of creation.",
     links: &[with_parameters(
         "getTemplate",
         &[("id", "$response.body#/items/0/id")],
@@ -59,10 +59,10 @@ pub(in crate::endpoint) const UPDATE: Doc = Doc {
     id: "updateTemplate",
     tag: TAG,
     summary: "Change a template",
-    description: "Replaces the members that are named, each as a whole, for owners and admins of the \
-        template's organization. While it has live objects a template stays as it is: make a variation. \
-        When all of them are burned it can be changed again, but for the places that its schema marks \
-        with `x-index`. Its supply stays what it was made with, and counts burned objects.",
+    description: "Replaces the named members, each as a whole, for owners and admins of the template's \
+        organization. A template with live objects cannot change: make a variation. When all of them are \
+        burned it can be changed again, except for the places that its schema marks with `x-index`. Its \
+        supply stays as it was created, and counts burned objects.",
     errors: &[Code::PreconditionFailed],
     request_headers: IF_MATCH,
     links: &[
@@ -77,8 +77,8 @@ pub(in crate::endpoint) const CREATE_VARIATIONS: Doc = Doc {
     id: "createVariations",
     tag: TAG,
     summary: "Make variations, all or none",
-    description: "Makes up to 500 variations of a template, all or none: a name, and properties that \
-        are merged over the template's. One bare variation is taken too.",
+    description: "Makes up to 500 variations of a template, all or none: a name, and properties \
+        that are merged over the template's. One bare variation is accepted too.",
     links: &[
         with_parameters("listVariations", &[("id", "$response.body#/template/id")]),
         with_body(
@@ -95,7 +95,7 @@ pub(in crate::endpoint) const LIST_VARIATIONS: Doc = Doc {
     id: "listVariations",
     tag: TAG,
     summary: "List a template's variations",
-    description: "A template's variations, in the order in which they were made.",
+    description: "A template's variations, in the order of creation.",
     errors: &[Code::ResourceNotFound],
     links: &[with_body(
         "mintObject",

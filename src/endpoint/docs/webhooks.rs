@@ -17,10 +17,11 @@ pub(in crate::endpoint) const CREATE: Doc = Doc {
     id: "createWebhook",
     tag: TAG,
     summary: "Make a webhook",
-    description: "Makes a webhook of the caller's organization, for its owners and admins: events of the \
-        named types are sent to the URL, at least once each and in order for each object, signed as \
-        Standard Webhooks 1.0 says. `secret` is shown in this answer and never again. The host must be \
-        on the public internet. What fails is tried again for three days; 410 switches the webhook off.",
+    description: "Makes a webhook of the caller's organization, for its owners and admins: events of \
+        the named types are sent to the URL, at least once each and in order for each object, signed as \
+        Standard Webhooks 1.0 specifies. `secret` is shown in this answer and never again. The host \
+        must be on the public internet. Failed deliveries are retried for three days; 410 switches the \
+        webhook off.",
     errors: &[Code::StateViolation],
     links: &[
         TO_WEBHOOK,
@@ -39,7 +40,7 @@ pub(in crate::endpoint) const LIST: Doc = Doc {
     id: "listWebhooks",
     tag: TAG,
     summary: "List the organization's webhooks",
-    description: "The webhooks of the caller's organization that were not ended, without their secrets.",
+    description: "The webhooks of the caller's organization that were not deleted, without their secrets.",
     links: &[with_parameters(
         "getWebhook",
         &[("id", "$response.body#/items/0/id")],
@@ -60,8 +61,8 @@ pub(in crate::endpoint) const UPDATE: Doc = Doc {
     id: "updateWebhook",
     tag: TAG,
     summary: "Change a webhook",
-    description: "Changes what is named; what is absent stays. `active` switches it on again after a \
-        receiver's 410.",
+    description: "Changes the named members; absent ones stay. `active` switches it on again after \
+        a receiver's 410.",
     errors: &[Code::PreconditionFailed],
     request_headers: IF_MATCH,
     links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
@@ -71,8 +72,8 @@ pub(in crate::endpoint) const UPDATE: Doc = Doc {
 pub(in crate::endpoint) const DELETE: Doc = Doc {
     id: "deleteWebhook",
     tag: TAG,
-    summary: "End a webhook",
-    description: "Ends a webhook: nothing is sent any more. The payload that is signed is empty. It stays in the log and leaves the list.",
+    summary: "Delete a webhook",
+    description: "Deletes a webhook: nothing more is sent. The signed payload is empty. The webhook stays in the log and leaves the list.",
     request_headers: IF_MATCH,
     links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
     ..Doc::MISSING
@@ -83,7 +84,7 @@ pub(in crate::endpoint) const ROTATE: Doc = Doc {
     tag: TAG,
     summary: "Give a webhook a new secret",
     description: "Gives a webhook a new secret, which is shown in this answer and never again. For \
-        `overlap_s` seconds, a day if that is absent, messages carry the signatures of both.",
+        `overlap_s` seconds, a day if that is absent, messages carry signatures of both secrets.",
     links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
     ..Doc::MISSING
 };
@@ -92,7 +93,7 @@ pub(in crate::endpoint) const DELIVERIES: Doc = Doc {
     id: "listWebhookDeliveries",
     tag: TAG,
     summary: "List a webhook's deliveries",
-    description: "What was sent, what came of it, and when the next attempt is due.",
+    description: "What was sent, with what result, and when the next attempt is due.",
     links: &[with_parameters(
         "redeliver",
         &[
@@ -107,17 +108,18 @@ pub(in crate::endpoint) const TEST: Doc = Doc {
     id: "testWebhook",
     tag: TAG,
     summary: "Send a test event",
-    description: "Sends an event of the type `webhook.test` and waits for the receiver's answer, which this \
-        answer tells; it is not kept among the deliveries. It changes nothing and is not signed; owners and admins may ask for it.",
+    description: "Sends an event of the type `webhook.test`, waits for the receiver's answer and \
+        returns it; it is not kept among the deliveries. It changes nothing and is not signed; only \
+        owners and admins may request it.",
     ..Doc::MISSING
 };
 
 pub(in crate::endpoint) const REDELIVER: Doc = Doc {
     id: "redeliver",
     tag: TAG,
-    summary: "Make a delivery again",
-    description: "Queues a delivery anew, whatever became of it, with the same message and id. It is made \
-        in its turn among the object's other deliveries.",
+    summary: "Redeliver a message",
+    description: "Queues a delivery again, whatever its result was, with the same message and id. \
+        It is made in its turn among the object's other deliveries.",
     errors: &[Code::StateViolation],
     links: &[with_parameters(
         "listWebhookDeliveries",
