@@ -169,7 +169,7 @@ impl Report<'_> {
         let each = LOG_AND_HISTORY.iter().chain(&OBJECTS_AND_INDEXES);
         rows.extend(each.map(|name| row(&format!("  {name}"), self.added(name))));
         format!(
-            "\n{}\n{} updates in batches of 500; all tables compacted before them and after them.\n",
+            "\n{}\n{} updates in batches of 500; all tables compacted before and after.\n",
             table(&["what", "bytes added", "an update"], &rows),
             grouped(updates),
         )

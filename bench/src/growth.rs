@@ -117,10 +117,7 @@ pub(crate) async fn fill(server: &Server, plan: &Arc<Plan>, actions: u64) -> Res
         return Ok(());
     }
     let requests = missing.div_ceil(plan.shape.actions() as u64);
-    say(&format!(
-        "{} actions are being written: ",
-        grouped(missing as f64)
-    ))?;
+    say(&format!("writing {} actions: ", grouped(missing as f64)))?;
     let driven = measure(server, plan, End::Requests(requests as usize)).await?;
     let (seconds, rate) = (driven.seconds, grouped(driven.actions_per_second));
     say(&format!("{seconds:.0} s, {rate} a second\n"))
@@ -173,7 +170,7 @@ impl Report<'_> {
             row(self.large_actions, &large_rate, &large_cost),
         ];
         format!(
-            "\n{}\nThe large store against the small one: {:.2} times the time, {:.2} times the processor's time an action.\n",
+            "\n{}\nThe large store against the small one: {:.2} times the time, {:.2} times the processor time per action.\n",
             table(&head, &rows),
             small_rate.median / large_rate.median,
             large_cost.median / small_cost.median,

@@ -67,7 +67,7 @@ impl Server {
             let line = line.ok()?;
             line.strip_prefix("listening on ").map(str::to_owned)
         });
-        let url = url.ok_or("the server did not start; its log says why")?;
+        let url = url.ok_or("the server did not start; its log has the reason")?;
         Ok(Self {
             child,
             _stdout: stdout,

@@ -384,7 +384,7 @@ impl Account {
         }
         self.0.nonces.take().ok_or_else(|| {
             let address = self.address();
-            Error::Usage(format!("the wallet that is logged in has no key {address}"))
+            Error::Usage(format!("the logged-in wallet has no key {address}"))
         })
     }
 
@@ -494,5 +494,5 @@ fn not_logged_in() -> Error {
 pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
     serde_json::to_vec(value)
         .map(Bytes::from)
-        .map_err(|error| Error::Usage(format!("the body is no JSON: {error}")))
+        .map_err(|error| Error::Usage(format!("the body is not JSON: {error}")))
 }

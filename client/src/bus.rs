@@ -26,10 +26,12 @@ impl NewAction {
     pub fn new(kind: Kind, target: Id, payload: &impl Serialize) -> Result<Self> {
         if !kind.is_bus() {
             let kind = kind.text();
-            return Err(Error::Usage(format!("{kind} is no kind of the action bus")));
+            return Err(Error::Usage(format!(
+                "{kind} is not a kind of the action bus"
+            )));
         }
         let payload = to_raw_value(payload)
-            .map_err(|error| Error::Usage(format!("the payload is no JSON: {error}")))?;
+            .map_err(|error| Error::Usage(format!("the payload is not JSON: {error}")))?;
         Ok(Self {
             kind,
             target,

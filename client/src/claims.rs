@@ -31,7 +31,7 @@ impl Client {
         match proving.await {
             Ok(Ok(claim)) => Ok(claim),
             Ok(Err(error)) => Err(Error::Usage(format!("no claim was proved: {error}"))),
-            Err(error) => Err(Error::Usage(format!("proving ended early: {error}"))),
+            Err(error) => Err(Error::Usage(format!("proving stopped early: {error}"))),
         }
     }
 

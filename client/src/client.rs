@@ -254,7 +254,7 @@ impl Client {
         let leaves: BatchLeaves = self.get(&path, "leaves").await?;
         let wrong = |why| Err(VerificationError::Inconsistent(why).into());
         if leaves.leaves.len() != header.count as usize {
-            return wrong("the batch's header counts another number of leaves");
+            return wrong("the number of leaves differs from the batch's header");
         }
         if BatchTree::new(&leaves.leaves).root() != header.root {
             return wrong("the batch's leaves do not lead to its signed root");
@@ -308,7 +308,7 @@ impl Client {
         let path = format!("/consistency?from={from}&to={to}");
         let answer: Consistency = self.get(&path, "a consistency proof").await?;
         if (answer.from, answer.to) != (from, to) {
-            let error = VerificationError::Inconsistent("the proof is for other sizes");
+            let error = VerificationError::Inconsistent("the proof is for different sizes");
             return Err(error.into());
         }
         verify_consistency(

@@ -88,7 +88,7 @@ impl Account {
         let answer = self.send_unsigned(Method::POST, "/disputes", body).await?;
         Ok(Brought {
             is_new: answer.status == 201,
-            dispute: answer.read("bringing a dispute")?,
+            dispute: answer.read("submitting a dispute")?,
         })
     }
 
@@ -109,7 +109,7 @@ fn same(is_so: bool) -> Check {
     if is_so {
         Ok(())
     } else {
-        let message = "the dispute is about something else than what was brought";
+        let message = "the dispute is not about the submitted evidence or claim";
         Err(VerificationError::Inconsistent(message))
     }
 }

@@ -161,7 +161,7 @@ pub enum VerificationError {
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
     /// The receipt is for an action other than the one sent.
-    #[error("the receipt is for content {found}, but the action that was sent has {expected}")]
+    #[error("the receipt is for content {found}, but the sent action has {expected}")]
     OtherAction {
         /// The content of the action sent.
         expected: Hash,
@@ -169,7 +169,7 @@ pub enum VerificationError {
         found: Hash,
     },
     /// An identifier in the answer is not the one that follows from the action.
-    #[error("the answer names {found}, but the action that was sent makes {expected}")]
+    #[error("the answer names {found}, but the sent action makes {expected}")]
     OtherId {
         /// The identifier that follows.
         expected: Id,
@@ -177,19 +177,19 @@ pub enum VerificationError {
         found: Id,
     },
     /// An action was done, but no receipt proves it.
-    #[error("the answer has no receipt for action {index} of the request, which it says was done")]
+    #[error("the answer reports action {index} of the request as done, but has no receipt for it")]
     NoReceipt {
         /// The action's index in the request.
         index: usize,
     },
     /// The receipt and the results cover different actions.
-    #[error("the receipt's actions are not the request's actions that were done")]
+    #[error("the receipt covers other actions than those of the request that were done")]
     OtherActions,
     /// The sequencer signed two headers with one number. Both are evidence: keep them.
     #[error("equivocation: the sequencer signed two headers with batch number {}", .0[0].header.number)]
     Equivocation(Box<[SignedBatch; 2]>),
     /// Two consecutive headers do not connect. Both are evidence: keep them.
-    #[error("headers {} and {} do not join into one chain", .0[0].header.number, .0[1].header.number)]
+    #[error("headers {} and {} do not connect", .0[0].header.number, .0[1].header.number)]
     BrokenLink(Box<[SignedBatch; 2]>),
     /// A proof file does not hold.
     #[error(transparent)]
@@ -224,7 +224,7 @@ pub enum VerificationError {
     #[error("the sequencer's next key: {0}")]
     Key(#[from] KeyProofError),
     /// The server's log is not the pinned one.
-    #[error("the server's log is another one than the pinned one: {0}")]
+    #[error("the server's log is not the pinned one: {0}")]
     OtherLog(String),
     /// An anchor's batch, or a field derived from others, is wrong.
     #[error("{0}")]

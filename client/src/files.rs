@@ -75,7 +75,7 @@ impl Account {
             return Err(answer.refusal());
         }
         if sha256(&answer.body) != file.sha256 {
-            let why = "the bytes that came are not those of the file's digest";
+            let why = "the received bytes do not match the file's digest";
             return Err(VerificationError::Inconsistent(why).into());
         }
         Ok(answer.body)

@@ -82,7 +82,7 @@ fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) ->
             .follow(proof, domain)
             .map_err(VerificationError::Key)?;
         if named != key.entry() {
-            let text = format!("its log names {named:?} where it states {:?}", key.entry());
+            let text = format!("its log names {named:?}, but it states {:?}", key.entry());
             return Err(VerificationError::OtherLog(text).into());
         }
     }

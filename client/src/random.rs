@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut out = [0; N];
     getrandom::fill(&mut out)
-        .map_err(|error| Error::Usage(format!("the system gives no random bytes: {error}")))?;
+        .map_err(|error| Error::Usage(format!("the system returned no random bytes: {error}")))?;
     Ok(out)
 }
 

@@ -101,10 +101,10 @@ impl Transport {
         let base_url = base_url.trim_end_matches('/');
         let uri: Uri = base_url
             .parse()
-            .map_err(|error| Error::Usage(format!("{base_url:?} is no base URL: {error}")))?;
+            .map_err(|error| Error::Usage(format!("{base_url:?} is not a base URL: {error}")))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.query().is_some() {
             return Err(Error::Usage(format!(
-                "{base_url:?} is no base URL: it must look like https://host:port"
+                "{base_url:?} is not a base URL: it must look like https://host:port"
             )));
         }
         let connector = HttpsConnectorBuilder::new()
@@ -187,11 +187,11 @@ impl Transport {
         }
         let request = request
             .body(Full::new(call.body.clone()))
-            .map_err(|error| Error::Usage(format!("the request can't be put together: {error}")))?;
+            .map_err(|error| Error::Usage(format!("the request could not be built: {error}")))?;
         self.http.request(request).await.map_err(|error| {
             let base_url = &self.base_url;
             Error::Transport(format!(
-                "{base_url} was not reached: {}",
+                "{base_url} could not be reached: {}",
                 chain_text(&error)
             ))
         })

@@ -17,7 +17,7 @@ impl Account {
         if *told == self.client().domain() {
             return Ok(());
         }
-        let text = format!("the receipt is of {told:?}");
+        let text = format!("the receipt belongs to {told:?}");
         Err(VerificationError::OtherLog(text))
     }
 

@@ -111,7 +111,7 @@ fn open_single(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Ope
     verified.map_err(not_verified)?;
     let id = action_id.unwrap_or(id);
     if receipt.leaf.content != content || id != Id::of_hash(Prefix::Action, &content) {
-        return wrong("the receipt is of another action");
+        return wrong("the receipt is for another action");
     }
     let leaf = receipt.leaf.hash().map_err(not_verified)?;
     let header = &receipt.batch.header;
@@ -126,7 +126,7 @@ fn open_many(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opene
     let told = results.iter().filter_map(|result| result.sequence);
     let proven = receipt.actions.iter().map(|action| action.sequence);
     if results.len() != signed.contents.len() || !told.eq(proven) {
-        return wrong("the receipt is not of the actions that were done");
+        return wrong("the receipt does not match the actions that were done");
     }
     let contents: Option<Vec<Hash>> = receipt
         .actions

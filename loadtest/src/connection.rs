@@ -88,7 +88,7 @@ impl Connection {
         let late = |_| Error::Answer(format!("no answer within {} s", PATIENCE.as_secs()));
         let head = received.map_err(late)??;
         let status = StatusCode::from_u16(head.status)
-            .map_err(|_| Error::Answer(format!("status {} is none", head.status)))?;
+            .map_err(|_| Error::Answer(format!("{} is not a status", head.status)))?;
         let etag = head.etag.map(|(from, to)| &self.buffer[from..to]);
         Ok(Answer {
             status,
@@ -130,7 +130,7 @@ impl Connection {
                 break head;
             }
             if self.filled > HEAD_BYTES_MAX {
-                return Err(Error::Answer("the answer's head has no end".to_owned()));
+                return Err(Error::Answer("the answer's head is too long".to_owned()));
             }
         };
         let all = head.head_bytes + head.body_bytes;
@@ -138,7 +138,9 @@ impl Connection {
             self.fill(all - self.filled).await?;
         }
         if self.filled > all {
-            return Err(Error::Answer("more was sent than the answer".to_owned()));
+            return Err(Error::Answer(
+                "the server sent more than the answer".to_owned(),
+            ));
         }
         Ok(head)
     }
@@ -175,7 +177,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
     let mut response = httparse::Response::new(&mut fields);
     let parsed = response
         .parse(bytes)
-        .map_err(|error| Error::Answer(format!("no HTTP answer: {error}")))?;
+        .map_err(|error| Error::Answer(format!("not an HTTP answer: {error}")))?;
     let httparse::Status::Complete(head_bytes) = parsed else {
         return Ok(None);
     };
@@ -196,7 +198,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
             let length = text().and_then(|text| text.parse().ok());
             head.body_bytes = length
                 .filter(|length| *length <= BODY_BYTES_MAX)
-                .ok_or_else(|| Error::Answer("a Content-Length that cannot be".to_owned()))?;
+                .ok_or_else(|| Error::Answer("an impossible Content-Length".to_owned()))?;
             told = true;
         } else if field.name.eq_ignore_ascii_case("retry-after") {
             head.retry_after_s = text().and_then(|text| text.parse().ok());

@@ -30,9 +30,9 @@ pub(crate) fn page(report: &Report) -> Result<String> {
     let scenario = options["scenario"].as_str().unwrap_or_default();
     let machine = &report.machine;
     let (verdict, class) = if report.passed {
-        ("Everything held.", "good")
+        ("All checks and targets passed.", "good")
     } else {
-        ("Not everything held.", "bad")
+        ("Some checks or targets failed.", "bad")
     };
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
@@ -68,7 +68,7 @@ fn targets(report: &Report, out: &mut String) {
     if report.targets.is_empty() {
         return;
     }
-    out.push_str("<h2>Targets</h2>\n<table><tr><th>target</th><th>measured</th><th>held against</th><th></th></tr>\n");
+    out.push_str("<h2>Targets</h2>\n<table><tr><th>target</th><th>measured</th><th>limit</th><th></th></tr>\n");
     for target in &report.targets {
         let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), short);
         let (class, word) = if target.met {

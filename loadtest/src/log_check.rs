@@ -69,12 +69,12 @@ pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> 
     spinner.finish_and_clear();
     for sequence in leaves.keys().take(3) {
         found.problems.push(format!(
-            "the log does not hold the leaf of sequence {sequence} that a receipt has placed there"
+            "the log does not hold the leaf that a receipt placed at sequence {sequence}"
         ));
     }
     for number in headers.keys().take(3) {
         found.problems.push(format!(
-            "the log has no batch {number} with the header that a receipt shows"
+            "the log has no batch {number} with a receipt's header"
         ));
     }
     found.log_grew_by = reached - before.sequence;
@@ -120,13 +120,13 @@ fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
     let mut problems = Vec::new();
     if claims.twice > 0 {
         problems.push(format!(
-            "{} places of the log were acknowledged twice",
+            "{} sequences were acknowledged twice",
             claims.twice
         ));
     }
     if claims.misplaced > 0 {
         problems.push(format!(
-            "{} acknowledged actions have no place that can be",
+            "{} acknowledged actions have an impossible sequence",
             claims.misplaced
         ));
     }
@@ -142,7 +142,7 @@ fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
         ));
     } else if grown > acknowledged + unknown {
         problems.push(format!(
-            "the log grew by {grown} actions, but only {acknowledged} were acknowledged: some are in it twice, or somebody else writes too"
+            "the log grew by {grown} actions, but only {acknowledged} were acknowledged: some are in it twice, or another client writes too"
         ));
     }
     problems

@@ -141,7 +141,7 @@ impl Bench {
             ));
         }
         if let Some(told) = deliveries.as_ref().filter(|told| told.refused > 0) {
-            problems.push(format!("{} webhook messages do not hold", told.refused));
+            problems.push(format!("{} webhook messages are invalid", told.refused));
         }
         Ok(Run {
             started_at,
@@ -216,7 +216,8 @@ impl Bench {
                 let top = over.collected.total.requests as f64 / over.part.measured_s;
                 if top < 1.0 {
                     return Err(Error::Broken(
-                        "the closed loop that --rate refers to reached nothing: is the server at its limits?".to_owned(),
+                        "the closed loop for --rate got no answers: is the server at its limits?"
+                            .to_owned(),
                     ));
                 }
                 Ok((Some(top * share), Some((over.part, top))))

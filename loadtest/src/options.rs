@@ -108,7 +108,7 @@ impl FromStr for Rate {
             text.parse::<f64>()
                 .ok()
                 .filter(|number| number.is_finite() && *number > 0.0)
-                .ok_or_else(|| format!("{text:?} is no rate: say 5000, 50% or 10x"))
+                .ok_or_else(|| format!("{text:?} is not a rate: use 5000, 50% or 10x"))
         };
         if let Some(percent) = text.strip_suffix('%') {
             return Ok(Self::OfTop(number(percent)? / 100.0));
@@ -314,16 +314,16 @@ impl Options {
             return usage("--reads-percent must be below 100; see also: reads".to_owned());
         }
         if self.webhooks.max(self.readers) > self.organizations {
-            return usage("--readers and --webhooks are at most one an organization".to_owned());
+            return usage("--readers and --webhooks allow at most one per organization".to_owned());
         }
         if sends == Scenario::HotObject && self.readers + self.webhooks > 0 {
-            let why = "the hot object's events are its own organization's: leave --readers and --webhooks out";
+            let why = "only the hot object's organization gets its events: leave out --readers and --webhooks";
             return usage(why.to_owned());
         }
         let open = self.rate().is_some();
         if open && (self.if_match || self.scenario == Scenario::ActorsMemory) {
             return usage(
-                "--if-match and actors-memory are closed loops: leave --rate out".to_owned(),
+                "--if-match and actors-memory are closed loops: leave out --rate".to_owned(),
             );
         }
         Ok(())

@@ -322,8 +322,8 @@ fn obey() -> Result<()> {
         Ok(())
     };
     next(&mut line)?;
-    let order: Order =
-        serde_json::from_str(&line).map_err(|error| Error::Usage(format!("no order: {error}")))?;
+    let order: Order = serde_json::from_str(&line)
+        .map_err(|error| Error::Usage(format!("not an order: {error}")))?;
     let worker = Worker::new(order, &ProgressBar::hidden())?;
     say(&Message::Ready {
         signed: worker.prepared.len(),

@@ -196,7 +196,7 @@ impl Follower {
             text.extend(data);
             self.take_events(&mut text);
             if text.len() > EVENT_BYTES_MAX {
-                return Err(Error::Answer("an event that does not end".to_owned()));
+                return Err(Error::Answer("an event without an end".to_owned()));
             }
             if let Some(opened) = self.opened.take() {
                 let _ = opened.send(Ok(()));

@@ -345,7 +345,7 @@ impl Run {
             let top = top.map_or_else(String::new, |top| format!(" (top {top:.0})"));
             let never = self.never_begun;
             line(format!(
-                "{offered:.0} requests/s were due{top}; {never} were never begun"
+                "{offered:.0} requests/s were due{top}; {never} were never sent"
             ));
         }
         for (code, count) in &self.refused {
@@ -353,7 +353,7 @@ impl Run {
         }
         if self.conflicts > 0 {
             line(format!(
-                "{} changes lost a race and were tried again",
+                "{} changes lost a race and were retried",
                 self.conflicts
             ));
         }

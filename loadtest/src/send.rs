@@ -252,16 +252,14 @@ fn acknowledge(
         part.acknowledged_each[organization] += claim.count;
     } else {
         part.unknown += asked;
-        part.problem(format!(
-            "request {number}: the answer names no place in the log"
-        ));
+        part.problem(format!("request {number}: the answer has no sequence"));
     }
     let done = claim.map_or(0, |claim| claim.count);
     drop(part);
     local.count(|interval| {
         interval.succeeded += 1;
         if done < asked {
-            let code = answer::code(answer.body).unwrap_or("an answer without places");
+            let code = answer::code(answer.body).unwrap_or("an answer without sequences");
             interval.error(&format!("actions: {code}"));
         }
         if load.is_measured(slot.due, now) {

@@ -85,9 +85,9 @@ impl Server {
         let said = log
             .lines()
             .next_back()
-            .unwrap_or("it says nothing")
+            .unwrap_or("its log is empty")
             .to_owned();
-        Err(Error::Broken(format!("the server does not start: {said}")))
+        Err(Error::Broken(format!("the server did not start: {said}")))
     }
 
     pub(crate) fn pid(&self) -> u32 {

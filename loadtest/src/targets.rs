@@ -58,7 +58,7 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("{text:?} is no target: say p99_ms<=5, or p99_ms<=5+2*fdatasync_p99_ms");
+            || format!("{text:?} is not a target: use p99_ms<=5, or p99_ms<=5+2*fdatasync_p99_ms");
         let (figure, at_least, rest) = if let Some((figure, rest)) = text.split_once(">=") {
             (figure, true, rest)
         } else if let Some((figure, rest)) = text.split_once("<=") {

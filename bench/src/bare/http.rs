@@ -42,7 +42,7 @@ async fn answer(pipeline: &Pipeline, request: Request<Incoming>) -> Response<Ful
         _ => {
             return reply(
                 StatusCode::NOT_FOUND,
-                "there is the action bus alone".into(),
+                "only the action bus exists here".into(),
             );
         }
     };

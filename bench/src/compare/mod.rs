@@ -88,7 +88,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = scratch(options.scratch.as_deref())?;
     let data = scratch.path().join("kedge");
     say(&format!(
-        "{} organizations, {} objects are being made\n",
+        "making {} organizations, {} objects\n",
         options.size.organizations, options.size.objects
     ))?;
     // Who makes a thousand organizations from one address would be limited; who measures them is not.

@@ -63,9 +63,12 @@ impl Peers {
             Subject::PostgresChain => ("postgres-chain", &self.postgres),
             Subject::RedisStreams => ("redis-streams", &self.redis),
             Subject::NatsJetstream => ("nats-jetstream", &self.nats),
-            Subject::Kedge | Subject::Bare => return Err("no peer".into()),
+            Subject::Kedge | Subject::Bare => return Err("not a peer".into()),
         };
-        let program = self.peers.as_ref().ok_or("--peers names their program")?;
+        let program = self
+            .peers
+            .as_ref()
+            .ok_or("--peers must name their program")?;
         let address = address.as_ref().ok_or("its address is missing")?;
         let numbers = [
             ("--records", shape.actions()),

@@ -141,13 +141,13 @@ impl<'a> Report<'a> {
     fn markdown(&self) -> String {
         let mut text = String::new();
         let head = [
-            "who",
+            "system",
             "a second, median",
             "spread",
             "Kedge / it",
             "p50 ms",
             "p99 ms",
-            "what it does not do",
+            "what it leaves out",
         ];
         for shape in [Shape::Batch, Shape::Single] {
             let mut subjects: Vec<Subject> = Vec::new();
@@ -178,9 +178,10 @@ impl<'a> Report<'a> {
         let options = self.options;
         let machine = &self.machine;
         let mut text = format!(
-            "Records of {ACTION_BYTES} bytes, each answered when it is synced to the disk. Kedge: {} objects of {} organizations, \
-             rate limiter on with a custom tier, API keys beside the signatures. {} runs each in turns, {} s after {} s of warm-up; \
-             closed loop, the generator on the same {} cores ({}, {} MiB, Linux {}). Load average {} before, {} after.\n",
+            "Records of {ACTION_BYTES} bytes, each answered once it is synced to the disk. Kedge: {} objects of {} \
+             organizations, rate limiter on with a custom tier, API keys with the signatures. {} runs each in turns, {} \
+             s after {} s of warm-up; closed loop, the generator on the same {} cores ({}, {} MiB, Linux {}). Load \
+             average {} before, {} after.\n",
             options.size.objects,
             options.size.organizations,
             options.runs,
