@@ -14,7 +14,7 @@ test: ## Install what is missing and run every check and test
 bench: ## Run the benchmarks (PARTS: stages claims bare growth restart disk searches)
 	@scripts/bench.sh $(PARTS)
 
-compare: ## Hold Kedge against PostgreSQL, Redis Streams and NATS JetStream
+compare: ## Compare Kedge with PostgreSQL, Redis Streams and NATS JetStream
 	@scripts/compare.sh
 
 fmt: ## Format the Rust code
@@ -24,16 +24,16 @@ lint: ## Formatting and clippy, warnings as errors
 	@scripts/cargo.sh fmt --all --check
 	@scripts/cargo.sh clippy --workspace --all-targets --release --locked -- -D warnings
 
-vectors: ## Make the test vectors anew
+vectors: ## Regenerate the test vectors
 	@scripts/vectors.sh write
 
-vectors-check: ## Check that the test vectors are what their generators make
+vectors-check: ## Check that the test vectors match their generators
 	@scripts/vectors.sh check
 
 ceremony: ## Make keys of the claim circuit (CEREMONY folder, NAME, BEACON: 64 hex digits)
 	@scripts/ceremony.sh full "$(CEREMONY)" "$(NAME)" "$(BEACON)"
 
-examples: ## Record the examples of the API's document anew
+examples: ## Record the examples of the API document again
 	@scripts/document.sh examples
 
 fuzz: ## Run schemathesis against a server (FUZZ_SEED, FUZZ_EXAMPLES)

@@ -46,12 +46,12 @@ for part in "$@"; do
   case "$part" in
     stages) step "Stages, one by one" table stages ;;
     claims) step "Claims, made and checked" table claims ;;
-    bare) step "The server against the bare pipeline" with_server compare --json ;;
-    growth) step "A large store against a small one" with_server growth --json ;;
+    bare) step "The server and the bare pipeline, compared" with_server compare --json ;;
+    growth) step "A large store and a small one, compared" with_server growth --json ;;
     restart) step "Restarts of a large store" with_server restart --json ;;
     disk) step "Bytes on the disk" with_server disk --json ;;
     searches) step "Searches among a million objects" with_server search --output ;;
-    *) die "$part is no part of the benchmarks" "name one of: stages claims bare growth restart disk searches" ;;
+    *) die "$part is not a part of the benchmarks" "name one of: stages claims bare growth restart disk searches" ;;
   esac
 done
 summary "make bench"

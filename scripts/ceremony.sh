@@ -36,7 +36,7 @@ newest() {
 start() {
   local circuit="$1" powers="$2" folder="$3"
   mkdir -p "$folder"
-  [[ -z "$(newest "$folder")" ]] || die "$folder holds a ceremony already" "take another folder"
+  [[ -z "$(newest "$folder")" ]] || die "$folder already holds a ceremony" "name another folder"
   cp "$circuit" "$folder/circuit.r1cs"
   cp "$powers" "$folder/powers.ptau"
   snarkjs zkey new "$folder/circuit.r1cs" "$folder/powers.ptau" "$folder/0000.zkey"
@@ -45,7 +45,7 @@ start() {
 contribute() {
   local folder="$1" name="$2" last next
   last="$(newest "$folder")"
-  [[ -n "$last" ]] || die "$folder holds no ceremony" "scripts/ceremony.sh start …"
+  [[ -n "$last" ]] || die "$folder holds no ceremony" "begin one: scripts/ceremony.sh start …"
   next="$(printf '%s/%04d.zkey' "$folder" $((10#$(basename "$last" .zkey) + 1)))"
   # snarkjs mixes this line with randomness of its own. It stands on no command line: echo is the shell's.
   echo "$(head -c 48 /dev/urandom | base64 -w 0)" | snarkjs zkey contribute "$last" "$next" --name="$name"
@@ -55,7 +55,7 @@ finish() {
   local folder="$1" beacon="$2" last
   last="$(newest "$folder")"
   [[ "$beacon" =~ ^[0-9a-f]{64}$ ]] || die "a beacon is 64 lower-case hex digits"
-  [[ "$(basename "${last:-0000.zkey}")" != 0000.zkey ]] || die "nobody contributed yet"
+  [[ "$(basename "${last:-0000.zkey}")" != 0000.zkey ]] || die "there is no contribution yet"
   snarkjs zkey beacon "$last" "$folder/final.zkey" "$beacon" "$beacon_power" --name="beacon"
   snarkjs zkey export verificationkey "$folder/final.zkey" "$folder/verification_key.json"
   verify "$folder"
@@ -66,12 +66,12 @@ finish() {
 verify() {
   local folder="$1" said
   said="$(snarkjs zkey verify "$folder/circuit.r1cs" "$folder/powers.ptau" "$folder/final.zkey")" ||
-    die "the key is not one of this circuit and these powers: $said"
-  [[ "$said" == *"ZKey Ok!"* ]] || die "the key is not one of this circuit and these powers: $said"
+    die "the key does not belong to this circuit and these powers: $said"
+  [[ "$said" == *"ZKey Ok!"* ]] || die "the key does not belong to this circuit and these powers: $said"
   if [[ -f "$folder/transcript.txt" ]]; then
-    (cd "$folder" && sha256sum --check --quiet transcript.txt) || die "a file is not the transcript's"
+    (cd "$folder" && sha256sum --check --quiet transcript.txt) || die "a file does not match the transcript"
   fi
-  say "    $folder/final.zkey holds"
+  say "    $folder/final.zkey is valid"
 }
 
 rehearse() {
@@ -97,7 +97,7 @@ full() {
   mkdir -p "$folder" "$cache_dir"
   install_build_tools
   cargo run --locked --release --quiet -p kedge -- prove circuit "$circuit"
-  grep -q "\"0x$(sha256sum "$circuit" | cut -d ' ' -f 1)\"" prover/circuit.json || die "the circuit is not that of prover/circuit.json"
+  grep -q "\"0x$(sha256sum "$circuit" | cut -d ' ' -f 1)\"" prover/circuit.json || die "the circuit does not match prover/circuit.json"
   [[ -f "$powers" ]] || curl --fail --location --output "$powers.part" "$powers_url"
   [[ -f "$powers" ]] || mv "$powers.part" "$powers"
   [[ "$(b2sum "$powers" | cut -d ' ' -f 1)" == "$powers_hash" ]] || die "$powers is not the public file" "remove it and try again"
@@ -115,5 +115,5 @@ case "${1:-} $#" in
   "verify 2") verify "$2" ;;
   "full 4") full "$2" "$3" "$4" ;;
   "rehearse 4") rehearse "$2" "$3" "$4" ;;
-  *) die "usage: scripts/ceremony.sh start|contribute|finish|verify|rehearse …" "the script's first lines say how" ;;
+  *) die "usage: scripts/ceremony.sh start|contribute|finish|verify|rehearse …" "the first lines of the script explain each" ;;
 esac

@@ -8,4 +8,4 @@ find_cargo
 cargo clean
 rm -rf .venv tests/openapi/.venv tests/python/.venv .monitor
 find . -name node_modules -type d -prune -exec rm -rf {} +
-say "left alone: ./data (the server's) and $cache_dir (the RocksDB library and downloaded tools)"
+say "kept: ./data (the server's data) and $cache_dir (the RocksDB library and downloaded tools)"

@@ -39,7 +39,7 @@ wait_for() {
     "$@" >/dev/null 2>&1 && return
     sleep 0.2
   done
-  die "$what does not answer" "look at its log in $work before it is removed: $(tail -n 3 "$work/$what.log" 2>/dev/null)"
+  die "$what does not answer" "the end of its log in $work, which is removed now: $(tail -n 3 "$work/$what.log" 2>/dev/null)"
 }
 
 install_peers() {
@@ -119,7 +119,7 @@ start_nats() {
   nats_said="$("$program" --version), synced before each answer"
   if ! supports_sync "$program"; then
     sync=""
-    nats_said="$("$program" --version): NOT durable, it syncs every two minutes whatever it is told"
+    nats_said="$("$program" --version): NOT durable, it syncs only every two minutes"
   fi
   printf 'listen: "127.0.0.1:%s"\nmax_payload: 1MB\njetstream { store_dir: "%s", max_file_store: 64GB, %s }\n' \
     "$nats_port" "$work/nats" "$sync" >"$work/nats.conf"
@@ -140,7 +140,7 @@ start() {
 compare() {
   local note="PostgreSQL: $postgres_said, COPY of 500 rows a transaction or INSERT of one, and a function that chains with \
 SHA-256. Redis: $redis_said, appendfsync always, XADDs in one pipeline. NATS: $nats_said, messages in atomic batches (one \
-by one before 2.12). They are sent plain records over their own protocols, without signatures, and keep no state but them."
+by one before 2.12). They receive plain records over their own protocols, without signatures, and keep no other state."
   "$bench" compare --server "$server" --scratch "$work" --peers "$peers" \
     --postgres "host=127.0.0.1 port=$postgres_port user=kedge dbname=kedge" \
     --redis "127.0.0.1:$redis_port" --nats "127.0.0.1:$nats_port" --peers-note "$note" \
@@ -154,6 +154,6 @@ nats="" server="" bench="" peers=""
 step "Tools" install_build_tools
 step "PostgreSQL, Redis, NATS" install_peers
 step "Programs" build
-step "Instances of their own" start
+step "Own instances" start
 step "Side by side" compare "$@"
 summary "make compare"

@@ -16,7 +16,7 @@ install() {
     # Unoptimised: it compiles in half the time, and a run takes seconds either way. A target directory of its own
     # leaves the workspace's alone.
     CARGO_TARGET_DIR="$tools/target" cargo install --quiet --debug --locked --root "$tools" --version "$version" cargo-deny ||
-      die "cargo-deny could not be built" "look at what cargo printed; it needs the package registry"
+      die "cargo-deny could not be built" "see cargo's output above; it needs the package registry"
     rm -rf "$tools/target"
   fi
   export PATH="$tools/bin:$PATH"

@@ -17,14 +17,14 @@ configure() {
     dashboards/prometheus/prometheus.yml >"$work/prometheus.yml"
   promtool check config "$work/prometheus.yml" >"$work/check.log" 2>&1 || {
     cat "$work/check.log" >&2
-    die "the configuration for $metrics does not check" "KEDGE_METRICS must be the server's metrics_listen: host:port"
+    die "the configuration for $metrics is not valid" "KEDGE_METRICS must be the server's metrics_listen: host:port"
   }
 }
 
 tell() {
   if have curl && ! curl --silent --fail --output /dev/null --max-time 5 "http://$metrics/metrics"; then
-    say "    no server tells its metrics at http://$metrics/metrics yet: start one with make run, or set" \
-      "metrics_listen of a running one and name it here in KEDGE_METRICS"
+    say "    no server exports metrics at http://$metrics/metrics yet: start one with make run, or set" \
+      "metrics_listen of a running one and name that address in KEDGE_METRICS"
   fi
   cat <<TEXT
 
@@ -33,7 +33,7 @@ tell() {
     alerts       http://$listen/api/v1/alerts; each has its entry in docs/OPERATIONS.md
     a query      http://$listen/api/v1/query?query=kedge_anchor_lag_seconds
     charts       Grafana with the dashboards of dashboards/grafana: see dashboards/README.md
-    Ctrl-C       ends Prometheus; what it has seen stays in .monitor for 15 days
+    Ctrl-C       stops Prometheus; its data stays in .monitor for 15 days
 
 TEXT
 }

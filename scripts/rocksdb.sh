@@ -45,7 +45,7 @@ compile_rocksdb() {
   if ! (cd "$work" && printf '%s\n' ./*.cc | xargs -P "$(nproc)" -I{} clang++ @flags -c {} -o {}.o) ||
     ! ar crs "$work/librocksdb.a" "$work"/*.o; then
     rm -rf "$work"
-    die "RocksDB could not be compiled" "look at what the compiler printed above"
+    die "RocksDB could not be compiled" "see the compiler's output above"
   fi
   rm -f "$work"/*.cc "$work"/*.o "$work/flags"
   # Another clone may have been faster.

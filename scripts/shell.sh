@@ -59,7 +59,7 @@ step_title=""
 report_failed_step() {
   local status=$?
   if ((status != 0)) && [[ -n "$step_title" ]]; then
-    printf '\nFAILED in step %d, "%s" (status %d). What it printed last says why.\n' \
+    printf '\nFAILED in step %d, "%s" (status %d). Its last output shows why.\n' \
       "$step_number" "$step_title" "$status" >&2
   fi
 }

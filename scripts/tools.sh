@@ -38,7 +38,7 @@ install_packages() {
     present "$package" || missing+=("$package")
   done
   if ((${#missing[@]} == 0)); then
-    say "    nothing to install: $* are there"
+    say "    already installed: $*"
     return
   fi
   have apt-get || die "these are missing: ${missing[*]}" "install them with your system's package manager, then try again"
@@ -50,7 +50,7 @@ install_packages() {
   as_root "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null ||
     die "apt could not install ${missing[*]}" "as root: $by_hand"
   for package in "${missing[@]}"; do
-    present "$package" || die "$package was installed, but what it should bring is not there"
+    present "$package" || die "$package was installed, but what it provides is missing"
   done
 }
 
@@ -60,7 +60,7 @@ check_rust() {
   wanted="$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)"
   found="$(rustc --version | awk '{print $2}')"
   if [[ "$(printf '%s\n%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]]; then
-    die "Rust $wanted or newer is needed, and this is $found" "rustup update stable"
+    die "Rust $wanted or newer is needed, but this is $found" "rustup update stable"
   fi
   say "    Rust $found"
 }
@@ -87,7 +87,7 @@ check_node() {
   local found
   found="$(node --version)"
   found="${found#v}"
-  ((${found%%.*} >= node_version_min)) || die "Node.js $node_version_min or newer is needed, and this is $found"
+  ((${found%%.*} >= node_version_min)) || die "Node.js $node_version_min or newer is needed, but this is $found"
   say "    Node.js $found"
 }
 
@@ -113,12 +113,12 @@ install_node_packages() {
     [[ -f "$root/$folder/package-lock.json" ]] || continue
     local lock="$root/$folder/package-lock.json" stamp="$root/$folder/node_modules/.installed-lock"
     if cmp --silent "$lock" "$stamp"; then
-      say "    $folder: as its lock file says"
+      say "    $folder: matches its lock file"
       continue
     fi
     say "    $folder: npm ci"
     (cd "$root/$folder" && npm ci --no-audit --no-fund --loglevel=error) ||
-      die "npm could not install the packages of $folder" "look at what it printed; it needs the npm registry"
+      die "npm could not install the packages of $folder" "see its output above; it needs the npm registry"
     cp "$lock" "$stamp"
   done
 }
@@ -130,14 +130,14 @@ python_environment="$root/.venv"
 install_python_environment() {
   local environment="$1" wanted="$2" stamp="$1/installed-requirements.txt"
   if cmp --silent "$wanted" "$stamp"; then
-    say "    ${environment#"$root/"}: as requirements.txt says"
+    say "    ${environment#"$root/"}: matches requirements.txt"
     return
   fi
   say "    ${environment#"$root/"}: pip install"
   rm -rf "$environment"
   python3 -m venv "$environment"
   "$environment/bin/pip" install --quiet --disable-pip-version-check --requirement "$wanted" ||
-    die "pip could not install the packages of $wanted" "look at what it printed; it needs PyPI"
+    die "pip could not install the packages of $wanted" "see its output above; it needs PyPI"
   cp "$wanted" "$stamp"
 }
 

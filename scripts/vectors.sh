@@ -21,10 +21,10 @@ check() {
   generate "$made"
   for file in eip712 chain trees; do
     cmp "$made/$file.json" "$vectors/$file.json" ||
-      die "protocol/vectors/$file.json is not what its generator makes" "if the change is meant: make vectors"
+      die "protocol/vectors/$file.json differs from its generator's output" "if the change is intended: make vectors"
   done
   rm -rf "$made"
-  say "    eip712.json, chain.json and trees.json are what their generators make"
+  say "    eip712.json, chain.json and trees.json match their generators"
 }
 
 check_node
