@@ -26,7 +26,7 @@ impl Query {
                 ));
             }
             if pairs.iter().any(|(known, _)| *known == name) {
-                return Err(ApiError::parameter(&name, "stands twice in the query"));
+                return Err(ApiError::parameter(&name, "appears twice in the query"));
             }
             pairs.push((name, value));
         }

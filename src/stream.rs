@@ -116,10 +116,10 @@ struct Pace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// The caller has gone.
-    #[error("the caller has gone")]
+    #[error("the caller disconnected")]
     Gone,
     /// The caller took nothing for too long.
-    #[error("the caller does not read")]
+    #[error("the caller stopped reading")]
     Slow,
 }
 

@@ -278,7 +278,7 @@ async fn every_fault_is_found_and_costs_the_bond() {
             said.contains(&format!("found {fault}: ")),
             "{fault}: {said}"
         );
-        assert!(said.contains("the bond is taken"), "{fault}: {said}");
+        assert!(said.contains("the bond is lost"), "{fault}: {said}");
         assert!(
             tower.evidence().iter().any(|name| name.starts_with(fault)),
             "{fault}"

@@ -362,7 +362,8 @@ impl Run {
         }
         if let Some(streams) = &self.streams {
             line(format!(
-                "{} streams brought {} events, {} duplicates, {} gaps; the last had all {:.1} s after the end",
+                "{} streams received {} events, {} duplicates, {} gaps; the last one was complete \
+                 {:.1} s after the end",
                 streams.readers, streams.events, streams.duplicates, streams.gaps, streams.behind_s
             ));
         }

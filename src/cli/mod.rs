@@ -36,7 +36,7 @@ use output::Failure;
     version,
     propagate_version = true,
     arg_required_else_help = true,
-    after_help = "EXIT STATUS:\n  0  done\n  1  refused, or what was checked does not hold\n  2  wrong usage"
+    after_help = "EXIT STATUS:\n  0  done\n  1  refused, or the check failed\n  2  wrong usage"
 )]
 struct Cli {
     #[command(subcommand)]

@@ -68,7 +68,7 @@ pub(crate) struct Args {
 }
 
 fn parse_kind(text: &str) -> Result<Kind, String> {
-    Kind::of_text(text).ok_or_else(|| "is no kind of action; see docs/PROTOCOL.md".to_owned())
+    Kind::of_text(text).ok_or_else(|| "is not a kind of action; see docs/PROTOCOL.md".to_owned())
 }
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {

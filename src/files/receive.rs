@@ -102,7 +102,7 @@ impl Files {
             ApiError::field("/file", "required", "is required: the part with the bytes")
         })?;
         let name = parts.name.or(parts.file_name).ok_or_else(|| {
-            let message = "is required where the file's part has no filename";
+            let message = "is required if the file's part has no filename";
             ApiError::field("/name", "required", message)
         })?;
         let (content, stored) = sink.finish(&self.folder.join(RECEIVED_FOLDER)).await?;

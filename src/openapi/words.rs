@@ -83,7 +83,7 @@ const TAGS: &[(&str, &str)] = &[
     ("Events", "What happened, as a list and as a stream."),
     ("Files", "Files whose digests are in the log."),
     ("Webhooks", "Events that are sent to a URL."),
-    ("Log", "Batches, anchors, and what proves them. Public."),
+    ("Log", "Batches, anchors and their proofs. Public."),
     (
         "Service",
         "The domain, the keys, the health of the server, this document.",

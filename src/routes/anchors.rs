@@ -23,7 +23,7 @@ pub const SIZES: &[Parameter] = &[
     Parameter {
         name: "to",
         schema_type: r#"{"type": "integer", "minimum": 1}"#,
-        description: "The larger size; at most what the log holds.",
+        description: "The larger size; at most the log's size.",
     },
 ];
 

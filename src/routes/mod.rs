@@ -148,7 +148,7 @@ impl Single {
         // Texts are joined, not values: a number keeps every digit that it was sent with.
         let kept = residue
             .strip_suffix(b"}")
-            .ok_or_else(|| ApiError::internal(&"what was kept is no JSON object"))?;
+            .ok_or_else(|| ApiError::internal(&"the kept answer is not a JSON object"))?;
         let mut body = kept.to_vec();
         if kept != b"{" {
             body.push(b',');

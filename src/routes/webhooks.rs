@@ -129,7 +129,7 @@ fn check_right(call: &Call, snapshot: &Snapshot) -> Result<(), ApiError> {
     if wallet.is_some_and(|wallet| may_administer(wallet.role)) {
         return Ok(());
     }
-    let message = "webhooks are managed by owners and admins of the organization";
+    let message = "only owners and admins of the organization may manage webhooks";
     Err(ApiError::new(Code::Forbidden, message))
 }
 

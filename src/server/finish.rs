@@ -166,11 +166,11 @@ impl Dispatch {
             headers.insert(STRICT_TRANSPORT_SECURITY, year);
         }
         if !headers.contains_key(CACHE_CONTROL) {
-            undocumented("an answer does not say how it may be kept");
+            undocumented("an answer has no Cache-Control");
         }
         let is_empty = [204, 304].contains(&response.status().as_u16());
         if !is_empty && !response.headers().contains_key(CONTENT_TYPE) {
-            undocumented("a body has no type");
+            undocumented("a body has no Content-Type");
         }
         response
     }

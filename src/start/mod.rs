@@ -113,7 +113,7 @@ pub enum RunError {
     Task(#[from] tokio::task::JoinError),
     /// The disk did not take what was placed.
     #[error(
-        "the store did not write everything within drain_timeout_s; requests that were not answered may be lost"
+        "the store did not write everything within drain_timeout_s; unanswered requests may be lost"
     )]
     NotWritten,
 }

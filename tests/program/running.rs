@@ -168,7 +168,7 @@ async fn what_sign_prints_is_taken() {
     let mut sign = kedge();
     sign.args(["sign", "--kind", "grow", "--nonce", "1"]);
     let told = refused(&mut sign, 2);
-    assert!(told.contains("is no kind of action"), "{told}");
+    assert!(told.contains("is not a kind of action"), "{told}");
     server.stop();
 }
 

@@ -111,7 +111,7 @@ async fn check_chain(
     let separator = contract.domain_separator().await.map_err(read_failure)?;
     if separator != *client.domain_separator() {
         return Err(Failure::refused(
-            "the contract anchors another log than the server's",
+            "the contract anchors a different log than the server's",
         ));
     }
     let (named, stated) = (contract.sequencer_keys().await, client.sequencer_keys());

@@ -199,7 +199,7 @@ impl Filer {
             let shown = self.show(contracts, bond, terms, dispute, 0).await?;
             if let (Subject::Report(evidence), Progress::Shown) = (&dispute.subject, shown) {
                 let fault = evidence.fault();
-                print_line(format_args!("proven {fault}: the bond is taken"))?;
+                print_line(format_args!("proven {fault}: the bond is lost"))?;
             }
             return Ok(shown);
         };
@@ -245,7 +245,7 @@ impl Filer {
         }
         if self.settle(bond, id).await? {
             print_line(format_args!(
-                "no answer in time ({asked}): the bond is taken"
+                "no answer in time ({asked}): the bond is lost"
             ))?;
         }
         Ok(Progress::Over)
