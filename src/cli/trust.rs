@@ -178,7 +178,7 @@ impl Trust {
         let separator = contract.domain_separator().await.map_err(read_failure)?;
         if claimed.separator() != separator {
             return Err(Failure::refused(
-                "the file belongs to a different log than the contract anchors",
+                "the file belongs to a different log than the one the contract anchors",
             ));
         }
         let keys = contract.sequencer_keys().await.map_err(read_failure)?;

@@ -20,7 +20,7 @@ pub(in crate::endpoint) const REGISTER: Doc = Doc {
     tag: TAG,
     summary: "Register a wallet, and its organization",
     description: "Makes a wallet and the organization that it owns, and logs it in. The key of \
-        `address` signs the request, and belongs to the wallet for ever. The body holds a password, so \
+        `address` signs the request; that address is the wallet's for ever. The body holds a password, so \
         its digest is signed (`sha-256=:…:`), and it needs `blind`, random bytes that protect the \
         digest against guessing; neither is kept. With the code of an `invitation` the wallet joins the \
         organization that invited it instead of making one.",
