@@ -24,7 +24,7 @@ pub(super) fn start(folder: PathBuf, claims: Claims, snapshot: Snapshot) -> io::
                         tracing::info!(removed, "contents of unused files were removed");
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "unused contents of files were not removed")
+                        tracing::warn!(%error, "unused contents of files were not removed");
                     }
                 }
             }
