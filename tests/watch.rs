@@ -390,7 +390,7 @@ async fn late_anchors_are_demanded(tower: &mut Tower, server: &FaultyServer, dir
     server.show(show);
     let said = text(&tower.watch(&server.url).await);
     assert!(said.contains("found overdue_batch: "), "{said}");
-    assert!(said.contains("demanded that batch 3 is anchored"), "{said}");
+    assert!(said.contains("demanded the anchoring of batch 3"), "{said}");
     let case = inclusion_case_id(late.hash());
     assert_eq!(tower.bonded.state(case).await, CaseState::Open);
     tower.patience_s = PATIENT_S;
@@ -413,7 +413,7 @@ async fn demands_cost_the_bond(
     server.show(show);
     let case = inclusion_case_id(dropped.header.hash());
     let said = text(&tower.watch(&server.url).await);
-    assert!(said.contains("demanded that batch 4 is anchored"), "{said}");
+    assert!(said.contains("demanded the anchoring of batch 4"), "{said}");
     assert_eq!(tower.bonded.state(case).await, CaseState::Open);
     assert!(!tower.is_frozen().await);
     tower.bonded.pass(TERMS.response_time_s).await;

@@ -128,7 +128,7 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     }
     std::fs::remove_file(&file).unwrap();
     let told = refused(&mut serve(true, true), 1);
-    assert!(told.contains("kedge.toml is not there"), "{told}");
+    assert!(told.contains("kedge.toml does not exist"), "{told}");
 }
 
 #[test]
