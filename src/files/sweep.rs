@@ -10,8 +10,7 @@ use kedge_storage::{ReadError, Snapshot};
 
 use super::claims::Claims;
 
-/// Starts a sweep on a thread of its own. `snapshot` must be of a moment before any upload of this
-/// process.
+/// Starts a sweep on a separate thread. `snapshot` must be from before any upload of this process.
 pub(super) fn start(folder: PathBuf, claims: Claims, snapshot: Snapshot) -> io::Result<()> {
     claims.begin_sweep();
     let sweep = move || {
