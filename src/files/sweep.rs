@@ -41,7 +41,7 @@ fn named(snapshot: &Snapshot) -> Result<HashSet<Hash>, ReadError> {
         .collect()
 }
 
-/// Looks at every content; gives how many were removed.
+/// Checks every content; returns how many were removed.
 fn sweep(folder: &Path, claims: &Claims, named: &HashSet<Hash>) -> io::Result<usize> {
     let mut removed = 0;
     for shelf in std::fs::read_dir(folder)? {
