@@ -10,13 +10,13 @@ use serde::Serialize;
 use super::scalars::{AddressText, HashText, IdText, RawObject, Time};
 use crate::error::ApiError;
 
-/// What is disputed.
+/// The kind of dispute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DisputeKindText {
     /// A fault of the sequencer.
     Fault,
-    /// What an action says.
+    /// A claim about an action.
     Claim,
 }
 
@@ -33,16 +33,16 @@ impl From<DisputeKind> for DisputeKindText {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionShownText {
-    /// That the log holds it, not that its signer signed it.
+    /// The log holds it; not that its signer signed it.
     Inclusion,
 }
 
 /// A disclosed text.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DisclosedTextView {
-    /// keccak256 of the text: what the proof shows.
+    /// keccak256 of the text, as shown by the proof.
     pub hash: HashText,
-    /// The text, where the claimant shows it.
+    /// The text, if the claimant discloses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -59,34 +59,34 @@ impl From<DisclosedText> for DisclosedTextView {
 /// What a claim discloses of an action; the rest stays hidden.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DisclosedView {
-    /// What was done.
+    /// The kind of action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<DisclosedTextView>,
-    /// To what.
+    /// Its target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<DisclosedTextView>,
-    /// How.
+    /// Its payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<DisclosedTextView>,
-    /// By whom.
+    /// Its signer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signer: Option<AddressText>,
 }
 
-/// What a claim shows that was found to hold.
+/// What a valid claim shows.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClaimShownView {
     /// What it shows of the action.
     pub shown: ActionShownText,
-    /// Whether it leads to a checkpoint that the chain had finalized when it was brought.
+    /// Whether it leads to a checkpoint that the chain had finalized when it was submitted.
     pub anchored: bool,
     /// What it discloses.
     pub disclosed: DisclosedView,
-    /// Whose claim it is.
+    /// The claimant.
     pub claimant: AddressText,
     /// The contract that it is for.
     pub resolver: AddressText,
-    /// What it is for.
+    /// What the claim is for.
     pub purpose: HashText,
     /// The hash of these three and the log's domain; the log takes each once.
     pub context: HashText,
