@@ -13,13 +13,13 @@ use kedge_protocol::Id;
 
 use crate::config::Network;
 
-/// Names that are looked up at one time: a resolver that hangs must not take every thread.
+/// Names looked up at one time: a resolver that hangs must not occupy every thread.
 const LOOKUPS_MAX: usize = 64;
 /// The longest name (RFC 1035, 2.3.4).
 const NAME_BYTES_MAX: usize = 253;
 
 /// Networks that are not the public internet: IANA's special-purpose registries (RFC 6890), and the
-/// addresses where clouds keep credentials.
+/// addresses where clouds serve credentials.
 const SPECIAL: &[&str] = &[
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -48,9 +48,9 @@ const SPECIAL: &[&str] = &[
 ];
 
 static SPECIAL_NETWORKS: LazyLock<Vec<Network>> = LazyLock::new(|| networks(SPECIAL));
-/// What of IPv6 is the public internet.
+/// The part of IPv6 that is the public internet.
 static GLOBAL_UNICAST: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["2000::/3"]));
-/// IPv4 addresses behind a translator (RFC 6052).
+/// IPv4 addresses mapped by a translator (RFC 6052).
 static TRANSLATED: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["64:ff9b::/96"]));
 
 fn networks(texts: &[&str]) -> Vec<Network> {
@@ -62,7 +62,7 @@ fn holds(networks: &[Network], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(address))
 }
 
-/// True for an address of the public internet, in whatever clothes it comes.
+/// True for an address of the public internet, in whatever form it is given.
 fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V6(address) if holds(&TRANSLATED, address.into()) => {
@@ -76,13 +76,13 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Why a URL is not taken, or not connected to. The words are for the webhook's owner.
+/// Why a URL is refused, or not connected to. The messages are for the webhook's owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TargetError {
-    /// It is no URL.
+    /// It is not a URL.
     #[error("must be an https URL with a host name or address")]
     Form,
-    /// The address is one of a private or reserved network.
+    /// The address is in a private or reserved network.
     #[error("must not lead to a private, local or reserved address")]
     Address,
     /// It is not encrypted.
