@@ -134,7 +134,7 @@ pub(crate) enum Command {
     /// Report the state of the server's clock, and confirm it.
     ///
     /// The server does not trust a clock that is far ahead of everything it knows of the time, and refuses writes. If
-    /// the clock is right all the same (the log was idle for long and no node answers), confirm it: --confirm with the
+    /// the clock is right nevertheless (the log was idle for long and no node answers), confirm it: --confirm with the
     /// time as you know it from elsewhere.
     Clock(ClockArgs),
     /// Set an organization's tier: free, developer, enterprise, or custom with limits.

@@ -96,7 +96,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// Writes until it is told to end, or until the first write that fails.
+    /// Writes until it receives the end, or until the first write that fails.
     fn write_all(mut self, mut messages: mpsc::Receiver<Option<Waiting>>) {
         let mut durable = WriteOptions::default();
         durable.set_sync(true);
