@@ -75,7 +75,7 @@ codes! {
     IdempotencyInProgress = "IDEMPOTENCY_IN_PROGRESS", 409;
     /// The log has not reached the sequence that the read requires.
     SequenceNotReached = "SEQUENCE_NOT_REACHED", 409;
-    /// It existed once, but has been deleted, archived or replaced.
+    /// It existed once, but is no longer kept, is archived, or has been replaced.
     Gone = "GONE", 410;
     /// A condition of the request does not hold.
     PreconditionFailed = "PRECONDITION_FAILED", 412;
