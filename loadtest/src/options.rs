@@ -232,7 +232,7 @@ pub(crate) struct Options {
     /// Answers whose receipts are verified, and looked up in the log, with --verify sample.
     #[arg(long, default_value_t = 100)]
     pub(crate) samples: u32,
-    /// Skip the round that reads every object once before the first run; with reads: read each
+    /// Skip the round that updates every object once before the first run; with reads: read each
     /// object only once.
     #[arg(long)]
     pub(crate) cold: bool,

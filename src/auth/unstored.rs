@@ -119,8 +119,8 @@ impl Unstored {
             tokio::select! {
                 stored = &mut storing => break stored,
                 () = tokio::time::sleep(LOOK) => {
-                    // The store has stopped accepting writes meanwhile. Keeping writes that do get stored in the end
-                    // does no harm.
+                    // The store has stopped accepting writes meanwhile. If this write still gets stored, it equals what
+                    // is kept.
                     if takes_no_writes(engine) {
                         return self.rows().add(writes);
                     }

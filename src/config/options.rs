@@ -141,8 +141,8 @@ options! {
         /// Signed requests that may be in flight however long they take.
         requests_min: usize = 512;
         /// Percent of each scarce resource that one organization may hold at one time: requests in flight, event
-        /// streams, downloads, long reads, webhook attempts, name lookups. Requests that would exceed it are answered
-        /// 429. At least one each; 100 is no limit.
+        /// streams, downloads, long reads, webhook attempts, name lookups. Requests beyond that are answered 429. At
+        /// least one each; 100 is no limit.
         organization_share_percent: u8 = 25;
         /// Bytes of request bodies in memory at one time; requests that would exceed it are
         /// answered 503. A sixteenth of it is added for bodies without credentials.

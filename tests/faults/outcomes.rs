@@ -18,7 +18,7 @@ const CALLERS: usize = 6;
 /// How often each kind of failure happens.
 const ROUNDS: u64 = 2;
 
-/// What callers were told, by the names of their mints.
+/// What the answers reported, by the names of the mints.
 #[derive(Default)]
 struct Told {
     done: Mutex<HashSet<String>>,
@@ -168,7 +168,7 @@ fn email(account: &Account) -> String {
     format!("{}@example.com", account.address()).to_lowercase()
 }
 
-/// Compares what callers were told with what exists.
+/// Compares what the answers reported with what exists.
 async fn check(issuer: &Account, told: &Told) {
     let begun = Instant::now();
     let mut there: HashMap<String, usize> = HashMap::new();
