@@ -15,7 +15,7 @@ use crate::views::Page;
 use crate::views::action::HistoryPage;
 use crate::views::resources::{Changed, ObjectView};
 
-/// A read by POST: its body says what is asked for.
+/// A read by POST: its body states what to read.
 const READ_OBJECTS: Right = Right {
     area: Area::Objects,
     access: Access::Read,

@@ -12,7 +12,7 @@ pub(super) const API_KEY: &str = "An API key of `POST /api-keys`, alone or besid
     same organization; then the narrower right holds. Each operation names the right that it takes in \
     `x-api-key-right`.";
 
-/// Paragraphs are parted by an empty line; words between back quotes are code.
+/// An empty line separates paragraphs; words between back quotes are code.
 pub(super) const DESCRIPTION: &str = "\
 Requests that change something are signed: EIP-712 typed data under the domain that \
 `GET /.well-known/eip712-domain.json` tells, sent in five headers beside the credentials. \
