@@ -224,9 +224,10 @@ options! {
         /// believed. Further ahead, writes are refused until the clock is right, the chain's newest
         /// block agrees with it, or the operator confirms it.
         clock_step_max_s: u64 = 60;
-        /// Seconds by which the clock may be past the log's last entry, or the chain's newest block, to be
-        /// believed at a start and after a step. While the log is empty, at least twelve hours. With the
-        /// embedded chain a clock that advances steadily is believed at a start, after any time.
+        /// Seconds by which the clock may be past the chain's newest block to be believed at a start and
+        /// after a step; at a start, past the log's last entry is enough. While the log is empty, at least
+        /// twelve hours. With the embedded chain a clock that advances steadily is believed at a start,
+        /// after any time.
         clock_gap_max_s: u64 = 3_600;
     }
     "Engine" {
