@@ -95,11 +95,12 @@ enum Command {
     /// server needs to start or to continue goes. Whoever asks for what is archived is answered GONE, with the
     /// archive's name. To read it again: stop the server, copy the segments back into data/log, start it.
     Archive(archive::Args),
-    /// Make every table of a damaged store again that the log explains.
+    /// Rebuild a damaged store from its log.
     ///
     /// The new store is made next to the old one, verified, and takes its place in one step; the old
-    /// one stays in the data directory. What the log does not hold is kept: sessions, passwords,
-    /// secrets, deliveries, idempotency keys, anchors. It can be interrupted and run again.
+    /// one stays in the data directory. Everything comes from the log: sessions, passwords, secrets,
+    /// deliveries, idempotency keys and anchors too. The log holds these sealed, so the keys in
+    /// data/keys are needed. It can be interrupted and run again.
     Rebuild(rebuild::Args),
     /// Write a configuration file with every option explained.
     Init(init::Args),
