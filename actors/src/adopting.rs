@@ -92,7 +92,7 @@ impl AnchorState {
     }
 
     /// The checkpoint over this many batches, as this log gives it. Its time is the only field that the log does not
-    /// hold: it must lie between the last batch's seal and now.
+    /// hold: it must lie between the last batch's seal and 15 minutes from now, the most that the contract allows.
     fn own_checkpoint(
         &self,
         batches: u64,

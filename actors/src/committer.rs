@@ -82,7 +82,7 @@ pub(crate) struct Committer {
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) beside: Beside,
     pub(crate) head: LogHead,
-    /// The sequence of the last change of an API key, or one behind it.
+    /// The sequence of the last action that changed an API key or removed a wallet, or a later one.
     pub(crate) keys_changed_at: u64,
     pub(crate) frontier: Frontier,
     pub(crate) caches: Caches,

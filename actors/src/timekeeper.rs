@@ -3,9 +3,9 @@
 //! until real time has caught up. Nothing is written while the clock is not believed.
 //!
 //! The clock is believed while it shows no more than `step_max_ms` above the time that has really passed since it was
-//! first believed. To be believed at first, and after a step, it must be near something that has happened: the log's
-//! last entry, the chain's newest block, or the operator's word. What is known to have happened only bounds the time
-//! from below. So a node that stands still, or lies about the future, stops nothing as long as the clock is right.
+//! first believed. To be believed at first, and after a step, it must be near something that has happened: the chain's
+//! newest block, the operator's word or, at first, the log's last entry. What is known to have happened only bounds the
+//! time from below. So a node that stands still, or lies about the future, stops nothing as long as the clock is right.
 //! Where no other source exists ([`Alone`]), a clock that advances steadily is believed at a start.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

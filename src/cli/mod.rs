@@ -95,11 +95,12 @@ enum Command {
     /// server needs to start or to run is moved. A request for archived content is answered GONE, with the archive's
     /// name. To make the content readable again, stop the server, copy the segments back into data/log, and start it.
     Archive(archive::Args),
-    /// Rebuild a damaged store's tables from the log.
+    /// Rebuild a damaged store from its log.
     ///
-    /// The new store is built next to the old one, verified, and replaces it in one step; the old one stays in the data
-    /// directory. What the log does not hold is kept: sessions, passwords, secrets, deliveries, idempotency keys,
-    /// anchors. The command can be interrupted and run again.
+    /// The new store is made next to the old one, verified, and takes its place in one step; the old
+    /// one stays in the data directory. Everything comes from the log: sessions, passwords, secrets,
+    /// deliveries, idempotency keys and anchors too. The log holds these sealed, so the keys in
+    /// data/keys are needed. It can be interrupted and run again.
     Rebuild(rebuild::Args),
     /// Write a configuration file with every option explained.
     Init(init::Args),

@@ -227,9 +227,10 @@ options! {
         /// trusted. If it is further ahead, writes are refused until the clock is right, the
         /// chain's newest block agrees with it, or the operator confirms it.
         clock_step_max_s: u64 = 60;
-        /// Seconds by which the clock may be past the log's last entry, or the chain's newest block, to be trusted at a
-        /// start and after a step. While the log is empty, at least twelve hours. With the embedded chain a clock that
-        /// advances steadily is trusted at a start, after any time.
+        /// Seconds by which the clock may be past the chain's newest block to be trusted at a start and
+        /// after a step; at a start, past the log's last entry is enough. While the log is empty, at least
+        /// twelve hours. With the embedded chain a clock that advances steadily is trusted at a start,
+        /// after any time.
         clock_gap_max_s: u64 = 3_600;
     }
     "Engine" {

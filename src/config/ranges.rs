@@ -213,7 +213,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
             "memtable_bytes",
             config.memtable_bytes as u64,
             1 << 20,
-            // As much space is reserved on the disk for each write-ahead log.
+            // A flush may hand RocksDB as many bytes in one write.
             1 << 31,
         ),
         ("chain_confirmations", config.chain_confirmations, 0, 10_000),

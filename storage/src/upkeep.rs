@@ -66,8 +66,8 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the disk has room for a flush. RocksDB needs a while, and sometimes for ever, to continue after a flush that
-    /// found none: so it is not asked.
+    /// Whether the disk has room for a flush. RocksDB needs seconds to continue after a flush that found none: so it is
+    /// not asked.
     fn check_room(&self) -> Result<(), CommitError> {
         // Where the system does not say, the flush itself finds out.
         let Ok(free_bytes) = self.env.free_bytes(&self.path) else {

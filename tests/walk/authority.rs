@@ -87,7 +87,7 @@ async fn unknown(world: &World, row: &Row) {
         ),
         (vec![bearer(&world.key)], "UNAUTHENTICATED"),
         (vec![bearer(&ended.token)], "TOKEN_EXPIRED"),
-        (vec![key("kedge_live_nothing")], "UNAUTHENTICATED"),
+        (vec![key("kdg_live_nothing")], "UNAUTHENTICATED"),
         (vec![key(&ended.expired)], "UNAUTHENTICATED"),
         (vec![key(&ended.deleted)], "UNAUTHENTICATED"),
         (vec![key(&ended.replaced)], "UNAUTHENTICATED"),
