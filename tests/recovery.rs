@@ -223,7 +223,7 @@ async fn verify_names_the_sequence_of_a_changed_record() {
     assert!(text.contains(&format!("sequence {sequence}")), "{text}");
     // The store knows the log that it was made of, and a new one is not made of what nobody signed.
     let (_, told) = made.setup.start_refused();
-    assert!(told.contains("was made from another log"), "{told}");
+    assert!(told.contains("was built from another log"), "{told}");
     std::fs::remove_dir_all(made.setup.store()).unwrap();
     let (_, told) = made.setup.start_refused();
     let refused = format!("of the log cannot be applied: sequence {sequence}:");
