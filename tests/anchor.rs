@@ -159,7 +159,7 @@ impl Anchored {
         assert_eq!(ready["mode"], json!("read_only"));
         assert!(self.is_read_only_by_its_metric().await);
         let why = format!(
-            "the chain holds a checkpoint of {anchored} batches that this store does not lead to"
+            "the chain holds a checkpoint of {anchored} batches that does not match this store"
         );
         let reason = ready["reason"].as_str().unwrap();
         assert!(reason.starts_with(&why), "{reason}");
@@ -241,7 +241,10 @@ async fn on_anvil_that_goes_away_and_comes_back() {
 
     let server = log.becomes_read_only(&old, &rpc).await;
     let (worked, told) = log.recover();
-    assert!(!worked && told.contains("does not lead to"), "{told}");
+    assert!(
+        !worked && told.contains("does not match this store"),
+        "{told}"
+    );
     assert_eq!(
         log.transactions(&rpc).await,
         sent_before + 1,

@@ -367,7 +367,7 @@ async fn filled_to_the_brim() {
     };
     let waits = || lines("the commit waits for room");
     // The line about a wait's begin may itself have met the full disk; the line about its end has room.
-    let ended = || async { (waits() <= lines("that waited is written")).then_some(()) };
+    let ended = || async { (waits() <= lines("the waiting commit was written")).then_some(()) };
     eventually("every wait ends", Duration::from_secs(30), ended).await;
     assert!(waits() <= 3, "{} begin", waits());
     server.stop();

@@ -246,7 +246,7 @@ async fn a_false_answer_stops_nobody_for_long() {
     let reason = ready["reason"].as_str().unwrap();
     assert!(reason.contains("a checkpoint of 1000 batches"), "{reason}");
     assert!(
-        reason.contains("once the node no longer says so"),
+        reason.contains("once the node no longer claims it"),
         "{reason}"
     );
     tokio::time::sleep(Duration::from_secs(6)).await;

@@ -224,7 +224,7 @@ async fn verify_names_the_sequence_of_a_changed_record() {
     // The store knows the log it was made from, and a new store is not made from something that
     // nobody signed.
     let (_, told) = made.setup.start_refused();
-    assert!(told.contains("was made from another log"), "{told}");
+    assert!(told.contains("was built from another log"), "{told}");
     std::fs::remove_dir_all(made.setup.store()).unwrap();
     let (_, told) = made.setup.start_refused();
     let refused = format!("of the log cannot be applied: sequence {sequence}:");

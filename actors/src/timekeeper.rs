@@ -128,7 +128,7 @@ impl std::fmt::Debug for Timekeeper {
 pub enum ClockError {
     /// It is ahead of everything known of the time.
     #[error(
-        "the server's clock is {} s ahead of what is known of the time: nothing is written to the log until the clock is set right, the chain's newest block agrees with it, or the operator confirms it (kedge admin clock)",
+        "the server's clock is {} s ahead of the expected time: nothing is written to the log until the clock is corrected, the chain's newest block agrees with it, or the operator confirms it (kedge admin clock)",
         .by_ms / 1_000
     )]
     Ahead {
@@ -137,7 +137,7 @@ pub enum ClockError {
     },
     /// The log is ahead of it.
     #[error(
-        "the server's clock is {} s behind the log's last entry, and the log's time never falls: nothing is written until the clock is set right or has caught up",
+        "the server's clock is {} s behind the log's last entry, and the log's time never goes back: nothing is written until the clock is corrected or has caught up",
         .by_ms / 1_000
     )]
     Behind {

@@ -76,7 +76,7 @@ impl Store {
         let needed_bytes = 2 * self.recent.len_bytes() as u64 + FLUSH_ROOM_BYTES;
         if free_bytes < needed_bytes {
             return Err(CommitError::NoSpace(format!(
-                "a flush of the rows needs {needed_bytes} bytes, and {free_bytes} are free"
+                "a flush of the rows needs {needed_bytes} bytes, but only {free_bytes} are free"
             )));
         }
         Ok(())

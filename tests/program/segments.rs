@@ -236,6 +236,6 @@ fn wrong_usage_and_what_is_no_log() {
     refused(verify(directory.path()).args(["--domain", "1:0x00"]), 2);
     let empty = tempfile::tempdir().unwrap();
     let error = refused(&mut verify(empty.path()), 1);
-    assert!(error.contains("no segment of a log"), "{error}");
+    assert!(error.contains("no log segment"), "{error}");
     refused(&mut verify(&empty.path().join("nowhere")), 1);
 }

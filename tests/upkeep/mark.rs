@@ -25,7 +25,7 @@ async fn a_copy_without_its_mark_signs_nothing() {
     for (content, what) in [
         (None, "is missing"),
         (Some(&b""[..]), "it is empty"),
-        (Some(&torn[..]), "no slot of it checks"),
+        (Some(&torn[..]), "none of its slots is valid"),
     ] {
         std::fs::remove_file(&mark).unwrap();
         if let Some(content) = content {

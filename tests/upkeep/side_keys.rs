@@ -244,7 +244,7 @@ async fn a_missing_key_is_named_and_its_number_is_not_given_again() {
     let (status, error) = setup.start_refused();
     assert!(!status.success());
     assert!(
-        error.contains("sealed under key 2, which is not at hand"),
+        error.contains("sealed under key 2, which is missing"),
         "{error}"
     );
     let _made_meanwhile = std::fs::remove_dir_all(setup.store());
