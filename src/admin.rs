@@ -22,9 +22,9 @@ use crate::backup::{self, Source};
 use crate::side_keys;
 use crate::start::Anchoring;
 
-/// The longest command.
+/// Bytes of the longest command.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
-/// What the operator does is about an organization; this is about none.
+/// The organization of operator actions that concern none.
 const NO_ORGANIZATION: Id = Id {
     prefix: Prefix::Organization,
     bytes: [0; 16],
@@ -32,18 +32,18 @@ const NO_ORGANIZATION: Id = Id {
 /// How long a connection may stay silent.
 const LINE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Why there is no socket.
+/// Why the admin socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// The system said no.
+    /// The system refused.
     #[error("option admin_socket: {path}: {source}", path = .path.display())]
     Socket {
-        /// Where.
+        /// The socket's path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Another server answers there.
+    /// Another server answers on this socket.
     #[error("option admin_socket: a server is already running on {0}")]
     InUse(PathBuf),
 }
@@ -73,15 +73,15 @@ enum Command {
     },
     Archive {
         directory: PathBuf,
-        /// What holds nothing from this sequence on goes.
+        /// Segments that hold nothing from this sequence on are moved.
         #[serde(default)]
         before_sequence: Option<u64>,
-        /// All but so many sealed segments go.
+        /// How many of the newest sealed segments stay; older ones are moved.
         #[serde(default)]
         keep_segments: Option<usize>,
     },
     Clock {
-        /// What time it is, as the operator knows it.
+        /// The current time, as stated by the operator.
         #[serde(default)]
         confirm: Option<String>,
     },
@@ -100,7 +100,7 @@ pub struct Operator {
     copied: Copied,
 }
 
-/// What backups are made of.
+/// The source of backups.
 #[derive(Clone)]
 pub struct Copied {
     /// The store.
@@ -109,7 +109,7 @@ pub struct Copied {
     pub data: PathBuf,
 }
 
-/// The socket; its file goes with it.
+/// The socket; dropping it removes its file.
 pub struct Socket {
     path: PathBuf,
 }
@@ -132,7 +132,7 @@ pub async fn serve(
         source,
     };
     if path.exists() {
-        // A file that nobody answers on was left by a process that was killed.
+        // A file on which nobody answers was left by a process that was killed.
         if UnixStream::connect(path).await.is_ok() {
             return Err(AdminError::InUse(path.to_owned()));
         }
@@ -398,8 +398,8 @@ impl Operator {
         })))
     }
 
-    /// How the clock stands; with the time as the operator says it, the clock is believed where it
-    /// says the same.
+    /// Reports the state of the clock. If the operator states a time and the clock agrees with it,
+    /// the clock is trusted.
     fn clock(&self, confirm: Option<&str>) -> Result<Map<String, Value>, String> {
         let keeper = self.app.engine.time();
         if let Some(told) = confirm {

@@ -39,22 +39,22 @@ use crate::v2;
 use crate::webhooks::Sender;
 use crate::webhooks::post::PosterError;
 
-/// Requests whose text is longer are hashed on a thread of their own: the smaller ones take less
-/// time than handing them over, and the runtime's few workers are a bounded pool already.
+/// Longer request texts are hashed on a separate thread. Hashing a shorter one takes less time than
+/// handing it over, and the runtime's few workers are a bounded pool already.
 const INLINE_BYTES_MAX: usize = 256 * 1024;
 
-/// Long reads that one organization may have and wait for.
+/// Long reads that one organization may have running or waiting.
 const LONG_READS_LINE: usize = 64;
-/// Pages of lists that are read at one time, for each core: they wait for the disk too.
+/// Pages of lists that are read at one time, per core: these reads wait for the disk too.
 const PAGES_PER_CORE: usize = 4;
-/// Pages that one organization may read and wait for.
+/// Pages that one organization may have running or waiting.
 const PAGES_LINE: usize = 256;
 
 /// The server's parts.
 pub struct App {
-    /// Where changes go and what is read.
+    /// The engine, which accepts changes and answers reads.
     pub engine: Engine,
-    /// Checks signatures.
+    /// Checks signatures of requests.
     pub verifier: Arc<Verifier>,
     /// Access tokens.
     pub access: AccessTokens,
@@ -70,37 +70,37 @@ pub struct App {
     pub limits: RateLimits,
     /// Cursors of lists.
     pub cursors: Cursors,
-    /// Sealed batches at hand.
+    /// Cached sealed batches.
     pub batches: Batches,
-    /// What names the sequencer's keys and is archived.
+    /// Proof files of archived actions that name the sequencer's keys.
     pub key_proofs: KeptProofs,
     /// Reads bodies.
     pub bodies: body::Reader,
-    /// Bytes of answers that are not sent yet.
+    /// Bytes of answers that have not been sent yet.
     pub answers: Arc<Budget>,
     /// Contents of files.
     pub files: Files,
-    /// Contents and exports that are being sent.
+    /// File contents and exports that are being sent.
     downloads: Arc<Turns<Holder>>,
-    /// How long a caller may leave a piece of an answer untaken.
+    /// How long a caller may leave a piece of an answer unread.
     pub write_timeout: Duration,
     /// Streams of events.
     pub streams: Arc<Streams>,
     /// Requests in flight.
     requests: Arc<Turns<Holder>>,
-    /// Idempotency keys of requests under way.
+    /// Idempotency keys of requests in flight.
     pub idempotency: InProgress,
     /// Records verdicts.
     pub disputes: Recorder,
     /// Checks claims.
     pub claims: Claims,
-    /// Seconds that a key is remembered.
+    /// Seconds for which an idempotency key is remembered.
     pub idempotency_key_s: u64,
-    /// Signs the operator's actions, where there is a key for that.
+    /// Signs the operator's actions, if there is a key for it.
     pub operator: Option<Operator>,
-    /// Answers v2 paths.
+    /// Answers requests to v2 paths.
     pub v2: v2::Layer,
-    /// Pages of which origins may call.
+    /// The origins whose pages may call.
     pub cors: Cors,
     /// Sends to webhooks.
     pub webhooks: Sender,
@@ -112,7 +112,7 @@ pub struct App {
     request_timeout: Duration,
 }
 
-/// Why the parts could not be made.
+/// Why the parts could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// A secret.
@@ -130,7 +130,7 @@ pub enum AppError {
 }
 
 impl App {
-    /// Makes the parts around an engine that runs. The directory of keys is made if it is not there.
+    /// Builds the parts around a running engine. Creates the directory of keys if it is missing.
     pub fn new(
         config: &Config,
         engine: Engine,
@@ -193,12 +193,12 @@ impl App {
         })
     }
 
-    /// What was published last: the log's head, and the store as it stood then.
+    /// The last publication: the log's head, and the store as of that head.
     pub fn published(&self) -> Arc<Published> {
         self.engine.published()
     }
 
-    /// Who shows these headers: an access token, an API key, or both.
+    /// Identifies the caller by these headers: an access token, an API key, or both.
     pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<Session, ApiError> {
         let published = self.published();
         auth::authenticate(&self.access, &self.api_keys, &published, headers, now_s)
@@ -213,7 +213,7 @@ impl App {
             .await?
     }
 
-    /// Does some work on a request's text, `bytes` long: here, or on a thread of its own.
+    /// Does some work on a request's text of `bytes` bytes: here, or on a separate thread.
     pub async fn compute<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -236,9 +236,8 @@ impl App {
         .map_err(|error| ApiError::internal(&error))
     }
 
-    /// Reads what may take long on a thread of its own, so that other requests are served meanwhile. As
-    /// many at a time as there are cores, each holder no more than its share of them; the others wait
-    /// for their turn.
+    /// Runs a read that may take long on a separate thread, so that other requests are served meanwhile. As many run at
+    /// a time as there are cores, and each holder gets no more than its share; the others wait for their turn.
     pub async fn read_long<T: Send + 'static>(
         &self,
         holder: Holder,
@@ -250,7 +249,7 @@ impl App {
         on_a_thread(turn, read).await
     }
 
-    /// Reads a page of a list, or a piece of an export, on a thread of its own, in turn like
+    /// Reads a page of a list, or a piece of an export, on a separate thread, in turn like
     /// [`Self::read_long`].
     pub async fn read_page<T: Send + 'static>(
         &self,
@@ -275,7 +274,7 @@ impl App {
         }
     }
 
-    /// Refuses where as many requests are in flight as may be.
+    /// Refuses if the limit of requests in flight has been reached.
     pub fn check_room(&self) -> Result<(), ApiError> {
         if self.requests.is_full() {
             return Err(ApiError::overloaded());
@@ -283,18 +282,18 @@ impl App {
         Ok(())
     }
 
-    /// Lets a request in. It is in flight until what this gives is dropped.
+    /// Admits a request. It counts as in flight until the returned turn is dropped.
     pub fn enter(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
         taken(&self.requests, holder, Share::Requests)
     }
 
-    /// Begins a download, which lasts until what this gives is dropped.
+    /// Begins a download, which lasts until the returned turn is dropped.
     pub fn download(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
         taken(&self.downloads, holder, Share::Downloads)
     }
 
-    /// Submits a checked request; an error that came from the signer's organization tells the
-    /// signer's highest nonce.
+    /// Submits a checked request. An error whose request came from the signer's organization
+    /// includes the signer's highest nonce.
     pub async fn submit(&self, submission: Arc<Submission>) -> Result<Outcome, ApiError> {
         let (signer, nonce) = (submission.head.signer, submission.head.nonce);
         let _room = match submission.asker {
@@ -326,7 +325,8 @@ impl App {
         })
     }
 
-    /// Puts a tier in force as soon as it is stored. What sets one is a request of one action.
+    /// Puts a tier in force as soon as it is stored. A request that sets a tier has only that one
+    /// action.
     fn follow_tier(&self, outcome: &Outcome) {
         let Some(ActionOutcome::Done(done)) = outcome.actions.first() else {
             return;
@@ -346,7 +346,7 @@ impl App {
     }
 }
 
-/// Takes a turn now, or says why there is none.
+/// Takes a turn now, or returns why there is none.
 fn taken(
     turns: &Arc<Turns<Holder>>,
     holder: Holder,
@@ -358,12 +358,12 @@ fn taken(
     })
 }
 
-/// Does something on a thread of its own, for as long as a turn at it lasts.
+/// Runs work on a separate thread while holding a turn.
 async fn on_a_thread<T: Send + 'static>(
     turn: Turn<Holder>,
     read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    // What is logged on the way belongs to the request.
+    // Log lines from the thread belong to the request.
     let span = tracing::Span::current();
     tokio::task::spawn_blocking(move || {
         let _turn = turn;

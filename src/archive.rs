@@ -24,30 +24,30 @@ use crate::durable;
 pub use local::LocalArchive;
 pub use proofs::{KeptProofs, NamedKeys};
 
-/// The version of the list.
+/// The version of the list's format.
 const FORMAT: u32 = 1;
 
-/// Where segments are kept that are not in the log's directory. A directory is one; an object store would be another.
+/// A place for segments outside the log's directory. A directory is one; an object store would be another.
 pub trait Archive {
     /// Its name, for people and for the list.
     fn name(&self) -> String;
 
-    /// Puts a file under a name and makes it durable. A file that is there under this name is left as it is.
+    /// Stores a file under a name and makes it durable. A file that already has this name is left as it is.
     ///
     /// # Errors
-    /// What the system says.
+    /// The I/O error.
     fn put(&self, name: &str, from: &Path) -> io::Result<()>;
 
-    /// Reads a file back; gives its bytes and their SHA-256.
+    /// Reads a file back; returns its length and SHA-256.
     ///
     /// # Errors
-    /// What the system says, for instance that there is no such file.
+    /// The I/O error, for instance if there is no such file.
     fn digest(&self, name: &str) -> io::Result<Listed>;
 
-    /// Copies a file to a path at which there is none.
+    /// Copies a file to a path where none exists yet.
     ///
     /// # Errors
-    /// What the system says.
+    /// The I/O error.
     fn get(&self, name: &str, to: &Path) -> io::Result<()>;
 }
 
@@ -56,13 +56,13 @@ pub trait Archive {
 pub struct Archived {
     /// The file's name.
     pub name: String,
-    /// The sequence of its first action, or of the next one.
+    /// The sequence of its first action; if it holds none, of the next one in the log.
     pub first_sequence: u64,
     /// The sequence of its last action.
     pub last_sequence: u64,
     /// The number of its first batch.
     pub first_batch: u64,
-    /// The number of its last batch; absent before the log's first.
+    /// The number of its last batch; absent if it ends before the log's first batch.
     pub last_batch: Option<u64>,
     /// The number of its first frame.
     pub first_frame: u64,
@@ -76,35 +76,35 @@ pub struct Archived {
     pub archive: String,
 }
 
-/// What was archived of a log: `ARCHIVED.json` in its directory.
+/// What has been archived of a log: `ARCHIVED.json` in the log's directory.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
     format: u32,
     /// The segments, in the log's order.
     pub segments: Vec<Archived>,
-    /// The proof files of the actions in them that name a key of the sequencer.
+    /// Proof files of those actions in them that name a key of the sequencer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub key_proofs: Vec<ProofFile>,
 }
 
-/// Which segments go.
+/// Which segments to archive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Older {
     /// Those that hold nothing from this sequence on.
     ThanSequence(u64),
-    /// All but so many of the newest sealed ones.
+    /// All but this many of the newest sealed segments.
     ThanNewest(usize),
 }
 
-/// Why segments were not archived, or not brought back.
+/// Why segments were not archived or not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The archive would be a part of what it is to relieve.
+    /// The archive would be part of the directory it is meant to relieve.
     #[error(
         "{0} lies in the data directory: an archive must lie elsewhere, best on another machine"
     )]
     Inside(PathBuf),
-    /// What is in the archive is not what was put there.
+    /// The archive holds something other than what was put there.
     #[error(
         "{name} in {archive} {what}. Nothing was removed from the log: empty that directory, or name another one"
     )]
@@ -116,7 +116,7 @@ pub enum ArchiveError {
         /// What is wrong.
         what: String,
     },
-    /// What names the sequencer's keys cannot be shown any more once it is archived.
+    /// Actions that name the sequencer's keys could not be shown once they are archived.
     #[error(
         "the proof files of the actions that name the sequencer's keys cannot be made: {0}. Nothing was archived"
     )]
@@ -136,7 +136,7 @@ pub enum ArchiveError {
         name: String,
         /// The archive.
         archive: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The store.
@@ -145,12 +145,12 @@ pub enum ArchiveError {
     /// A file of the log.
     #[error(transparent)]
     File(#[from] BackupError),
-    /// The system.
+    /// An I/O error.
     #[error("{path}: {source}", path = .path.display())]
     Io {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
 }
@@ -163,10 +163,10 @@ fn at(path: &Path) -> impl Fn(io::Error) -> ArchiveError {
 }
 
 impl Record {
-    /// What the log in a directory says of its archived segments; nothing where there is no list.
+    /// Reads a log directory's list of archived segments; empty if there is no list.
     ///
     /// # Errors
-    /// [`ArchiveError`] where the list cannot be read.
+    /// [`ArchiveError`] if the list cannot be read.
     pub fn read(log: &Path) -> Result<Self, ArchiveError> {
         let path = log.join(ARCHIVED_LIST);
         let wrong = |what: String| ArchiveError::Record {
@@ -200,7 +200,7 @@ impl Record {
         durable::put(&path, &text).map_err(at(&path))
     }
 
-    /// The segments that are not in the log's directory.
+    /// The segments that are missing from the log's directory.
     pub fn missing(&self, log: &Path) -> Vec<&Archived> {
         let is_missing = |segment: &&Archived| !log.join(&segment.name).exists();
         self.segments.iter().filter(is_missing).collect()
@@ -213,10 +213,10 @@ impl Record {
     }
 }
 
-/// Says to readers of the log where the archived segments are; gives the list.
+/// Informs readers of the log where the archived segments are; returns the list.
 ///
 /// # Errors
-/// [`ArchiveError`] where the list cannot be read.
+/// [`ArchiveError`] if the list cannot be read.
 pub fn announce(store: &Store, data: &Path) -> Result<Record, ArchiveError> {
     let record = Record::read(&data.join("log"))?;
     if !record.segments.is_empty() {
@@ -225,14 +225,14 @@ pub fn announce(store: &Store, data: &Path) -> Result<Record, ArchiveError> {
     Ok(record)
 }
 
-/// Two commands at one time would each write the list without the other's segments.
+/// One command at a time: of two at once, each would write the list without the other's segments.
 static ARCHIVING: Mutex<()> = Mutex::new(());
 
-/// Moves old segments of a running server's log to an archive; gives which. The proof files of the actions among them
-/// that name a key of the sequencer stay in the list: clients are shown them.
+/// Moves old segments of a running server's log to an archive; returns those it moved. Proof files of the actions in
+/// them that name a key of the sequencer stay in the list, because clients are shown them.
 ///
 /// # Errors
-/// [`ArchiveError`]; nothing was removed then of which the archive does not hold a copy that was read back.
+/// [`ArchiveError`]. Nothing has been removed from the log unless the archive holds a copy that was read back.
 pub fn archive(
     store: &Store,
     data: &Path,
@@ -317,10 +317,10 @@ fn same(archive: &dyn Archive, name: &str, expected: &Listed) -> Result<(), Arch
     })
 }
 
-/// Copies the archived segments back into the log's directory, which nobody has open, and removes the list.
+/// Copies the archived segments back into the log's directory, which nobody may have open, and removes the list.
 ///
 /// # Errors
-/// [`ArchiveError`] where a segment is missing or not what it was.
+/// [`ArchiveError`] if a segment is missing or differs from what was archived.
 pub fn put_back(log: &Path, from: &dyn Archive) -> Result<(), ArchiveError> {
     let record = Record::read(log)?;
     for segment in record.missing(log) {

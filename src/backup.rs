@@ -28,17 +28,17 @@ pub use restore::{CutTo, restore};
 
 /// The list of a backup.
 const LIST: &str = "BACKUP.json";
-/// What it lists, inside the backup.
+/// The files it lists, inside the backup.
 const DATA: &str = "data";
 /// The log, inside a data directory.
 const LOG: &str = "log";
 /// The version of the layout.
 const FORMAT: u32 = 1;
-/// Files of the data directory itself that belong to it. The journal of the embedded chain is copied
-/// before the store, so that no copy of the chain holds what its store does not know.
+/// Files of the data directory itself that belong to a backup. The embedded chain's journal is copied before the store,
+/// so no copy of the chain holds anything that its store does not know.
 const FIRST: [&str; 2] = ["chain.journal", "contract"];
 
-/// What a backup says of itself.
+/// A backup's description of itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct List {
     format: u32,
@@ -46,9 +46,9 @@ pub struct List {
     pub version: String,
     /// When it was made, Unix milliseconds.
     pub made_at_ms: u64,
-    /// The log that it holds.
+    /// The log it holds.
     pub domain: Domain,
-    /// Who signs that log.
+    /// The signer of that log.
     pub sequencer: Address,
     /// How many batches it holds.
     pub batches: u64,
@@ -75,7 +75,7 @@ pub enum BackupError {
     /// Something is in the way.
     #[error("{0} exists and is not empty: name a directory that does not exist")]
     Occupied(PathBuf),
-    /// A backup inside what it is made of.
+    /// The backup would lie inside the directory it is made from.
     #[error("{0} lies in the data directory: a backup must lie elsewhere, best on another machine")]
     Inside(PathBuf),
     /// A backup without its list.
@@ -89,7 +89,7 @@ pub enum BackupError {
         /// What is wrong.
         what: String,
     },
-    /// A file is not what the list says.
+    /// A file differs from the list.
     #[error("the backup is damaged: {path} {what}", path = .path.display())]
     Damaged {
         /// The file.
@@ -97,7 +97,7 @@ pub enum BackupError {
         /// What is wrong with it.
         what: String,
     },
-    /// The older backup holds something else.
+    /// The older backup is of another log.
     #[error(
         "the older backup {path} is not of this log: {what}. Name a backup of this server, or leave out --since",
         path = .path.display()
@@ -105,27 +105,27 @@ pub enum BackupError {
     OtherLog {
         /// The older backup.
         path: PathBuf,
-        /// What tells them apart.
+        /// How they differ.
         what: String,
     },
-    /// The store gives no copy of its log.
+    /// The store could not copy its log.
     #[error(transparent)]
     Copy(#[from] CopyError),
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The log cannot be cut where it was asked.
+    /// The log cannot be cut at the requested point.
     #[error("{0}")]
     Cut(String),
     /// A directory.
     #[error(transparent)]
     Directory(#[from] SecretError),
-    /// The system.
+    /// An I/O error.
     #[error("{path}: {source}", path = .path.display())]
     Io {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
 }
@@ -137,7 +137,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> BackupError {
     }
 }
 
-/// Refuses a directory in which something is.
+/// Refuses a directory that is not empty.
 fn must_be_free(path: &Path) -> Result<(), BackupError> {
     let is_free = match std::fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),
@@ -153,33 +153,33 @@ fn must_be_free(path: &Path) -> Result<(), BackupError> {
 /// What is copied.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// The store, which is open and takes commits.
+    /// The store, which is open and accepts commits.
     pub store: &'a Store,
-    /// The data directory that it lies in.
+    /// The data directory that contains it.
     pub data: &'a Path,
     /// The log.
     pub domain: Domain,
-    /// Who signs it.
+    /// The signer of the log.
     pub sequencer: Address,
 }
 
 /// A backup that was made.
 #[derive(Debug)]
 pub struct Made {
-    /// What it says of itself.
+    /// The backup's list.
     pub list: List,
     /// Bytes of all its files.
     pub bytes: u64,
-    /// Bytes of those that were copied from the server; the others were taken from the older backup.
+    /// Bytes of the files copied from the server; the others come from the older backup.
     pub new_bytes: u64,
 }
 
-/// Makes a backup in the directory `to`, while the server continues. What can never change, sealed segments and
-/// contents of files, is linked from the backup `older` where that holds it, or copied from there where it cannot be
+/// Makes a backup in the directory `to` while the server keeps running. Files that never change (sealed segments and
+/// contents of files) are linked from the backup `older` if it holds them, or copied from there if they cannot be
 /// linked.
 ///
 /// # Errors
-/// [`BackupError`]; what is in `to` then has no list and is no backup.
+/// [`BackupError`]; `to` then has no list and is no backup.
 pub fn make(
     source: Source<'_>,
     to: &Path,
@@ -207,15 +207,15 @@ pub fn make(
     }
     let log_folder = older.as_ref().map(|older| older.folder(LOG));
     let log = store.copy_log_to(&copy.join(LOG), log_folder.as_deref())?;
-    // After the segments: a key is there before anything is sealed under it.
+    // After the segments: a key exists before anything is sealed under it.
     copy_folder(&data.join("keys"), &copy.join("keys"))?;
-    // After the segments: one that was archived meanwhile is in the copy or in this list.
+    // After the segments: a segment archived meanwhile is either in the copy or in this list.
     let archived = Path::new(LOG).join(ARCHIVED_LIST);
     copy_file(&data.join(&archived), &copy.join(&archived))?;
     if let Some(older) = &mut older {
         log.taken.iter().for_each(|name| older.took(LOG, name));
     }
-    // A content is in its place before the store names it, and stays: whatever the copy names is there.
+    // A content is in place before the store names it, and it stays. So whatever the copied store names is there.
     copy_contents(data, &copy, older.as_mut())?;
     let taken = older.map(Older::taken).unwrap_or_default();
     let files = listed(&copy, &taken)?;
@@ -245,7 +245,7 @@ pub fn make(
     })
 }
 
-/// Copies a file, if it is there.
+/// Copies a file if it exists.
 fn copy_file(from: &Path, to: &Path) -> Result<(), BackupError> {
     match std::fs::copy(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -265,7 +265,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Copies the contents of files, without those that are being received.
+/// Copies the contents of files, except those still being received.
 fn copy_contents(
     data: &Path,
     copy: &Path,
@@ -296,7 +296,7 @@ fn copy_contents(
     Ok(())
 }
 
-/// Every file below a directory, made durable on the way. Those of which it is `known` what they are, are not read.
+/// Lists every file below a directory and makes it durable. Files that are `known` are not read.
 fn listed(
     root: &Path,
     known: &BTreeMap<String, Listed>,
@@ -326,7 +326,7 @@ fn listed(
     Ok(files)
 }
 
-/// Reads a file to its end, writing it elsewhere on the way.
+/// Reads a file to its end and copies it to `to` on the way.
 fn read_through(path: &Path, to: impl Write) -> Result<Listed, BackupError> {
     copied_to(path, to).map_err(at(path))
 }
@@ -383,7 +383,7 @@ pub fn list(from: &Path) -> Result<List, BackupError> {
         );
         return Err(wrong(what));
     }
-    // A list leads nowhere but into the data directory.
+    // Every path of a list must lie inside the data directory.
     let is_inside = |name: &String| {
         let mut parts = Path::new(name).components();
         !name.is_empty() && parts.all(|part| matches!(part, std::path::Component::Normal(_)))
@@ -396,12 +396,12 @@ pub fn list(from: &Path) -> Result<List, BackupError> {
     }
 }
 
-/// The data directory in a backup.
+/// The data directory inside a backup.
 pub fn data(from: &Path) -> PathBuf {
     from.join(DATA)
 }
 
-/// Checks that every file of a backup is there and is what the list says.
+/// Checks that every file of a backup exists and matches the list.
 pub fn check(from: &Path, list: &List) -> Result<(), BackupError> {
     for (name, expected) in &list.files {
         let path = data(from).join(name);

@@ -13,11 +13,11 @@ use quick_cache::sync::Cache;
 
 use crate::error::ApiError;
 
-/// Leaves of all batches that are kept: each takes about a hundred bytes with its tree and head.
+/// Leaves of all batches in the cache: each takes about a hundred bytes with its tree and head.
 const LEAVES_KEPT_MAX: u64 = 1 << 20;
-/// What a batch counts besides its leaves.
+/// A batch's weight besides its leaves.
 const BATCH_WEIGHT: u64 = 4;
-/// Batches that the room is laid out for.
+/// Expected number of cached batches.
 const BATCHES_EXPECTED: usize = 4_096;
 
 /// A batch with the tree over its leaves.
@@ -69,7 +69,7 @@ impl Weighter<u64, Arc<Batch>> for Leaves {
     }
 }
 
-/// The batches at hand, by number; bounded.
+/// The cached batches, by number; bounded.
 pub struct Batches(Cache<u64, Arc<Batch>, Leaves>);
 
 impl Default for Batches {

@@ -26,34 +26,34 @@ use crate::stream::Body;
 pub struct Call {
     /// The server.
     pub app: Arc<App>,
-    /// The row of the table that it came in by.
+    /// The row of the table that matched it.
     pub endpoint: &'static Endpoint,
-    /// The method; HEAD comes in by the row of GET.
+    /// The method; HEAD matches the row of GET.
     pub method: Method,
     /// `{id}` of the path.
     pub id: String,
-    /// The parameter behind it, where the path has two.
+    /// The second parameter, if the path has two.
     pub sub_id: String,
     /// The query.
     pub query: Query,
     /// The request's headers.
     pub headers: HeaderMap,
-    /// The body; empty where the signed request has taken it over.
+    /// The body; empty if the signed request has consumed it.
     pub body: body::Text,
-    /// Who calls, where the endpoint needs to know.
+    /// The caller, if the endpoint needs to know.
     pub session: Option<Session>,
-    /// The signed request, where the endpoint changes something.
+    /// The signed request, if the endpoint changes something.
     pub submission: Option<Submission>,
-    /// The address that calls.
+    /// The caller's address.
     pub client_address: ClientAddress,
-    /// Whose share of what is scarce the request takes.
+    /// The holder on whose share of scarce resources the request counts.
     pub holder: Holder,
     /// The request's id.
     pub request_id: Arc<str>,
 }
 
 impl Call {
-    /// Who calls.
+    /// The caller.
     pub fn session(&self) -> Result<Session, ApiError> {
         self.session
             .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
@@ -64,33 +64,34 @@ impl Call {
         StatusCode::from_u16(self.endpoint.status).unwrap_or(StatusCode::OK)
     }
 
-    /// Takes the signed request out.
+    /// Takes the signed request.
     pub fn take_submission(&mut self) -> Result<Submission, ApiError> {
         self.submission
             .take()
             .ok_or_else(|| ApiError::internal(&"a signed endpoint was called without a submission"))
     }
 
-    /// Takes the signed request out, with the states that `If-Match` names.
+    /// Takes the signed request, with the states that `If-Match` names.
     pub fn take_conditional(&mut self) -> Result<Submission, ApiError> {
         let mut submission = self.take_submission()?;
         submission.expected = conditional::expected(&self.headers)?;
         Ok(submission)
     }
 
-    /// The store as it stands now.
+    /// The store as last published.
     pub fn published(&self) -> Arc<Published> {
         self.app.published()
     }
 
-    /// The path's id, if it names this kind of thing; otherwise it names nothing.
+    /// The path's id if it is of this kind; an id of another kind is answered like one that names
+    /// nothing.
     pub fn id_of(&self, prefix: Prefix, resource: &'static str) -> Result<Id, ApiError> {
         Id::parse_as(prefix, &self.id).map_err(|_| ApiError::not_found(resource, self.id.as_str()))
     }
 
-    /// The caller, as the rules of visibility want it. Nobody sees more through a role or an
-    /// address, so they are the least there is; an API key alone owns nothing, so its organization
-    /// stands where a wallet would.
+    /// The caller, in the form the rules of visibility need. A role or an address never makes more
+    /// visible, so both are the least there is. An API key alone owns nothing, so its organization
+    /// takes the wallet's place.
     pub fn viewer(&self) -> Result<Caller, ApiError> {
         let session = self.session()?;
         Ok(Caller {
@@ -101,7 +102,7 @@ impl Call {
         })
     }
 
-    /// What the request prefers (RFC 7240): `return=minimal`.
+    /// Whether the request prefers `return=minimal` (RFC 7240).
     pub fn prefers_minimal(&self) -> bool {
         let values = self.headers.get_all("prefer").iter();
         values
@@ -128,17 +129,17 @@ impl From<ReadError> for ApiError {
 pub struct Reply {
     /// The status.
     pub status: StatusCode,
-    /// Headers besides those that every answer has.
+    /// Headers in addition to those that every answer has.
     pub headers: HeaderMap,
     /// The body.
     pub body: Body,
     /// The highest sequence that the answer reflects.
     pub sequence: u64,
-    /// The caller named this very state with `If-None-Match`, so the answer is 304 and costs nothing.
+    /// The caller named exactly this state with `If-None-Match`, so the answer is 304 and costs nothing.
     pub is_known: bool,
 }
 
-/// Headers that most answers have in the end: room for them is made once.
+/// Headers that most answers end up with; room for them is allocated once.
 const HEADERS_USUAL: usize = 16;
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -178,7 +179,7 @@ impl Reply {
         Self::json(StatusCode::OK, sequence, body)
     }
 
-    /// With a header; a value that is no header value is left out.
+    /// With a header; an invalid header value is left out.
     #[must_use]
     pub fn with(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -187,10 +188,10 @@ impl Reply {
         self
     }
 
-    /// With a strong ETag made from the body, and 304 where the caller has it already.
+    /// With a strong ETag made from the body, and 304 if the caller has it already.
     #[must_use]
     pub fn etagged(self, call: &Call, cache: &'static str) -> Self {
-        // What is still being written has no tag.
+        // A body that is still being written has no tag.
         let Body::Whole(body) = &self.body else {
             return self;
         };
@@ -198,7 +199,7 @@ impl Reply {
         self.tagged(call, &tag, cache)
     }
 
-    /// As [`Self::etagged`], with a tag that `If-Match` takes for the resource with this trace.
+    /// As [`Self::etagged`], with a tag that `If-Match` accepts for the resource with this trace.
     #[must_use]
     pub fn state_tagged(self, call: &Call, trace: &Trace, cache: &'static str) -> Self {
         let Body::Whole(body) = &self.body else {
@@ -208,7 +209,7 @@ impl Reply {
         self.tagged(call, &tag, cache)
     }
 
-    /// With this strong ETag, and 304 where the caller has it already.
+    /// With this strong ETag, and 304 if the caller has it already.
     #[must_use]
     pub fn tagged(mut self, call: &Call, tag: &str, cache: &'static str) -> Self {
         let named = call.headers.get_all(hyper::header::IF_NONE_MATCH).iter();
@@ -218,7 +219,7 @@ impl Reply {
             .map(|named| named.trim().trim_start_matches("W/"))
             .collect();
         self.is_known = named.contains(&tag);
-        // `*` is every state: whoever sends it may have none of them.
+        // `*` matches every state, and its sender may have none of them.
         let is_known = self.is_known || named.contains(&"*");
         self.headers
             .insert(CACHE_CONTROL, HeaderValue::from_static(cache));
@@ -230,7 +231,7 @@ impl Reply {
         self.with(hyper::header::ETAG, tag)
     }
 
-    /// Marks what is deprecated (RFC 9745), and names what to use instead.
+    /// Marks an answer as deprecated (RFC 9745) and names what to use instead.
     #[must_use]
     pub fn deprecated(self, successor: &str) -> Self {
         self.with(DEPRECATION, DEPRECATED_SINCE)
@@ -243,7 +244,7 @@ pub const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 /// When v2, and `offset` with it, were deprecated: with v3, 2026-01-01.
 pub const DEPRECATED_SINCE: &str = "@1767225600";
 
-/// `Link` to what takes the place of something deprecated.
+/// `Link` to the successor of something deprecated.
 pub fn successor_link(successor: &str) -> String {
     format!("<{successor}>; rel=\"successor-version\"")
 }

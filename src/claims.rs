@@ -22,26 +22,26 @@ use crate::config::Config;
 use crate::error::{ApiError, Code};
 use crate::limits::Share;
 
-/// How long a caller waits where this server has no key to check claims with, seconds.
+/// Seconds a caller should wait if this server has no key to check claims with.
 const NO_KEY_RETRY_S: u64 = 3_600;
-/// Bytes of a verification key's file, most: this circuit's has 5,000.
+/// Most bytes of a verification key's file: this circuit's has 5,000.
 const KEY_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Why the server does not start with this key for claims.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimsKeyError {
-    /// The file.
+    /// The file cannot be read.
     #[error("claims_key_file {0}: {1}")]
     File(PathBuf, std::io::Error),
-    /// What is in it.
+    /// The file holds no valid key.
     #[error("claims_key_file {0}: {1}; use the verification_key.json of the circuit's ceremony")]
     Key(PathBuf, KeyError),
-    /// It must not be trusted here.
+    /// The key must not be trusted here.
     #[error("claims_key_file {path} cannot check claims on chain {chain_id}: {error}")]
     NotAllowed {
         /// The file.
         path: PathBuf,
-        /// The chain of the log.
+        /// The log's chain.
         chain_id: u64,
         /// Why.
         error: KeyNotAllowed,
@@ -63,7 +63,7 @@ pub struct Claim {
 }
 
 impl Claims {
-    /// Reads the key of the configuration for the log of a chain. Without one, test chains have the
+    /// Reads the configured key for a chain's log. If none is configured, test chains use the
     /// development key, and other chains have none.
     pub fn open(config: &Config, chain_id: u64) -> Result<Self, ClaimsKeyError> {
         let key = match &config.claims_key_file {
@@ -91,7 +91,7 @@ impl Claims {
         })
     }
 
-    /// Checks a claim that an organization brings for this server's log, on a thread of its own.
+    /// Checks a claim that an organization submits for this server's log, on a separate thread.
     pub async fn check(
         &self,
         app: &Arc<App>,
@@ -101,7 +101,7 @@ impl Claims {
         let key = Arc::clone(self.key()?);
         let turn = self.turn(organization)?;
         let app = Arc::clone(app);
-        // What is logged on the way belongs to the request.
+        // Log lines from the thread belong to the request.
         let span = tracing::Span::current();
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
@@ -111,7 +111,7 @@ impl Claims {
         .map_err(|error| ApiError::internal(&error))?
     }
 
-    /// The right to check one claim. Nobody waits for it: who is refused loses less time.
+    /// The right to check one claim. Nobody waits for it: a refusal costs the caller less time.
     fn turn(&self, organization: Id) -> Result<Turn<Id>, ApiError> {
         let turn = self.turns.try_take(organization);
         turn.map_err(|full| match full {
@@ -155,7 +155,8 @@ fn checked(app: &App, key: &VerifyingKey, file: ClaimFile) -> Result<Claim, ApiE
     Ok(Claim { file, shown })
 }
 
-/// That this log holds what the file says it holds. A signature shows that the sequencer signed it.
+/// Checks that this log holds what the file claims. A signature shows only that the sequencer
+/// signed it.
 fn held(published: &Published, file: &ClaimFile) -> Result<(), ApiError> {
     let snapshot = &published.snapshot;
     let number = file.batch.header.number;

@@ -5,11 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kedge_actors::timekeeper::Timekeeper;
 
-/// Who keeps the time of a server; a command goes by the system's clock.
+/// Keeps the time of a server; a command uses the system's clock.
 static KEEPER: OnceLock<Arc<Timekeeper>> = OnceLock::new();
 
-/// From now on this one keeps the process's time: while the clock is not believed, tokens and
-/// deadlines go by what the time should be. The first one stays.
+/// Sets the process's timekeeper: while the clock is not trusted, tokens and deadlines use the
+/// expected time. The first timekeeper stays.
 pub fn keep(keeper: Arc<Timekeeper>) {
     KEEPER.get_or_init(|| keeper);
 }

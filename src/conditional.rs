@@ -25,7 +25,7 @@ pub fn answer_tag(trace: &Trace, answer: &[u8]) -> String {
     format!("\"{version}.{integrity}.{}\"", tag_of(answer))
 }
 
-/// A tag's text for an answer's bytes. Of SHA-256, which most processors have instructions for.
+/// A tag for an answer's bytes. It uses SHA-256, for which most processors have instructions.
 pub fn tag_of(answer: &[u8]) -> String {
     hex::encode(sha256(answer).first_16())
 }
@@ -44,7 +44,7 @@ fn state_of(tag: &str) -> Option<Expected> {
     })
 }
 
-/// Refuses `If-Match` where it has no meaning: a caller who relies on it must hear that it is not held to.
+/// Refuses `If-Match` where it has no meaning: a caller relying on it must learn that it is not applied.
 pub fn refuse_unless(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), ApiError> {
     if endpoint.is_conditional() || !headers.contains_key(IF_MATCH) {
         return Ok(());
@@ -55,7 +55,7 @@ pub fn refuse_unless(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), Api
     ))
 }
 
-/// The states that `If-Match` names; `None` where the request has no condition, or takes any state.
+/// The states that `If-Match` names; `None` if the request has no condition, or accepts any state.
 /// Weak tags never match (RFC 9110, 13.1.1), nor do tags that this service never made.
 pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<Expected>>, ApiError> {
     let mut states = Vec::new();

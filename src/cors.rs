@@ -17,13 +17,13 @@ const SENT: &str = "Accept, Authorization, Content-Digest, Content-Type, Idempot
                     If-None-Match, If-Range, Last-Event-ID, Prefer, Range, X-Api-Key, X-Request-Id, \
                     X-Signature, X-Signature-Address, X-Signature-Deadline, X-Signature-Nonce, \
                     X-Signature-Salt";
-/// Headers of an answer that a page may read besides the plain ones.
+/// Headers of an answer that a page may read in addition to the plain ones.
 const READ: &str = "Accept-Ranges, Allow, Content-Digest, Content-Disposition, Content-Range, \
                     Deprecation, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
                     RateLimit-Policy, Repr-Digest, Retry-After, Sunset, WWW-Authenticate, \
                     X-Nonce-Highest, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
                     X-Request-Id, X-Sequence";
-/// Seconds that a browser may remember what it was told: what browsers take at the most.
+/// Seconds that a browser may cache a preflight answer: the most that browsers accept.
 const REMEMBERED_S: &str = "7200";
 /// Stands for every origin.
 const ANY: &str = "*";
@@ -33,11 +33,11 @@ pub struct Cors {
     origins: Vec<String>,
 }
 
-/// What the answers to one request say of who may read them.
+/// What the answers to one request state about who may read them.
 pub enum Readers {
-    /// Nothing: no origin is let in, ever.
+    /// Nothing: no origin is ever allowed.
     Unsaid,
-    /// Nobody else; others might be told otherwise.
+    /// No other origin; the answer to another origin may differ.
     Nobody,
     /// Pages of this origin.
     Origin(HeaderValue),
@@ -45,8 +45,8 @@ pub enum Readers {
     All,
 }
 
-/// True for what the option takes: `*`, or an origin as browsers write it (RFC 6454, 6.2): scheme,
-/// host in lower case, and a port that is not the scheme's own, with nothing behind.
+/// True for a valid value of the option: `*`, or an origin as browsers write it (RFC 6454, 6.2):
+/// scheme, host in lower case, and a port that is not the scheme's own, with nothing after it.
 pub fn is_origin(text: &str) -> bool {
     let authority = text
         .strip_prefix("https://")
@@ -59,12 +59,12 @@ pub fn is_origin(text: &str) -> bool {
 }
 
 impl Cors {
-    /// Lets pages of these origins in.
+    /// Allows pages of these origins.
     pub fn new(origins: Vec<String>) -> Self {
         Self { origins }
     }
 
-    /// Who may read the answer to a request with these headers.
+    /// Determines who may read the answer to a request with these headers.
     pub fn readers(&self, headers: &HeaderMap) -> Readers {
         if self.origins.is_empty() {
             return Readers::Unsaid;
@@ -82,8 +82,8 @@ impl Cors {
 }
 
 impl Readers {
-    /// The answer to a browser that asks before it calls; `None` for every other request. `refusal` is
-    /// what else it would be told, which says the path's methods.
+    /// The answer to a browser's preflight request; `None` for every other request. `refusal` is the answer that the
+    /// request would get otherwise; it names the path's methods.
     pub fn preflight(
         &self,
         method: &Method,
@@ -107,7 +107,7 @@ impl Readers {
         Some(reply)
     }
 
-    /// Puts on an answer who may read it.
+    /// Writes into an answer's headers who may read it.
     pub fn write(&self, headers: &mut HeaderMap) {
         let origin = match self {
             Self::Unsaid => return,
@@ -115,7 +115,7 @@ impl Readers {
             Self::Origin(origin) => Some(origin.clone()),
             Self::All => Some(HeaderValue::from_static(ANY)),
         };
-        // With one origin for all there is nothing that a cache could mix up.
+        // With one value for all origins, caches cannot mix anything up.
         if !matches!(self, Self::All) {
             headers.append(VARY, HeaderValue::from_static("Origin"));
         }

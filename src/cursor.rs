@@ -14,12 +14,12 @@ pub struct Cursors {
     key: [u8; 32],
 }
 
-/// What a cursor belongs to: the route, who asks, the filters and the order.
+/// The list that a cursor belongs to: the route, the caller, the filters and the order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scope(String);
 
 impl Scope {
-    /// A scope from its parts; a length before each keeps them apart.
+    /// A scope made of its parts; a length before each keeps them apart.
     pub fn of(parts: &[&str]) -> Self {
         Self(parts.iter().fold(String::new(), |scope, part| {
             format!("{scope}{}:{part}", part.len())
@@ -33,26 +33,26 @@ impl Cursors {
         Self { key }
     }
 
-    /// keccak with the key in front: a sponge, so that needs no nested construction. The length
+    /// keccak with the key in front: it is a sponge, so it needs no nested construction. The length
     /// keeps place and scope apart.
     fn seal(&self, scope: &Scope, place: &[u8]) -> [u8; SEAL_BYTES] {
         let bytes = (place.len() as u64).to_be_bytes();
         keccak_parts(&[&self.key, &bytes, place, scope.0.as_bytes()]).first_16()
     }
 
-    /// The cursor for what follows `place`, a number.
+    /// The cursor for the entries after `place`, a number.
     pub fn make(&self, scope: &Scope, place: u128) -> String {
         self.make_behind(scope, &place.to_be_bytes())
     }
 
-    /// The number that a cursor made here for this list stands behind.
+    /// The place of a cursor that was made here for this list, as a number.
     pub fn open(&self, scope: &Scope, cursor: &str) -> Result<u128, ApiError> {
         let place = self.open_behind(scope, cursor)?;
         let place = place.try_into().map_err(|_| invalid())?;
         Ok(u128::from_be_bytes(place))
     }
 
-    /// The cursor for what follows `place`, any bytes.
+    /// The cursor for the entries after `place`, any bytes.
     pub fn make_behind(&self, scope: &Scope, place: &[u8]) -> String {
         let seal = self.seal(scope, place);
         URL_SAFE_NO_PAD.encode([place, seal.as_slice()].concat())
@@ -64,7 +64,7 @@ impl Cursors {
         let length = place.len().checked_sub(SEAL_BYTES).ok_or_else(invalid)?;
         let seal = place.split_off(length);
         let expected = self.seal(scope, &place);
-        // Every byte is looked at, so that time tells nothing about where they differ.
+        // Every byte is compared, so the time does not reveal where they differ.
         let difference = expected
             .iter()
             .zip(&seal)

@@ -26,10 +26,11 @@ use crate::error::{ApiError, Code};
 use crate::idempotency::unsigned::{Answer, Key};
 use crate::views::dispute::DisputeView;
 
-/// How long a caller waits where this server has no key to record a verdict with, seconds.
+/// Seconds a caller should wait if this server has no key to record a verdict with.
 const NO_KEY_RETRY_S: u64 = 3_600;
 
-/// Records verdicts, one at a time: the same evidence, and the same context, is recorded once.
+/// Records verdicts, one at a time, so that the same evidence, or the same context, is recorded
+/// once.
 #[derive(Default)]
 pub struct Recorder {
     turn: Mutex<()>,
@@ -39,12 +40,12 @@ pub struct Recorder {
 pub struct Recorded {
     /// The dispute.
     pub dispute: Dispute,
-    /// It was not there before.
+    /// It did not exist before.
     pub is_new: bool,
 }
 
 impl Recorded {
-    /// The answer to who brought it.
+    /// The answer to the caller that submitted it.
     pub fn answer(&self) -> Result<Answer, ApiError> {
         let view = DisputeView::whole(&self.dispute)?;
         let status = if self.is_new {
@@ -56,7 +57,7 @@ impl Recorded {
         Answer::new(status, Some(location), &view).map_err(|error| ApiError::internal(&error))
     }
 
-    /// Keeps the answer where nothing else is written.
+    /// Stores the answer when nothing else is written.
     pub async fn keep(&self, app: &App, kept: Option<Key>) -> Result<(), ApiError> {
         if let Some(kept) = kept {
             app.engine.side_write(kept.write(&self.answer()?)).await?;
@@ -65,7 +66,7 @@ impl Recorded {
     }
 }
 
-/// The answer to a verdict that is recorded just now.
+/// The answer to a verdict that has just been recorded.
 fn answer_of(actions: &[ActionOutcome], timestamp_ms: u64) -> Option<Answer> {
     let Some(ActionOutcome::Done(done)) = actions.first() else {
         return None;
@@ -82,7 +83,7 @@ fn answer_of(actions: &[ActionOutcome], timestamp_ms: u64) -> Option<Answer> {
     recorded.answer().ok()
 }
 
-/// What the evidence shows; 422 where it shows nothing.
+/// What the evidence shows; 422 if it shows nothing.
 pub fn check(app: &App, published: &Published, file: &EvidenceFile) -> Result<Verdict, ApiError> {
     let trust = trust::of(app, published, &file.evidence)?;
     file.check(&trust).map_err(|refusal| {
@@ -92,7 +93,7 @@ pub fn check(app: &App, published: &Published, file: &EvidenceFile) -> Result<Ve
     })
 }
 
-/// The dispute that a claim led to, where it was brought before; 409 where another claim has its context.
+/// The dispute of a claim that was submitted before; 409 if another claim has its context.
 pub fn of_claim(
     snapshot: &Snapshot,
     organization_id: Id,
@@ -114,7 +115,7 @@ pub fn of_claim(
 }
 
 impl Recorder {
-    /// Records what evidence shows, brought by an organization; or finds what was recorded of it.
+    /// Records the fault that an organization's evidence shows, or finds the record of it.
     pub async fn fault(
         &self,
         app: &App,
@@ -146,8 +147,7 @@ impl Recorder {
         Ok(recorded)
     }
 
-    /// Records that a claim holds, brought by its claimant's organization; or finds what was recorded of
-    /// it.
+    /// Records that a claim holds, submitted by its claimant's organization, or finds the record of it.
     pub async fn claim(
         &self,
         app: &App,
@@ -214,7 +214,7 @@ fn raw(text: String) -> Result<Box<RawValue>, ApiError> {
     RawValue::from_string(text).map_err(|error| ApiError::internal(&error))
 }
 
-/// A verdict that the log holds.
+/// Parses a verdict that the log holds.
 fn read<'a, T: serde::Deserialize<'a>>(verdict: &'a str) -> Result<T, ApiError> {
     serde_json::from_str(verdict).map_err(|error| ApiError::internal(&error))
 }

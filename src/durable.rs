@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// The directory that a path lies in.
+/// The directory that contains a path.
 fn parent(path: &Path) -> &Path {
     path.parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -19,7 +19,7 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Readable by the owner alone, as temporary files are.
+/// A new file, readable only by its owner, as temporary files are.
 fn written(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new_in(parent(path))?;
     file.write_all(content)?;
@@ -27,14 +27,14 @@ fn written(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Writes a file, in place of one that may be there.
+/// Writes a file, replacing one that may exist.
 pub fn put(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = written(path, content)?;
     file.persist(path).map_err(|error| error.error)?;
     sync_directory(parent(path))
 }
 
-/// Writes a file that must not be there yet.
+/// Writes a file that must not exist yet.
 pub fn put_new(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = written(path, content)?;
     file.persist_noclobber(path).map_err(|error| error.error)?;
@@ -52,7 +52,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state");
         put(&path, b"one").unwrap();
-        // Whoever has the old file open reads it whole: the new one is another file.
+        // A reader that has the old file open reads all of it: the new one is a different file.
         let old = File::open(&path).unwrap();
         put(&path, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");

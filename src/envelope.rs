@@ -15,19 +15,19 @@ use crate::views::scalars::AddressText;
 /// The media type of problem details.
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
-/// Which form a caller reads.
+/// The form of errors that a caller reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// `{code, status, body}`.
     Envelope,
     /// RFC 9457.
     Problem,
-    /// `{message}`, as v2 had it.
+    /// `{message}`, as in v2.
     Legacy,
 }
 
 impl Form {
-    /// Problem details for those who name their media type, the envelope for all others.
+    /// Problem details for callers that name their media type, the envelope for all others.
     pub fn of(headers: &HeaderMap) -> Self {
         let asks = headers
             .get_all(ACCEPT)
@@ -113,7 +113,7 @@ impl Serialize for Problem<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let code = self.error.code;
         let mut map = serializer.serialize_map(None)?;
-        // No page describes the codes one by one: RFC 9457, 4.2.1.
+        // No page describes the codes one by one (RFC 9457, 4.2.1).
         map.serialize_entry("type", "about:blank")?;
         let status = self.error.status();
         map.serialize_entry("title", status.canonical_reason().unwrap_or_default())?;

@@ -43,43 +43,43 @@ macro_rules! codes {
 codes! {
     /// A member, parameter or header has a wrong value.
     ValidationError = "VALIDATION_ERROR", 400;
-    /// The body is not JSON, has a key twice, or is nested too deeply.
+    /// The body is not JSON, has the same key twice, or is nested too deeply.
     MalformedJson = "MALFORMED_JSON", 400;
-    /// The cursor was not made here, or for another list.
+    /// The cursor was not made here, or is for another list.
     CursorInvalid = "CURSOR_INVALID", 400;
     /// No usable credentials.
     Unauthenticated = "UNAUTHENTICATED", 401;
-    /// The token's time is over.
+    /// The token has expired.
     TokenExpired = "TOKEN_EXPIRED", 401;
-    /// E-mail address or password, or refresh token, are not right.
+    /// The e-mail address or password, or the refresh token, is wrong.
     CredentialsInvalid = "CREDENTIALS_INVALID", 401;
-    /// A request that changes something came without a signature.
+    /// A request that changes something has no signature.
     SignatureRequired = "SIGNATURE_REQUIRED", 401;
-    /// The signature, or a header that belongs to it, is not right.
+    /// The signature, or a header that belongs to it, is wrong.
     SignatureInvalid = "SIGNATURE_INVALID", 401;
-    /// The signature's deadline is past.
+    /// The signature's deadline has passed.
     DeadlineExpired = "DEADLINE_EXPIRED", 401;
-    /// The nonce cannot be spent, or the very same request was refused before.
+    /// The nonce cannot be spent, or exactly the same request was refused before.
     NonceReused = "NONCE_REUSED", 409;
     /// The caller may not do this.
     Forbidden = "FORBIDDEN", 403;
-    /// What the request names is not there, or not the caller's to see.
+    /// The requested resource does not exist, or the caller may not see it.
     ResourceNotFound = "RESOURCE_NOT_FOUND", 404;
-    /// The path exists, the method does not.
+    /// The path exists, but not with this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405;
     /// Something else has the name or address already.
     Conflict = "CONFLICT", 409;
     /// Another wallet has the e-mail address.
     EmailTaken = "EMAIL_TAKEN", 409;
-    /// A request with the same idempotency key is under way.
+    /// A request with the same idempotency key is in flight.
     IdempotencyInProgress = "IDEMPOTENCY_IN_PROGRESS", 409;
-    /// The log has not reached the sequence that the read asked for.
+    /// The log has not reached the sequence that the read requires.
     SequenceNotReached = "SEQUENCE_NOT_REACHED", 409;
-    /// It was there once, and is kept no more, is archived, or something else took its place.
+    /// It existed once, but is no longer kept, is archived, or has been replaced.
     Gone = "GONE", 410;
     /// A condition of the request does not hold.
     PreconditionFailed = "PRECONDITION_FAILED", 412;
-    /// The request line and the headers are too large, or too many.
+    /// The request line and the headers are too large, or there are too many.
     HeadersTooLarge = "HEADERS_TOO_LARGE", 431;
     /// The body is too large.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413;
@@ -87,11 +87,11 @@ codes! {
     ObjectTooLarge = "OBJECT_TOO_LARGE", 413;
     /// The batch has too many actions.
     BatchTooLarge = "BATCH_TOO_LARGE", 413;
-    /// The body is not of a type that the endpoint takes.
+    /// The endpoint does not accept a body of this type.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
-    /// The organization's part of the log has all the bytes of its tier: it takes no more writes.
+    /// The organization's part of the log has used all the bytes of its tier and accepts no more writes.
     QuotaExceeded = "QUOTA_EXCEEDED", 403;
-    /// A limit is used up. Retry-After says when there is room again.
+    /// A limit is used up. Retry-After states when there is room again.
     RateLimited = "RATE_LIMITED", 429;
     /// The resource's state does not allow it.
     StateViolation = "STATE_VIOLATION", 422;
@@ -99,34 +99,34 @@ codes! {
     IdempotencyMismatch = "IDEMPOTENCY_MISMATCH", 422;
     /// The server failed; the log has the request's id.
     Internal = "INTERNAL", 500;
-    /// Not now: overloaded, read-only, starting or failing. `outcome` says whether something was done, Retry-After when to try again.
+    /// Not now: overloaded, read-only, starting or failing. `outcome` states whether something was done, Retry-After when to try again.
     Unavailable = "UNAVAILABLE", 503;
 }
 
 impl Code {
-    /// The status as hyper has it.
+    /// The status as hyper's type.
     pub fn status_code(self) -> StatusCode {
         StatusCode::from_u16(self.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 }
 
-/// What an error says besides its code and message.
+/// What an error states besides its code and message.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Detail {
     /// Nothing.
     None,
-    /// What is wrong where.
+    /// What is wrong, and where.
     Fields(Vec<FieldError>),
     /// What was not found.
     Resource {
         /// The kind of resource.
         resource: &'static str,
-        /// The identifier as it was given.
+        /// The identifier as the caller gave it.
         id: String,
     },
     /// Nothing was done, and nothing will be.
     NothingDone,
-    /// What was asked may have been done, or may still be.
+    /// The request may have been carried out, or may still be.
     Unknown {
         /// The signer and the nonce of a signed request: it counts at most once.
         spending: Option<(Address, u64)>,
@@ -136,11 +136,11 @@ pub enum Detail {
         /// Its name.
         policy: &'static str,
     },
-    /// What came of the request that a nonce was for.
+    /// The outcome of the request that used the nonce before.
     Nonce(Past),
     /// The address whose key made the signature.
     Recovered(Address),
-    /// The first refused action of a request that was all or none.
+    /// The first refused action of an all-or-none request.
     Action {
         /// Its index in the request.
         index: usize,
@@ -156,23 +156,23 @@ pub struct ApiError {
     pub code: Code,
     /// What went wrong and what to do, for people.
     pub message: Cow<'static, str>,
-    /// More of it.
+    /// Details.
     pub detail: Detail,
     /// Headers that the answer carries.
     pub headers: Vec<(HeaderName, String)>,
-    /// The answer's status, where it is not its code's usual one.
+    /// The answer's status, if it is not its code's usual one.
     pub status: Option<StatusCode>,
 }
 
-/// What a caller reads and does where the outcome is unknown.
+/// What a caller reads when the outcome is unknown.
 const UNKNOWN: &str = "the outcome of this request is unknown: it may be in the log, may still be added to it, or \
      may be lost. Do not sign it again with another nonce. Send exactly the same signed request again until you get \
      another answer: its nonce is spent at most once, so the request is done at most once. With the same \
      Idempotency-Key you then get the answer of the first time; without one, NONCE_REUSED with the reason \"done\" \
      means that it is in the log";
-/// Seconds until a caller should try again when too much is under way.
+/// Seconds until a caller should retry when too much is in flight.
 const RETRY_SOON_S: u64 = 1;
-/// Seconds until a caller should try again when an operator has to act.
+/// Seconds until a caller should retry when an operator has to act.
 const RETRY_LATER_S: u64 = 60;
 
 impl ApiError {
@@ -196,7 +196,7 @@ impl ApiError {
         }])
     }
 
-    /// VALIDATION_ERROR for some places of the body.
+    /// VALIDATION_ERROR for several places of the body.
     pub fn fields(fields: Vec<FieldError>) -> Self {
         let message = FieldError::message_of(&fields);
         Self {
@@ -220,7 +220,7 @@ impl ApiError {
         }
     }
 
-    /// UNAVAILABLE with the seconds until another try makes sense. Nothing was done.
+    /// UNAVAILABLE with the seconds until a retry makes sense. Nothing was done.
     pub fn unavailable(message: impl Into<Cow<'static, str>>, retry_after_s: u64) -> Self {
         Self {
             detail: Detail::NothingDone,
@@ -229,7 +229,7 @@ impl ApiError {
         .with_header(hyper::header::RETRY_AFTER, retry_after_s.to_string())
     }
 
-    /// UNAVAILABLE where nobody knows whether the request is done: it was on its way to the disk.
+    /// UNAVAILABLE with an unknown outcome: the request was on its way to the disk.
     pub fn unknown(spending: Option<(Address, u64)>) -> Self {
         Self {
             detail: Detail::Unknown { spending },
@@ -237,8 +237,8 @@ impl ApiError {
         }
     }
 
-    /// The same for a request that changes something: where the server failed, the change may have
-    /// been made before it did.
+    /// The same error for a request that changes something: if the server failed, the change may
+    /// have been made before that.
     #[must_use]
     pub fn of_change(self) -> Self {
         if self.code != Code::Internal || self.detail != Detail::None {
@@ -250,7 +250,7 @@ impl ApiError {
         }
     }
 
-    /// UNAVAILABLE because too much is under way.
+    /// UNAVAILABLE because too much is in flight.
     pub fn overloaded() -> Self {
         Self::unavailable(
             "the server is at its limit of requests in flight; try again shortly",
@@ -258,7 +258,7 @@ impl ApiError {
         )
     }
 
-    /// INTERNAL; what happened is in the log under the request's id, not in the answer.
+    /// INTERNAL; the details are in the log under the request's id, not in the answer.
     pub fn internal(what: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %what, "a request failed with an internal error");
         Self::new(
@@ -272,14 +272,14 @@ impl ApiError {
         self.status.unwrap_or_else(|| self.code.status_code())
     }
 
-    /// With one more header on the answer.
+    /// Adds a header to the answer.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: String) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// With the pointers of its field errors put behind `prefix`.
+    /// Puts `prefix` before the pointers of its field errors.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
         if let Detail::Fields(fields) = &mut self.detail {
@@ -295,7 +295,7 @@ impl ApiError {
     }
 }
 
-/// A refused action, as it is told to the caller. Pointers are those of the payload.
+/// A refused action, as the caller sees it. Pointers are those of the payload.
 impl From<&Refusal> for ApiError {
     fn from(refusal: &Refusal) -> Self {
         let told = |code| Self::new(code, refusal.message());
@@ -313,9 +313,9 @@ impl From<&Refusal> for ApiError {
     }
 }
 
-/// A submission that came to nothing as a whole. A key that signs well but is not the wallet's is
-/// FORBIDDEN, not SIGNATURE_INVALID: the signature is in order, the right is missing, and signing
-/// again with the same key cannot help.
+/// A submission that failed as a whole. A valid signature by a key that is not the wallet's is
+/// FORBIDDEN, not SIGNATURE_INVALID: only the right is missing, and signing again with the same key
+/// cannot help.
 impl From<CheckpointError> for ApiError {
     fn from(error: CheckpointError) -> Self {
         match error {
@@ -406,7 +406,7 @@ mod tests {
         ];
         let refused = refused.map(|(refusal, code, status)| {
             let error = ApiError::from(refusal);
-            // Events tell of refusals in the same words.
+            // Events report refusals in the same words.
             assert_eq!(
                 (error.code.text(), &error.message),
                 (refusal.code(), &refusal.message())

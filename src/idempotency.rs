@@ -38,18 +38,18 @@ use crate::views::webhook::WebhookView;
 
 /// The header.
 pub const HEADER: &str = "idempotency-key";
-/// Says in an answer that nothing was done again.
+/// Marks an answer as a replay: nothing was done again.
 pub const REPLAYED: &str = "idempotent-replayed";
-/// The longest key.
+/// The longest key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
 
-/// The keys of requests that are under way.
+/// The keys of requests in flight.
 #[derive(Clone, Default)]
 pub struct InProgress {
     keys: Arc<Mutex<HashSet<[u8; 32]>>>,
 }
 
-/// Holds a key's place among those under way.
+/// Holds a key's place among those in flight.
 struct Held {
     keys: InProgress,
     key: [u8; 32],
@@ -67,14 +67,14 @@ impl InProgress {
     }
 }
 
-/// A request that was carried out before: as it was submitted then, and what became of it.
+/// A request that was carried out before: as it was submitted then, and its outcome.
 pub struct Replayed {
     submission: Submission,
     outcome: Outcome,
     residue: Vec<u8>,
 }
 
-/// The key that a request brings, if it brings one.
+/// The request's key, if it has one.
 pub fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(HEADER).iter();
     let Some(value) = values.next() else {
@@ -96,8 +96,8 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     }
 }
 
-/// Begins a request with a key: either it is new, and `submission` is told what to keep, or it was
-/// carried out before.
+/// Begins a request with a key. If it is new, `submission` learns what to keep; otherwise the
+/// result of the earlier request is returned.
 pub fn begin(
     call: &Call,
     path: &str,
@@ -105,7 +105,7 @@ pub fn begin(
     submission: &mut Submission,
 ) -> Result<Option<Replayed>, ApiError> {
     let app = &call.app;
-    // Who registers has no organization yet, but an address.
+    // A caller that registers has no organization yet, but has an address.
     let caller: &[u8] = match &call.session {
         Some(session) => &session.organization_id.bytes,
         None => &submission.head.signer.0,
@@ -132,9 +132,9 @@ pub fn begin(
     Ok(None)
 }
 
-/// What is known of a key.
+/// The state of a key.
 enum Claimed {
-    /// Nobody has used it, and nobody else can while it is held.
+    /// It is unused, and no other request can use it while it is held.
     New {
         held: Held,
         published: Arc<Published>,
@@ -153,7 +153,7 @@ fn claim(app: &App, key: [u8; 32], request: [u8; 32]) -> Result<Claimed, ApiErro
         keys: app.idempotency.clone(),
         key,
     });
-    // Read after the place was taken: what was in flight until then is visible now.
+    // Read after the place was taken: requests that ended before that are visible now.
     let published = app.published();
     if let Some(row) = published.snapshot.idempotency(key)?
         && row.until_s > now_s()
@@ -191,7 +191,7 @@ fn scope(caller: &[u8], endpoint: &Endpoint, path: &str, key: &str) -> [u8; 32] 
     keccak_parts(&parts).0
 }
 
-/// A hash of what a request asks, whoever signs it and with whatever nonce.
+/// A hash of what a request asks for, independent of its signer and nonce.
 fn request_hash(submission: &Submission) -> [u8; 32] {
     let mut bytes = vec![u8::from(submission.head.atomic)];
     for action in &submission.actions {
@@ -207,7 +207,7 @@ fn words(submission: &Submission, action: &kedge_actors::SubmittedAction) -> Act
     ActionWords::of(&action.kind, target, payload.as_bytes())
 }
 
-/// How many objects a template that the request acts on has made: part of its answer.
+/// How many objects were made from the template that the request acts on: part of its answer.
 fn minted(snapshot: &Snapshot, submission: &Submission) -> Result<u64, ApiError> {
     let target = submission
         .actions
@@ -219,7 +219,7 @@ fn minted(snapshot: &Snapshot, submission: &Submission) -> Result<u64, ApiError>
     }
 }
 
-/// What the answer holds and the log does not.
+/// The part of the answer that the log does not hold.
 fn residue(
     endpoint: &Endpoint,
     outcomes: &[ActionOutcome],
@@ -249,7 +249,7 @@ fn errors(outcomes: &[ActionOutcome], request_id: &str) -> BTreeMap<usize, Optio
     outcomes.iter().enumerate().filter_map(error).collect()
 }
 
-/// The members of the answer besides the action's id and receipt. Secrets are made elsewhere and
+/// The members of the answer other than the action's id and receipt. Secrets are made elsewhere and
 /// are never among them.
 fn resource(done: &Done, timestamp_ms: u64, minted: u64) -> serde_json::Result<Vec<u8>> {
     #[derive(Serialize)]
@@ -299,7 +299,7 @@ fn resource(done: &Done, timestamp_ms: u64, minted: u64) -> serde_json::Result<V
     }
 }
 
-/// The request as it was carried out, from the log. `again` is the same request as it came now.
+/// The request as it was carried out, from the log. `again` is the same request as received now.
 fn rebuild(
     snapshot: &Snapshot,
     again: &Submission,

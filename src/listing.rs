@@ -10,11 +10,11 @@ use crate::endpoint::Parameter;
 use crate::error::ApiError;
 use crate::views::Page;
 
-/// Rows that are read at one time.
+/// Rows that are read at once.
 const PIECE_ROWS: usize = 64;
 /// A page ends early when its records have grown to this many bytes.
 pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// A page ends early when this many rows were looked at.
+/// A page ends early when this many rows have been read.
 pub const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
 
 /// The parameters of every list.
@@ -41,7 +41,7 @@ pub const LIST: &[Parameter] = &[
     },
 ];
 
-/// The parameters of a list whose newest records come first unless `order` says otherwise.
+/// The parameters of a list whose newest records come first unless `order` states otherwise.
 pub const LIST_NEWEST_FIRST: &[Parameter] = &[
     LIST[0],
     LIST[1],
@@ -53,14 +53,14 @@ pub const LIST_NEWEST_FIRST: &[Parameter] = &[
     LIST[3],
 ];
 
-/// Which part of a list is asked for.
+/// The requested part of a list.
 pub struct Listing {
     scope: Scope,
-    /// Records of the page, at the most.
+    /// Most records of the page.
     pub limit: usize,
-    /// Records that are left out in front: the deprecated form.
+    /// Records to skip first: the deprecated form.
     pub offset: usize,
-    /// The place behind which the page begins.
+    /// The position after which the page begins.
     pub after: Option<u128>,
     /// Newest first.
     pub descending: bool,
@@ -68,23 +68,23 @@ pub struct Listing {
     pub deprecated: bool,
 }
 
-/// What a list needs to know of its records.
+/// How a list reads its records.
 pub struct Source<F, P, K> {
     /// Reads rows.
     pub fetch: F,
-    /// A record's place in the list.
+    /// A record's position in the list.
     pub place: P,
-    /// Whether the caller sees the record, and how many bytes it takes.
+    /// The bytes of the record, or nothing if the caller may not see it.
     pub keep: K,
 }
 
 impl Listing {
-    /// Reads the parameters; `filters` are the values that the list is narrowed by.
+    /// Reads the parameters; `filters` are the values that narrow the list.
     pub fn of(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
         Self::read(call, filters, false)
     }
 
-    /// As [`Self::of`], newest first where `order` is absent: for [`LIST_NEWEST_FIRST`].
+    /// As [`Self::of`], but newest first if `order` is absent: for [`LIST_NEWEST_FIRST`].
     pub fn newest_first(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
         Self::read(call, filters, true)
     }
@@ -136,7 +136,7 @@ impl Listing {
         })
     }
 
-    /// The cursor for what follows `place`.
+    /// The cursor for the records after `place`.
     pub fn cursor(&self, call: &Call, place: u128) -> String {
         call.app.cursors.make(&self.scope, place)
     }
@@ -163,7 +163,7 @@ impl Listing {
             |place| u64::try_from(place).map_err(|error| ApiError::internal(&error));
         let mut after = self.after.map(place_of_cursor).transpose()?;
         let has_more = 'pieces: loop {
-            // One more than what is still missing shows whether anything follows.
+            // One more than is still missing shows whether anything follows.
             let missing = skip + self.limit - items.len() + 1;
             let rows = Rows {
                 after,

@@ -6,24 +6,24 @@ use tracing_subscriber::fmt;
 
 use crate::config::{Config, LogFormat};
 
-/// Why the log was not set up.
+/// Why the log could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
-    /// The filter.
+    /// The filter is invalid.
     #[error("option log_filter: {0}")]
     Filter(#[from] tracing_subscriber::filter::ParseError),
-    /// There is one already.
+    /// A log is already set up.
     #[error("the log: {0}")]
     Set(String),
 }
 
-/// Sets the process's log up.
+/// Sets up the process's log.
 pub fn init(config: &Config) -> Result<(), LoggingError> {
     let filter = EnvFilter::try_new(&config.log_filter)?;
     let builder = fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // Telling that the log cannot be written would be written to the log, and panic.
+        // A report that the log cannot be written would itself go to the log, and panic.
         .log_internal_errors(false);
     let set = match config.log_format {
         LogFormat::Human => builder.try_init(),

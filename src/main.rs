@@ -4,7 +4,7 @@ mod cli;
 
 use std::process::ExitCode;
 
-/// A request allocates and frees on several threads; the C library's allocator contends there.
+/// A request allocates and frees on several threads, which contend in the C library's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

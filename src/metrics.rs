@@ -27,13 +27,13 @@ use crate::v2::AREAS;
 pub const REQUESTS: &str = "kedge_http_requests_total";
 /// Time from the request's headers to its answer, by route and method.
 pub const REQUEST_SECONDS: &str = "kedge_http_request_seconds";
-/// Requests under way.
+/// Requests in flight.
 pub const REQUESTS_IN_FLIGHT: &str = "kedge_http_requests_in_flight";
-/// Connections that are open.
+/// Open connections.
 pub const CONNECTIONS: &str = "kedge_http_connections";
-/// Connections that the server ended, by why.
+/// Connections that the server closed, by reason.
 pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
-/// Why: the address has too many, the caller takes no answer, or sends no request.
+/// The reasons: the address has too many, the caller reads no answer, or sends no request.
 pub const ENDS: [&str; 3] = ["address", "stalled", "idle"];
 /// Requests to v2 paths that have a successor, by area.
 pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
@@ -42,13 +42,13 @@ pub const ERRORS: &str = "kedge_http_errors_total";
 
 /// Requests refused by a limit, by the limit's name.
 pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
-/// Day counts of organizations that were stored.
+/// Organizations' day counts that were stored.
 pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
-/// Event streams that are open.
+/// Open event streams.
 pub const STREAMS: &str = "kedge_event_streams";
-/// Event streams that were ended because their reader did not read.
+/// Event streams that were ended because their client did not read.
 pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
-/// The server's clock at the moment of the scrape.
+/// The server's clock at the time of the scrape.
 pub const TIME: &str = "kedge_time_seconds";
 /// Rows of the store that a search or count read.
 pub const SEARCH_ROWS: &str = "kedge_search_rows";
@@ -73,9 +73,9 @@ const BYTES: [f64; 8] = [
     1_048_576.0,
     16_777_216.0,
 ];
-/// How often old samples of histograms are folded together.
+/// How often old samples of histograms are merged.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// A scraper's time to send its request.
+/// How long a scraper may take to send its request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Scrapers that are served at one time; more wait in the kernel.
 const SCRAPERS_MAX: usize = 16;
@@ -86,20 +86,20 @@ pub enum MetricsError {
     /// The recorder.
     #[error("metrics: {0}")]
     Build(#[from] BuildError),
-    /// There is one already.
+    /// A recorder is already set up.
     #[error("metrics: {0}")]
     Set(String),
     /// The listener.
     #[error("option metrics_listen: {address}: {source}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Sets the process's recorder up and describes the metrics.
+/// Sets up the process's recorder and describes the metrics.
 pub fn install() -> Result<PrometheusHandle, MetricsError> {
     let recorder = PrometheusBuilder::new()
         .set_buckets(&COUNTS)?
@@ -160,8 +160,8 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     Ok(handle)
 }
 
-/// A counter that appears with its first event has no rate for that event. Those whose labels
-/// have few values start with all of them.
+/// A counter that appears with its first event shows no rate for that event. Counters whose labels
+/// have few values therefore start with all of them.
 fn start_at_zero() {
     for name in [USAGE_ROWS_WRITTEN, STREAMS_CUT_OFF] {
         counter!(name).increment(0);
@@ -185,7 +185,7 @@ fn start_at_zero() {
     }
 }
 
-/// Serves `/metrics` until the process ends; gives the address that was bound.
+/// Serves `/metrics` until the process ends; returns the bound address.
 pub async fn serve(
     address: SocketAddr,
     handle: PrometheusHandle,
@@ -252,11 +252,11 @@ fn page(
 /// Counts requests.
 pub struct HttpMetrics {
     in_flight: Gauge,
-    /// By place in the table; what found no route comes last.
+    /// By index in the table; requests without a route come last.
     seconds: Vec<Histogram>,
 }
 
-/// A request under way.
+/// A request in flight.
 pub struct UnderWay<'a>(&'a Gauge);
 
 impl Drop for UnderWay<'_> {
@@ -265,7 +265,8 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// The labels of a route; unknown paths share one, or callers could make endless ones.
+/// The labels of a route. Unknown paths share one, because callers could otherwise create endless
+/// labels.
 fn labels(index: Option<usize>) -> (&'static str, &'static str) {
     index
         .and_then(|index| TABLE.get(index))
@@ -299,7 +300,7 @@ impl HttpMetrics {
         }
     }
 
-    /// Counts a request as under way until the guard drops.
+    /// Counts a request as in flight until the guard is dropped.
     pub fn begin(&self) -> UnderWay<'_> {
         self.in_flight.increment(1);
         UnderWay(&self.in_flight)

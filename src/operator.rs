@@ -38,7 +38,7 @@ impl Operator {
         self.key.address()
     }
 
-    /// Carries out one action about `organization_id`; `keep` is what is remembered of who asked for it.
+    /// Carries out one action about `organization_id`; `keep` is stored for the caller that requested it.
     pub async fn act(
         &self,
         app: &App,

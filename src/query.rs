@@ -7,7 +7,7 @@ use crate::error::ApiError;
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads a query; every name must be among `known`.
+    /// Parses a query; every name must be among `known`.
     pub fn parse(query: Option<&str>, known: &[&[&str]]) -> Result<Self, ApiError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for pair in query

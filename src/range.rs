@@ -4,30 +4,30 @@
 use hyper::HeaderMap;
 use hyper::header::{IF_RANGE, RANGE};
 
-/// The part of a content that is asked for.
+/// The requested part of a content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// All of it.
     Whole,
-    /// From one byte to another, both included.
+    /// From one byte to another, both inclusive.
     Range {
-        /// The first.
+        /// The first byte.
         first: u64,
-        /// The last.
+        /// The last byte.
         last: u64,
     },
-    /// Nothing that there is.
+    /// No existing byte.
     Unsatisfiable,
 }
 
-/// The part of a content of `size_bytes` and this strong entity tag that a GET's headers ask for. A
-/// `Range` that cannot be read, or is for another content by its `If-Range`, is left alone.
+/// The part of a content of `size_bytes` and this strong entity tag that a GET's headers request. A
+/// `Range` that is malformed, or whose `If-Range` names another content, is ignored.
 pub fn asked(headers: &HeaderMap, size_bytes: u64, tag: &str) -> Part {
     let mut ranges = headers.get_all(RANGE).iter();
     let (Some(range), None) = (ranges.next(), ranges.next()) else {
         return Part::Whole;
     };
-    // A date never matches: contents have no date of their own, only a tag.
+    // A date never matches: contents have no date, only a tag.
     if headers.get(IF_RANGE).is_some_and(|known| known != tag) {
         return Part::Whole;
     }
@@ -63,7 +63,7 @@ fn parse(text: &str, size_bytes: u64) -> Option<Part> {
     Some(Part::Range { first, last })
 }
 
-/// Digits alone; a number that no content reaches counts as the largest.
+/// Digits only; a number too large for any content counts as the largest.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))

@@ -17,14 +17,14 @@ use crate::{durable, side_keys};
 
 /// The folder of the store, inside the data directory.
 const STORE: &str = "store";
-/// Where the new one is made.
+/// The folder in which the new one is built.
 const MAKING: &str = "store.rebuild";
-/// A file in it that says that it is not whole.
+/// A file in it that marks it as incomplete.
 const UNFINISHED: &str = "UNFINISHED";
-/// Where the damaged one goes.
+/// The folder to which the damaged one is moved.
 const DAMAGED: &str = "store.damaged";
 
-/// Why a store was not made again. The old one is where it was, as it was.
+/// Why a store was not rebuilt. The old one is in its place, unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
     /// The log does not open or cannot be applied, or the new store does not open.
@@ -33,21 +33,21 @@ pub enum RebuildError {
     /// A server has it open.
     #[error("a process uses the store {0}: stop the server first")]
     InUse(PathBuf),
-    /// The keys of the log's side entries.
+    /// The keys of the log's side entries are not available.
     #[error(transparent)]
     Keys(#[from] SecretError),
     /// The new store could not be written.
     #[error("the new store could not be written: {0}")]
     Write(String),
-    /// What was made does not hold.
+    /// The rebuilt store does not verify.
     #[error("the store rebuilt from the log is not valid, so the old store stays: {0}")]
     Verify(#[from] VerifyError),
-    /// The system.
+    /// An I/O error.
     #[error("{path}: {source}", path = .path.display())]
     Io {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
 }
@@ -65,7 +65,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> RebuildError {
     }
 }
 
-/// What was done.
+/// The result of a rebuild.
 #[derive(Debug)]
 pub struct Rebuilt {
     /// What the new store holds, as its verification counted it.
@@ -74,8 +74,8 @@ pub struct Rebuilt {
     pub damaged: PathBuf,
 }
 
-/// Makes the store in the data directory `data` again. `progress` is called after each batch, for the
-/// making and for the verification alike.
+/// Rebuilds the store in the data directory `data`. `progress` is called after each batch, during the build and the
+/// verification.
 pub fn rebuild(
     data: &Path,
     domain: Domain,
@@ -105,7 +105,7 @@ pub fn rebuild(
     Ok(Rebuilt { summary, damaged })
 }
 
-/// Takes the store's lock, as RocksDB does: no server may have it or take it meanwhile.
+/// Takes the store's lock, as RocksDB does: no server may hold it or take it meanwhile.
 fn locked(store: &Path) -> Result<std::fs::File, RebuildError> {
     std::fs::create_dir_all(store).map_err(at(store))?;
     let path = store.join("LOCK");
@@ -120,7 +120,7 @@ fn locked(store: &Path) -> Result<std::fs::File, RebuildError> {
     Ok(file)
 }
 
-/// What an earlier run left: half a store is removed, a whole one is kept.
+/// Clears up after an earlier run: an incomplete store is removed, a complete one is kept.
 fn put_away(data: &Path, making: &Path) -> Result<(), RebuildError> {
     if making.join(UNFINISHED).exists() {
         std::fs::remove_dir_all(making).map_err(at(making))?;
@@ -132,7 +132,7 @@ fn put_away(data: &Path, making: &Path) -> Result<(), RebuildError> {
     durable::sync_directory(data).map_err(at(data))
 }
 
-/// Gives a store a name under which nothing looks for it.
+/// Renames a store so that nothing looks for it there.
 fn set_aside(data: &Path, store: &Path) -> Result<PathBuf, RebuildError> {
     let mut aside = data.join(DAMAGED);
     let mut number = 1;

@@ -16,16 +16,16 @@ pub const FIRST: KeyId = 1;
 const START: &str = "side-entries-";
 const END: &str = ".key";
 
-/// Why no new key seals.
+/// Why no new key is used for sealing.
 #[derive(Debug, thiserror::Error)]
 pub enum RotateError {
-    /// The log takes nothing, so it is not known which numbers it names.
+    /// The log accepts nothing, so it is not known which numbers it names.
     #[error("no key was made: {0}")]
     NotMade(#[source] SealError),
     /// The key was not written.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The key is there, and the log does not use it yet.
+    /// The key exists, but the log does not use it yet.
     #[error("{path} was made, but seals only from the next start on: {source}", path = .path.display())]
     NotUsed {
         /// The key's file.
@@ -35,16 +35,16 @@ pub enum RotateError {
     },
 }
 
-/// A key that took another one's place.
+/// A key that replaced another one.
 #[derive(Debug)]
 pub struct Rotated {
     /// Its number.
     pub number: KeyId,
     /// Its file.
     pub path: PathBuf,
-    /// The keys before it, which still open what they sealed.
+    /// The earlier keys, which still open what they sealed.
     pub older: Vec<KeyId>,
-    /// The key that sealed until now, where its file is gone.
+    /// The key that sealed until now, if its file is gone.
     pub lost: Option<KeyId>,
 }
 
@@ -56,14 +56,14 @@ pub fn name(number: KeyId) -> String {
 /// The number of a key's file.
 fn number(file: &str) -> Option<KeyId> {
     let number = file.strip_prefix(START)?.strip_suffix(END)?.parse().ok()?;
-    // One number has one name: no 01, no +1.
+    // Each number has exactly one name: no 01, no +1.
     (name(number) == file).then_some(number)
 }
 
 /// Every key in a folder.
 ///
 /// # Errors
-/// [`SecretError`] where the folder or a key cannot be read.
+/// [`SecretError`] if the folder or a key cannot be read.
 pub fn read(folder: &Path) -> Result<SideKeys, SecretError> {
     let failed = |source| SecretError::File {
         path: folder.to_owned(),
@@ -79,10 +79,10 @@ pub fn read(folder: &Path) -> Result<SideKeys, SecretError> {
     Ok(keys)
 }
 
-/// Makes the key of this number; gives every key of the folder.
+/// Makes the key with this number; returns every key of the folder.
 ///
 /// # Errors
-/// [`SecretError`] where it cannot be written, or is there.
+/// [`SecretError`] if it cannot be written, or already exists.
 pub fn make(folder: &Path, number: KeyId) -> Result<SideKeys, SecretError> {
     secrets::write_32(&folder.join(name(number)), &secrets::random()?)?;
     read(folder)
@@ -91,14 +91,15 @@ pub fn make(folder: &Path, number: KeyId) -> Result<SideKeys, SecretError> {
 /// Two rotations at one time would choose the same number.
 static ROTATING: Mutex<()> = Mutex::new(());
 
-/// Makes the next key and has a running server seal with it. The key is durable before anything is sealed under it.
+/// Makes the next key, and a running server seals with it from then on. The key is durable before anything is sealed
+/// under it.
 ///
 /// # Errors
-/// [`RotateError`]; the key that sealed before still seals then.
+/// [`RotateError`]; the previous key then continues to seal.
 pub fn rotate(folder: &Path, store: &Store) -> Result<Rotated, RotateError> {
     let _one_at_a_time = ROTATING.lock().unwrap_or_else(PoisonError::into_inner);
     let keys = read(folder)?;
-    // The log may seal under a key whose file was taken away since the start: its number is not given again.
+    // The log may seal under a key whose file was removed since the start; that number must not be reused.
     let sealing = store.seal_with(&keys).map_err(RotateError::NotMade)?;
     let number = sealing.map_or(FIRST, |sealing| sealing.saturating_add(1));
     let older: Vec<KeyId> = keys.ids().collect();
@@ -116,7 +117,8 @@ pub fn rotate(folder: &Path, store: &Store) -> Result<Rotated, RotateError> {
     }
 }
 
-/// A number that no key has had: those that were lost cannot be asked. The first ones are small, and this is the time.
+/// A number that no key has had, for when lost keys cannot be known. The usual numbers are small, and this is the
+/// current time.
 pub fn unused() -> KeyId {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(FIRST + 1, |now| now.as_secs())

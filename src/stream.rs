@@ -12,19 +12,19 @@ use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Body as HttpBody, Frame};
 use tokio::sync::mpsc;
 
-/// Why a body broke off.
+/// Why a body was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BrokenOff(pub String);
 
-/// A body that is written while it is read. Whatever makes one, makes no more than is asked for.
+/// A body that is written while it is read. Its producer makes no more than is read.
 pub type Stream = UnsyncBoxBody<Bytes, BrokenOff>;
 
 /// The body of an answer.
 pub enum Body {
-    /// All of it.
+    /// A complete body.
     Whole(Bytes),
-    /// What comes.
+    /// A body that is still being written.
     Stream(Stream),
 }
 
@@ -62,8 +62,7 @@ impl From<Stream> for Body {
 }
 
 impl Body {
-    /// A body that a task of its own writes; a piece that is not taken within `write_timeout` ends
-    /// it.
+    /// A body that a separate task writes; a piece that is not read within `write_timeout` ends it.
     pub fn written(write_timeout: Duration) -> (Writer, Self) {
         let (sender, receiver) = mpsc::channel(1);
         let writer = Writer {
@@ -93,38 +92,38 @@ impl HttpBody for Written {
     }
 }
 
-/// Bytes a second that a caller must take on the whole while a body waits for it. Who takes a piece
-/// now and then only to stay holds what the body holds for as long as it likes otherwise.
+/// Average bytes a second that a caller must read while a body waits for it. Otherwise a caller
+/// that reads a piece now and then could hold the body's resources for as long as it likes.
 const BYTES_PER_S_MIN: u64 = 4 * 1024;
 
-/// Writes a body. Dropped, it ends the body.
+/// Writes a body; dropping it ends the body.
 pub struct Writer {
     sender: mpsc::Sender<Piece>,
     write_timeout: Duration,
     pace: Mutex<Pace>,
 }
 
-/// How fast a body goes out.
+/// The pace at which a body is read.
 #[derive(Default)]
 struct Pace {
     bytes: u64,
-    /// How long its caller was waited for.
+    /// How long the body waited for its caller.
     waited: Duration,
 }
 
 /// Why nothing more can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// The caller has gone.
+    /// The caller has disconnected.
     #[error("the caller disconnected")]
     Gone,
-    /// The caller took nothing for too long.
+    /// The caller read nothing for too long.
     #[error("the caller stopped reading")]
     Slow,
 }
 
 impl Writer {
-    /// Writes a piece; returns when it waits for the caller alone.
+    /// Writes a piece; returns when only the caller is still to read it.
     pub async fn write(&self, bytes: Bytes) -> Result<(), WriteError> {
         self.send(Ok(bytes)).await
     }
@@ -151,18 +150,18 @@ impl Writer {
         act(&mut self.pace.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Resolves when the caller has gone.
+    /// Resolves when the caller has disconnected.
     pub async fn gone(&self) {
         self.sender.closed().await;
     }
 
     /// Writes a last piece if there is room for it, and ends the body.
     pub fn finish(self, bytes: Bytes) {
-        // Without room the body ends without it.
+        // If there is no room, the body ends without it.
         let _ = self.sender.try_send(Ok(bytes));
     }
 
-    /// Breaks the body off: the caller sees that it is not whole.
+    /// Cuts the body off, so that the caller sees that it is incomplete.
     pub async fn abort(self, why: impl Into<String>) -> Result<(), WriteError> {
         self.send(Err(BrokenOff(why.into()))).await
     }

@@ -12,31 +12,31 @@ use crate::config::{Config, V2Mode};
 use crate::error::{ApiError, Code};
 use crate::metrics::V2_REQUESTS;
 
-/// What every v2 path begins with.
+/// The beginning of every v2 path.
 const PREFIX: &str = "/v2";
-/// `Sunset` (RFC 8594): the end of the layer, as it was announced.
+/// `Sunset` (RFC 8594): the announced end of the layer.
 const SUNSET: &str = "Tue, 30 Jun 2026 23:59:59 GMT";
-/// The same in Unix seconds.
+/// The same time in Unix seconds.
 const SUNSET_S: u64 = 1_782_863_999;
 const SUNSET_HEADER: HeaderName = HeaderName::from_static("sunset");
 
 /// Answers v2 paths.
 pub struct Layer {
     mode: V2Mode,
-    /// The path segment that objects had in v2.
+    /// The path segment of objects in v2.
     legacy_segment: String,
 }
 
-/// The parts of v2 that a successor can be for.
+/// The parts of v2 that have successors.
 pub const AREAS: [&str; 4] = ["user", "objects", "templates", "activity"];
 
-/// Where a v2 path leads.
+/// The v3 path that replaces a v2 path.
 #[derive(PartialEq, Eq, Debug)]
 struct Successor {
     path: String,
-    /// The part of v2 that it was in, one of [`AREAS`]: a label of the metrics.
+    /// The part of v2 that the path was in, one of [`AREAS`]: a label of the metrics.
     area: &'static str,
-    /// What the path alone cannot carry over.
+    /// What the path alone does not express.
     hint: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl Successor {
     }
 }
 
-/// What stands behind `/v2` in a path of that interface.
+/// The rest of such a path after `/v2`.
 fn behind_prefix(path: &str) -> Option<&str> {
     path.strip_prefix(PREFIX)
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -61,8 +61,8 @@ pub fn covers(path: &str) -> bool {
     behind_prefix(path).is_some()
 }
 
-/// The unreserved characters of RFC 3986, and no step to the same or the upper folder. Whatever
-/// else a segment holds, a reader of `Location` might undo it to something that leads elsewhere.
+/// The unreserved characters of RFC 3986, without steps to the same or the parent folder. A reader
+/// of `Location` might decode anything else to a path that leads elsewhere.
 fn is_plain(segment: &str) -> bool {
     !matches!(segment, "" | "." | "..")
         && segment
@@ -70,7 +70,7 @@ fn is_plain(segment: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
 
-/// The path of `area` with the segments behind it.
+/// The path of `area` followed by the segments.
 fn joined(area: &str, segments: &[&str]) -> String {
     segments
         .iter()
@@ -78,7 +78,7 @@ fn joined(area: &str, segments: &[&str]) -> String {
 }
 
 impl Layer {
-    /// The layer as it is configured.
+    /// The configured layer.
     pub fn new(config: &Config) -> Self {
         Self {
             mode: config.v2_mode,
@@ -86,7 +86,7 @@ impl Layer {
         }
     }
 
-    /// What to tell the operator at a start at this time, if the layer has outlived its date.
+    /// The warning for the operator at start-up, if the layer has outlived its date.
     pub fn overdue(&self, now_s: u64) -> Option<String> {
         let stands = self.mode != V2Mode::Off && now_s > SUNSET_S;
         stands.then(|| {
@@ -97,7 +97,7 @@ impl Layer {
         })
     }
 
-    /// Answers a request to a path that [`covers`] says is v2's.
+    /// Answers a request to a path that [`covers`] recognises.
     pub fn answer(&self, method: &Method, uri: &Uri, sequence: u64) -> Result<Reply, ApiError> {
         let path = uri.path();
         let missing = || ApiError::not_found("path", path);
@@ -125,7 +125,7 @@ impl Layer {
         }
     }
 
-    /// The renames of the v3 announcement. A path that it names goes before the area it is in.
+    /// The renames of the v3 announcement. A path that is listed takes precedence over its area.
     fn successor(&self, segments: &[&str]) -> Option<Successor> {
         match segments {
             ["user", "profile"] => Some(Successor::new("user", "/wallets/me")),
@@ -184,7 +184,7 @@ fn gone(method: &Method, successor: &Successor) -> ApiError {
         .with_header(LINK, successor_link(path))
 }
 
-/// Whether a text can be the segment that objects had in v2: plain, and none that v2 has anyway.
+/// Whether a text can be the v2 segment of objects: plain, and not used by v2 otherwise.
 pub fn is_legacy_segment(segment: &str) -> bool {
     is_plain(segment)
         && segment.len() <= 64

@@ -22,10 +22,10 @@ use crate::side_keys;
 /// What was checked.
 pub use kedge_storage::verify::Summary;
 
-/// Bytes that the replay gathers before it writes them.
+/// Bytes that the replay collects before it writes them.
 const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Why a store does not hold.
+/// Why a store does not verify.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// It does not even open.
@@ -34,7 +34,7 @@ pub enum VerifyError {
     /// The log: the first sequence that is wrong, or the range that cannot be read.
     #[error(transparent)]
     Log(#[from] kedge_storage::Fault),
-    /// The state is not what the log makes.
+    /// The state differs from what the log produces.
     #[error("the stored state differs from a replay of the log: {0}")]
     State(#[from] log::Difference),
     /// The list of archived segments cannot be read.
@@ -46,7 +46,7 @@ pub enum VerifyError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] kedge_storage::ReadError),
-    /// The replay had no room to work in.
+    /// The replay could not be written to disk.
     #[error("the replay could not be written: {0}")]
     Replay(#[from] CommitError),
     /// The replay could not be finished.
@@ -57,26 +57,26 @@ pub enum VerifyError {
     Temporary(#[from] io::Error),
 }
 
-/// How much of a store is checked. Each includes what stands before it.
+/// How much of a store is checked. Each level includes the ones before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Checks {
     /// Every hash, tree, chain and index of the log, and the signatures of batches and anchors.
     Hashes,
     /// The signature of every request.
     Signatures,
-    /// The state, which must be what a replay of the log with the rules makes.
+    /// The state, which must be what replaying the log under the rules produces.
     State,
 }
 
-/// A store that is open to be verified. Not a byte of it is changed, and no server may have it open.
+/// A store that is open for verification. Not a byte of it is changed, and no server may have it open.
 pub struct Verifier {
     store: Store,
     plan: Plan,
-    /// Where the store is, if that is a view of one that lags its log.
+    /// The directory of the store, if that is a view of one that lags its log.
     _scratch: Option<TempDir>,
 }
 
-/// Verifies everything in the store in `path` but the content of files.
+/// Verifies everything in the store in `path` except the contents of files.
 pub fn store(
     path: &Path,
     domain: Domain,
@@ -87,8 +87,8 @@ pub fn store(
 }
 
 impl Verifier {
-    /// Opens the store in `path`, which must hold the log of these keys: all of them, or the first ones,
-    /// which the log itself continues.
+    /// Opens the store in `path`, which must hold the log of these keys: all keys, or the first ones, which the log
+    /// itself continues.
     pub fn open(
         path: &Path,
         domain: Domain,
@@ -110,8 +110,8 @@ impl Verifier {
         }
     }
 
-    /// Verifies a store that lags its log, as a killed server leaves it: a view of it elsewhere is brought up first,
-    /// as a start would bring up the store itself.
+    /// Verifies a store that lags its log, as after a killed server. A view of it elsewhere is first brought up to
+    /// date, as a start would do with the store itself.
     fn brought_up(path: &Path, plan: Plan) -> Result<Self, VerifyError> {
         let scratch = tempfile::tempdir()?;
         let view = scratch.path().join("store");
@@ -119,7 +119,7 @@ impl Verifier {
         for entry in std::fs::read_dir(path.canonicalize()?)? {
             let entry = entry?;
             let (name, from) = (entry.file_name(), entry.path());
-            // Table files never change. What is removed from the view is a link.
+            // Table files never change. Removing one from the view removes only a link.
             if from.extension().is_some_and(|end| end == "sst") {
                 std::os::unix::fs::symlink(&from, view.join(name))?;
             } else if entry.file_type()?.is_file() && name != "LOCK" {
@@ -135,10 +135,10 @@ impl Verifier {
         })
     }
 
-    /// Makes a store in `path` from the log of the data directory `data`, which is not changed, to verify both.
+    /// Builds a store in `path` from the log of the data directory `data`, which is not changed, to verify both.
     ///
     /// # Errors
-    /// [`VerifyError`] where the log cannot be read or applied.
+    /// [`VerifyError`] if the log cannot be read or applied.
     pub fn derive(
         data: &Path,
         path: &Path,
@@ -165,7 +165,7 @@ impl Verifier {
         Ok(self.store.snapshot().sequencer_keys()?)
     }
 
-    /// Checks the store this far. `progress` is called after each batch of the log.
+    /// Checks the store to this level. `progress` is called after each batch of the log.
     pub fn check(
         &self,
         checks: Checks,
@@ -200,8 +200,8 @@ impl Verifier {
         Ok(summary)
     }
 
-    /// Checks that the content of every file that the store names is in `folder` and has its digest.
-    /// `finding` is told what is wrong with which; gives how many files there are.
+    /// Checks that the content of every file that the store names is in `folder` and has its digest. Calls `finding`
+    /// with each faulty file and its fault; returns the number of files.
     pub fn contents(
         &self,
         folder: &Path,

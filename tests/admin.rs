@@ -61,7 +61,7 @@ async fn tiers_are_set_in_the_log() {
     let (domain, sequencer) = (client.domain(), client.sequencer());
     server.stop();
 
-    // The replay of the log, the operator's actions with it, makes the state to the byte.
+    // Replaying the log, including the operator's actions, reproduces the state to the byte.
     kedge::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
     let options = Options {
         high_water_path: Some(setup.high_water()),
@@ -108,7 +108,7 @@ fn a_key_that_forges_claims_stops_the_start() {
         assert!(told.contains(part), "{part}: {told}");
     }
 
-    // Of another circuit: one public input less.
+    // The key of another circuit: one public input less.
     let mut other: serde_json::Value = serde_json::from_str(&text).unwrap();
     other["nPublic"] = 12.into();
     other["IC"].as_array_mut().unwrap().pop();

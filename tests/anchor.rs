@@ -26,7 +26,7 @@ const INTERVAL_S: u64 = 1;
 /// How long an anchor may take to become final.
 const FINAL_LIMIT: Duration = Duration::from_secs(40);
 
-/// A server whose log is anchored, and somebody to fill it.
+/// A server whose log is anchored, and an account to fill it.
 struct Anchored {
     setup: Setup,
     account: Account,
@@ -49,7 +49,7 @@ impl Anchored {
         }
     }
 
-    /// Mints `count` objects, each in a batch of its own; gives the last one's action.
+    /// Mints `count` objects, each in its own batch; returns the last one's action.
     async fn mint(&self, count: usize) -> Id {
         let mut last = None;
         for _ in 0..count {
@@ -72,7 +72,7 @@ impl Anchored {
         rpc.transaction_count(self.payer, At::Latest).await.unwrap()
     }
 
-    /// Waits until the action's proof file says anchored, and holds it against the contract.
+    /// Waits until the action's proof file has an anchor, and compares it with the contract.
     async fn prove(&self, action: Id, rpc: &RpcClient) {
         let anchored = || async {
             let proof = self
@@ -93,7 +93,7 @@ impl Anchored {
         let contract = AnchorContract::new(rpc.clone(), self.contract);
         let checkpoint = &anchor.checkpoint.checkpoint;
         assert!(contract.holds(checkpoint, At::Finalized).await.unwrap());
-        // What the chain does not hold, it does not confirm.
+        // The chain does not confirm what it does not hold.
         let mut forged = *checkpoint;
         forged.sequence += 1;
         assert!(!contract.holds(&forged, At::Finalized).await.unwrap());
@@ -106,7 +106,7 @@ impl Anchored {
         );
     }
 
-    /// Every anchor extends the one before; each was sent in one transaction, none twice.
+    /// Every anchor extends the previous one; each was sent in one transaction, none twice.
     async fn check_anchors(&self, rpc: &RpcClient, other_transactions: u64) {
         let anchors = self.anchors().await;
         let ended: Vec<&Anchor> = anchors
@@ -139,7 +139,7 @@ impl Anchored {
         http::metric(self.setup.metrics_port(), "kedge_storage_read_only", &[]).await > 0.5
     }
 
-    /// Puts the store of an earlier day back, with its own mark, beside a chain that knows more.
+    /// Restores an earlier store, with its own mark, while the chain knows more.
     async fn becomes_read_only(&self, old: &std::path::Path, rpc: &RpcClient) -> Server {
         for part in ["store", "log"] {
             let place = self.setup.data().join(part);
@@ -159,7 +159,7 @@ impl Anchored {
         assert_eq!(ready["mode"], json!("read_only"));
         assert!(self.is_read_only_by_its_metric().await);
         let why = format!(
-            "the chain holds a checkpoint of {anchored} batches that this store does not lead to"
+            "the chain holds a checkpoint of {anchored} batches that does not match this store"
         );
         let reason = ready["reason"].as_str().unwrap();
         assert!(reason.starts_with(&why), "{reason}");
@@ -213,7 +213,7 @@ async fn on_anvil_that_goes_away_and_comes_back() {
     keep(&log.setup, &old);
     let old_state = directory.path().join("old-anvil.json");
 
-    // The node goes away: the server serves and even starts without it, and only the lag grows.
+    // The node stops: the server serves and even starts without it, and only the lag grows.
     let server = log.setup.start();
     let sent_before = log.transactions(&rpc).await;
     anvil.stop();
@@ -241,14 +241,17 @@ async fn on_anvil_that_goes_away_and_comes_back() {
 
     let server = log.becomes_read_only(&old, &rpc).await;
     let (worked, told) = log.recover();
-    assert!(!worked && told.contains("does not lead to"), "{told}");
+    assert!(
+        !worked && told.contains("does not match this store"),
+        "{told}"
+    );
     assert_eq!(
         log.transactions(&rpc).await,
         sent_before + 1,
         "an older store sends nothing"
     );
-    // Were it the chain that is wrong: once it is one that the store leads to, the operator has the
-    // server go on. (Nothing is written after that here: this store has signed those numbers before.)
+    // If the chain was the wrong one: once its state is one that leads from the store, the operator makes the server
+    // continue. (Nothing is written after that here, because this store has signed those numbers before.)
     anvil.stop();
     std::fs::copy(&old_state, &state).unwrap();
     let anvil = Anvil::start(port, &state).await;
@@ -279,7 +282,8 @@ async fn on_the_embedded_chain_across_kills() {
     let old = directory.path().join("old");
     keep(&log.setup, &old);
     server = log.setup.start();
-    // Chain and server are one process here: killed together, at any moment of an anchor's life.
+    // Chain and server are one process here: they are killed together, at any moment of an anchor's
+    // life.
     for _ in 0..5 {
         let action = log.mint(2).await;
         tokio::time::sleep(Duration::from_millis(rng.below(1_500))).await;

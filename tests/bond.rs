@@ -36,10 +36,10 @@ use support::program::kedge;
 use support::server::Setup;
 use support::{Rng, connect, eventually, free_port, http, register, template};
 
-/// How long the server may take for an answer, its pauses between looks included.
+/// Longest time until the server answers, including the pauses between its checks.
 const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 
-/// A server with a bond behind its log.
+/// A server whose log has a bond.
 struct Operated {
     bonded: Bonded,
     rpc_url: String,
@@ -77,7 +77,7 @@ impl Operated {
         eventually(name, ANSWER_LIMIT, probe).await;
     }
 
-    /// Demands that the batch of an action is anchored: the interval is too long for a test.
+    /// Demands that an action's batch is anchored: the interval is too long for a test.
     async fn demand_inclusion(&self, action: Id) {
         let batch = self.proof(action).await.batch;
         let case = inclusion_case_id(batch.header.hash());
@@ -86,7 +86,8 @@ impl Operated {
         self.answered(case).await;
     }
 
-    /// Challenges an anchored action by the newest checkpoint; gives the selector of its answer.
+    /// Challenges an anchored action with the newest checkpoint; returns the selector of the
+    /// server's answer.
     async fn challenge(&self, action: Id) -> String {
         let anchored = || async {
             let proof = self.proof(action).await;
@@ -126,8 +127,8 @@ impl Operated {
         (batches, path)
     }
 
-    /// A watchtower that can't reach the server demands leaves, as of a server that gives none. Those of
-    /// batches 0 and 1 were published before; those of the next one are given in time.
+    /// A watchtower that cannot reach the server demands leaves, as from a server that provides none. Those of batches
+    /// 0 and 1 were published before; those of the next one are provided in time.
     async fn answers_a_watchtower(&self, directory: &Path) {
         let watch = || async {
             let mut command = kedge();
@@ -166,7 +167,7 @@ impl Operated {
         assert_eq!(owed.unwrap(), 0, "the deposit is the operator's");
     }
 
-    /// How many answers the ended server has stored.
+    /// How many answers the stopped server has stored.
     fn stored_answers(&self) -> usize {
         let scratch = tempfile::tempdir().unwrap();
         let domain = self.account.client().domain();
@@ -198,7 +199,7 @@ async fn log_of(account: &Account) -> Vec<BatchHeader> {
     batches.iter().map(|batch| batch.signed().header).collect()
 }
 
-/// The log tree, all its nodes in memory.
+/// The log tree, with all its nodes in memory.
 struct Tree(HashMap<(u32, u64), Hash>);
 
 impl Tree {
@@ -258,7 +259,7 @@ async fn the_server_answers_what_its_bond_asks() {
         sequencer,
     };
 
-    // A signed header that no checkpoint holds yet: it is anchored for the demand.
+    // A signed header that no checkpoint covers yet: it is anchored because of the demand.
     let (first, second) = (log.mint().await, log.mint().await);
     log.demand_inclusion(second).await;
     // A young action is opened, with its request.
@@ -289,14 +290,15 @@ async fn the_server_answers_what_its_bond_asks() {
     };
     let answer = answer_action_calldata(Hash::ZERO, &leaf, &opening);
     assert_eq!(opened, selector(&answer));
-    // An old one is not: a later checkpoint brings it into a window again, the first one's is over.
+    // An old action is not: a later checkpoint would bring it into a window again, but the window
+    // of its first one has ended.
     log.bonded.pass(TERMS.challenge_window_s).await;
     let third = log.mint().await;
     log.demand_inclusion(third).await;
     let stale = answer_stale_calldata(&header, Hash::ZERO, 0, &[]);
     assert_eq!(log.challenge(second).await, selector(&stale));
 
-    // Killed with the answer on its way: sent once, answered once.
+    // Killed while the answer is in flight: it is sent once and accepted once.
     let sent = log.transactions("latest").await;
     let case = leaves_case_id(0);
     let anchored = AnchorContract::new(anvil.rpc(), log.bonded.anchor);
@@ -315,7 +317,8 @@ async fn the_server_answers_what_its_bond_asks() {
     log.metric_is("kedge_bond_cases_open", |open| open < 0.5)
         .await;
 
-    // Down until the deadline is near: the metric says how near, and the answer still comes.
+    // Down until shortly before the deadline: the metric shows how near that is, and the answer
+    // still arrives in time.
     server.stop();
     let case = leaves_case_id(1);
     let open = |salt| demand_leaves_calldata(batches, 1, salt);
@@ -334,7 +337,8 @@ async fn the_server_answers_what_its_bond_asks() {
 
     log.answers_a_watchtower(directory.path()).await;
 
-    // A header that the sequencer's key signed and this log does not hold: people have to look.
+    // A header that the sequencer's key signed but this log does not hold: people have to look into
+    // it.
     let mut forged = log.proof(first).await.batch.header;
     forged.sealed_at_ms += 1;
     let domain = client.domain();
@@ -348,10 +352,10 @@ async fn the_server_answers_what_its_bond_asks() {
     server.stop();
 }
 
-/// What a server adds to a refusal while no node has told it the keys.
+/// What a server adds to a refusal while it has not read the keys from a node.
 const UNREAD: &str = "has not read the contract's keys";
 
-/// Names the key of all batches but the first, in the log and in the contract.
+/// Names the key of all batches after the first, in the log and in the contract.
 fn rotate(setup: &Setup, rpc_url: &str, bonded: &Bonded, key: &SigningKey) {
     let owner = &insecure_development_keys()[0];
     let output = kedge()
@@ -367,7 +371,7 @@ fn rotate(setup: &Setup, rpc_url: &str, bonded: &Bonded, key: &SigningKey) {
     assert!(output.status.success(), "{told}");
 }
 
-/// Two headers of one number, by one key.
+/// Two headers with one number, signed by one key.
 fn equivocation(domain: Domain, key: &SigningKey, key_index: u32, number: u64) -> EvidenceFile {
     let signed = |sealed_at_ms| {
         let header = BatchHeader {
@@ -390,7 +394,7 @@ fn equivocation(domain: Domain, key: &SigningKey, key_index: u32, number: u64) -
     EvidenceFile::new(domain, evidence)
 }
 
-/// Somebody who brings evidence to a server.
+/// A caller that submits evidence to a server.
 struct Accuser {
     port: u16,
     account: Account,
@@ -450,11 +454,11 @@ async fn evidence_is_judged_by_the_contracts_keys() {
 
     let told = setup("told", anvil.url());
     let server = told.start();
-    // The log's first batch names the key of all others.
+    // The log's first batch names the key of all later ones.
     rotate(&told, &anvil.url(), &bonded, &now);
     let ann = Accuser::new(&told, &mut rng).await;
     let file = |key, key_index, number| equivocation(ann.domain(), key, key_index, number);
-    // The key before the rotation counts for all batches, the one behind it from its first one on.
+    // The key before the rotation counts for all batches, the next one from its first batch on.
     let by_old = file(&before, 0, 0);
     let recorded = || async { (ann.bring(&by_old).await.status == 201).then_some(()) };
     eventually("the keys are read", ANSWER_LIMIT, recorded).await;
@@ -471,7 +475,7 @@ async fn evidence_is_judged_by_the_contracts_keys() {
     }
     server.stop();
 
-    // Without its node a server knows the keys that its log names, and says that this may be too little.
+    // Without its node a server knows only the keys that its log names, and states that these may not be all.
     let alone = setup("told", format!("http://127.0.0.1:{}", free_port()));
     let server = alone.start();
     let ann = Accuser::new(&alone, &mut rng).await;

@@ -23,20 +23,20 @@ use support::{Rng, connect, http, register, template};
 
 /// How often the server is killed.
 const KILLS: u32 = 20;
-/// How often the server is told to stop.
+/// How often the server is stopped.
 const STOPS: u32 = 10;
 /// Clients, each with one request at a time.
 const WORKERS: usize = 400;
-/// So many requests must be in flight when the server is killed, and so many of them in the server.
+/// How many requests must be in flight when the server is killed, and inside the server.
 const IN_FLIGHT_MIN: usize = 200;
-/// Every how many kills the whole store is verified as the kill left it.
+/// How many kills pass between verifications of the whole store as the kill left it.
 const VERIFY_EVERY: u32 = 5;
-/// How long the server is held so that requests gather.
+/// How long the server is paused so that requests accumulate.
 const HOLD: Duration = Duration::from_millis(300);
-/// How long requests may take to be in the server, however slow the machine.
+/// How long requests may take to reach the server, however slow the machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Everything that the workers of one server life share.
+/// What the workers share during one life of the server.
 struct Load {
     accounts: Vec<Account>,
     template: Id,
@@ -53,7 +53,7 @@ fn properties(rng: &mut Rng) -> Properties {
 }
 
 impl Load {
-    /// Any action of the bus; nobody makes sure that it is allowed.
+    /// Any action of the bus; it may not be allowed.
     fn action(&self, rng: &mut Rng, to: &Account) -> NewAction {
         let object = rng.pick(&self.objects);
         match rng.below(10) {
@@ -98,9 +98,9 @@ impl Load {
         Ok(())
     }
 
-    /// Sends one request after the other until the server is gone.
+    /// Sends one request after the other until the server has ended.
     async fn work(self: Arc<Self>, mut rng: Rng) {
-        // Objects change hands all the time, so these are expected.
+        // Objects change owners all the time, so these are expected.
         let refusals = ["FORBIDDEN", "RESOURCE_NOT_FOUND", "STATE_VIOLATION"];
         loop {
             self.in_flight.fetch_add(1, Ordering::SeqCst);
@@ -110,7 +110,7 @@ impl Load {
                 Ok(()) => {}
                 Err(error) if error.code().is_some_and(|code| refusals.contains(&code)) => {}
                 Err(error) if self.killed.load(Ordering::SeqCst) && is_end(&error) => return,
-                // A machine that does other things too: the server takes fewer requests, and did nothing of this one.
+                // On a busy machine the server accepts fewer requests; of this one it did nothing.
                 Err(error) if is_refused_whole(&error) => {}
                 Err(error) => panic!("an unexpected answer under load: {error}"),
             }
@@ -118,17 +118,17 @@ impl Load {
     }
 }
 
-/// Whether the server says that it is overloaded, and that nothing was done.
+/// Whether the server reports that it is overloaded and that nothing was done.
 fn is_refused_whole(error: &Error) -> bool {
     matches!(error, Error::Refused(envelope) if envelope.status == 503 && envelope.message().contains("at its limit"))
 }
 
-/// What a caller may hear of a server that ends.
+/// The errors that a caller may get from a server that ends.
 fn is_end(error: &Error) -> bool {
     matches!(error, Error::Transport(_)) || error.code() == Some("UNAVAILABLE")
 }
 
-/// Loads the server and kills it at a moment of the generator's choice, with requests in flight.
+/// Loads the server and kills it at a random moment, with requests in flight.
 async fn load_and_kill(server: Server, load: Arc<Load>, metrics_port: u16, rng: &mut Rng) {
     load.killed.store(false, Ordering::SeqCst);
     load.in_flight.store(0, Ordering::SeqCst);
@@ -137,7 +137,7 @@ async fn load_and_kill(server: Server, load: Arc<Load>, metrics_port: u16, rng: 
         workers.spawn(Arc::clone(&load).work(rng.fork()));
     }
     tokio::time::sleep(Duration::from_millis(200 + rng.below(600))).await;
-    // The server is quicker than its clients. Held for a moment, it finds a request of each of them.
+    // The server is faster than its clients. After a short pause it finds a request from each of them.
     let begun = Instant::now();
     let inside = loop {
         server.freeze(true);
@@ -147,7 +147,7 @@ async fn load_and_kill(server: Server, load: Arc<Load>, metrics_port: u16, rng: 
             "kedge_http_requests_in_flight",
             &[]
         ));
-        // The question waits among the requests.
+        // The query waits among the requests.
         let early = tokio::time::timeout(HOLD / 10, &mut asked).await;
         server.freeze(false);
         let inside = match early {
@@ -170,7 +170,8 @@ async fn load_and_kill(server: Server, load: Arc<Load>, metrics_port: u16, rng: 
     }
 }
 
-/// The whole store, as it lies on the disk: every hash and signature, and the state of a replay.
+/// Verifies the whole store as it is on the disk: every hash and signature, and the state against a
+/// replay.
 fn verify(setup: &Setup, client: &Client) -> kedge::verify::Summary {
     let store = setup.store();
     support::honest::is_never_convicted(&store, client.domain(), client.sequencer());
@@ -184,7 +185,7 @@ async fn prepare(setup: &Setup, rng: &mut Rng) -> Load {
     for _ in 0..4 {
         accounts.push(register(&client, rng.key()).await);
     }
-    // Everybody may mint, so that every organization makes objects of one template.
+    // Everybody may mint, so that every organization makes objects from one template.
     let anyone = kedge_client::NewTemplate {
         name: "anyone's".to_owned(),
         public_access: true,
@@ -291,14 +292,14 @@ async fn a_loaded_server_that_is_told_to_stop_ends_in_order() {
     server.stop();
 }
 
-/// Takes everything away from some byte of the frame that holds this action on.
+/// Cuts the file off at some byte of the frame that holds this action.
 fn tear(log: &Path, sequence: u64, rng: &mut Rng) {
     let env = Arc::new(kedge_log::env::RealEnv);
     let (reader, _) = kedge_log::LogReader::open(env, log, None, 0).unwrap();
     let frames: Vec<_> = reader.frames(1).map(Result::unwrap).collect();
     let holds = |frame: &kedge_log::StoredFrame| frame.header().next_sequence() > sequence;
     let torn = frames.iter().position(holds).unwrap();
-    // One segment holds them all: its header, and each frame, begins at a page.
+    // All of them are in one segment: its header, and each frame, begins at a page.
     let files: Vec<_> = std::fs::read_dir(log)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -315,8 +316,8 @@ fn tear(log: &Path, sequence: u64, rng: &mut Rng) {
     std::fs::write(segment, bytes).unwrap();
 }
 
-/// A disk that lied: the last write was acknowledged, its header let out, and it is torn all the
-/// same. Going on would sign that header's number again with something else.
+/// A disk that lied: the last write was acknowledged and its header released, but the write is
+/// torn. Continuing would sign that header's number again for something else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     let mut rng = Rng::seeded("torn write");
@@ -338,13 +339,13 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     let server = setup.start();
     let ready = server.read_only().await;
     let holds = format!(
-        "it holds {} batches, but the headers of {batches} were signed and let out ({})",
+        "it holds {} batches, but the headers of {batches} were signed and released ({})",
         batches - 1,
         setup.high_water().display()
     );
     let reason = ready["reason"].as_str().unwrap();
     assert!(reason.starts_with(&holds), "{reason}");
-    // What is there is served; what is lost is not made up; nothing new is taken.
+    // What exists is served; what is lost is not invented; nothing new is accepted.
     let found = account.object(kept.resource.id).await.unwrap();
     assert_eq!(found, kept.resource);
     let gone = account.object(lost.resource.id).await.unwrap_err();
@@ -363,7 +364,8 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     assert!(envelope.message().contains(&holds), "{envelope}");
     server.kill();
 
-    // The store itself is whole: who is sure that no header left removes the mark and says so.
+    // The store itself is intact: an operator who is sure that no header was released removes the
+    // mark and confirms that.
     assert_eq!(verify(&setup, &client).batches, batches - 1);
     std::fs::remove_file(setup.high_water()).unwrap();
     let accepting = setup.clone().flag("--accept-missing-high-water-mark");
@@ -375,7 +377,7 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     );
     let (status, ready) = server.readiness().await;
     assert_eq!(status, 200, "{ready}");
-    // And this is how the ledger of these tests takes a loss.
+    // And this is how the ledger of these tests notices a loss.
     let noticed = tokio::spawn(async move { ledger.check_log(&[account]).await }).await;
     assert!(noticed.is_err(), "a lost action was not noticed");
     server.stop();

@@ -24,12 +24,12 @@ use support::server::Setup;
 use support::{PASSWORD, Rng, connect, eventually, http, register, template};
 
 const PLACE: &str = "KEDGE_TEST_SMALL_DISK";
-/// The server refuses changes while less than 256 MiB are free; this leaves it room before that.
+/// The server refuses changes while less than 256 MiB are free; this leaves it room above that.
 const DISK_MIB: u64 = 512;
 const WORKERS: usize = 30;
 
-/// Why this kernel can give a test no file system of its own, if so. Asked of the kernel alone: whatever else
-/// keeps a test from its disk is a failure.
+/// Why this kernel cannot give a test its own file system, if so. Only the kernel is asked: anything else that keeps a
+/// test from its disk is a failure.
 fn lacking(proc: &Path) -> Option<&'static str> {
     let is_zero = |file: &str| {
         let text = std::fs::read_to_string(proc.join(file));
@@ -50,7 +50,7 @@ fn lacking(proc: &Path) -> Option<&'static str> {
     None
 }
 
-/// A command in a mount namespace of its own: as somebody's root, or as root itself where only that may have one.
+/// A command in its own mount namespace: as a mapped root user, or as real root if only root may have one.
 fn isolated(script: &str, place: &Path) -> Output {
     let unshare = |who: &[&str], script: &str| {
         Command::new("unshare")
@@ -69,7 +69,7 @@ fn isolated(script: &str, place: &Path) -> Output {
 fn on_a_small_disk(test: &str) {
     if let Some(why) = lacking(Path::new("/proc")) {
         assert!(std::env::var_os("CI").is_none(), "CI needs this: {why}");
-        // Past what a test that passes prints, which nobody sees.
+        // Written directly, because the output of a passing test is not shown.
         let mut stderr = std::io::stderr().lock();
         writeln!(stderr, "\nSKIPPED disk::{test}: {why}\n").unwrap();
         return;
@@ -104,7 +104,7 @@ fn only_the_kernel_excuses_a_test_from_its_disk() {
         !excused,
         "a disk that nothing ran on passed"
     );
-    // What a kernel says that gives namespaces to root alone.
+    // The answer of a kernel that gives namespaces only to root.
     let proc = tempfile::tempdir().unwrap();
     for file in [
         "self/ns/mnt",
@@ -134,7 +134,7 @@ fn logins_while_the_disk_is_full() {
     on_a_small_disk("logged_in_on_a_full_disk");
 }
 
-/// Writes until `free_bytes` are left, or nothing.
+/// Writes until `free_bytes` are left.
 fn fill(path: &Path, free_bytes: u64) {
     let mut file = File::create(path).unwrap();
     let block = vec![1; 1 << 20];
@@ -187,7 +187,7 @@ impl Load {
                     }
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
-                // The server may end when a write fails under it; nothing is acknowledged then.
+                // The server may end when a write fails; nothing is acknowledged then.
                 Err(Error::Transport(_)) => {
                     self.broken.fetch_add(1, Ordering::SeqCst);
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -300,7 +300,7 @@ async fn filled_to_the_reserve() {
         );
         let free_bytes = http::metric(setup.metrics_port(), "kedge_disk_free_bytes", &[]).await;
         assert!(free_bytes < 256.0 * 1_048_576.0, "{free_bytes}");
-        // Nothing is taken, and reading goes on.
+        // Nothing is accepted, and reading continues.
         let sequence = ready["sequence"].clone();
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(server.readiness().await.1["sequence"], sequence);
@@ -326,13 +326,13 @@ async fn filled_to_the_reserve() {
     verify(&setup, &load);
 }
 
-/// Another program takes all the room between two looks at the disk: the commit that meets this
-/// waits for room, callers are told, and it goes on by itself.
+/// Another program takes all the space between two checks of the disk. The commit that meets this
+/// waits for space, callers are informed, and the server continues by itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a small disk; a_disk_that_is_full_at_once runs it on one"]
 async fn filled_to_the_brim() {
     let (setup, filler) = setup();
-    // The log goes to the full disk too, and what it cannot write must not matter.
+    // The log file is on the full disk too, and its failed writes must not matter.
     let setup = setup.set("log_filter", "debug");
     let server = setup.start();
     let small = Small::start(&setup, filler, 600_000).await;
@@ -356,7 +356,8 @@ async fn filled_to_the_brim() {
     }
     eprintln!("went on after {:?}", begun.elapsed());
     let load = small.end().await;
-    // It tried all the time, and said so once a commit. RocksDB may need some seconds to find that there is room again.
+    // It kept trying, and reported that once per commit. RocksDB may need some seconds to notice that there is space
+    // again.
     let lines = |words: &str| {
         setup
             .log()
@@ -366,20 +367,20 @@ async fn filled_to_the_brim() {
     };
     let waits = || lines("the commit waits for room");
     // The line about a wait's begin may itself have met the full disk; the line about its end has room.
-    let ended = || async { (waits() <= lines("that waited is written")).then_some(()) };
+    let ended = || async { (waits() <= lines("the waiting commit was written")).then_some(()) };
     eventually("every wait ends", Duration::from_secs(30), ended).await;
     assert!(waits() <= 3, "{} begin", waits());
     server.stop();
     verify(&setup, &load);
 }
 
-/// Reading takes a token, also while nothing can be written: logins work on a disk without any room, also one that is on its
-/// way to the disk when the room ends. What they would have stored is stored when there is room.
+/// Reading needs a token even while nothing can be written. So logins work on a disk without any space, including one
+/// in flight when the space runs out. What they would have stored is stored when there is space.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a small disk; logins_while_the_disk_is_full runs it on one"]
 async fn logged_in_on_a_full_disk() {
     let (setup, filler) = setup();
-    // The faults are kept on another disk.
+    // The faults are stored on another disk.
     let place = tempfile::tempdir().unwrap();
     let faults = Faults::new(place.path());
     let setup = faults.under(setup);
@@ -426,7 +427,7 @@ async fn logged_in_on_a_full_disk() {
     eventually("there is room again", Duration::from_secs(40), writes).await;
     account.login(&email, PASSWORD).await.unwrap();
     server.stop();
-    // A token that was used on the full disk is known to be used after a start.
+    // A token used while the disk was full is known to be used after a restart.
     let server = setup.start();
     assert_eq!(exchange().await, 401);
     server.stop();

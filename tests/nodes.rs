@@ -28,14 +28,14 @@ use support::liar::{Liar, Lie};
 use support::server::{Server, Setup};
 use support::{Rng, connect, eventually, free_port, http, register, template};
 
-/// The server looks at its node every four seconds.
+/// The server checks its node every four seconds.
 const SEEN_LIMIT: Duration = Duration::from_mins(1);
 const FINAL_LIMIT: Duration = Duration::from_mins(1);
 
-/// Seconds between anchors, where a test waits for one that is due.
+/// Seconds between anchors, for tests that wait for one that is due.
 const INTERVAL_S: u64 = 12;
 
-/// A server's log on Anvil, with a node in between that may lie.
+/// A server's log on Anvil, with a node in between that can lie.
 struct Doubted {
     anvil: Anvil,
     liar: Liar,
@@ -103,7 +103,7 @@ impl Doubted {
     }
 }
 
-/// Somebody who fills the log.
+/// An account that fills the log.
 struct Filler {
     account: Account,
     template: Id,
@@ -128,7 +128,7 @@ impl Filler {
     }
 }
 
-/// The checkpoint with one field changed: each is something that the log does not say.
+/// The checkpoint with one field changed: each states something that the log does not.
 fn forgeries(of: &Checkpoint) -> Vec<(&'static str, Checkpoint)> {
     let hour_ms = 60 * 60 * 1_000;
     let changed = |change: fn(&mut Checkpoint)| {
@@ -165,7 +165,8 @@ async fn a_lying_node_gets_no_signature() {
 
     for (what, checkpoint) in forgeries(&true_one.checkpoint) {
         let by = |key| Some(checkpoint.sign(&domain.separator(), key).signature);
-        // The real signature is public, and of another checkpoint. A thief's is good, and says what the log does not.
+        // The real signature is public, and belongs to another checkpoint. A thief's is valid, but for a checkpoint
+        // that the log does not lead to.
         let signatures = [
             None,
             Some(true_one.signature),
@@ -194,7 +195,7 @@ async fn a_lying_node_gets_no_signature() {
         }
     }
 
-    // What somebody else really sent is adopted, with the signature that it came with.
+    // An anchor that somebody else really sent is adopted, together with its signature.
     doubted.liar.tell(Lie::None);
     let payer = insecure_development_keys()[3].clone();
     let (rpc, fees) = (doubted.anvil.rpc(), FeePolicy::default());
@@ -225,7 +226,7 @@ async fn a_false_answer_stops_nobody_for_long() {
         answers,
     };
 
-    // Once: it is asked again, and nothing stops.
+    // Once: the server asks again, and nothing stops.
     doubted.liar.tell(lie(1));
     doubted.admin("anchor-now");
     let noticed = || async {
@@ -237,7 +238,7 @@ async fn a_false_answer_stops_nobody_for_long() {
     assert_eq!(status, 200);
     filler.mint().await;
 
-    // Again and again: no writes meanwhile, and none lost once it is over, without anybody's help.
+    // Repeatedly: no writes meanwhile, and none lost once it is over, without any intervention.
     doubted.liar.tell(lie(u32::MAX));
     doubted.admin("anchor-now");
     doubted.is_ready(&server, 503).await;
@@ -255,7 +256,7 @@ async fn a_false_answer_stops_nobody_for_long() {
     filler.mint().await;
     server.stop();
 
-    // In a start as well, when the claim comes before anything can ask about it.
+    // Also at a start, when the claim arrives before anything can verify it.
     doubted.liar.tell(lie(u32::MAX));
     let server = doubted.setup.start();
     let (status, ready) = server.readiness().await;
@@ -336,7 +337,7 @@ async fn restarts_do_not_put_an_anchor_off() {
     let server = doubted.setup.start();
     let filler = Filler::new(&doubted.setup, &mut rng).await;
     server.stop();
-    // No run is as long as the interval; together they are longer.
+    // No run is as long as the interval, but together they are longer.
     let mut anchored = 0;
     for _ in 0..8 {
         let server = doubted.setup.start();
@@ -349,7 +350,7 @@ async fn restarts_do_not_put_an_anchor_off() {
     }
     assert!(anchored > 0, "nothing was anchored");
 
-    // The next one is due an interval after that one, and not at the next start.
+    // The next anchor is due an interval after that one, and not at the next start.
     let record = async |batches| {
         let record = doubted.anchored().checkpoint(batches, At::Latest).await;
         record.unwrap()
@@ -394,7 +395,7 @@ async fn an_orderly_stop_anchors_what_is_new() {
     };
     eventually("the next start follows it", FINAL_LIMIT, finalized).await;
 
-    // A node that is away holds the stop up for a bounded time.
+    // A node that is down delays the stop only for a bounded time.
     filler.mint().await;
     doubted.liar.tell(Lie::Silent);
     server.stop();
@@ -403,7 +404,7 @@ async fn an_orderly_stop_anchors_what_is_new() {
 
 const GWEI: u128 = 1_000_000_000;
 
-/// What transactions that no block holds offer for a unit of gas, of one account.
+/// Offers, for a unit of gas, of an account's transactions that are not in a block yet.
 async fn offers_wei(bonded: &Bonded, of: Address) -> Vec<u128> {
     let pool = bonded.raw("txpool_content", json!([])).await;
     let by_sender = pool["pending"].as_object().unwrap();
@@ -418,7 +419,7 @@ async fn offers_wei(bonded: &Bonded, of: Address) -> Vec<u128> {
         .collect()
 }
 
-/// An answer to the bond offers what the option says and no more, however dear gas is, and is mined once that is enough.
+/// An answer to the bond never offers more than configured, however expensive gas is, and is mined once that is enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_to_the_bond_offers_no_more_than_the_option_says() {
     const MOST_GWEI: u128 = 7;
@@ -453,7 +454,7 @@ async fn an_answer_to_the_bond_offers_no_more_than_the_option_says() {
     };
     let proof = eventually("the mint is anchored", FINAL_LIMIT, proof).await;
 
-    // A demand for leaves, when gas costs three times what may be offered.
+    // A demand for leaves, when gas costs three times the highest offer.
     let case = leaves_case_id(0);
     let batches = proof.batch.header.number + 1;
     let open = |salt| demand_leaves_calldata(batches, 0, salt);
@@ -469,7 +470,7 @@ async fn an_answer_to_the_bond_offers_no_more_than_the_option_says() {
     };
     let offers = eventually("an answer waits for cheaper gas", SEEN_LIMIT, offered).await;
     assert_eq!(offers, [MOST_GWEI * GWEI]);
-    // Blocks that are nearly empty make it cheaper.
+    // Nearly empty blocks make it cheaper.
     let answered = || async { (bonded.state(case).await == CaseState::Answered).then_some(()) };
     eventually("it is enough in the end", FINAL_LIMIT, answered).await;
     server.stop();

@@ -23,7 +23,7 @@ use support::{PASSWORD, Rng, connect, http, password_turn, register};
 
 const CLIENTS: usize = 100;
 
-/// A server, a template whose objects anybody may update, and the account that issues them.
+/// A server, a template whose objects anybody may update, and the issuing account.
 struct Place {
     directory: tempfile::TempDir,
     setup: Setup,
@@ -72,7 +72,7 @@ impl Place {
         outcome.done().map(|done| done.object_id).collect()
     }
 
-    /// A hundred wallets, each with a client and connections of its own.
+    /// A hundred wallets, each with its own client and connections.
     async fn clients(&self, rng: &mut Rng) -> Vec<Account> {
         let mut joining = JoinSet::new();
         for _ in 0..CLIENTS {
@@ -157,7 +157,7 @@ async fn a_hundred_clients_on_one_signer() {
     let mut rng = Rng::seeded("one signer");
     let place = place(&mut rng).await;
     let objects = place.mint(CLIENTS).await;
-    // One account, shared: nonces are handed out once each.
+    // One shared account: each nonce is handed out once.
     let mut working = JoinSet::new();
     for object in objects.iter().copied() {
         let (account, ledger) = (place.issuer.clone(), Arc::clone(&place.ledger));
@@ -169,8 +169,8 @@ async fn a_hundred_clients_on_one_signer() {
     }
     working.join_all().await;
 
-    // Clients that know nothing of each other, and so begin with the same nonce: whoever loses
-    // takes the next one, and gives up after some losses. No request counts twice.
+    // Clients that do not know of each other, so they begin with the same nonce: a client that
+    // loses takes the next one, and gives up after some losses. No request counts twice.
     let key = rng.key();
     let signer = register(place.issuer.client(), key.clone()).await;
     let email = signer.me().await.unwrap().email;
@@ -207,7 +207,7 @@ async fn a_hundred_clients_on_one_signer() {
         .ledger
         .check_log(&[place.issuer.clone(), signer.clone()])
         .await;
-    // Everything in the log was acknowledged, but for making the wallets and the template.
+    // Everything in the log was acknowledged, except what made the wallets and the template.
     assert_eq!(log.len(), place.ledger.len() + 3);
     let nonces = log
         .iter()
@@ -276,7 +276,8 @@ async fn a_hundred_clients_with_batches_of_the_same_objects() {
     place.finish();
 }
 
-/// One body, one signature, a hundred times at once: done once, and refused as what it is.
+/// One body, one signature, a hundred times at once: it is done once, and the repetitions are
+/// refused as such.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_request_sent_a_hundred_times_is_done_once() {
     let mut rng = Rng::seeded("one request");

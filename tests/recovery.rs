@@ -20,7 +20,7 @@ use support::program::kedge;
 use support::server::Setup;
 use support::{Rng, connect, copy_directory, http, register, template};
 
-/// A server's first life: some actions, and a clean stop.
+/// A server's first life: some actions, and an orderly stop.
 struct Made {
     setup: Setup,
     client: Client,
@@ -48,7 +48,7 @@ async fn made(directory: &tempfile::TempDir, rng: &mut Rng) -> Made {
 }
 
 impl Made {
-    /// Mints one by one, so that each has a batch of its own, and then a batch.
+    /// Mints one by one, so that each has its own batch, and then a batch.
     async fn mint(&self, count: usize) {
         for _ in 0..count {
             let minted = self
@@ -116,12 +116,12 @@ async fn a_store_older_than_the_released_headers_is_read_only_and_says_why() {
         "{reason}"
     );
 
-    // Reading goes on: what the old store holds is served, with its receipts.
+    // Reading continues: the contents of the old store are served, with their receipts.
     assert_eq!(ready["sequence"], json!(old_sequence));
     let first = made.ledger.after(0)[0];
     let found = account.action(first.id).await.unwrap();
     assert_eq!((found.sequence, found.leaf), (first.sequence, first.leaf));
-    // Writing does not, in any way.
+    // Writing does not, in any form.
     let mint = NewAction::mint(made.template, &NewObject::default()).unwrap();
     let refusals = [
         account.act(&mint).await.unwrap_err(),
@@ -146,7 +146,7 @@ async fn a_store_older_than_the_released_headers_is_read_only_and_says_why() {
     }
     server.stop();
 
-    // With the newest copy back, everything goes on.
+    // With the newest copy restored, everything continues.
     std::fs::remove_dir_all(setup.data()).unwrap();
     std::fs::rename(&newest, setup.data()).unwrap();
     let server = setup.start();
@@ -163,7 +163,7 @@ async fn another_contract_and_another_key_are_refused() {
     let made = made(&directory, &mut rng).await;
     let setup = &made.setup;
 
-    // Where the contract is forgotten, the start deploys a new one: another log.
+    // If the contract's file is missing, the start deploys a new one, which means another log.
     let contract_file = setup.data().join("contract");
     let contract = std::fs::read_to_string(&contract_file).unwrap();
     std::fs::remove_file(&contract_file).unwrap();
@@ -176,7 +176,7 @@ async fn another_contract_and_another_key_are_refused() {
     );
     std::fs::write(&contract_file, contract).unwrap();
 
-    // A server with another key cannot go on with this log: it says which one can.
+    // A server with another key cannot continue this log: it reports which key can.
     let other = format!("0x{}", "7e".repeat(32));
     let (status, told) = setup
         .clone()
@@ -195,7 +195,7 @@ async fn another_contract_and_another_key_are_refused() {
     made.verify().unwrap();
 }
 
-/// The files of a folder, and what is in them.
+/// The files of a folder, with their contents.
 fn every_byte(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = std::fs::read_dir(folder).unwrap();
     let paths = files.map(|file| file.unwrap().path());
@@ -211,7 +211,7 @@ async fn verify_names_the_sequence_of_a_changed_record() {
     let made = made(&directory, &mut rng).await;
     made.verify().unwrap();
 
-    // Far from the log's end: its last batches are as they were. Whoever forges it puts every checksum right.
+    // Far from the log's end, so its last batches are unchanged. A forger corrects every checksum.
     let all = made.ledger.after(0);
     let sequence = all[usize::try_from(rng.below(8)).unwrap()].sequence;
     let log = made.setup.data().join("log");
@@ -221,16 +221,17 @@ async fn verify_names_the_sequence_of_a_changed_record() {
     assert!(!told.status.success());
     let text = String::from_utf8(told.stderr).unwrap();
     assert!(text.contains(&format!("sequence {sequence}")), "{text}");
-    // The store knows the log that it was made of, and a new one is not made of what nobody signed.
+    // The store knows the log it was made from, and a new store is not made from something that
+    // nobody signed.
     let (_, told) = made.setup.start_refused();
-    assert!(told.contains("was made from another log"), "{told}");
+    assert!(told.contains("was built from another log"), "{told}");
     std::fs::remove_dir_all(made.setup.store()).unwrap();
     let (_, told) = made.setup.start_refused();
     let refused = format!("of the log cannot be applied: sequence {sequence}:");
     assert!(told.contains(&refused), "{told}");
 }
 
-/// Writes the log again with another payload of one action.
+/// Rewrites the log with another payload of one action.
 fn forge(made: &Made, log: &Path, sequence: u64) {
     let (keys, identity) = (
         kedge::side_keys::read(&made.setup.data().join("keys")).unwrap(),
@@ -290,7 +291,7 @@ async fn verify_finds_a_state_that_the_log_does_not_make() {
     drop(store.commit(&group).unwrap());
     store.close().unwrap();
 
-    // What is asked for alone is checked, and what is not is told; nothing is written meanwhile.
+    // Only what is requested is checked, and what is not is reported; nothing is written meanwhile.
     let bytes = every_byte(&made.setup.store());
     for (checks, not_checked) in [
         ("hashes", "signatures of requests, the rules and the state"),

@@ -9,9 +9,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Lines of a source file: about 500. A few over are no reason to tear a file apart.
+/// Most lines of a source file: about 500. A few more are no reason to split a file.
 const LINES_MAX: usize = 510;
-/// Folders that hold nothing that was written here.
+/// Folders that hold only generated files.
 const MADE: &[&str] = &[
     "target",
     "node_modules",
@@ -20,7 +20,8 @@ const MADE: &[&str] = &[
     "artifacts",
     "data",
 ];
-/// The workspace's arrows; there is no other. The root package sees them all but the load tester.
+/// The allowed dependencies within the workspace; there are no others. The root package may use all
+/// crates except the load tester.
 const ARROWS: &[(&str, &[&str])] = &[
     ("kedge-env", &[]),
     ("kedge-protocol", &[]),
@@ -59,9 +60,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
 ];
-/// The crates whose time, randomness and files come from an `Env` alone.
+/// The crates that get time, randomness and files only from an `Env`.
 const CORE: &[&str] = &["actors", "log", "machine", "protocol", "storage"];
-/// What asks the system behind the `Env`'s back, and what would wait in the middle of a step.
+/// Calls that bypass the `Env`, and calls that would wait in the middle of a step.
 const SYSTEM: &[&str] = &[
     "SystemTime",
     "Instant::now",
@@ -87,7 +88,7 @@ const SYSTEM: &[&str] = &[
     "thread::sleep",
     "RealEnv",
 ];
-/// Where that is right nevertheless: the file, what it holds, and why.
+/// Permitted exceptions: the file, what it contains, and why.
 const SYSTEM_ALLOWED: &[(&str, &[&str], &str)] = &[
     (
         "storage/src/making.rs",
@@ -133,14 +134,14 @@ const SYSTEM_ALLOWED: &[(&str, &[&str], &str)] = &[
         "the threads around the steps of writer and releaser: a step says how long, they wait",
     ),
 ];
-/// Measures everything, so it may see everything.
+/// Measures everything, so it may use everything.
 const SEES_ALL: &str = "kedge-bench";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All files with one of these endings, relative to the root, and their text.
+/// All files with one of these endings, with paths relative to the root, and their text.
 fn sources(endings: &[&str]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root().to_owned()];
@@ -167,7 +168,7 @@ fn is_test_file(path: &str) -> bool {
     path.contains("tests/") || path.ends_with("/tests.rs")
 }
 
-/// The part of a file that is not its unit tests, which stand at its end.
+/// The part of a file before its unit tests, which are at its end.
 fn without_tests(text: &str) -> &str {
     let end = text.find("#[cfg(test)]\nmod tests {");
     &text[..end.unwrap_or(text.len())]
@@ -243,7 +244,7 @@ fn files_are_short() {
 
 #[test]
 fn nothing_is_left_undone() {
-    // Put together here, so that this file does not find itself.
+    // Assembled here, so that this file does not find itself.
     let everywhere = [
         concat!("to", "do!("),
         concat!("unimple", "mented!("),
@@ -272,7 +273,7 @@ fn nothing_is_left_undone() {
     }
 }
 
-/// A simulator can only steer what goes through the `Env`.
+/// A simulator can only control what goes through the `Env`.
 #[test]
 fn the_core_asks_the_system_through_its_env_alone() {
     let files: Vec<(String, String)> = sources(&[".rs"])
@@ -306,10 +307,10 @@ fn the_core_asks_the_system_through_its_env_alone() {
     }
 }
 
-/// Tests run the program that they are given, which is the release build that users run: one place knows which.
+/// Tests run the program they are given, which is the release build that users run; only one place knows which.
 #[test]
 fn tests_ask_one_place_for_the_program() {
-    // Put together here, so that this file does not find itself.
+    // Assembled here, so that this file does not find itself.
     let built = concat!("CARGO_BIN_", "EXE_kedge\"");
     let naming: Vec<String> = sources(&[".rs"])
         .into_iter()
@@ -349,7 +350,8 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
 fn has_test(text: &str, name: &str) -> bool {
     let named = |keyword: &str| text.find(&format!("{keyword} {name}("));
     let found = named("fn").or_else(|| named("function"));
-    // Rust tests have their attribute before them; those of the contract are named so.
+    // Rust tests have their attribute before them; the contract's tests are recognised by their
+    // names.
     found.is_some_and(|at| {
         let before = &text[at.saturating_sub(300)..at];
         name.starts_with("test")

@@ -33,19 +33,19 @@ use support::bonded::{BOND_WEI, Bonded, TERMS};
 use support::free_port;
 use support::program::kedge;
 
-/// Who watches, and what with.
+/// The watchtower, with what it needs.
 struct Tower {
     bonded: Bonded,
     rpc_url: String,
     directory: PathBuf,
-    /// The operator's time; the test logs are much older than their chain's newest block.
+    /// The time the operator has; the test logs are much older than their chain's newest block.
     patience_s: u64,
     deposits_wei: u128,
 }
 
-/// More than passes in any of these tests.
+/// More time than passes in any of these tests.
 const PATIENT_S: u64 = 1_000_000_000;
-/// Enough for every place that the bond has.
+/// Enough for every open case that the bond allows.
 const DEPOSITS_WEI: u128 = 100_000;
 
 fn reporter() -> SigningKey {
@@ -130,7 +130,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// What a sequencer does, and the fault that it is.
+/// What a sequencer does, with the name of that fault.
 fn faults() -> Vec<(&'static str, Show)> {
     let other = Hash([0xee; 32]);
     let given_header = |anchored| {
@@ -161,7 +161,7 @@ fn faults() -> Vec<(&'static str, Show)> {
     checkpoint.sequence += 1;
     false_checkpoint.checkpoint = checkpoint.sign(&domain().separator(), &sequencer());
 
-    // The seventh and the eighth action extend what the seventh alone may.
+    // The seventh and the eighth action both extend a state that only the seventh may extend.
     let honest = Show::honest();
     let previous = honest.log.batch(1).leaves[1].integrity;
     let seventh = honest.log.batch(3).leaves[0];
@@ -250,7 +250,7 @@ async fn every_fault_is_found_and_costs_the_bond() {
     assert_eq!(bonded.anchor, domain().verifying_contract);
     bonded.block_time(0).await;
     bonded.raw("evm_setAutomine", json!([true])).await;
-    // The test logs have times of their own, which must not lie ahead of the chain's.
+    // The test logs have their own times, which must not be ahead of the chain's.
     let time_s = START_MS / 1_000 + 200 * 24 * 60 * 60;
     bonded
         .raw("evm_setNextBlockTimestamp", json!([time_s]))
@@ -292,7 +292,7 @@ async fn every_fault_is_found_and_costs_the_bond() {
         start = tower.bonded.raw("evm_snapshot", json!([])).await;
     }
 
-    // An honest one: nothing is found, and nothing is sent.
+    // An honest log: nothing is found, and nothing is sent.
     tower.directory = directory.path().join("honest");
     let mut show = Show::honest();
     tower.anchor(&show).await;
@@ -316,7 +316,7 @@ async fn every_fault_is_found_and_costs_the_bond() {
     demands_cost_the_bond(&mut tower, &server, start, directory.path()).await;
 }
 
-/// A false checkpoint is anchored, served to nobody, and an honest one is anchored behind it.
+/// A false checkpoint is anchored and served to nobody, and an honest one is anchored after it.
 async fn hidden_checkpoints_are_found(tower: &mut Tower, server: &FaultyServer, directory: &Path) {
     let start = tower.bonded.raw("evm_snapshot", json!([])).await;
     tower.directory = directory.join("hidden");
@@ -334,7 +334,7 @@ async fn hidden_checkpoints_are_found(tower: &mut Tower, server: &FaultyServer, 
     tower.bonded.raw("evm_revert", json!([start])).await;
 }
 
-/// A sequencer that anchors and keeps leaves to itself is asked for them, once, and has time.
+/// A sequencer that anchors but withholds leaves is asked for them, once, and has time to answer.
 async fn withheld_leaves_cost_the_bond(tower: &mut Tower, server: &FaultyServer, directory: &Path) {
     let start = tower.bonded.raw("evm_snapshot", json!([])).await;
     tower.directory = directory.join("withheld");
@@ -342,7 +342,7 @@ async fn withheld_leaves_cost_the_bond(tower: &mut Tower, server: &FaultyServer,
     let mut show = Show::honest();
     show.anchored = 4;
     show.withheld = vec![1];
-    // The last one is anchored just now by the chain's time.
+    // By the chain's time the last one has just been anchored.
     tower.anchor(&show).await;
     server.show(show);
     let case = leaves_case_id(1);
@@ -350,7 +350,7 @@ async fn withheld_leaves_cost_the_bond(tower: &mut Tower, server: &FaultyServer,
     let said = text(&tower.watch(&server.url).await);
     assert!(said.contains("4 batches, no fault"), "{said}");
 
-    // Its time is over, also for a watchtower that was started again; but no deposit may be spent.
+    // Its time has passed, also for a restarted watchtower; but no deposit may be spent.
     tower.bonded.pass(tower.patience_s).await;
     tower.deposits_wei = TERMS.case_deposit_wei - 1;
     let said = text(&tower.watch(&server.url).await);
@@ -363,7 +363,7 @@ async fn withheld_leaves_cost_the_bond(tower: &mut Tower, server: &FaultyServer,
     assert!(said.contains("demanded the leaves of batch 1"), "{said}");
     assert_eq!(tower.bonded.state(case).await, CaseState::Open);
     assert!(!tower.is_frozen().await);
-    // A commitment and a demand, and nothing more with another start.
+    // A commitment and a demand, and nothing more after a restart.
     assert_eq!(tower.sent().await, sent + 2);
     tower.watch(&server.url).await;
     assert_eq!(tower.sent().await, sent + 2);
@@ -379,7 +379,7 @@ async fn withheld_leaves_cost_the_bond(tower: &mut Tower, server: &FaultyServer,
     tower.bonded.raw("evm_revert", json!([start])).await;
 }
 
-/// A header that is served and not anchored is demanded after a time.
+/// A header that is served but not anchored is demanded after a time.
 async fn late_anchors_are_demanded(tower: &mut Tower, server: &FaultyServer, directory: &Path) {
     let start = tower.bonded.raw("evm_snapshot", json!([])).await;
     tower.directory = directory.join("late");
@@ -397,14 +397,14 @@ async fn late_anchors_are_demanded(tower: &mut Tower, server: &FaultyServer, dir
     tower.bonded.raw("evm_revert", json!([start])).await;
 }
 
-/// What can't be proven is demanded, and a deadline without an answer costs the bond.
+/// What cannot be proven is demanded, and a deadline without an answer costs the bond.
 async fn demands_cost_the_bond(
     tower: &mut Tower,
     server: &FaultyServer,
     start: Value,
     directory: &Path,
 ) {
-    // A header that was signed and is served to nobody else: its anchoring is demanded.
+    // A header that was signed but is not served to others: its anchoring is demanded.
     tower.directory = directory.join("dropped");
     let mut show = Show::honest();
     let dropped = show.log.next(2);
@@ -422,7 +422,7 @@ async fn demands_cost_the_bond(
     assert!(tower.is_frozen().await);
     tower.bonded.raw("evm_revert", json!([start])).await;
 
-    // An action that its signer never asked for: the request behind it is demanded.
+    // An action that its signer never requested: the request for it is demanded.
     tower.directory = directory.join("forged");
     let show = Show::with_forged_action();
     tower.anchor(&show).await;

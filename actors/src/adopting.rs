@@ -33,7 +33,7 @@ impl AnchorState {
         let found = match self.read_foreign(batches).await {
             Ok(found) => found,
             Err(error) => {
-                tracing::debug!(%error, "an anchor of somebody else could not be read");
+                tracing::debug!(%error, "an anchor sent by another account could not be read");
                 return Ok(());
             }
         };
@@ -51,7 +51,7 @@ impl AnchorState {
             return refused(batches, "the sequencer's key did not sign it");
         }
         if self.own_checkpoint(batches, event.checkpoint.issued_at_ms)? != Some(event.checkpoint) {
-            return refused(batches, "it says something else than the log");
+            return refused(batches, "it does not match the log");
         }
         self.store_foreign(&event, signed).await
     }
@@ -92,7 +92,7 @@ impl AnchorState {
     }
 
     /// The checkpoint over this many batches, as this log gives it. Its time is the only field that the log does not
-    /// hold: it must lie between the last batch's seal and now.
+    /// hold: it must lie between the last batch's seal and 15 minutes from now, the most that the contract allows.
     fn own_checkpoint(
         &self,
         batches: u64,
@@ -158,6 +158,10 @@ impl AnchorState {
 #[expect(clippy::unnecessary_wraps, reason = "the end of a fallible step")]
 fn refused(batches: u64, why: &str) -> Result<(), StoreError> {
     metrics::counter!(metric::CHAIN_CLAIMS_REFUSED, "claim" => "anchor").increment(1);
-    tracing::warn!(batches, why, "an anchor that the node names is not adopted");
+    tracing::warn!(
+        batches,
+        why,
+        "an anchor reported by the node is not adopted"
+    );
     Ok(())
 }

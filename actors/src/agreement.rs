@@ -23,7 +23,7 @@ const SMALL_REQUESTS: usize = 8;
 pub(crate) enum Disagreement {
     #[error("the log's records cannot be applied: {0}")]
     Apply(#[from] ApplyError),
-    #[error("the rows are not those that the log's records make: {0}")]
+    #[error("the rows differ from those that the log's records make: {0}")]
     Rows(#[from] Difference),
 }
 

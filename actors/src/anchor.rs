@@ -192,7 +192,7 @@ impl Actor for AnchorActor {
         // A node that is down is no failure of ours. A store that is closing ends the actor together with the rest of
         // the engine.
         if let Err(error) = state.tick().await {
-            tracing::warn!(%error, "anchoring did not get on");
+            tracing::warn!(%error, "anchoring made no progress");
         }
         Ok(())
     }
@@ -213,9 +213,9 @@ impl AnchorState {
         self.reconsider().await?;
         self.adopt().await?;
         if self.doubt.is_some() {
-            self.reply(
-                || Err("the chain's node contradicts this store; it is asked again".into()),
-            )?;
+            self.reply(|| {
+                Err("the chain's node contradicts this store; it will be asked again".into())
+            })?;
         }
         let due = now_ms >= self.last_begun_ms + self.interval_ms || !self.asked.is_empty();
         let may_begin = self.doubt.is_none() && self.sender.is_ready();

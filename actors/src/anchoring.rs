@@ -46,8 +46,8 @@ pub fn contradiction(
     let leads = batches <= held && kedge_protocol::log_tree::root(snapshot, batches)? == history;
     Ok((!leads).then(|| {
         format!(
-            "the chain holds a checkpoint of {batches} batches that this store does not lead to; \
-             it is older than what was anchored, or another log's: restore a newer copy"
+            "the chain holds a checkpoint of {batches} batches that does not match this store: \
+             it is older than what was anchored, or belongs to another log. Restore a newer copy"
         )
     }))
 }
@@ -103,7 +103,7 @@ impl Engine {
         let timeout = Some(ANCHOR_NOW_MAX);
         match actor.call(AnchorMessage::Now, timeout).await {
             Ok(ractor::rpc::CallResult::Success(report)) => report,
-            _ => Err("the anchor was not begun in time; it is tried again".to_owned()),
+            _ => Err("the anchor was not started in time; it will be retried".to_owned()),
         }
     }
 

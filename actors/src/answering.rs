@@ -86,7 +86,7 @@ impl AnchorState {
         let held = self.respond_with(&mut responder, now_ms).await;
         self.responder = Some(responder);
         held.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the bond's cases did not get on");
+            tracing::warn!(%error, "the bond's cases made no progress");
             false
         })
     }
@@ -138,7 +138,7 @@ impl AnchorState {
         };
         let header = batch.header;
         if asked.kind != CaseKind::Leaves && header.hash() != asked.batch_hash {
-            let why = format!("this log has another batch {}", asked.number);
+            let why = format!("this log has a different batch {}", asked.number);
             return Ok(Answer::None(why));
         }
         if latest.batches <= asked.number {
@@ -181,7 +181,7 @@ impl AnchorState {
         let snapshot = &self.engine.published().snapshot;
         let placed = snapshot.action_at(asked.sequence).map_err(store_error)?;
         let Some(placed) = placed.filter(|placed| placed.leaf().hash() == asked.leaf) else {
-            let why = format!("this log has another action {}", asked.sequence);
+            let why = format!("this log has a different action {}", asked.sequence);
             return Ok(Answer::None(why));
         };
         let opening = opening(&self.engine, &placed)?;
@@ -216,6 +216,6 @@ fn opening(engine: &Engine, placed: &PlacedAction) -> Result<Opening, StoreError
     let request = engine.published().snapshot.request_at(placed.sequence);
     let request = request
         .map_err(store_error)?
-        .ok_or_else(|| StoreError("an action without its request".into()))?;
+        .ok_or_else(|| StoreError("the request of an action is missing".into()))?;
     Opening::of_record(&request, &placed.action).map_err(store_error)
 }

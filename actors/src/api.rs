@@ -359,16 +359,16 @@ pub enum SubmitError {
     #[error("the request's deadline passed before it could be placed")]
     DeadlineExpired,
     /// The signer is not an active key of the caller's wallet.
-    #[error("the signing address is no active key of the caller's wallet")]
+    #[error("the signing address is not an active key of the caller's wallet")]
     SignerNotOfWallet,
     /// The signer is not an active key of a wallet of the API key's organization.
-    #[error("the signing address is no active key of a wallet of the API key's organization")]
+    #[error("the signing address is not an active key of a wallet of the API key's organization")]
     SignerNotOfOrganization,
     /// The caller's wallet does not exist (any more).
     #[error("the caller's wallet does not exist")]
     NoSuchWallet,
     /// Too many requests are in flight.
-    #[error("the server is at its limit of requests under way; try again shortly")]
+    #[error("the server is at its limit of requests in flight; try again shortly")]
     Overloaded,
     /// The organization has as many requests in flight as it may.
     #[error(
@@ -380,9 +380,7 @@ pub enum SubmitError {
     },
     /// The caller's time ended before anything was begun: the request waited for supply that other requests hold, or
     /// for its turn.
-    #[error(
-        "the request waited for others until its time was over; nothing was changed, try again"
-    )]
+    #[error("the request waited for others until it timed out; nothing was changed, try again")]
     Waited,
     /// The store accepts no writes now.
     #[error("{0}")]

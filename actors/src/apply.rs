@@ -30,10 +30,10 @@ pub enum ApplyError {
     #[error(transparent)]
     Fold(#[from] FoldError),
     /// What was before could not be read.
-    #[error("the state before could not be read: {0}")]
+    #[error("the previous state could not be read: {0}")]
     Read(#[from] ReadError),
     /// A request or a batch is missing, or comes twice.
-    #[error("sequence {expected} comes next in the log, and not {found}")]
+    #[error("the log must continue with sequence {expected}, not {found}")]
     Order {
         /// The sequence that comes next.
         expected: u64,
@@ -44,7 +44,7 @@ pub enum ApplyError {
     #[error("{0}")]
     Frame(String),
     /// Something was refused before.
-    #[error("an earlier record was not applied, so nothing after it can be")]
+    #[error("an earlier record was not applied, so no later one can be")]
     Broken,
 }
 
@@ -286,10 +286,7 @@ impl Apply {
     /// # Panics
     /// Where there are rows that nobody has taken.
     pub fn rest_on(&mut self, snapshot: Snapshot) {
-        assert!(
-            self.rows.is_empty(),
-            "rows are forgotten that nobody has taken"
-        );
+        assert!(self.rows.is_empty(), "rows that nobody took would be lost");
         self.state.forget(Before::stored(snapshot));
         self.log_bytes.clear();
     }

@@ -52,7 +52,7 @@ pub fn open_store_where(options: Options, missing: MissingMark) -> Result<Store,
             frames,
             actions,
             sequence,
-            "the store was brought up to the log's end"
+            "the store caught up with the log's end"
         );
     }
     opening.finish()

@@ -64,9 +64,9 @@ pub(crate) enum CommitterError {
     Key { number: u64 },
     #[error("the writer has ended")]
     Writer,
-    #[error("sequence {first} and what was committed with it was not written: {why}")]
+    #[error("sequence {first} and the rest of its commit group were not written: {why}")]
     Disagreement { first: u64, why: Disagreement },
-    #[error("signer {signer} was placed twice with nonce {nonce}")]
+    #[error("two requests of signer {signer} were placed with nonce {nonce}")]
     Nonce { signer: Address, nonce: u64 },
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Committer {
     pub(crate) published: Arc<ArcSwap<Published>>,
     pub(crate) beside: Beside,
     pub(crate) head: LogHead,
-    /// The sequence of the last change of an API key, or one behind it.
+    /// The sequence of the last action that changed an API key or removed a wallet, or a later one.
     pub(crate) keys_changed_at: u64,
     pub(crate) frontier: Frontier,
     pub(crate) caches: Caches,

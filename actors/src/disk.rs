@@ -61,7 +61,7 @@ impl Stuck {
             return Ok(());
         }
         Err(CommitError::Failed(format!(
-            "there is room on the disk again, and the store does not continue ({why}); start the server again"
+            "the disk has room again, but the store does not continue ({why}); restart the server"
         )))
     }
 
@@ -117,9 +117,6 @@ mod tests {
         stuck.over();
         stuck.note(&roomy, "full", at(140)).unwrap();
         let error = stuck.note(&roomy, "full", at(170)).unwrap_err();
-        assert!(
-            error.to_string().contains("start the server again"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("restart the server"), "{error}");
     }
 }

@@ -75,8 +75,8 @@ impl AnchorState {
             }
             Found::Claimed => {
                 let why = format!(
-                    "{why}. No signature of this log's sequencer proves that, so writes are taken \
-                     again once the node no longer says so"
+                    "{why}. No signature by this log's sequencer proves that, so writes are accepted \
+                     again once the node no longer claims it"
                 );
                 self.engine.set_read_only(&why);
                 self.doubt = Some(Doubt {
@@ -90,11 +90,11 @@ impl AnchorState {
                     .increment(1);
                 tracing::warn!(
                     batches = latest.batches,
-                    "the node named a checkpoint that the log does not lead to, and another answer \
-                     contradicts it; it is not believed"
+                    "the node reported a checkpoint that does not match the log, but another answer \
+                     contradicts it; it is ignored"
                 );
                 Ok(
-                    "the answers of the chain's node contradict each other; it is asked again"
+                    "the answers about the chain contradict each other; the node will be asked again"
                         .into(),
                 )
             }
@@ -169,7 +169,7 @@ impl AnchorState {
         if !is_gone && self.is_proven(contract, latest.batches).await? {
             tracing::error!(
                 batches = latest.batches,
-                "the sequencer's key signed a checkpoint that this store does not lead to: restore a \
+                "the sequencer's key signed a checkpoint that does not match this store: restore a \
                  newer copy"
             );
             self.doubt = None;
@@ -184,8 +184,8 @@ impl AnchorState {
             metrics::counter!(metric::CHAIN_CLAIMS_REFUSED, "claim" => "checkpoint").increment(1);
             tracing::warn!(
                 batches = latest.batches,
-                "the node no longer names the checkpoint that the log does not lead to; writes are \
-                 taken again"
+                "the node no longer reports the checkpoint that does not match the log; writes are \
+                 accepted again"
             );
             self.engine.resume();
             self.anchor_soon();

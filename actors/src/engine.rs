@@ -372,7 +372,7 @@ impl Engine {
             return Err(SubmitError::ReadOnly(why));
         }
         if inner.disk_full.load(Ordering::Relaxed) {
-            let why = "the server's disk is full; it goes on when there is room again";
+            let why = "the server's disk is full; it continues when there is room again";
             return Err(SubmitError::ReadOnly(why.into()));
         }
         self.check_clock()?;

@@ -40,7 +40,7 @@ pub(crate) fn start(
 fn give_way() {
     let thread = rustix::thread::gettid();
     if let Err(error) = rustix::process::setpriority_process(Some(thread), NICE) {
-        tracing::debug!(%error, "the keeper has the priority of all other threads");
+        tracing::debug!(%error, "the keeper's priority could not be lowered");
     }
 }
 

@@ -66,7 +66,7 @@ pub fn describe() {
     );
     describe_counter!(
         STALE_UNITS,
-        "Units decided again because what they rested on had changed"
+        "Units decided again because state they depended on had changed"
     );
     describe_gauge!(
         SEQUENCER_EARLY,
@@ -81,10 +81,10 @@ pub fn describe() {
     );
     describe_counter!(BATCHES_SEALED, "Batches sealed");
     describe_counter!(ACTIONS_COMMITTED, "Actions committed");
-    describe_histogram!(BATCH_ACTIONS, "Actions of a batch");
+    describe_histogram!(BATCH_ACTIONS, "Actions in a batch");
     describe_gauge!(CHAIN_SEQUENCE, "The sequence of the log's last action");
     describe_gauge!(CHAIN_BATCHES, "Batches in the log");
-    describe_gauge!(REQUESTS_UNDER_WAY, "Requests under way in the engine");
+    describe_gauge!(REQUESTS_UNDER_WAY, "Requests in flight in the engine");
     describe_gauge!(
         REQUEST_OLDEST_SECONDS,
         Unit::Seconds,
@@ -92,17 +92,17 @@ pub fn describe() {
     );
     describe_gauge!(
         REQUESTS_UNDER_WAY_MAX,
-        "Requests that may be under way in the engine; further ones are refused"
+        "Limit of requests in flight in the engine; further ones are refused"
     );
     describe_counter!(
         OVERLOADED,
-        "Requests refused because too much was under way"
+        "Requests refused because too many were in flight"
     );
     describe_gauge!(
         SIGNING_STOPPED,
         "1 while no batch is signed, because its key is not known or not held"
     );
-    describe_gauge!(DISK_FULL, "1 while the disk is too full to take writes");
+    describe_gauge!(DISK_FULL, "1 while the disk is too full to accept writes");
     describe_gauge!(
         DISK_FREE_BYTES,
         Unit::Bytes,
@@ -110,12 +110,12 @@ pub fn describe() {
     );
     describe_gauge!(
         CLOCK_OUT_OF_BOUNDS,
-        "1 while nothing is written because the clock is not believed"
+        "1 while nothing is written because the clock is not trusted"
     );
     describe_gauge!(
         CLOCK_AHEAD_SECONDS,
         Unit::Seconds,
-        "How far the clock is ahead of what the time should be"
+        "How far the clock is ahead of the expected time"
     );
     describe_gauge!(
         CLOCK_AHEAD_OF_BLOCK_SECONDS,
@@ -134,16 +134,16 @@ pub fn describe() {
     );
     describe_counter!(
         CHAIN_CLAIMS_REFUSED,
-        "What a node said of the contract and was not believed"
+        "Statements of a node about the contract that were rejected"
     );
     describe_histogram!(
         WEBHOOK_ATTEMPT_SECONDS,
         Unit::Seconds,
-        "Time of an attempt to deliver to a webhook"
+        "Duration of an attempt to deliver to a webhook"
     );
     describe_counter!(
         WEBHOOK_DELIVERIES,
-        "Deliveries to webhooks that were made or given up"
+        "Deliveries to webhooks that succeeded or were given up"
     );
     start_at_zero();
 }

@@ -44,7 +44,9 @@ impl ActorThreads {
         let running = locked(&self.0).as_ref().map(|runtime| runtime.spawn(task));
         match running {
             Some(running) => Ok(running.await.map_err(std::io::Error::other)??),
-            None => Err(StartError::Thread(std::io::Error::other("they have ended"))),
+            None => Err(StartError::Thread(std::io::Error::other(
+                "the actors' threads have ended",
+            ))),
         }
     }
 
@@ -56,7 +58,7 @@ impl ActorThreads {
         };
         let ending = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(timeout));
         if ending.await.is_err() {
-            tracing::warn!("the actors' threads did not end in order");
+            tracing::warn!("the actors' threads did not end cleanly");
         }
     }
 }

@@ -224,7 +224,7 @@ impl ShardState {
         let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
             // What the object's actor holds is not to be trusted any more. Made again from the
             // store it may be behind decisions under way; the sequencer then has them decided again.
-            tracing::error!(object = %id, "an object's actor panicked and is made again");
+            tracing::error!(object = %id, "an object's actor panicked and is rebuilt");
             self.live.remove(&id);
             Err(Refusal::Unavailable.into())
         });

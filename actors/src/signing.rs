@@ -39,7 +39,7 @@ impl HeldKeys {
 pub enum SigningError {
     /// The right key is not held.
     #[error(
-        "batch {batch} is signed with the sequencer key {wanted}, which the log names from batch {from_batch} on, and this server does not hold that key: start it with sequencer_key_file or next_sequencer_key_file naming its file"
+        "batch {batch} must be signed with the sequencer key {wanted}, which the log names from batch {from_batch} on, but this server does not hold that key: set sequencer_key_file or next_sequencer_key_file to its file and start again"
     )]
     NotHeld {
         /// The batch that waits.
@@ -51,7 +51,7 @@ pub enum SigningError {
     },
     /// Log and contract differ.
     #[error(
-        "the log names the sequencer key {log} for batch {batch}, the contract names {contract}: nothing is signed until they agree. Where the contract lacks a rotation, run `kedge contract rotate` again with the same key and batch"
+        "the log names the sequencer key {log} for batch {batch}, the contract names {contract}: nothing is signed until they agree. If the contract lacks a rotation, run `kedge contract rotate` again with the same key and batch"
     )]
     Disagree {
         /// The first batch in which they differ.

@@ -3,9 +3,9 @@
 //! until real time has caught up. Nothing is written while the clock is not believed.
 //!
 //! The clock is believed while it shows no more than `step_max_ms` above the time that has really passed since it was
-//! first believed. To be believed at first, and after a step, it must be near something that has happened: the log's
-//! last entry, the chain's newest block, or the operator's word. What is known to have happened only bounds the time
-//! from below. So a node that stands still, or lies about the future, stops nothing as long as the clock is right.
+//! first believed. To be believed at first, and after a step, it must be near something that has happened: the chain's
+//! newest block, the operator's word or, at first, the log's last entry. What is known to have happened only bounds the
+//! time from below. So a node that stands still, or lies about the future, stops nothing as long as the clock is right.
 //! Where no other source exists ([`Alone`]), a clock that advances steadily is believed at a start.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -128,7 +128,7 @@ impl std::fmt::Debug for Timekeeper {
 pub enum ClockError {
     /// It is ahead of everything known of the time.
     #[error(
-        "the server's clock is {} s ahead of what is known of the time: nothing is written to the log until the clock is set right, the chain's newest block agrees with it, or the operator confirms it (kedge admin clock)",
+        "the server's clock is {} s ahead of the expected time: nothing is written to the log until the clock is corrected, the chain's newest block agrees with it, or the operator confirms it (kedge admin clock)",
         .by_ms / 1_000
     )]
     Ahead {
@@ -137,7 +137,7 @@ pub enum ClockError {
     },
     /// The log is ahead of it.
     #[error(
-        "the server's clock is {} s behind the log's last entry, and the log's time never falls: nothing is written until the clock is set right or has caught up",
+        "the server's clock is {} s behind the log's last entry, and the log's time never goes back: nothing is written until the clock is corrected or has caught up",
         .by_ms / 1_000
     )]
     Behind {

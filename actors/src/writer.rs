@@ -78,7 +78,7 @@ pub(crate) struct Formed {
     pub(crate) group: Group,
     /// Where the log ends with it.
     pub(crate) head: LogHead,
-    /// No API key has changed after this sequence.
+    /// After this sequence no API key has changed, and no wallet was removed from its organization.
     pub(crate) keys_changed_at: u64,
     pub(crate) afterwards: Afterwards,
 }

@@ -19,7 +19,7 @@ use kedge_prover::groth16::ProvingKey;
 use kedge_prover::keys;
 use mimalloc::MiMalloc;
 
-/// The server's, with its calls counted.
+/// The server's allocator, with its calls counted.
 #[global_allocator]
 static ALLOCATOR: AllocProfiler<MiMalloc> = AllocProfiler::new(MiMalloc);
 
@@ -118,34 +118,34 @@ fn holds(claim: &ClaimFile) -> bool {
     claim::verify(claim, &DOMAIN, &sequencer().address(), keys::dev_insecure()).is_ok()
 }
 
-/// The development key out of its seed: what `--dev-insecure` costs beside the proof.
+/// The development key from its seed: the cost of `--dev-insecure` in addition to the proof.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn a_development_key(bencher: Bencher<'_, '_>) {
     bencher.bench(|| keys::dev_insecure_proving().expect("the circuit's key"));
 }
 
-/// A proof, wires and constraints included.
+/// A proof, including wires and constraints.
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn b_prove(bencher: Bencher<'_, '_>) {
     let (key, _) = &*MADE;
     bencher.bench(|| prove(key));
 }
 
-/// A claim that holds: the signature of its header, its path, and the pairing.
+/// A valid claim: the signature of its header, its path, and the pairing.
 #[divan::bench]
 fn c_verify(bencher: Bencher<'_, '_>) {
     let (_, claim) = &*MADE;
     bencher.bench(|| assert!(holds(claim)));
 }
 
-/// The same from its text.
+/// The same, starting from its text.
 #[divan::bench]
 fn d_read_and_verify(bencher: Bencher<'_, '_>) {
     let text = serde_json::to_string(&MADE.1).expect("a text");
     bencher.bench(|| assert!(serde_json::from_str(&text).is_ok_and(|claim| holds(&claim))));
 }
 
-/// A claim whose proof belongs to another statement: the costliest refusal.
+/// A claim with the proof of another statement: the most expensive refusal.
 #[divan::bench]
 fn e_refuse_a_proof(bencher: Bencher<'_, '_>) {
     let mut claim = MADE.1.clone();
@@ -154,7 +154,7 @@ fn e_refuse_a_proof(bencher: Bencher<'_, '_>) {
     bencher.bench(|| assert!(!holds(&claim)));
 }
 
-/// A claim whose proof's numbers are no points.
+/// A claim whose proof consists of numbers that are not points.
 #[divan::bench]
 fn f_refuse_a_point(bencher: Bencher<'_, '_>) {
     let mut claim = MADE.1.clone();

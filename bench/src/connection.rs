@@ -14,10 +14,10 @@ pub(crate) fn authority(url: &str) -> Result<&str> {
     Ok(url.strip_prefix("http://").ok_or("an http URL")?)
 }
 
-/// What came back.
+/// An answer.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    /// The body, if the status is no success; otherwise its bytes were read and let go.
+    /// The body, if the status is not a success; otherwise its bytes were read and dropped.
     pub(crate) refusal: Bytes,
 }
 
@@ -32,7 +32,7 @@ impl Connection {
         let stream = TcpStream::connect(&authority).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        // Its error comes to the sender too, with the request that meets it.
+        // Its error also reaches the sender, with the request that meets it.
         tokio::spawn(connection);
         Ok(Self { sender, authority })
     }
@@ -55,7 +55,7 @@ impl Connection {
         })
     }
 
-    /// Sends a JSON body and gives the answer's; anything but 200 is an error.
+    /// Sends a JSON body and returns the answer's; anything but 200 is an error.
     pub(crate) async fn post(
         &mut self,
         path: &str,

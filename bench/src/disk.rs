@@ -16,8 +16,8 @@ use crate::machine::Machine;
 use crate::requests::{Plan, Shape};
 use crate::server::Server;
 
-/// Tables that explain the updates: requests, leaves, headers, the log tree, what leads to an action, and
-/// the objects at every thousandth version.
+/// Tables needed to explain the updates: requests, leaves, headers, the log tree, the indexes of actions, and the
+/// objects at every thousandth version.
 const LOG_AND_HISTORY: [&str; 8] = [
     "log",
     "actions",
@@ -28,7 +28,7 @@ const LOG_AND_HISTORY: [&str; 8] = [
     "tree",
     "milestones",
 ];
-/// The objects as they are, and the ways to find them.
+/// The current objects and their indexes.
 const OBJECTS_AND_INDEXES: [&str; 3] = ["objects", "object_index", "property_index"];
 
 /// How the store is filled.
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     #[arg(long, default_value = "target/release/kedge")]
     #[serde(skip)]
     server: PathBuf,
-    /// Where the data lies meanwhile: on a real disk, with 2 KB to spare for each update.
+    /// Where to put the data meanwhile: on a real disk, with 2 KB to spare for each update.
     #[arg(long)]
     #[serde(skip)]
     scratch: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     /// Updates whose bytes are counted.
     #[arg(long, default_value_t = 2_000_000)]
     updates: u64,
-    /// Where the figures are written as JSON.
+    /// Where to write the figures as JSON.
     #[arg(long)]
     #[serde(skip)]
     json: Option<PathBuf>,
@@ -60,12 +60,12 @@ struct Report<'a> {
     options: &'a Options,
     machine: Machine,
     updates: u64,
-    /// Compacted, before the updates and after them.
+    /// After compaction, before and after the updates.
     bytes_before: BTreeMap<String, u64>,
     bytes_after: BTreeMap<String, u64>,
 }
 
-/// Fills, compacts, and counts what the updates have added.
+/// Fills, compacts, and counts the bytes that the updates have added.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = scratch(options.scratch.as_deref())?;
     let data = scratch.path().join("data");
@@ -94,7 +94,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     write_json(&report, options.json.as_deref())
 }
 
-/// The folder in a stopped server's directory that RocksDB has written.
+/// The folder in a stopped server's directory that RocksDB wrote.
 fn database(data: &Path) -> Result<PathBuf> {
     let mut folders = vec![data.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -111,8 +111,7 @@ fn database(data: &Path) -> Result<PathBuf> {
     Err(format!("{} holds no RocksDB", data.display()).into())
 }
 
-/// Compacts a stopped server's tables, each with the options that it was written with, and tells how
-/// large they are.
+/// Compacts a stopped server's tables, each with the options it was written with, and returns their sizes.
 fn compacted(data: &Path) -> Result<BTreeMap<String, u64>> {
     let path = database(data)?;
     let cache = rocksdb::Cache::new_lru_cache(64 * 1024 * 1024);
@@ -124,7 +123,7 @@ fn compacted(data: &Path) -> Result<BTreeMap<String, u64>> {
         .collect();
     let db = DB::open_cf_descriptors(&options, &path, families)?;
     let mut wait = rocksdb::CompactOptions::default();
-    // Also what lies in the last level already: it may have been moved there as it was.
+    // Include what is in the last level already: it may have been moved there unchanged.
     wait.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
     let mut bytes = BTreeMap::new();
     for name in names {

@@ -17,38 +17,38 @@ use crate::requests::{Plan, Signed};
 
 /// Threads that sign and send.
 const THREADS: usize = 2;
-/// Latencies up to a minute are told apart, to three digits.
+/// Latencies are distinguished up to a minute, to three digits.
 const LATENCY_US_MAX: u64 = 60_000_000;
 
 /// When it ends.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
-    /// After so long, of which the first part does not count.
+    /// After this time, the first part of which does not count.
     After {
         warm_up: Duration,
         measure: Duration,
     },
-    /// After so many requests.
+    /// After this many requests.
     Requests(usize),
 }
 
-/// What was seen.
+/// The results of a drive.
 #[derive(Clone, Serialize)]
 pub(crate) struct Driven {
     pub(crate) seconds: f64,
-    /// Answered well inside the measure.
+    /// Successes during the measurement.
     pub(crate) requests: u64,
     pub(crate) actions_per_second: f64,
     pub(crate) latency_ms: Latency,
-    /// Answered well, the warm-up's too.
+    /// Successes, including the warm-up.
     pub(crate) acknowledged: u64,
-    /// Everything else, by what the server said.
+    /// All other answers, by the server's message.
     pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) signed_on_the_fly: u64,
-    /// Cores that the server was busy on, the warm-up's too.
+    /// Cores that the server kept busy, including the warm-up.
     pub(crate) server_cores: f64,
     pub(crate) generator_cores: f64,
-    /// Microseconds of a core that the server took for an action.
+    /// Microseconds of a core that the server needed per action.
     pub(crate) server_us_an_action: f64,
 }
 
@@ -94,7 +94,7 @@ struct Shared {
     plan: Arc<Plan>,
     prepared: Vec<Signed>,
     next: AtomicUsize,
-    /// Past this number nothing is sent.
+    /// The number of requests after which nothing is sent.
     requests_max: usize,
     counted_from: Instant,
     until: Instant,
@@ -110,7 +110,7 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
     let prepare = (plan.shape.prepared_a_second() * seconds).min(requests_max);
     let prepared = match end {
         End::After { .. } => sign(plan, prepare)?,
-        // A filling is no measure.
+        // Filling is not measured.
         End::Requests(_) => Vec::new(),
     };
     let begun = Instant::now();
@@ -186,7 +186,7 @@ fn sign(plan: &Plan, count: usize) -> Result<Vec<Signed>> {
     Ok(signed)
 }
 
-/// One thread: a runtime of its own, and its share of the connections.
+/// One thread: its own runtime, and its share of the connections.
 fn work(shared: &Arc<Shared>, connections: usize) -> Result<Tally> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -33,14 +33,14 @@ impl Spread {
         }
     }
 
-    /// The median, and in brackets how far the runs lie apart.
+    /// The median, and in brackets the spread of the runs.
     pub(crate) fn told(&self) -> [String; 2] {
         let range = format!("{} to {}", grouped(self.lowest), grouped(self.highest));
         [grouped(self.median), range]
     }
 }
 
-/// A whole number with its thousands apart.
+/// A whole number with its thousands separated.
 pub(crate) fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();
@@ -53,7 +53,7 @@ pub(crate) fn grouped(number: f64) -> String {
     text
 }
 
-/// A Markdown table whose columns stand under one another.
+/// A Markdown table with aligned columns.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -78,7 +78,7 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Says something to people.
+/// Prints a text for people.
 pub(crate) fn say(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
@@ -86,14 +86,14 @@ pub(crate) fn say(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a report as JSON, where a file was named for it.
+/// Writes a report as JSON, if a file was named for it.
 pub(crate) fn write_json<T: Serialize>(report: &T, path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     let text = serde_json::to_string_pretty(report)?;
     write_text(&(text + "\n"), Some(path))
 }
 
-/// Writes a text, where a file was named for it.
+/// Writes a text, if a file was named for it.
 pub(crate) fn write_text(text: &str, path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())

@@ -26,7 +26,7 @@ use crate::server::Server;
 
 /// Organizations that are set up at one time.
 const AT_ONE_TIME: usize = 8;
-/// Only ever used against servers that are there to be measured.
+/// Only ever used with servers set up for measuring.
 const PASSWORD: &str = "a bench's own password";
 
 /// An organization with its one wallet.
@@ -40,32 +40,32 @@ pub(crate) struct Organization {
 }
 
 impl Organization {
-    /// A nonce that nothing was signed with yet.
+    /// A nonce that has not been signed with yet.
     pub(crate) fn nonce(&self) -> u64 {
         self.next_nonce.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-/// All of them.
+/// All organizations.
 pub(crate) struct Fleet {
     pub(crate) organizations: Vec<Organization>,
     pub(crate) domain: Domain,
 }
 
-/// How many.
+/// The size of a fleet.
 #[derive(Clone, Copy, clap::Args, serde::Serialize)]
 pub(crate) struct Size {
     /// Organizations, each on a custom tier, with a wallet, an API key and its share of the objects.
     #[arg(long, default_value_t = 200)]
     pub(crate) organizations: usize,
-    /// Objects, shared out evenly. With fewer than 500 for each organization, a batch of 500 changes
-    /// some of them more than once.
+    /// Objects, distributed evenly. With fewer than 500 per organization, a batch of 500 changes some of them more than
+    /// once.
     #[arg(long, default_value_t = 100_000)]
     pub(crate) objects: usize,
 }
 
 impl Fleet {
-    /// Makes everything on a server that limits nothing yet.
+    /// Creates everything on a server that does not limit anything yet.
     pub(crate) async fn make(server: &Server, size: Size) -> Result<Self> {
         if size.organizations == 0 || size.objects < size.organizations {
             return Err("each organization needs at least one object".into());
@@ -148,7 +148,7 @@ async fn next_nonce(account: &Account, address: Address) -> Result<u64> {
     Ok(own.highest + 1)
 }
 
-/// A custom tier without a limit: counted as any other, and never refused.
+/// A custom tier without a limit: counted like any other, but never refused.
 async fn lift_limits(socket: &Path, organization: Id) -> Result<()> {
     let mut stream = UnixStream::connect(socket)
         .await
@@ -189,7 +189,7 @@ async fn mint(account: &Account, count: usize) -> Result<Vec<Id>> {
     Ok(objects)
 }
 
-/// Updates every object once: a measure then meets objects as they are in use.
+/// Updates every object once, so that a measurement finds objects in use.
 async fn touch(account: &Account, objects: &[Id]) -> Result<()> {
     for objects in objects.chunks(BATCH_ACTIONS_MAX) {
         let updates = objects

@@ -23,22 +23,22 @@ pub(crate) struct Options {
     #[arg(long, default_value = "target/release/kedge")]
     #[serde(skip)]
     server: PathBuf,
-    /// Where the data lies meanwhile: on a real disk, with 1 KB to spare for each action.
+    /// Where to put the data meanwhile: on a real disk, with 1 KB to spare for each action.
     #[arg(long)]
     #[serde(skip)]
     scratch: Option<PathBuf>,
     #[command(flatten)]
     size: Size,
-    /// Actions that the large store holds; the small one holds the mints and a first update of each object.
+    /// Actions in the large store; the small one holds the mints and a first update of each object.
     #[arg(long, default_value_t = 10_000_000)]
     actions: u64,
-    /// Actions of each measure, as many before it to warm up.
+    /// Actions of each measurement, with as many before it to warm up.
     #[arg(long, default_value_t = 300_000)]
     measured: u64,
-    /// How often each store is measured.
+    /// How often to measure each store.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Where the figures are written as JSON.
+    /// Where to write the figures as JSON.
     #[arg(long)]
     #[serde(skip)]
     json: Option<PathBuf>,
@@ -58,7 +58,7 @@ struct Report<'a> {
     large: Vec<Driven>,
 }
 
-/// Fills, measures in turns, and tells.
+/// Fills, measures in turns, and reports.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = scratch(options.scratch.as_deref())?;
     let load_average_before = load_average();
@@ -78,8 +78,8 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
 
     let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
     for run in 0..options.runs {
-        // A copy each time: a small store that is measured does not stay small. Each has a place of its own,
-        // because a mark beside the store tells which headers left from there.
+        // A new copy each time, because measuring makes a small store grow. Each copy has its own path, because a mark
+        // next to the store records which headers were released from there.
         let fresh = scratch.path().join(format!("fresh-{run}"));
         copy(&small, &fresh)?;
         of_small.push(once(options, &fresh, &plan).await?);
@@ -102,7 +102,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     write_json(&report, options.json.as_deref())
 }
 
-/// A directory for a bench's data, gone at its end.
+/// A directory for a bench's data, removed at its end.
 pub(crate) fn scratch(within: Option<&Path>) -> Result<tempfile::TempDir> {
     Ok(match within {
         Some(within) => tempfile::tempdir_in(within)?,
@@ -110,7 +110,7 @@ pub(crate) fn scratch(within: Option<&Path>) -> Result<tempfile::TempDir> {
     })
 }
 
-/// Updates objects until the log holds so many actions.
+/// Updates objects until the log holds this many actions.
 pub(crate) async fn fill(server: &Server, plan: &Arc<Plan>, actions: u64) -> Result<()> {
     let missing = actions.saturating_sub(sequence(&server.url).await?);
     if missing == 0 {
@@ -133,7 +133,7 @@ async fn once(options: &Options, data: &Path, plan: &Arc<Plan>) -> Result<Driven
     Ok(driven)
 }
 
-/// A stopped server's directory, as it is.
+/// Copies a stopped server's directory unchanged.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     let status = Command::new("cp").arg("-a").args([from, to]).status()?;
     if status.success() {

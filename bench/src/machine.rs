@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Clock ticks a second in /proc: fixed for user space on every architecture that we run on.
 const TICKS_A_SECOND: u64 = 100;
 
-/// What the machine is.
+/// A description of the machine.
 #[derive(Serialize)]
 pub(crate) struct Machine {
     pub(crate) cores: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// This one; what cannot be read is left empty.
+    /// This machine; values that cannot be read stay empty.
     pub(crate) fn here() -> Self {
         let memory = field(&read("/proc/meminfo"), "MemTotal");
         let memory_kib: u64 = memory

@@ -17,11 +17,11 @@ mod server;
 
 use clap::{Parser, Subcommand};
 
-/// As the server's own: what is compared with it must not lose by the allocator.
+/// The same as the server's, so that what is compared with it has no disadvantage.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What can go wrong, said once at the end.
+/// Any error, reported once at the end.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 #[derive(Parser)]
@@ -37,13 +37,13 @@ enum Command {
     Search(search::Options),
     /// Serve the bare pipeline: signatures, a hash chain and a synced log, nothing else.
     Bare(bare::Options),
-    /// Hold the server against the bare pipeline, and against other stores, in turns.
+    /// Compare the server with the bare pipeline, and with other stores, in turns.
     Compare(compare::Options),
-    /// The cost of an action in a large store against a small one.
+    /// Measure the cost of an action in a large store against a small one.
     Growth(growth::Options),
-    /// How soon a server with a large store is ready again.
+    /// Measure how soon a server with a large store is ready again.
     Restart(restart::Options),
-    /// Bytes on the disk for an update, table by table.
+    /// Measure the bytes on the disk per update, table by table.
     Disk(disk::Options),
 }
 

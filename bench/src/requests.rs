@@ -21,12 +21,12 @@ use crate::fleet::{Fleet, Organization};
 pub(crate) const ACTION_BYTES: usize = 286;
 /// `obj_` and 26 digits.
 const OBJECT_ID_BYTES: usize = 30;
-/// Payloads that take turns, so that every update changes something.
+/// Alternating payloads, so that every update changes something.
 const VARIANTS: usize = 2;
-/// How long a signature is good: longer than any measure.
+/// How long a signature is valid: longer than any measurement.
 const DEADLINE_AHEAD: Duration = Duration::from_hours(12);
 
-/// What a request holds.
+/// The content of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Shape {
@@ -51,7 +51,7 @@ impl Shape {
         }
     }
 
-    /// Connections that keep a server busy with it.
+    /// Connections that keep a server busy with this shape.
     pub(crate) fn connections(self) -> usize {
         match self {
             Self::Batch => 16,
@@ -59,7 +59,7 @@ impl Shape {
         }
     }
 
-    /// Requests a second that are signed beforehand: more than any server here does.
+    /// Requests a second to sign beforehand: more than any server here handles.
     pub(crate) fn prepared_a_second(self) -> usize {
         match self {
             Self::Batch => 1_400,
@@ -75,13 +75,13 @@ impl Shape {
     }
 }
 
-/// A body that is sent again and again, each time under a new signature.
+/// A body that is sent repeatedly, each time under a new signature.
 struct Body {
     text: Bytes,
     words: Vec<ActionWords>,
 }
 
-/// A request that is signed.
+/// A signed request.
 pub(crate) struct Signed {
     organization: usize,
     body: usize,
@@ -94,7 +94,7 @@ pub(crate) struct Signed {
 pub(crate) struct Plan {
     pub(crate) shape: Shape,
     fleet: Arc<Fleet>,
-    /// Those of the first organization, then of the second, …
+    /// The bodies of the first organization, then of the second, …
     bodies: Vec<Body>,
     bodies_each: usize,
     domain_separator: Hash,
@@ -124,7 +124,7 @@ impl Plan {
         }
     }
 
-    /// Signs the request of this number. They go round the organizations, and in each round its bodies.
+    /// Signs the request with this number. Requests cycle through the organizations, and each cycle uses the next body.
     pub(crate) fn sign(&self, number: usize) -> Result<Signed> {
         let count = self.fleet.organizations.len();
         let (organization, round) = (number % count, number / count);
@@ -149,7 +149,7 @@ impl Plan {
         })
     }
 
-    /// The request as it is sent.
+    /// The request in the form in which it is sent.
     pub(crate) fn request(&self, host: &str, signed: &Signed) -> Result<Request<Full<Bytes>>> {
         let owner = &self.fleet.organizations[signed.organization];
         let mut request = Request::post(self.shape.path())
@@ -168,7 +168,7 @@ impl Plan {
     }
 }
 
-/// An organization's objects by so many at a time; round and round where it has fewer.
+/// An organization's objects in groups of `count`, cycling through them if it has fewer.
 fn targets(organization: &Organization, count: usize) -> impl Iterator<Item = Vec<Id>> {
     let objects = &organization.objects;
     (0..(objects.len() / count).max(1)).map(move |chunk| {
@@ -200,7 +200,7 @@ impl Body {
     }
 }
 
-/// A payload that makes target and payload [`ACTION_BYTES`] long.
+/// A payload with which target and payload together have [`ACTION_BYTES`] bytes.
 fn payload(variant: usize) -> String {
     let [state, place] = [["in transit", "8.5417"], ["at a depot", "7.4474"]][variant % VARIANTS];
     let text = |note: &str| {

@@ -16,29 +16,29 @@ use crate::machine::{Machine, load_average};
 use crate::requests::{Plan, Shape};
 use crate::server::Server;
 
-/// How the store is filled, and how often it is opened.
+/// How to fill the store, and how often to open it.
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Options {
     /// The server's program.
     #[arg(long, default_value = "target/release/kedge")]
     #[serde(skip)]
     server: PathBuf,
-    /// Where the data lies meanwhile: on a real disk, with 1 KB to spare for each action.
+    /// Where to put the data meanwhile: on a real disk, with 1 KB to spare for each action.
     #[arg(long)]
     #[serde(skip)]
     scratch: Option<PathBuf>,
     #[command(flatten)]
     size: Size,
-    /// Actions that the store holds.
+    /// Actions in the store.
     #[arg(long, default_value_t = 10_000_000)]
     actions: u64,
-    /// How often each kind of start is measured.
+    /// How often to measure each kind of start.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Seconds of load before the server is killed in it.
+    /// Seconds of load before the server is killed under it.
     #[arg(long, default_value_t = 3)]
     load_s: u64,
-    /// Where the figures are written as JSON.
+    /// Where to write the figures as JSON.
     #[arg(long)]
     #[serde(skip)]
     json: Option<PathBuf>,
@@ -52,14 +52,14 @@ struct Report<'a> {
     machine: Machine,
     load_average_before: String,
     load_average_after: String,
-    /// At the end.
+    /// Actions in the store at the end.
     actions: u64,
-    /// Seconds from starting the program to its `/readyz` of 200.
+    /// Seconds from starting the program until `/readyz` returns 200.
     after_stop_s: Vec<f64>,
     after_kill_s: Vec<f64>,
 }
 
-/// Fills, then ends and starts the server again and again.
+/// Fills, then stops and restarts the server repeatedly.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = scratch(options.scratch.as_deref())?;
     let load_average_before = load_average();
@@ -98,7 +98,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     write_json(&report, options.json.as_deref())
 }
 
-/// Ends the process while batches are under way.
+/// Kills the process while batches are in flight.
 async fn kill_under_load(server: Server, plan: &Arc<Plan>, load: Duration) -> Result<()> {
     let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
     let end = End::Requests(usize::MAX);
@@ -107,7 +107,7 @@ async fn kill_under_load(server: Server, plan: &Arc<Plan>, load: Duration) -> Re
     server.kill()?;
     match driving.await? {
         Ok(_) => Err("the load ended before the server".into()),
-        // Its connections broke: that is what was wanted.
+        // Its connections broke, as intended.
         Err(_) => Ok(()),
     }
 }

@@ -9,31 +9,31 @@ use kedge_client::Client;
 
 use crate::Result;
 
-/// How long a server may take to be ready.
+/// Longest time until a server is ready.
 const READY_WITHIN: Duration = Duration::from_mins(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// A running program that listens; killed if it is dropped without being stopped.
 pub(crate) struct Server {
     child: Child,
-    /// Kept open: the program must not find that nobody listens to what it prints.
+    /// Kept open, because the program must not find its standard output closed.
     _stdout: BufReader<ChildStdout>,
     pub(crate) url: String,
     /// The operator's socket.
     pub(crate) admin_socket: PathBuf,
 }
 
-/// What a server is started for.
+/// How a server limits requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limits {
     /// More is sent than any tier allows.
     Off,
-    /// The organizations have an operator's tier.
+    /// The organizations have a tier set by the operator.
     On,
 }
 
 impl Server {
-    /// Starts the server on a directory, with the settings that it has by itself.
+    /// Starts the server on a directory, with its default settings.
     pub(crate) fn start(program: &Path, data: &Path) -> Result<Self> {
         Self::start_with(program, data, Limits::Off)
     }
@@ -48,14 +48,14 @@ impl Server {
             .args(["--set", "log_filter=error"]);
         if limits == Limits::Off {
             command.args(["--set", "rate_limits=off"]);
-            // One organization sends what many do.
+            // One organization sends as much as many would.
             command.args(["--set", "log_bytes_free=0"]);
             command.args(["--set", "organization_share_percent=100"]);
         }
         Self::spawn(command, data.join("admin.sock"))
     }
 
-    /// Starts a program that says `listening on <url>` when it does.
+    /// Starts a program that prints `listening on <url>` when it listens.
     pub(crate) fn spawn(mut command: Command, admin_socket: PathBuf) -> Result<Self> {
         let mut child = command
             .stdout(Stdio::piped())
@@ -81,7 +81,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Waits until the server says that it is ready.
+    /// Waits until the server reports that it is ready.
     pub(crate) async fn ready(&self) -> Result<()> {
         let give_up = Instant::now() + READY_WITHIN;
         loop {
@@ -97,7 +97,7 @@ impl Server {
         }
     }
 
-    /// Asks the process to end, and waits for it.
+    /// Stops the process and waits for it.
     pub(crate) fn stop(mut self) -> Result<()> {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status()?;
@@ -109,7 +109,7 @@ impl Server {
         }
     }
 
-    /// Ends the process where it stands, as `kill -9` does.
+    /// Kills the process at once, like `kill -9`.
     pub(crate) fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;

@@ -64,10 +64,7 @@ pub fn describe() {
         Unit::Seconds,
         "Time the Ethereum node took to answer"
     );
-    describe_counter!(
-        ANCHOR_TRANSACTIONS_TOTAL,
-        "What became of anchor transactions"
-    );
+    describe_counter!(ANCHOR_TRANSACTIONS_TOTAL, "Anchor transactions by outcome");
     describe_histogram!(ANCHOR_GAS_USED, "Gas used by an anchor transaction");
     describe_gauge!(
         ANCHOR_MAX_FEE_WEI,
@@ -80,29 +77,29 @@ pub fn describe() {
     );
     describe_gauge!(
         ANCHOR_STEP_FAILURES,
-        "Failed steps of the anchor sender since the last good one"
+        "Failed steps of the anchor sender since the last successful one"
     );
     describe_gauge!(
         BOND_CASES_OPEN,
-        "Cases of the bond that wait for an answer of this operator"
+        "Cases of the bond that wait for an answer by this operator"
     );
     describe_gauge!(
         BOND_CASES_UNANSWERABLE,
-        "Open cases of the bond that the log has no answer to"
+        "Open cases of the bond for which the log has no answer"
     );
     describe_gauge!(
         BOND_DEADLINE_SECONDS,
         Unit::Seconds,
         "Time until the nearest deadline of an open case"
     );
-    describe_counter!(BOND_ANSWERS_TOTAL, "What became of answers to cases");
+    describe_counter!(BOND_ANSWERS_TOTAL, "Answers to cases by outcome");
     describe_gauge!(
         BOND_FROZEN,
         "1 once a fault was proven and the anchor contract is frozen"
     );
     describe_gauge!(
         BOND_LOOK_FAILURES,
-        "Looks at the bond that failed since the last good one"
+        "Failed checks of the bond since the last successful one"
     );
     describe_gauge!(EMBEDDED_BLOCK_NUMBER, "Height of the embedded chain");
     describe_counter!(

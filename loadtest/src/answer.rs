@@ -3,7 +3,7 @@
 use memchr::memmem;
 use serde::Deserialize;
 
-/// Where a request's actions were placed: one behind the other.
+/// The consecutive positions of a request's actions in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim {
     pub(crate) first: u64,
@@ -20,7 +20,8 @@ struct Placed {
     sequence: Option<u64>,
 }
 
-/// The places that a successful answer names; `None` where it names none, or not all in a row.
+/// The positions that a successful answer names; `None` if it names none, or they are not
+/// consecutive.
 pub(crate) fn claim(body: &[u8], actions: u64) -> Option<Claim> {
     let refused = actions > 1 && memmem::find(body, br#""error":"#).is_some();
     if !refused {
@@ -40,7 +41,7 @@ pub(crate) fn claim(body: &[u8], actions: u64) -> Option<Claim> {
     in_a_row.then_some(Claim { first, count })
 }
 
-/// The number behind the first `"sequence":`: before it there are ids and words of this program's own.
+/// The number after the first `"sequence":`. Before it there are only ids and this program's own texts.
 fn first_sequence(body: &[u8]) -> Option<u64> {
     const NAME: &[u8] = br#""sequence":"#;
     let start = memmem::find(body, NAME)? + NAME.len();

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::workload::Workload;
 
-/// An answer that is to be verified, and what it takes to rebuild its request.
+/// An answer to verify, with what is needed to rebuild its request.
 pub(crate) struct Sample {
     pub(crate) number: u64,
     pub(crate) seed: Hash,
     pub(crate) body: Vec<u8>,
 }
 
-/// Which log is believed: its domain, and the keys that sign its batches.
+/// The trusted log: its domain, and the keys that sign its batches.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Trust {
     pub(crate) domain: Domain,
@@ -26,7 +26,7 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// What a client trusts by now.
+    /// What a client trusts now.
     pub(crate) fn of(client: &Client) -> Self {
         Self {
             domain: client.domain(),
@@ -35,7 +35,7 @@ impl Trust {
     }
 }
 
-/// What a receipt that holds places in the log.
+/// The positions in the log that a valid receipt proves.
 #[derive(Debug)]
 pub(crate) struct Opened {
     /// The number and the hash of the signed header.
@@ -47,7 +47,7 @@ pub(crate) struct Opened {
 #[derive(Deserialize)]
 struct SingleAnswer {
     id: Id,
-    /// Of a change of an object; the answer is that object then.
+    /// Only for a change of an object, whose answer is that object.
     action_id: Option<Id>,
     receipt: Receipt,
 }
@@ -73,7 +73,7 @@ pub(crate) fn check(workload: &Workload, trust: &Trust, sample: &Sample) -> Resu
     }
 }
 
-/// Signatures are deterministic: signing again tells the contents, which were not kept.
+/// Signatures are deterministic, so signing again yields the contents, which were not kept.
 fn sign_again(workload: &Workload, trust: &Trust, sample: &Sample) -> Result<SignedRequest> {
     let texts = workload.texts(sample.number);
     let targets: Vec<String> = texts.iter().map(|(target, _)| target.to_string()).collect();
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// What a server answers to request 3, as JSON, from a batch with this number.
+    /// A server's answer to request 3, as JSON, from a batch with this number.
     fn answer(workload: &Workload, sample: &Sample, batch: u64) -> Value {
         let signed = sign_again(workload, &trust(), sample).unwrap();
         let content = signed.contents[0];
@@ -286,7 +286,7 @@ mod tests {
             sample.body = spoiled.to_string().into_bytes();
             assert!(check(&workload, &trust(), &sample).is_err(), "{spoiled}");
         }
-        // The same answer is no answer to another request.
+        // The same answer does not fit another request.
         let other = Sample {
             number: 4,
             seed: sample.seed,

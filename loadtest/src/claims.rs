@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Places further ahead than this are no places.
+/// Positions further ahead than this are invalid.
 const SPAN_MAX: u64 = 1 << 34;
 
 /// Sequences that answers have named.
@@ -16,11 +16,11 @@ pub(crate) struct Claims {
     bits: Vec<u64>,
     /// Actions that were acknowledged.
     pub(crate) claimed: u64,
-    /// Of them, those whose place another answer has named too.
+    /// Of them, those whose position another answer has named too.
     pub(crate) twice: u64,
-    /// Of them, those whose place lies before the run or far behind it.
+    /// Of them, those whose position is before the run or far after it.
     pub(crate) misplaced: u64,
-    /// The highest place.
+    /// The highest position.
     pub(crate) highest: u64,
 }
 
@@ -32,7 +32,7 @@ impl Claims {
         }
     }
 
-    /// Takes `count` places from `first` on.
+    /// Adds `count` positions from `first` on.
     pub(crate) fn add(&mut self, first: u64, count: u64) {
         self.claimed += count;
         let end = first.saturating_add(count);
@@ -53,7 +53,7 @@ impl Claims {
         }
     }
 
-    /// Takes over what another part of the run was told.
+    /// Adds the claims of another part of the run.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.bits.resize(self.bits.len().max(other.bits.len()), 0);
         for (own, others) in self.bits.iter_mut().zip(&other.bits) {

@@ -12,10 +12,10 @@ use crate::progress;
 
 const MIB: f64 = 1_048_576.0;
 
-/// One second of the measure.
+/// One second of the measurement.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Second {
-    /// Its end, in seconds from the begin of the measure.
+    /// Its end, in seconds since the measurement began.
     pub(crate) second: i64,
     pub(crate) requests: u64,
     pub(crate) actions: u64,
@@ -26,13 +26,13 @@ pub(crate) struct Second {
     pub(crate) generator_cores: f64,
     pub(crate) server_cores: Option<f64>,
     pub(crate) server_resident_mib: Option<f64>,
-    /// Written to disk by the server since the measure began.
+    /// Written to disk by the server since the measurement began.
     pub(crate) server_written_mib: Option<f64>,
     /// The size of the data directory.
     pub(crate) data_mib: Option<f64>,
 }
 
-/// Gathers a phase.
+/// Collects the figures of a phase.
 pub(crate) struct Collector {
     server_pid: Option<u32>,
     data: Option<PathBuf>,
@@ -41,12 +41,12 @@ pub(crate) struct Collector {
     bar: ProgressBar,
     total: Interval,
     seconds: Vec<Second>,
-    /// At the begin of the measure, and at the last second.
+    /// When the measurement began, and at the last second.
     begun: Option<(Usage, u64)>,
     last: Option<Usage>,
 }
 
-/// What was gathered.
+/// The collected figures.
 pub(crate) struct Collected {
     pub(crate) total: Interval,
     pub(crate) seconds: Vec<Second>,
@@ -164,7 +164,7 @@ impl Watch for Collector {
         self.bar.inc(1);
         self.total.merge(&interval);
         if interval.second <= 0 {
-            // The warm-up is over: what is used from here on counts.
+            // The warm-up has ended: usage counts from here on.
             self.begun = Some((self.usage(), self.written()));
         } else if interval.second <= self.duration_s.cast_signed() {
             let second = self.push(&interval);
@@ -173,8 +173,8 @@ impl Watch for Collector {
     }
 }
 
-/// By how many MiB a minute memory grows, over the second half of a measure: the first one fills
-/// what is bounded.
+/// The growth of memory in MiB a minute over the second half of a measurement; during the first
+/// half, bounded structures fill up.
 pub(crate) fn resident_slope_mib_per_min(seconds: &[Second]) -> Option<f64> {
     let half = &seconds[seconds.len() / 2..];
     let points: Vec<(f64, f64)> = half

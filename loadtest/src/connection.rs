@@ -11,17 +11,17 @@ use tokio::net::TcpStream;
 
 use crate::error::{Error, Result};
 
-/// What is read at one time, at least.
+/// Least number of bytes to read at once.
 const READ_BYTES_MIN: usize = 16 * 1024;
 /// The longest head of an answer.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
-/// The longest body that is read.
+/// The longest body that is accepted.
 const BODY_BYTES_MAX: usize = 64 << 20;
 const FIELDS_MAX: usize = 64;
-/// An answer that takes longer counts as none.
+/// An answer that takes longer counts as missing.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Where the server listens: `host:port`, from its base URL.
+/// The server's address, `host:port`, from its base URL.
 pub(crate) fn authority(url: &str) -> Result<String> {
     let usage = || Error::Usage(format!("{url:?} must look like http://127.0.0.1:8080"));
     let uri: Uri = url.parse().map_err(|_| usage())?;
@@ -33,18 +33,18 @@ pub(crate) fn authority(url: &str) -> Result<String> {
     }
 }
 
-/// What came back; its body stays in the connection's buffer until the next exchange.
+/// An answer; its body stays in the connection's buffer until the next exchange.
 pub(crate) struct Answer<'a> {
     pub(crate) status: StatusCode,
     pub(crate) body: &'a [u8],
     /// `Retry-After`, in seconds.
     pub(crate) retry_after_s: Option<u64>,
     pub(crate) etag: Option<&'a str>,
-    /// Where `RateLimit` says that the nearest limit is used up: seconds until it is not.
+    /// If `RateLimit` states that the nearest limit is used up: seconds until it is not.
     pub(crate) used_up_s: Option<u64>,
 }
 
-/// What an answer's head says, as places in the buffer.
+/// An answer's head, as offsets into the buffer.
 struct Head {
     status: u16,
     head_bytes: usize,
@@ -54,8 +54,8 @@ struct Head {
     used_up_s: Option<u64>,
 }
 
-/// A connection. One that the server closed while nothing was under way is made anew: servers close
-/// connections that are idle, and nobody lost a request by that.
+/// A connection. If the server closed it while nothing was in flight, it is reopened: servers close
+/// idle connections, and no request was lost.
 pub(crate) struct Connection {
     authority: String,
     stream: TcpStream,
@@ -65,7 +65,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects.
+    /// Opens a connection.
     pub(crate) async fn open(authority: &str) -> Result<Self> {
         Ok(Self {
             authority: authority.to_owned(),
@@ -99,7 +99,8 @@ impl Connection {
         })
     }
 
-    /// Whether the server ended the connection. Answers were read to their ends, so nothing else can wait here.
+    /// Whether the server closed the connection. All answers were read to their end, so nothing else can be readable
+    /// here.
     fn is_closed(&self) -> bool {
         let read = self.stream.try_read(&mut [0]);
         !matches!(read, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
@@ -145,7 +146,7 @@ impl Connection {
         Ok(head)
     }
 
-    /// Reads what there is, with room for at least `room` bytes.
+    /// Reads the available bytes, with room for at least `room`.
     async fn fill(&mut self, room: usize) -> Result<()> {
         if self.buffer.len() - self.filled < room {
             self.buffer.resize(self.filled + room, 0);
@@ -171,7 +172,7 @@ async fn connect(authority: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// The head of an answer; `None` while it is not whole.
+/// The head of an answer; `None` while it is incomplete.
 fn parse(bytes: &[u8]) -> Result<Option<Head>> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut response = httparse::Response::new(&mut fields);
@@ -216,7 +217,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
     }
 }
 
-/// Of the nearest limit, which comes first (`"tier-minute";r=0;t=37`): the seconds, if nothing is left.
+/// For the nearest limit, which comes first (`"tier-minute";r=0;t=37`): the seconds, if nothing is left.
 fn used_up_s(field: &str) -> Option<u64> {
     let mut parameters = field.split(',').next()?.split(';').map(str::trim);
     parameters.find(|parameter| *parameter == "r=0")?;

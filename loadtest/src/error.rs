@@ -7,13 +7,13 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 /// Why the harness gave up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The command line asks for what cannot be.
+    /// The command line asks for something impossible.
     #[error("{0}")]
     Usage(String),
     /// A call of the setup or of the checks failed.
     #[error("{step}: {error}")]
     Client {
-        /// What was being done.
+        /// The step.
         step: &'static str,
         /// What went wrong.
         error: kedge_client::Error,
@@ -21,15 +21,15 @@ pub(crate) enum Error {
     /// A connection could not be made or broke, or a file could not be written.
     #[error("{what}: {error}")]
     Io {
-        /// Whose.
+        /// The connection or file.
         what: String,
-        /// What went wrong.
+        /// The error.
         error: std::io::Error,
     },
-    /// HTTP went wrong below the answers.
+    /// HTTP failed below the answers.
     #[error("HTTP: {0}")]
     Http(#[from] hyper::Error),
-    /// The server's answer is not what the API says.
+    /// The server's answer does not match the API.
     #[error("{0}")]
     Answer(String),
     /// A thread or task of the harness ended too early.
@@ -38,12 +38,12 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Names the step that a call belongs to.
+    /// Adds the step that a call belongs to.
     pub(crate) fn at(step: &'static str) -> impl FnOnce(kedge_client::Error) -> Self {
         move |error| Self::Client { step, error }
     }
 
-    /// Names what could not be read, written or reached.
+    /// Adds what could not be read, written or reached.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io { what, error }

@@ -6,8 +6,8 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Id};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An organization with its one wallet, and its objects. It holds secrets: it goes through pipes, and
-/// into no file.
+/// An organization with its one wallet, and its objects. It holds secrets, so it is passed through pipes and never
+/// written to a file.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Organization {
     pub(crate) id: Id,
@@ -17,16 +17,16 @@ pub(crate) struct Organization {
     pub(crate) access_token: Option<String>,
     pub(crate) template: Id,
     pub(crate) objects: Vec<Id>,
-    /// Actions of it whose proof files are asked for.
+    /// Its actions whose proof files are requested.
     pub(crate) actions: Vec<Id>,
-    /// Whom its objects are given to in turn: its own wallet and another one.
+    /// The recipients of its objects, in turn: its own wallet and another one.
     pub(crate) recipients: [Address; 2],
-    /// The first nonce that is not spent.
+    /// The first unspent nonce.
     pub(crate) next_nonce: u64,
 }
 
 impl Organization {
-    /// The lines of a request's head that say whose it is.
+    /// The lines of a request's head that identify the caller.
     pub(crate) fn credentials(&self) -> String {
         let mut lines = String::new();
         // Writing to a String cannot fail.

@@ -9,7 +9,7 @@ use crate::report::{Report, Run, Spread, short};
 
 const STYLE: &str = include_str!("report.css");
 
-/// Text as it stands in a page.
+/// Text escaped for a page.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -146,7 +146,7 @@ fn section(number: usize, run: &Run, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// The plots that there are figures for.
+/// The plots for which there are figures.
 fn drawings(run: &Run) -> Result<Vec<(&'static str, String)>> {
     let seconds = &run.seconds;
     let line = |name, of: &dyn Fn(&Second) -> Option<f64>| {

@@ -9,34 +9,34 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer as HistogramReader, Serializer as _, V2Serializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Latencies up to an hour are told apart, to three digits.
+/// Latencies are distinguished up to an hour, to three digits.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 const DIGITS: u8 = 3;
 
-/// Counts of some span of time.
+/// Counts of a time span.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Interval {
-    /// The end of the span, in seconds from the begin of the measure.
+    /// The end of the span, in seconds since the measurement began.
     pub(crate) second: i64,
-    /// Successes inside the measure.
+    /// Successes during the measurement.
     pub(crate) requests: u64,
-    /// What they did.
+    /// The actions of these requests.
     pub(crate) actions: u64,
-    /// Of the requests, those that only read.
+    /// Those of the requests that only read.
     pub(crate) reads: u64,
     /// Bytes of their bodies.
     pub(crate) answer_bytes: u64,
-    /// Successes, warm-up included.
+    /// Successes, including the warm-up.
     pub(crate) succeeded: u64,
-    /// 429 and 503, by code; warm-up included, like all that follows.
+    /// 429 and 503, by code; including the warm-up, like everything below.
     pub(crate) refused: BTreeMap<String, u64>,
-    /// Everything else that is no success, by code.
+    /// All other failures, by code.
     pub(crate) errors: BTreeMap<String, u64>,
-    /// Changes that lost a race and were tried again.
+    /// Changes that lost a race and were retried.
     pub(crate) conflicts: u64,
-    /// Times that 429 was waited for.
+    /// How often a 429 was waited for.
     pub(crate) limited: u64,
-    /// Microseconds of successes inside the measure.
+    /// Microseconds of successes during the measurement.
     #[serde(
         serialize_with = "write_histogram",
         deserialize_with = "read_histogram"
@@ -65,7 +65,7 @@ impl Default for Interval {
 /// An empty histogram of microseconds.
 fn histogram() -> Histogram<u64> {
     let bounded = Histogram::new_with_bounds(1, LATENCY_US_MAX, DIGITS);
-    // These bounds are good ones; the type cannot say so.
+    // These bounds are valid; the type cannot express that.
     bounded.unwrap_or_else(|_| unreachable!("1 to an hour, three digits"))
 }
 
@@ -83,7 +83,7 @@ impl Interval {
         count(&mut self.refused, code);
     }
 
-    /// Takes over the counts of another part of the run.
+    /// Adds the counts of another part of the run.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.requests += other.requests;
         self.actions += other.actions;
@@ -100,7 +100,7 @@ impl Interval {
                 *own.entry(code.clone()).or_default() += count;
             }
         }
-        // Both have the same bounds, so nothing can be out of them.
+        // Both have the same bounds, so nothing can be out of range.
         let _ = self.latency_us.add(&other.latency_us);
     }
 }

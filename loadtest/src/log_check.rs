@@ -14,21 +14,21 @@ use crate::error::{Error, Result};
 use crate::progress;
 use crate::run::Part;
 
-/// What the log has to say.
+/// What the check of the log found.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct LogCheck {
-    /// Actions that came into the log since the run began.
+    /// Actions added to the log since the run began.
     pub(crate) log_grew_by: u64,
-    /// Batches of them, whose signatures, roots, heads and history were checked.
+    /// Batches with these actions; their signatures, roots, heads and history were checked.
     pub(crate) batches_checked: u64,
-    /// Leaves of verified receipts that stand in the log at their place.
+    /// Leaves of verified receipts that are at their position in the log.
     pub(crate) leaves_found: u64,
-    /// Signed headers of verified receipts that are those of the log.
+    /// Signed headers of verified receipts that match the log.
     pub(crate) headers_found: u64,
     pub(crate) problems: Vec<String>,
 }
 
-/// Reads the log from where it stood before the run, and holds the run's claims against it.
+/// Reads the log from where it was before the run, and compares the run's claims with it.
 pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> Result<LogCheck> {
     let spinner = progress::spinner("the log is read again".to_owned());
     let mut found = LogCheck::default();
@@ -84,7 +84,7 @@ pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> 
     Ok(found)
 }
 
-/// Strikes out what a batch of the log holds as it was promised.
+/// Removes the promised leaves and headers that a batch of the log contains.
 fn look_up(
     text: &str,
     leaves: &mut BTreeMap<u64, Hash>,
@@ -112,8 +112,8 @@ fn look_up(
     }
 }
 
-/// The log must have grown by what was acknowledged, each at a place of its own; by more only as far as
-/// answers got lost.
+/// The log must have grown by the acknowledged actions, each at its own position; it may have grown by more only as far
+/// as answers got lost.
 fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
     let (claims, unknown) = (&part.claims, part.unknown);
     let acknowledged = claims.claimed;

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Clock ticks a second in /proc: fixed for user space on every architecture that we run on.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// What the machine is.
+/// A description of the machine.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) cores: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// This one; what cannot be read is left empty.
+    /// This machine; values that cannot be read stay empty.
     pub(crate) fn here() -> Self {
         Self {
             cores: std::thread::available_parallelism().map_or(0, usize::from),
@@ -42,7 +42,7 @@ pub(crate) fn resident_bytes(pid: u32) -> u64 {
     number(&field(&read(&format!("/proc/{pid}/status")), "VmRSS")) * 1024
 }
 
-/// What a process has had written to disks.
+/// Bytes that a process has had written to disks.
 pub(crate) fn written_bytes(pid: u32) -> u64 {
     number(&field(&read(&format!("/proc/{pid}/io")), "write_bytes"))
 }
@@ -62,7 +62,7 @@ pub(crate) fn directory_bytes(path: &Path) -> u64 {
         .sum()
 }
 
-/// Milliseconds of writing 4 KiB and syncing it (fdatasync), sorted.
+/// Milliseconds to write 4 KiB and sync it (fdatasync), sorted.
 pub(crate) fn sync_latencies_ms(directory: &Path) -> std::io::Result<Vec<f64>> {
     const WRITES: usize = 200;
     let mut file = tempfile::tempfile_in(directory)?;
@@ -103,22 +103,22 @@ pub(crate) struct Usage {
     server: Option<u64>,
 }
 
-/// How many cores were busy on average, and with what.
+/// How many cores were busy on average, and with which work.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct CoresUsed {
     /// The load generator.
     pub(crate) generator: f64,
     /// The server, if its process id is known.
     pub(crate) server: Option<f64>,
-    /// All other processes, the server's too where its process id is not known; and the kernel's
-    /// work for nobody in particular, such as interrupts.
+    /// All other processes, including the server if its process id is not known; and the kernel's
+    /// work for no process, such as interrupts.
     pub(crate) others: f64,
-    /// Taken away by the hypervisor.
+    /// Stolen by the hypervisor.
     pub(crate) stolen: f64,
 }
 
 impl Usage {
-    /// Up to now.
+    /// The usage up to now.
     pub(crate) fn now(server_pid: Option<u32>, generator_pids: &[u32]) -> Self {
         let (all, stolen) = machine_ticks(&read("/proc/stat"));
         Self {
@@ -130,7 +130,7 @@ impl Usage {
         }
     }
 
-    /// What was used since an earlier moment.
+    /// The usage since an earlier moment.
     pub(crate) fn since(&self, earlier: &Self) -> CoresUsed {
         let seconds = (self.at - earlier.at).as_secs_f64();
         let cores = |ticks: u64| ticks as f64 / TICKS_A_SECOND / seconds;

@@ -56,14 +56,14 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             let usage = matches!(error, Error::Usage(_));
-            // There is nowhere left to tell it.
+            // There is nowhere left to report it.
             let _ = writeln!(std::io::stderr(), "kedge-load: {error}");
             ExitCode::from(if usage { 2 } else { 1 })
         }
     }
 }
 
-/// Sets up, runs, reports; tells whether everything held.
+/// Sets up, runs, reports; returns whether all checks and targets held.
 fn carry_out(options: Options) -> Result<bool> {
     options.check()?;
     let mut bench = Bench::new(options.clone())?;
@@ -85,7 +85,7 @@ fn carry_out(options: Options) -> Result<bool> {
         .map_err(Error::io("standard output"))?;
     for missed in report.targets.iter().filter(|target| !target.met) {
         let target = &missed.target;
-        // The table has told it too.
+        // The table has reported it too.
         let _ = writeln!(std::io::stderr(), "kedge-load: missed the target {target}");
     }
     Ok(report.passed)

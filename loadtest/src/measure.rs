@@ -24,12 +24,12 @@ use crate::run::{Part, Phase};
 use crate::server::Server;
 use crate::setup::{self, Fleet};
 
-/// Seconds before the closed loop that --rate 50% refers to counts.
+/// Seconds of warm-up before the closed loop that --rate 50% refers to.
 const TOP_WARM_UP_S: u64 = 1;
-/// How long memory is left to settle before it is looked at.
+/// How long memory may settle before it is measured.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// Everything that the runs share.
+/// What all runs share.
 pub(crate) struct Bench {
     options: Options,
     authority: String,
@@ -39,14 +39,14 @@ pub(crate) struct Bench {
     server_pid: Option<u32>,
     data: Option<PathBuf>,
     runtime: Runtime,
-    /// Ends last.
+    /// Dropped last.
     _server: Option<Server>,
 }
 
-/// The closed loop that a rate refers to: what it found, and how many requests a second it reached.
+/// The closed loop that a rate refers to: its results, and its requests a second.
 type Top = (Part, f64);
 
-/// A phase that is over.
+/// A completed phase.
 struct Over {
     part: Part,
     collected: Collected,
@@ -54,7 +54,7 @@ struct Over {
 }
 
 impl Bench {
-    /// Starts the server if it is to, and makes accounts and objects.
+    /// Starts the server if requested, and makes accounts and objects.
     pub(crate) fn new(options: Options) -> Result<Self> {
         let runtime = Runtime::new().map_err(Error::io("starting a runtime"))?;
         let server = match &options.server {
@@ -87,7 +87,7 @@ impl Bench {
         })
     }
 
-    /// One measure, checked.
+    /// Runs and checks one measurement.
     pub(crate) fn run(&mut self) -> Result<Run> {
         let auth = self.options.auth;
         self.runtime.block_on(self.fleet.renew_tokens(auth))?;
@@ -183,7 +183,7 @@ impl Bench {
         Ok(checkpoint.checkpoint)
     }
 
-    /// What the disk takes for a sync by itself, where the data directory is known.
+    /// How long the disk alone takes for a sync, if the data directory is known.
     fn sync_latencies(&self) -> Result<BTreeMap<String, f64>> {
         let Some(data) = &self.data else {
             return Ok(BTreeMap::new());
@@ -198,7 +198,7 @@ impl Bench {
             .collect())
     }
 
-    /// The open loop's rate, and the closed loop that it refers to, if it does.
+    /// The open loop's rate, and the closed loop that it refers to, if any.
     fn rate(&mut self, base: u64) -> Result<(Option<f64>, Option<Top>)> {
         match self.options.rate() {
             None => Ok((None, None)),
@@ -247,7 +247,7 @@ impl Bench {
         }
     }
 
-    /// Carries a phase out.
+    /// Runs a phase to its end.
     fn phase_over(&mut self, phase: Phase, rate: Option<f64>) -> Result<Over> {
         let seconds = phase.warm_up_s + phase.duration_s;
         let updated = self.runtime.block_on(self.client.update_keys());
@@ -283,8 +283,8 @@ impl Bench {
         })
     }
 
-    /// Each object is updated once, which makes it live, and once more, which only writes: what the
-    /// first time takes more memory than the second is the live objects'.
+    /// Updates each object once, which makes it live, and once more, which only writes. The memory
+    /// that the first pass takes beyond the second belongs to the live objects.
     fn touch_twice(&mut self, base: u64, more: &mut BTreeMap<String, f64>) -> Result<Over> {
         let pid = self.server_pid.ok_or_else(|| {
             Error::Usage("actors-memory needs --server-pid, or --server".to_owned())
@@ -333,7 +333,7 @@ impl Bench {
     }
 }
 
-/// Webhooks of the first organizations, and the receiver that they lead to.
+/// Creates webhooks of the first organizations, and the receiver that they lead to.
 async fn webhooks(fleet: &mut Fleet, count: usize) -> Result<Option<Receiver>> {
     if count == 0 {
         return Ok(None);
@@ -346,7 +346,7 @@ async fn webhooks(fleet: &mut Fleet, count: usize) -> Result<Option<Receiver>> {
     Ok(Some(receiver))
 }
 
-/// RFC 3339.
+/// The time in RFC 3339.
 fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     kedge_protocol::time::rfc3339(since.map_or(0, |since| since.as_millis() as u64))

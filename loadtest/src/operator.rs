@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 use crate::error::{Error, Result};
 use crate::progress;
 
-/// What every limit is set to: each request is counted on each limit, and none is refused.
+/// The value of every limit: each request is counted on each limit, and none is refused.
 const REQUESTS_MAX: u64 = 1_000_000_000;
 
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Answer {
     error: String,
 }
 
-/// Gives organizations a tier with limits that nothing here reaches.
+/// Gives organizations a tier with limits that no run here reaches.
 pub(crate) async fn lift_limits(
     socket: &Path,
     organizations: impl ExactSizeIterator<Item = Id>,
@@ -39,7 +39,7 @@ pub(crate) async fn lift_limits(
         file_uploads_per_minute: most,
         template_writes_per_minute: most,
         list_reads_per_minute: most,
-        // None: what is sent fills it.
+        // None: a run would fill it.
         log_bytes: None,
     };
     let bar = progress::bar("tiers set", organizations.len());

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::targets::Target;
 
-/// Access tokens are good for 15 minutes, and a run does not renew them.
+/// Access tokens are valid for 15 minutes, and a run does not renew them.
 const BEARER_RUN_S_MAX: u64 = 14 * 60;
-/// The longest run: signatures may be made for a day.
+/// The longest run: signatures can be made a day ahead.
 const RUN_S_MAX: u64 = 12 * 60 * 60;
-/// The target, and a payload that holds the five properties and little else.
+/// The target, and a payload with the five properties and little else.
 const ACTION_BYTES_MIN: usize = 160;
 
-/// What is sent.
+/// What to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scenario {
@@ -32,20 +32,20 @@ pub(crate) enum Scenario {
     BatchTransfers,
     /// Single updates and reads of objects (--reads-percent).
     Mixed,
-    /// Single updates of one object by everybody (--if-match: each rests on what was read).
+    /// Single updates of one object by all connections (--if-match: each based on what was read).
     HotObject,
-    /// Reads of objects (--cold: each once).
+    /// Reads of objects (--cold: each only once).
     Reads,
     /// Proof files of the actions of the last batches (--batches).
     ProofFiles,
-    /// More than the server can do, open loop: --rate is 10x unless given, --of says what. Latencies
-    /// are those of what was done, from sending it.
+    /// More than the server can do, open loop: --rate is 10x unless given, --of chooses the requests. Latencies are
+    /// those of completed requests, measured from sending.
     Overload,
     /// Memory of live objects: each is updated once, then once more.
     ActorsMemory,
 }
 
-/// How requests show whose they are, besides their signatures.
+/// How requests identify their caller, in addition to their signatures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Auth {
@@ -58,11 +58,11 @@ pub(crate) enum Auth {
     Both,
 }
 
-/// What is made of the server's rate limits.
+/// How to handle the server's rate limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Limits {
-    /// Keep to them: wait as 429 and its Retry-After say, and send again.
+    /// Respect them: wait as 429 and its Retry-After require, and send again.
     Honour,
     /// The operator gives each organization a tier without narrow limits, over the admin socket.
     Operator,
@@ -75,7 +75,7 @@ pub(crate) enum Sign {
     /// Before the run, as many as it may need.
     #[default]
     Beforehand,
-    /// Each before it is sent.
+    /// Each just before it is sent.
     Live,
 }
 
@@ -86,7 +86,7 @@ pub(crate) enum Verify {
     /// Some, after the run (--samples).
     #[default]
     Sample,
-    /// All, while it runs: on the generator's own time.
+    /// All, during the run: this costs the generator's own time.
     All,
 }
 
@@ -94,9 +94,9 @@ pub(crate) enum Verify {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Rate {
-    /// So many.
+    /// This many.
     PerSecond(f64),
-    /// So many times what a closed loop reached just before.
+    /// This multiple of what a closed loop reached just before.
     OfTop(f64),
 }
 
@@ -120,31 +120,31 @@ impl FromStr for Rate {
     }
 }
 
-/// Load for a Kedge server: closed loop (each connection sends its next request when the last one is
-/// answered) or open loop (--rate: a constant rate, latency counted from when each request was due).
-/// Makes its own accounts through the API. With --server it starts a server for the run.
+/// Load for a Kedge server: closed loop (each connection sends its next request when the previous one is answered) or
+/// open loop (--rate: a constant rate, latency counted from when each request was due). Makes its own accounts through
+/// the API. With --server it starts a server for the run.
 #[derive(Clone, Debug, Parser, Serialize, Deserialize)]
 #[command(version)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct Options {
-    /// What is sent.
+    /// What to send.
     #[arg(value_enum)]
     pub(crate) scenario: Scenario,
     /// The server, over plain HTTP.
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
-    /// The log's first sequencer key. The later ones are believed where the log itself names them; without this the list
-    /// that the server states is.
+    /// The log's first sequencer key. Later keys are trusted if the log itself names them. Without this option, the
+    /// list that the server states is trusted.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) sequencer: Option<Address>,
-    /// Start this server program on fresh data for the run, instead of using one that runs.
+    /// Start this server program on fresh data for the run, instead of using a running server.
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["url", "server_pid", "data", "admin_socket"])]
     #[serde(skip)]
     pub(crate) server: Option<PathBuf>,
-    /// Another option of that server, as `kedge serve --set` takes it.
+    /// Another option for that server, as for `kedge serve --set`.
     #[arg(long, value_name = "NAME=VALUE", requires = "server")]
     pub(crate) server_set: Vec<String>,
-    /// Where that server's data directory is made: on the disk to be measured [default: the
+    /// Where to create that server's data directory: on the disk to be measured [default: the
     /// system's directory of temporary files]
     #[arg(long, value_name = "DIRECTORY", requires = "server")]
     #[serde(skip)]
@@ -152,21 +152,21 @@ pub(crate) struct Options {
     /// Organizations, each with one wallet, one template and one API key; up to 10,000.
     #[arg(long, default_value_t = 100)]
     pub(crate) organizations: usize,
-    /// Objects, shared out evenly.
+    /// Objects, distributed evenly.
     #[arg(long, default_value_t = 100_000)]
     pub(crate) objects: usize,
-    /// How requests show whose they are.
+    /// How requests identify their caller.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) auth: Auth,
-    /// What is made of rate limits [default: operator if the admin socket is known, else honour]
+    /// How to handle rate limits [default: operator if the admin socket is known, else honour]
     #[arg(long, value_enum)]
     limits: Option<Limits>,
     /// The server's admin socket, for --limits operator.
     #[arg(long, value_name = "PATH")]
     #[serde(skip)]
     pub(crate) admin_socket: Option<PathBuf>,
-    /// Open loop: requests a second (5000), or a share or multiple of what a closed loop reaches
-    /// in --top-s seconds before (50%, 10x).
+    /// Open loop: requests a second (5000), or a share or multiple of what a closed loop reaches in
+    /// the --top-s seconds before (50%, 10x).
     #[arg(long)]
     rate: Option<Rate>,
     /// Seconds of the closed loop that --rate 50% refers to.
@@ -175,54 +175,55 @@ pub(crate) struct Options {
     /// Connections [default: 16 for batches, 128 for others, 256 in an open loop, 4,096 in overload]
     #[arg(long)]
     connections: Option<usize>,
-    /// Actions in a request of the batch scenarios.
+    /// Actions per request in the batch scenarios.
     #[arg(long, default_value_t = BATCH_ACTIONS_MAX)]
     batch: usize,
     /// Bytes of an update's target and payload.
     #[arg(long, default_value_t = 286)]
     pub(crate) action_bytes: usize,
-    /// Ask for short answers (Prefer: return=minimal).
+    /// Request short answers (Prefer: return=minimal).
     #[arg(long)]
     pub(crate) minimal: bool,
-    /// batch-mints: of templates that have a bound.
+    /// batch-mints: use templates with a maximum supply.
     #[arg(long)]
     pub(crate) max_supply: bool,
-    /// mixed: how many of a hundred requests read.
+    /// mixed: how many requests out of a hundred read.
     #[arg(long, default_value_t = 80)]
     pub(crate) reads_percent: u8,
-    /// hot-object: read, then PATCH with If-Match; what lost the race reads and tries again.
+    /// hot-object: read, then PATCH with If-Match; a request that loses the race reads and tries
+    /// again.
     #[arg(long)]
     pub(crate) if_match: bool,
-    /// proof-files: of how many batches at the log's end.
+    /// proof-files: how many batches at the log's end to use.
     #[arg(long, default_value_t = 1_000)]
     pub(crate) batches: usize,
     /// overload: batch-updates or single-updates.
     #[arg(long, value_enum, default_value = "single-updates")]
     of: Scenario,
-    /// Webhooks of as many organizations, sent to a receiver inside this program that checks each
+    /// Webhooks of this many organizations, sent to a receiver inside this program that checks each
     /// message; an external server must allow its network (webhook_allowed_networks).
     #[arg(long, default_value_t = 0)]
     pub(crate) webhooks: usize,
-    /// Seconds to wait for deliveries that are still to come after the measure.
+    /// Seconds to wait for outstanding deliveries after the measurement.
     #[arg(long, default_value_t = 30)]
     pub(crate) webhooks_wait_s: u64,
-    /// Event streams that are read meanwhile; gaps and duplicates are counted.
+    /// Event streams to read during the run; gaps and duplicates are counted.
     #[arg(long, default_value_t = 0)]
     pub(crate) readers: usize,
-    /// Seconds before the measure.
+    /// Seconds before the measurement.
     #[arg(long, default_value_t = 3)]
     pub(crate) warm_up_s: u64,
-    /// Seconds of the measure.
+    /// Seconds of the measurement.
     #[arg(long, default_value_t = 15)]
     pub(crate) duration_s: u64,
-    /// How often the measure is repeated.
+    /// How often to repeat the measurement.
     #[arg(long, default_value_t = 1)]
     pub(crate) runs: usize,
     /// When requests are signed.
     #[arg(long, value_enum, default_value_t)]
     sign: Sign,
-    /// Requests signed before each run, at about 100 bytes each; what goes beyond is signed on the
-    /// fly [default: 800 a second for batches, 25,000 for single actions, or as --rate says]
+    /// Requests signed before each run, at about 100 bytes each; any more are signed on the fly
+    /// [default: 800 a second for batches, 25,000 for single actions, or according to --rate]
     #[arg(long)]
     prepared: Option<usize>,
     /// Which receipts are verified.
@@ -231,26 +232,26 @@ pub(crate) struct Options {
     /// Answers whose receipts are verified, and looked up in the log, with --verify sample.
     #[arg(long, default_value_t = 100)]
     pub(crate) samples: u32,
-    /// Leave out the round that finds every object once before the first run; with reads: read
-    /// each object once and no more.
+    /// Skip the round that updates every object once before the first run; with reads: read each
+    /// object only once.
     #[arg(long)]
     pub(crate) cold: bool,
-    /// Threads of each process that send.
+    /// Sending threads of each process.
     #[arg(long, default_value_t = 2)]
     pub(crate) threads: usize,
     /// Processes that share the load; each has its share of organizations and connections.
     #[arg(long, default_value_t = 1)]
     pub(crate) processes: usize,
     /// The server's process id, if it runs on this machine: its processor time, memory and writes
-    /// are reported too.
+    /// are then reported too.
     #[arg(long)]
     pub(crate) server_pid: Option<u32>,
-    /// The server's data directory, if it is on this machine: its size is reported too.
+    /// The server's data directory, if it is on this machine: its size is then reported too.
     #[arg(long, value_name = "DIRECTORY")]
     #[serde(skip)]
     pub(crate) data: Option<PathBuf>,
     /// What the medians of the runs must reach, such as actions_per_s>=350000 or
-    /// p99_ms<=5+2*fdatasync_p99_ms; the exit status tells whether they do.
+    /// p99_ms<=5+2*fdatasync_p99_ms; the exit status shows whether they do.
     #[arg(long = "target", value_name = "FIGURE<=LIMIT")]
     pub(crate) targets: Vec<Target>,
     /// File for the report in JSON.
@@ -264,7 +265,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Refuses what cannot be run.
+    /// Refuses options with which nothing can run.
     pub(crate) fn check(&self) -> Result<()> {
         let counts = [
             ("organizations", self.organizations),
@@ -333,7 +334,7 @@ impl Options {
         self.server.is_some() || self.admin_socket.is_some()
     }
 
-    /// What is made of rate limits.
+    /// How to handle rate limits.
     pub(crate) fn limits(&self) -> Limits {
         self.limits.unwrap_or(if self.knows_socket() {
             Limits::Operator
@@ -376,7 +377,7 @@ impl Options {
         self.connections.unwrap_or(usual)
     }
 
-    /// Actions in one request; 0 for those that only read.
+    /// Actions in one request; 0 for requests that only read.
     pub(crate) fn actions_a_request(&self) -> usize {
         match self.sends() {
             Scenario::Reads | Scenario::ProofFiles => 0,
@@ -390,7 +391,7 @@ impl Options {
         self.objects / self.organizations
     }
 
-    /// Requests that are signed before a phase of so many seconds.
+    /// Requests to sign before a phase of this many seconds.
     pub(crate) fn prepared(&self, seconds: u64, rate: Option<f64>) -> usize {
         if self.sign == Sign::Live || self.actions_a_request() == 0 || self.if_match {
             return 0;

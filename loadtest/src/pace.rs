@@ -12,16 +12,16 @@ use tokio::io::unix::AsyncFd;
 
 use crate::error::{Error, Result};
 
-/// How long an open loop goes on sending what was due before the end.
+/// How long an open loop continues to send what was due before the end.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Hands out the numbers of requests.
 pub(crate) struct Pace {
     start: Instant,
     end: Instant,
-    /// Between requests of an open loop.
+    /// Seconds between requests of an open loop.
     period_s: Option<f64>,
-    /// Requests at the most.
+    /// Most requests.
     limit: u64,
     next: AtomicU64,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Slot {
 }
 
 impl Pace {
-    /// From `start` to `end`; `rate` in requests a second makes it an open loop.
+    /// A pace from `start` to `end`; `rate` in requests a second makes it an open loop.
     pub(crate) fn new(start: Instant, end: Instant, rate: Option<f64>, limit: Option<u64>) -> Self {
         let due = rate.map(|rate| ((end - start).as_secs_f64() * rate).ceil() as u64);
         Self {
@@ -51,7 +51,7 @@ impl Pace {
         Some(self.start + Duration::from_secs_f64(number as f64 * period_s))
     }
 
-    /// The next request; `None` when it is over.
+    /// The next request; `None` at the end.
     pub(crate) fn next(&self) -> Option<Slot> {
         let now = Instant::now();
         let grace = if self.period_s.is_some() {
@@ -74,7 +74,7 @@ impl Pace {
         self.next.load(Ordering::Relaxed).min(self.limit)
     }
 
-    /// When those of an open loop were due that were never handed out.
+    /// When the requests of an open loop were due that were never handed out.
     pub(crate) fn never_begun(&self) -> impl Iterator<Item = Instant> {
         let from = if self.period_s.is_some() {
             self.begun()
@@ -85,8 +85,8 @@ impl Pace {
     }
 }
 
-/// Sleeps to the microsecond: the runtime's own timers go by milliseconds, which would be in every
-/// latency.
+/// Sleeps with microsecond precision: the runtime's own timers have a resolution of milliseconds,
+/// which would show in every latency.
 pub(crate) struct Alarm(AsyncFd<OwnedFd>);
 
 impl Alarm {
@@ -102,7 +102,7 @@ impl Alarm {
         AsyncFd::new(timer).map(Self).map_err(failed())
     }
 
-    /// Sleeps until a time; not at all if it is over.
+    /// Sleeps until a time; not at all if it has passed.
     pub(crate) async fn until(&self, time: Instant) -> Result<()> {
         let rest = time.saturating_duration_since(Instant::now());
         if rest.is_zero() {

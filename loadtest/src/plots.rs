@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 const SIZE: (u32, u32) = (640, 260);
 const FONT: &str = "sans-serif";
 const GREY: RGBColor = RGBColor(0x80, 0x80, 0x80);
-/// For the lines of a plot, in this order.
+/// Colours of the lines of a plot, in this order.
 const COLOURS: [RGBColor; 3] = [
     RGBColor(0x2b, 0x83, 0xd6),
     RGBColor(0xe0, 0x7b, 0x1a),
@@ -36,7 +36,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::Broken(format!("drawing a plot: {error}"))
 }
 
-/// Values over the seconds of a measure.
+/// Values over the seconds of a measurement.
 pub(crate) fn over_time(unit: &str, lines: &[Line]) -> Result<String> {
     let points = || lines.iter().flat_map(|line| &line.points);
     let last = points().map(|(x, _)| *x).fold(1.0, f64::max);
@@ -52,8 +52,8 @@ pub(crate) fn over_time(unit: &str, lines: &[Line]) -> Result<String> {
     )
 }
 
-/// Latencies by the share of requests that had no longer ones: both axes are logarithmic, the lower one
-/// by what is left.
+/// Latencies by the share of requests that took no longer. Both axes are logarithmic; the horizontal one shows the
+/// remaining share.
 pub(crate) fn latencies(percentiles: &[(f64, f64)]) -> Result<String> {
     let points: Vec<(f64, f64)> = percentiles
         .iter()
@@ -66,7 +66,7 @@ pub(crate) fn latencies(percentiles: &[(f64, f64)]) -> Result<String> {
     let (lowest, highest) = if points.is_empty() {
         (0.1, 1.0)
     } else {
-        // Whole decades, so that the axis has numbers.
+        // Whole decades, so that the axis shows numbers.
         let decade = |exponent: f64| 10.0_f64.powf(exponent);
         let (low, high) = (lowest.log10().floor(), highest.log10().ceil());
         (decade(low), decade(high.max(low + 1.0)))

@@ -30,24 +30,24 @@ pub(crate) const WORKER: &str = "worker";
 pub(crate) struct Order {
     pub(crate) options: Options,
     pub(crate) organizations: Vec<Organization>,
-    /// The object that everybody updates.
+    /// The object that all connections update.
     pub(crate) hot: Option<Id>,
     pub(crate) trust: Trust,
     pub(crate) authority: String,
     pub(crate) phase: Phase,
-    /// Requests to sign beforehand.
+    /// How many requests to sign beforehand.
     pub(crate) prepared: usize,
 }
 
-/// Who is told how it goes.
+/// Is notified of the progress of a run.
 pub(crate) trait Watch {
-    /// The warm-up begins; these processes make the load.
+    /// The warm-up begins; these processes generate the load.
     fn begin(&mut self, generator_pids: &[u32]);
-    /// Another second is over.
+    /// Another second has passed.
     fn second(&mut self, interval: Interval);
 }
 
-/// What a process says.
+/// A message from a process.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Message {
@@ -57,11 +57,11 @@ enum Message {
     Failed(String),
 }
 
-/// What became of an order.
+/// The result of an order.
 pub(crate) struct Done {
     pub(crate) part: Part,
     pub(crate) signed_beforehand: usize,
-    /// How many nonces each organization is further.
+    /// By how many nonces each organization has advanced.
     pub(crate) rounds: Vec<u64>,
 }
 
@@ -109,18 +109,18 @@ impl Worker {
     }
 }
 
-/// Each connection is an open file: as many as the system lets this process have.
+/// Raises the limit of open files as far as the system allows, because each connection is one.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // Where it cannot be raised, connecting says what is missing.
+    // If it cannot be raised, connecting reports what is missing.
     let _ = setrlimit(Resource::Nofile, most);
 }
 
-/// Carries an order out, here or in processes of their own.
+/// Carries out an order, in this process or in several.
 pub(crate) fn carry_out(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Done> {
     if processes > 1 {
         return together(order, processes, watch);
@@ -142,7 +142,7 @@ pub(crate) fn carry_out(order: Order, processes: usize, watch: &mut dyn Watch) -
     })
 }
 
-/// The share of one of several processes.
+/// One process's share of an order.
 fn share(order: &Order, process: usize, processes: usize) -> Order {
     let part = |whole: usize| whole / processes + usize::from(process < whole % processes);
     let organizations = &order.organizations;
@@ -218,7 +218,7 @@ fn together(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Don
             Message::Failed(error) => return Err(Error::Broken(error)),
         }
     }
-    // Where requests ran out the processes have not told of the same seconds.
+    // If requests ran out, the processes have not reported the same seconds.
     for (_, (_, interval)) in seconds {
         watch.second(interval);
     }
@@ -238,7 +238,7 @@ fn together(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Don
     })
 }
 
-/// Another process of this program; it ends with this value.
+/// Another process of this program; dropping this ends it.
 struct Process {
     child: Child,
 }
@@ -299,7 +299,7 @@ fn to_line<T: Serialize>(value: &T) -> Result<String> {
     Ok(text + "\n")
 }
 
-/// Is one of a run's processes: takes its order from standard input, and says there what comes of it.
+/// Runs as one of a run's processes: reads its order from standard input, and writes the result to standard output.
 pub(crate) fn worker() -> Result<()> {
     let done = obey();
     if let Err(error) = &done {

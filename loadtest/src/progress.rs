@@ -15,14 +15,14 @@ pub(crate) fn bar(what: &str, length: usize) -> ProgressBar {
     bar
 }
 
-/// A line that says what is going on.
+/// A line that states what is going on.
 pub(crate) fn spinner(what: String) -> ProgressBar {
     let spinner = ProgressBar::new_spinner().with_message(what);
     spinner.enable_steady_tick(Duration::from_millis(250));
     spinner
 }
 
-/// The view of a run: how far it is, and a line of figures under it.
+/// The view of a run: its progress, with a line of figures below.
 pub(crate) fn live(seconds: u64) -> ProgressBar {
     let bar = ProgressBar::new(seconds);
     if let Ok(style) =

@@ -20,9 +20,9 @@ use tokio::task::JoinHandle;
 use crate::error::{Error, Result};
 use crate::fleet::Organization;
 
-/// Streams that bring nothing for so long after the load bring nothing more.
+/// Streams that are silent for this long after the load are complete.
 const QUIET: Duration = Duration::from_secs(10);
-/// Between looks at how far they are.
+/// The pause between two checks of their progress.
 const LOOK: Duration = Duration::from_millis(50);
 /// The longest event.
 const EVENT_BYTES_MAX: usize = 4 << 20;
@@ -32,11 +32,11 @@ const EVENT_BYTES_MAX: usize = 4 << 20;
 pub(crate) struct Streams {
     pub(crate) readers: usize,
     pub(crate) events: u64,
-    /// Events that came again, or out of order.
+    /// Events that were repeated or out of order.
     pub(crate) duplicates: u64,
-    /// Acknowledged actions of which no event came.
+    /// Acknowledged actions without an event.
     pub(crate) gaps: u64,
-    /// Streams that had to be opened again.
+    /// Streams that had to be reopened.
     pub(crate) reconnects: u64,
     /// Seconds from the load's end until the last stream had everything.
     pub(crate) behind_s: f64,
@@ -101,7 +101,7 @@ pub(crate) async fn open(
 }
 
 impl Readers {
-    /// Waits until the streams have brought what was acknowledged, or nothing comes any more.
+    /// Waits until the streams have delivered what was acknowledged, or no more events arrive.
     pub(crate) async fn finish(self, acknowledged_each: &[u64]) -> Streams {
         let ended = Instant::now();
         let wanted = |number: usize| acknowledged_each.get(number).copied().unwrap_or(0);
@@ -149,12 +149,12 @@ struct Follower {
 }
 
 impl Follower {
-    /// Follows until it is aborted; comes back with the last position where a stream ends.
+    /// Follows until it is aborted; reconnects with the last position when a stream ends.
     async fn run(mut self) {
         loop {
             let ended = self.follow().await;
             if let Some(opened) = self.opened.take() {
-                // Nobody listens where the run is over.
+                // If the run has ended, nobody listens.
                 let _ = opened.send(ended);
                 return;
             }
@@ -167,7 +167,7 @@ impl Follower {
         let stream = TcpStream::connect(&self.authority).await;
         let stream = stream.map_err(Error::io("connecting for an event stream"))?;
         let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
-        // Its error comes with the body too.
+        // Its error is reported by the body too.
         tokio::spawn(connection);
         let mut request = Request::get("/ebus/events/stream").header("host", &self.authority);
         if let Some(key) = &self.api_key {
@@ -205,7 +205,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Takes all whole blocks.
+    /// Consumes all complete blocks.
     fn take_events(&mut self, text: &mut VecDeque<u8>) {
         let bytes = text.make_contiguous();
         let mut taken = 0;
@@ -227,7 +227,7 @@ impl Follower {
             return;
         };
         if !lines().any(|line| line.starts_with(b"data: ")) {
-            // It only moves the place to come back to.
+            // It only moves the position at which to resume.
             self.last = self.last.max(Some(position));
             return;
         }

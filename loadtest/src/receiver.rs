@@ -28,22 +28,22 @@ use crate::claims::Claims;
 use crate::error::{Error, Result};
 use crate::interval::Interval;
 
-/// What the webhooks are told: what the load does.
+/// The webhooks' events: those that the load causes.
 const EVENTS: [&str; 3] = ["object.created", "object.updated", "object.transferred"];
-/// Between looks at how far deliveries are.
+/// The pause between two checks of the deliveries' progress.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What was received.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Deliveries {
     pub(crate) webhooks: usize,
-    /// Messages whose signature holds.
+    /// Messages with a valid signature.
     pub(crate) delivered: u64,
-    /// Of them, those of an action that a message before was of.
+    /// Of them, those of an action that already had a message.
     pub(crate) duplicates: u64,
-    /// Messages whose signature or text does not hold.
+    /// Messages with an invalid signature or text.
     pub(crate) refused: u64,
-    /// Acknowledged actions of which no message came in time.
+    /// Acknowledged actions without a message in time.
     pub(crate) missing: u64,
     /// Seconds from the load's end until nothing was missing, or the wait was over.
     pub(crate) behind_s: f64,
@@ -65,7 +65,7 @@ struct Received {
     lag: Interval,
 }
 
-/// A receiver that listens; it ends with this value.
+/// A listening receiver; dropping it ends it.
 pub(crate) struct Receiver {
     address: SocketAddr,
     received: Arc<Mutex<Received>>,
@@ -99,7 +99,7 @@ impl Receiver {
         })
     }
 
-    /// Makes a webhook of an account's organization that leads here.
+    /// Creates a webhook of an account's organization that leads here.
     pub(crate) async fn register(&self, account: &Account) -> Result<()> {
         let number = lock(&self.received).hooks.len();
         let webhook = NewWebhook {
@@ -123,7 +123,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Begins to count anew, behind a sequence.
+    /// Starts counting again, after this sequence.
     pub(crate) fn begin(&self, base: u64) {
         let mut received = lock(&self.received);
         received.refused = 0;
@@ -133,7 +133,7 @@ impl Receiver {
         }
     }
 
-    /// Waits until everything acknowledged has come, but no longer than told.
+    /// Waits until all acknowledged actions have arrived, but at most `wait`.
     pub(crate) async fn finish(&self, acknowledged_each: &[u64], wait: Duration) -> Deliveries {
         let ended = Instant::now();
         loop {
@@ -176,7 +176,7 @@ async fn accept(listener: TcpListener, received: Arc<Mutex<Received>>) {
         let received = Arc::clone(&received);
         tokio::spawn(async move {
             let service = service_fn(|request| answer(request, &received));
-            // A connection that breaks off is the sender's to make again.
+            // If a connection breaks, the sender has to reconnect.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
@@ -212,7 +212,7 @@ async fn answer(
     Ok(response)
 }
 
-/// Takes a message; `None` if it does not hold.
+/// Accepts a message; `None` if it is invalid.
 fn take(
     received: &mut Received,
     hook: usize,

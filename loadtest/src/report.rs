@@ -14,8 +14,7 @@ use crate::readers::Streams;
 use crate::receiver::Deliveries;
 use crate::targets::Outcome;
 
-/// Milliseconds to a request's answer's last byte: from sending it, or in an open loop from when it was
-/// due.
+/// Milliseconds until the last byte of a request's answer: from sending it, or in an open loop from when it was due.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Latency {
     pub(crate) p50: f64,
@@ -26,7 +25,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Of a histogram in microseconds.
+    /// The figures of a histogram in microseconds.
     pub(crate) fn of(latency_us: &Histogram<u64>) -> Self {
         let at = |quantile| latency_us.value_at_quantile(quantile) as f64 / 1e3;
         Self {
@@ -39,8 +38,8 @@ impl Latency {
     }
 }
 
-/// Points of the latencies' distribution for a plot: each share of requests, and the milliseconds that
-/// it was answered within.
+/// Points of the latencies' distribution for a plot: a share of requests, and the milliseconds within which they were
+/// answered.
 pub(crate) fn percentiles(latency_us: &Histogram<u64>) -> Vec<(f64, f64)> {
     latency_us
         .iter_quantiles(5)
@@ -48,7 +47,7 @@ pub(crate) fn percentiles(latency_us: &Histogram<u64>) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// One measure.
+/// One measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Run {
     /// RFC 3339.
@@ -59,30 +58,30 @@ pub(crate) struct Run {
     pub(crate) cores_used: Option<CoresUsed>,
     pub(crate) actions_per_second: f64,
     pub(crate) requests_per_second: f64,
-    /// Requests a second that were due, in an open loop.
+    /// Requests a second that were due in an open loop.
     pub(crate) offered_per_second: Option<f64>,
-    /// What the closed loop before it reached, where the rate refers to it.
+    /// What the preceding closed loop reached, if the rate refers to it.
     pub(crate) top_requests_per_second: Option<f64>,
     pub(crate) latency_ms: Latency,
     pub(crate) percentiles_ms: Vec<(f64, f64)>,
-    /// Successful requests inside the measure.
+    /// Successful requests during the measurement.
     pub(crate) requests: u64,
     pub(crate) actions: u64,
     pub(crate) reads: u64,
-    /// Due in an open loop, and never begun: they count in the latencies with the time that they waited.
+    /// Due in an open loop, but never begun: they count in the latencies with the time they waited.
     pub(crate) never_begun: u64,
     pub(crate) answer_bytes_mean: u64,
     pub(crate) signed_beforehand: usize,
     pub(crate) signed_on_the_fly: u64,
-    /// By code; the warm-up's too, like all that follows.
+    /// By code; including the warm-up, like everything below.
     pub(crate) errors: BTreeMap<String, u64>,
     /// 429 and 503, by code.
     pub(crate) refused: BTreeMap<String, u64>,
-    /// Changes that lost a race and were tried again.
+    /// Changes that lost a race and were retried.
     pub(crate) conflicts: u64,
-    /// Times that a limit was waited for.
+    /// How often a limit was waited for.
     pub(crate) limited: u64,
-    /// Actions acknowledged.
+    /// Acknowledged actions.
     pub(crate) acknowledged: u64,
     /// Actions of requests without an answer.
     pub(crate) unknown: u64,
@@ -90,14 +89,14 @@ pub(crate) struct Run {
     pub(crate) log: LogCheck,
     pub(crate) streams: Option<Streams>,
     pub(crate) deliveries: Option<Deliveries>,
-    /// What else a scenario tells, by name.
+    /// Further figures of a scenario, by name.
     pub(crate) more: BTreeMap<String, f64>,
     pub(crate) seconds: Vec<Second>,
     pub(crate) problems: Vec<String>,
 }
 
 impl Run {
-    /// No request failed that should not, and every check held.
+    /// True if no request failed unexpectedly, and every check held.
     pub(crate) fn passed(&self, options: &Options) -> bool {
         let busy_is_expected = options.scenario == Scenario::Overload;
         self.errors.is_empty()
@@ -106,7 +105,7 @@ impl Run {
             && self.requests > 0
     }
 
-    /// Everything that a target can name.
+    /// All figures that a target can name.
     pub(crate) fn figures(&self) -> BTreeMap<String, f64> {
         let latency = &self.latency_ms;
         let sum = |counts: &BTreeMap<String, u64>| counts.values().sum::<u64>() as f64;
@@ -220,7 +219,7 @@ pub(crate) struct Report {
     /// Every check held, and every target is met.
     pub(crate) passed: bool,
     pub(crate) actions_per_second: Spread,
-    /// Of each figure that a target can name.
+    /// For each figure that a target can name.
     pub(crate) figures: BTreeMap<String, Spread>,
     pub(crate) targets: Vec<Outcome>,
     pub(crate) runs: Vec<Run>,
@@ -262,7 +261,7 @@ impl Report {
         }
     }
 
-    /// For people.
+    /// The report as a table for people.
     pub(crate) fn table(&self) -> String {
         let machine = &self.machine;
         let mut out = format!(
@@ -391,7 +390,7 @@ impl Run {
     }
 }
 
-/// A number with as many digits as it deserves.
+/// A number with a sensible number of digits.
 pub(crate) fn short(value: f64) -> String {
     if value.abs() >= 100.0 || value.fract() == 0.0 {
         format!("{value:.0}")

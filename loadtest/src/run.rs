@@ -24,26 +24,26 @@ use crate::sampler::Sampler;
 use crate::send;
 use crate::workload::{Signed, Workload};
 
-/// Answers that wait to be verified while the load runs; more make the senders wait.
+/// Answers that may wait for verification while the load runs; above that the senders wait.
 const UNVERIFIED_MAX: usize = 64;
-/// Problems that are told in words.
+/// Problems that are described in words.
 const PROBLEMS_MAX: usize = 20;
 
-/// How the load comes.
+/// The shape of a phase of load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Phase {
     pub(crate) warm_up_s: u64,
     pub(crate) duration_s: u64,
-    /// Requests a second of an open loop.
+    /// The rate of an open loop, in requests a second.
     pub(crate) rate: Option<f64>,
-    /// Requests at the most.
+    /// Most requests.
     pub(crate) slots: Option<u64>,
     pub(crate) threads: usize,
     pub(crate) connections: usize,
     pub(crate) limits: Limits,
     pub(crate) if_match: bool,
-    /// What the server refuses, or breaks off, is what is looked for; latencies count from sending,
-    /// because what waits before that waits for this program.
+    /// The server is expected to refuse or cut off requests. Latencies count from sending, because
+    /// a request that waits before that waits for this program.
     pub(crate) overload: bool,
     pub(crate) verify: Verify,
     pub(crate) samples: u32,
@@ -51,17 +51,17 @@ pub(crate) struct Phase {
     pub(crate) base: u64,
 }
 
-/// What a process found.
+/// The results of a process.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Part {
     pub(crate) claims: Claims,
-    /// Actions of requests of which nobody knows whether they were carried out.
+    /// Actions of requests with an unknown outcome.
     pub(crate) unknown: u64,
-    /// Actions acknowledged, by organization.
+    /// Acknowledged actions, by organization.
     pub(crate) acknowledged_each: Vec<u64>,
     pub(crate) signed_on_the_fly: u64,
     pub(crate) receipts_verified: u64,
-    /// Sequences and leaves that verified receipts have placed.
+    /// Sequences and leaves proven by verified receipts.
     pub(crate) leaves: Vec<(u64, Hash)>,
     /// Numbers and hashes of the headers of verified receipts.
     pub(crate) headers: BTreeMap<u64, Hash>,
@@ -71,7 +71,7 @@ pub(crate) struct Part {
     pub(crate) slots: u64,
     /// Requests of an open loop that were due and never begun.
     pub(crate) never_begun: u64,
-    /// Seconds of the measure; fewer than asked for where requests ran out.
+    /// Seconds of the measurement; fewer than requested if requests ran out.
     pub(crate) measured_s: f64,
 }
 
@@ -83,7 +83,7 @@ impl Part {
         }
     }
 
-    /// Takes over what another part found; its organizations come behind these.
+    /// Adds the results of another part; its organizations come after these.
     pub(crate) fn merge(&mut self, other: Self) {
         self.merge_same(&other);
         self.acknowledged_each.extend(other.acknowledged_each);
@@ -105,7 +105,7 @@ impl Part {
         self.measured_s = self.measured_s.max(other.measured_s);
     }
 
-    /// Takes over what a thread of the same process, or a phase before, found.
+    /// Adds the results of a thread of the same process, or of an earlier phase.
     pub(crate) fn merge_organizations(&mut self, other: &Self) {
         self.merge_same(other);
         let longer = self
@@ -152,15 +152,16 @@ pub(crate) struct Load {
     pub(crate) start: Instant,
     pub(crate) measure_from: Instant,
     pub(crate) end: Instant,
-    /// For each organization: until when it waits, in milliseconds from the start.
+    /// Until when each organization waits, in milliseconds from the start.
     pub(crate) waits_until_ms: Vec<AtomicU64>,
-    /// A limit has refused something: a server whose limits are off tells numbers too.
+    /// A limit has refused a request. This is needed because a server with limits off states
+    /// numbers too.
     pub(crate) is_limited: AtomicBool,
-    /// Where answers go that are verified while the load runs.
+    /// Receives answers that are verified while the load runs.
     pub(crate) to_verify: Option<mpsc::Sender<Sample>>,
 }
 
-/// What one thread counts. The interval is shared with who takes it once a second.
+/// The counts of one thread. Another thread takes the interval's counts once a second.
 pub(crate) struct Local {
     pub(crate) interval: Arc<Mutex<Interval>>,
     pub(crate) part: RefCell<Part>,
@@ -173,7 +174,7 @@ impl Local {
     }
 }
 
-/// Warm-up and measure, until the last answer has come.
+/// Runs the warm-up and the measurement, until the last answer has arrived.
 pub(crate) fn drive(
     workload: &Arc<Workload>,
     trust: &Trust,
@@ -261,7 +262,7 @@ type Thread = (
     Arc<Mutex<Interval>>,
 );
 
-/// Takes the counts at each full second of warm-up and measure.
+/// Takes the counts at each full second of the warm-up and the measurement.
 fn tick(
     load: &Load,
     threads: &[Thread],
@@ -290,8 +291,8 @@ fn tick(
     Ok(())
 }
 
-/// What was due in an open loop and never begun had to wait at least until now: left out, it would
-/// make the latencies look better than they are.
+/// Requests that were due in an open loop but never begun have waited at least until now. Leaving
+/// them out would make the latencies look better than they are.
 fn finish(load: &Load, part: &mut Part, rest: &mut Interval) {
     let now = Instant::now();
     part.slots = load.pace.begun();
@@ -312,7 +313,7 @@ fn finish(load: &Load, part: &mut Part, rest: &mut Interval) {
     rest.second = load.phase.duration_s.cast_signed() + 1;
 }
 
-/// One thread: a runtime of its own, and its share of the connections.
+/// One thread: its own runtime, and its share of the connections.
 fn work(
     load: &Arc<Load>,
     interval: Arc<Mutex<Interval>>,
@@ -350,7 +351,7 @@ fn verify_all(workload: &Workload, trust: &Trust, mut samples: mpsc::Receiver<Sa
     let mut part = Part::default();
     while let Some(sample) = samples.blocking_recv() {
         part.verified(workload, trust, &sample);
-        // The header stands for its leaves: the root is in it.
+        // The header stands for its leaves, because it contains the root.
         part.leaves.clear();
     }
     part
@@ -401,13 +402,13 @@ impl Load {
         self.start.elapsed().as_millis() as u64
     }
 
-    /// Whether a request counts in the measure: an open loop's by when it was due.
+    /// Whether a request counts in the measurement: in an open loop by when it was due.
     pub(crate) fn is_measured(&self, due: Option<Instant>, answered: Instant) -> bool {
         let time = due.filter(|_| !self.phase.overload).unwrap_or(answered);
         time >= self.measure_from && time < self.end
     }
 
-    /// An organization waits so long before its next request.
+    /// Makes an organization wait this long before its next request.
     pub(crate) fn wait(&self, organization: usize, wait_s: u64) {
         let until_ms = self.now_ms() + wait_s * 1_000;
         self.waits_until_ms[organization].fetch_max(until_ms, Ordering::Relaxed);

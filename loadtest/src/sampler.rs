@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Says yes a given number of times.
+/// Selects a given number of answers, spread over the measurement.
 pub(crate) struct Sampler {
     from: Instant,
     every: Duration,
@@ -21,7 +21,7 @@ impl Sampler {
         }
     }
 
-    /// Whether the answer to a request that is sent now is to be kept.
+    /// Whether to keep the answer to a request that is sent now.
     pub(crate) fn take(&self, now: Instant) -> bool {
         let Some(elapsed) = now.checked_duration_since(self.from) else {
             return false;

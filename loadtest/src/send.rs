@@ -16,21 +16,21 @@ use crate::pace::{Alarm, Slot};
 use crate::run::{Load, Local};
 use crate::workload::{Signed, Step};
 
-/// What a connection of a closed loop waits after it was told that there is too much under way.
+/// How long a connection of a closed loop waits after a refusal because too much is in flight.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Connections that break in a row before their worker gives up.
 const BROKEN_MAX: u32 = 5;
-/// Where 429 does not say how long.
+/// The wait if 429 does not state one.
 const RETRY_AFTER_S_DEFAULT: u64 = 60;
 
-/// What became of one sending.
+/// The outcome of one attempt.
 enum Sent {
     Done,
-    /// To be sent again after so many seconds.
+    /// To be sent again after this many seconds.
     Limited(u64),
-    /// The condition did not hold.
+    /// The condition was not met.
     Conflict,
-    /// Counted as what it is.
+    /// Already counted.
     Failed {
         busy: bool,
     },
@@ -109,7 +109,7 @@ impl Sender<'_> {
                     }
                     tokio::time::sleep(wait).await;
                 }
-                // The same nonce again: it was not spent. What is signed anew has a new salt.
+                // The same nonce again, because it was not spent. A new signature has a new salt.
                 Sent::Conflict => {
                     signed = None;
                     if Instant::now() >= self.load.end {
@@ -134,7 +134,7 @@ impl Sender<'_> {
         self.load.workload.sign(number)
     }
 
-    /// How long an organization has to wait for its limits, if it does.
+    /// How long an organization has to wait for its limits, if at all.
     fn waits_s(&self, organization: usize) -> Option<u64> {
         if self.load.phase.limits == Limits::Operator {
             return None;
@@ -215,7 +215,7 @@ impl Sender<'_> {
                 body: answer.body.to_vec(),
             };
             match &load.to_verify {
-                // It cannot be closed: the verifier ends when the load does.
+                // The channel is never closed: the verifier ends when the load does.
                 Some(to_verify) => drop(to_verify.send(sample).await),
                 None => local.samples.borrow_mut().push(sample),
             }
@@ -274,7 +274,7 @@ fn acknowledge(
     done > 0
 }
 
-/// Counts what is no success, and says what to do.
+/// Counts a failure, and returns what to do.
 fn refused(load: &Load, local: &Local, answer: &Answer<'_>, organization: Option<usize>) -> Sent {
     let status = answer.status;
     if status == StatusCode::TOO_MANY_REQUESTS && load.phase.limits == Limits::Honour {

@@ -12,22 +12,22 @@ use tempfile::TempDir;
 use crate::error::{Error, Result};
 use crate::options::Options;
 
-/// How long a start may take.
+/// Longest time for a start.
 const START_LIMIT: Duration = Duration::from_mins(1);
-/// Registering counts on the caller's address: all accounts of a run come from one.
+/// Registering counts on the caller's address, and all accounts of a run use the same one.
 const ADDRESS_REQUESTS_PER_MINUTE: u32 = 1_000_000_000;
 
 /// A running server.
 pub(crate) struct Server {
     child: Child,
     pub(crate) url: String,
-    /// With the data directory, its mark, and the log.
+    /// Holds the data directory, its mark, and the log.
     directory: TempDir,
 }
 
 impl Server {
-    /// Starts the program with rate limits on, but for those that count on the address; webhooks may
-    /// lead to this machine.
+    /// Starts the program with rate limits on, except those that count on the address; webhooks may lead to this
+    /// machine.
     pub(crate) fn start(program: &Path, options: &Options) -> Result<Self> {
         let directory = match &options.server_disk {
             Some(disk) => TempDir::with_prefix_in("kedge-load-", disk),
@@ -71,7 +71,7 @@ impl Server {
                 .into_iter()
                 .flat_map(|out| BufReader::new(out).lines());
             for line in lines.map_while(std::result::Result::ok) {
-                // Nobody listens after the first line; the pipe has to be emptied all the same.
+                // After the first line nobody listens, but the pipe still has to be drained.
                 let _ = sender.send(line);
             }
         });
@@ -104,7 +104,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Its data go with it, so there is nothing to end in order.
+    /// Its data are deleted too, so no orderly stop is needed.
     fn drop(&mut self) {
         let _already_dead = self.child.kill();
         let _reaped = self.child.wait();

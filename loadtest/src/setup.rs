@@ -25,16 +25,16 @@ use crate::options::{Auth, Limits, Options, Scenario};
 use crate::{operator, progress};
 
 /// Organizations that are set up at one time. The server hashes two passwords at a time (its option
-/// password_hashes_max), so more would not be quicker.
+/// password_hashes_max), so more would not be faster.
 const AT_ONE_TIME: usize = 8;
-/// Only ever used against servers that are there to be measured.
+/// Only ever used with servers set up for measuring.
 const PASSWORD: &str = "a load run's own password";
-/// How often a step is tried that meets a limit: registering counts on the address, 100 a minute
-/// unless the server is told otherwise.
+/// How often a step that meets a limit is tried: registering counts on the address, 100 a minute
+/// unless the server is configured otherwise.
 const ATTEMPTS_MAX: u32 = 1_000;
-/// Supply that no run uses up.
+/// A supply that no run uses up.
 const SUPPLY_MAX: u64 = 1 << 40;
-/// Of each batch, every so-many-th action's proof file is asked for.
+/// The proof file of every n-th action of each batch is requested.
 const PROOF_EVERY: usize = 50;
 
 /// The organizations, and the accounts that made them.
@@ -43,8 +43,8 @@ pub(crate) struct Fleet {
     accounts: Vec<Account>,
 }
 
-/// A client that waits for limits as long as it takes. It trusts the keys that the server states, or, where the first one
-/// is given, that one and those that the log names after it.
+/// A client that waits for limits as long as necessary. It trusts the keys that the server states or, if `first_key` is
+/// given, that key and those that the log names after it.
 pub(crate) async fn client(url: &str, first_key: Option<Address>) -> Result<Client> {
     let patient = RetryPolicy {
         attempts_max: ATTEMPTS_MAX,
@@ -62,7 +62,7 @@ pub(crate) async fn client(url: &str, first_key: Option<Address>) -> Result<Clie
 }
 
 impl Fleet {
-    /// Makes everything.
+    /// Creates everything.
     pub(crate) async fn new(
         client: &Client,
         options: &Options,
@@ -98,7 +98,7 @@ impl Fleet {
         fleet.filled(options).await
     }
 
-    /// Mints the objects, and finds each once.
+    /// Mints the objects, and updates each once.
     async fn filled(self, options: &Options) -> Result<Self> {
         let count = self.accounts.len();
         let scenario = options.sends();
@@ -137,7 +137,7 @@ impl Fleet {
         })
     }
 
-    /// Fresh access tokens, where requests show them.
+    /// Fetches new access tokens, if requests use them.
     pub(crate) async fn renew_tokens(&mut self, auth: Auth) -> Result<()> {
         if auth == Auth::Key {
             return Ok(());
@@ -163,14 +163,14 @@ impl Fleet {
         &self.accounts[number]
     }
 
-    /// Learns where an organization's nonces stand, after something that was not the load.
+    /// Reads an organization's nonces, after requests outside the load.
     pub(crate) async fn learn_nonce(&mut self, number: usize) -> Result<()> {
         self.organizations[number].next_nonce = next_nonce(&self.accounts[number]).await?;
         Ok(())
     }
 }
 
-/// Runs a step for each number, a few at a time; the results come in the numbers' order.
+/// Runs a step for each number, a few at a time; the results are in the order of the numbers.
 async fn each<T, F>(count: usize, step: impl Fn(usize) -> F) -> Result<Vec<T>>
 where
     T: Send + 'static,
@@ -264,7 +264,7 @@ fn template(options: &Options) -> NewTemplate {
         name: "parcel".to_owned(),
         max_supply: options.max_supply.then_some(SUPPLY_MAX),
         actions: match sends {
-            // Its issuer gives an object away whoever has it: transfers need not wait for each other.
+            // The issuer may transfer an object whoever owns it, so transfers need not wait for each other.
             Scenario::BatchTransfers => vec![rule("transfer", Who::Issuer)],
             Scenario::HotObject => vec![rule("update", Who::Anyone)],
             _ => Vec::new(),
@@ -308,7 +308,7 @@ async fn mint(
     Ok(())
 }
 
-/// Updates every object once: a run then meets objects as they are in use.
+/// Updates every object once, so that a run finds objects in use.
 async fn touch(account: &Account, organization: &Organization) -> Result<()> {
     for objects in organization.objects.chunks(BATCH_ACTIONS_MAX) {
         let updates = objects

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A figure of the report, and what it must be.
+/// A figure of the report, and its required bound.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Target {
@@ -13,24 +13,24 @@ pub(crate) struct Target {
     figure: String,
     at_least: bool,
     limit: f64,
-    /// So many times another figure comes on top.
+    /// Adds this multiple of another figure to the limit.
     more: Option<(f64, String)>,
 }
 
-/// How a target came out.
+/// The result of a target.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Outcome {
     /// As it was stated.
     pub(crate) target: String,
-    /// The figure; absent if the report has none of this name.
+    /// The figure; absent if the report has none with this name.
     pub(crate) value: Option<f64>,
-    /// What it is held against.
+    /// The limit that the figure is compared with.
     pub(crate) limit: Option<f64>,
     pub(crate) met: bool,
 }
 
 impl Target {
-    /// Holds figures against the target. What was not measured is missed.
+    /// Compares figures with the target. A figure that was not measured misses it.
     pub(crate) fn hold(&self, figures: &BTreeMap<String, f64>) -> Outcome {
         let value = figures.get(&self.figure).copied();
         let limit = match &self.more {

@@ -6,21 +6,21 @@ use kedge_protocol::action::Kind;
 use crate::fleet::Organization;
 use crate::options::Options;
 
-/// Payloads that take turns, so that every update changes something.
+/// Alternating payloads, so that every update changes something.
 pub(crate) const VARIANTS: usize = 2;
 /// `obj_` and 26 digits.
 const OBJECT_ID_BYTES: usize = 30;
 
-/// The parts of an organization's heads that do not change.
+/// The constant parts of an organization's heads.
 pub(crate) struct Heads {
-    /// Of a signed request, up to the length of its body.
+    /// The head of a signed request, up to the length of its body.
     pub(crate) write: Vec<u8>,
-    /// Of a read, from behind its path.
+    /// The head of a read, from after its path.
     pub(crate) read: Vec<u8>,
 }
 
 impl Heads {
-    /// Of an organization's requests.
+    /// The heads of an organization's requests.
     pub(crate) fn new(
         organization: &Organization,
         authority: &str,
@@ -50,7 +50,7 @@ impl Heads {
     }
 }
 
-/// Bytes as they stand in a head.
+/// Appends bytes in hexadecimal to a head.
 pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(b"0x");
@@ -63,7 +63,7 @@ pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// A payload that makes target and payload `action_bytes` long.
+/// A payload with which target and payload together have `action_bytes` bytes.
 pub(crate) fn payload(variant: usize, action_bytes: usize) -> String {
     let [state, place] = [["in transit", "8.5417"], ["at a depot", "7.4474"]][variant % VARIANTS];
     let text = |note: &str| {
@@ -75,7 +75,7 @@ pub(crate) fn payload(variant: usize, action_bytes: usize) -> String {
     text(&"n".repeat(action_bytes.saturating_sub(filled)))
 }
 
-/// Two for each organization.
+/// The payloads of transfers: two for each organization.
 pub(crate) fn transfers(organizations: &[Organization]) -> Vec<String> {
     let recipients = organizations.iter().flat_map(|o| o.recipients.iter());
     recipients
@@ -83,7 +83,7 @@ pub(crate) fn transfers(organizations: &[Organization]) -> Vec<String> {
         .collect()
 }
 
-/// An action as it stands in a body of the bus.
+/// An action in the form of a body of the bus.
 pub(crate) fn bus_action(kind: &Kind, (target, payload): &(Id, &str)) -> String {
     let (text, member) = (
         kind.text(),

@@ -15,23 +15,23 @@ use crate::fleet::Organization;
 use crate::options::{Options, Scenario};
 use crate::texts::{Heads, VARIANTS, bus_action, payload, push_hex, transfers};
 
-/// How much longer than its run a signature is good.
+/// How much longer than its run a signature is valid.
 const DEADLINE_MARGIN: Duration = Duration::from_hours(1);
 
-/// A body that is sent again and again, each time under a new signature.
+/// A body that is sent repeatedly, each time under a new signature.
 struct Shape {
     body: Bytes,
     words: Vec<ActionWords>,
 }
 
-/// What is in the head of one signed request.
+/// The values for the head of one signed request.
 #[derive(Clone, Copy)]
 pub(crate) struct Signed {
     pub(crate) seed: Hash,
     pub(crate) signature: Signature,
 }
 
-/// What a slot does.
+/// The work of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// The signed request with this number.
@@ -40,7 +40,7 @@ pub(crate) enum Step {
     Read(u64),
 }
 
-/// Something to be read.
+/// Something to read.
 struct Readable {
     organization: u32,
     path: Box<str>,
@@ -53,9 +53,9 @@ pub(crate) struct Workload {
     actions: usize,
     reads_percent: u64,
     cold: bool,
-    /// The one object that everybody updates.
+    /// The one object that all connections update.
     hot: Option<Id>,
-    /// Those of organization 0, then of organization 1, …
+    /// The shapes of organization 0, then of organization 1, …
     shapes: Vec<Shape>,
     payloads: Vec<String>,
     chunks: usize,
@@ -136,8 +136,8 @@ impl Workload {
         }
     }
 
-    /// Target and payload of an action. Where an organization has fewer objects than a request has
-    /// actions, the request goes round them, with the other payload each time.
+    /// Target and payload of an action. If an organization has fewer objects than a request has
+    /// actions, the request cycles through them, with the other payload each time.
     fn action(&self, organization: usize, shape: usize, index: usize) -> (Id, &str) {
         let owner = &self.organizations[organization];
         let (variant, chunk) = (shape / (self.shapes_each() / VARIANTS), shape % self.chunks);
@@ -180,7 +180,7 @@ impl Workload {
         Shape { body, words }
     }
 
-    /// Requests go round the organizations, and in each round its shapes.
+    /// Requests cycle through the organizations, and each cycle uses the next shape.
     fn place(&self, number: u64) -> (usize, u64) {
         let count = self.organizations.len() as u64;
         ((number % count) as usize, number / count)
@@ -199,7 +199,7 @@ impl Workload {
         &self.shapes[organization * self.shapes_each() + self.shape_number(round)]
     }
 
-    /// The actions of a request, for those who check its answer.
+    /// The actions of a request, for checking its answer.
     pub(crate) fn texts(&self, number: u64) -> Vec<(Id, &str)> {
         let (organization, round) = self.place(number);
         (0..self.actions)
@@ -211,13 +211,13 @@ impl Workload {
         &self.shape(number).body
     }
 
-    /// What a slot does. Reads are spread evenly between the changes.
+    /// The work of a slot. Reads are spread evenly among the changes.
     pub(crate) fn step(&self, slot: u64) -> Step {
         match self.reads_percent {
             0 => Step::Write(slot),
             100 => Step::Read(slot),
             percent => {
-                // 37 and 100 have no common factor: this only changes the order.
+                // 37 and 100 are coprime, so this only changes the order.
                 let (hundred, place) = (slot / 100, slot % 100 * 37 % 100);
                 if place < percent {
                     Step::Read(hundred * percent + place)
@@ -228,13 +228,13 @@ impl Workload {
         }
     }
 
-    /// How many slots there can be: each object is read once in a cold run.
+    /// How many slots there can be: a cold run reads each object once.
     pub(crate) fn slots_max(&self) -> Option<u64> {
         let once = self.cold && self.scenario == Scenario::Reads;
         once.then_some(self.readable.len() as u64)
     }
 
-    /// How many nonces of each organization so many slots have used, or a few more.
+    /// How many nonces of each organization these slots have used, or a few more.
     pub(crate) fn rounds_of(&self, slots: u64) -> u64 {
         let writes = (slots / 100 + 1) * (100 - self.reads_percent);
         writes.min(slots).div_ceil(self.organizations.len() as u64) + 1
@@ -300,7 +300,7 @@ impl Workload {
         let place = if self.cold {
             number % count
         } else {
-            // Any order that is not that of the keys (Knuth's multiplicative hashing).
+            // Any order other than that of the keys (Knuth's multiplicative hashing).
             (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % count
         };
         let readable = &self.readable[place as usize];

@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Of one organization with one object: wallet, API key, template, the object, and finding it.
+/// For one organization with one object: wallet, API key, template, the object, and its first
+/// update.
 const SETUP_ACTIONS: u64 = 5;
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// `KEDGE_BIN`, or the server that was built beside this program.
+/// `KEDGE_BIN`, or the server that was built next to this program.
 fn server_program() -> PathBuf {
     let beside = || Path::new(env!("CARGO_BIN_EXE_kedge-load")).with_file_name("kedge");
     let named = std::env::var_os("KEDGE_BIN").map(PathBuf::from);
@@ -35,7 +36,7 @@ fn server_program() -> PathBuf {
     program
 }
 
-/// A command that nothing of the caller's own settings reaches.
+/// A command that inherits none of the caller's own settings.
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     let names = std::env::vars_os().map(|(name, _)| name);
@@ -45,7 +46,7 @@ fn command(program: &Path) -> Command {
     command
 }
 
-/// A development server with its data in this directory, to be started.
+/// A development server with its data in this directory, ready to start.
 fn serve(directory: &Path) -> Command {
     let mut command = command(&server_program());
     command
@@ -60,7 +61,7 @@ fn serve(directory: &Path) -> Command {
     command
 }
 
-/// A server of the test's own; it is killed with this value.
+/// The test's own server; dropping it kills it.
 struct Server {
     child: Child,
     authority: String,
@@ -81,7 +82,7 @@ impl Server {
                 )
             })
             .unwrap();
-        // The pipe has to be emptied.
+        // The pipe has to be drained.
         std::thread::spawn(move || lines.count());
         Self {
             child,
@@ -142,7 +143,7 @@ fn load(arguments: &str) -> Command {
     command
 }
 
-/// The report of a run, which must succeed, against a server that the harness starts itself.
+/// The report of a run, which must succeed, against a server started by the harness.
 fn run_with_server(arguments: &str) -> Value {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("report.json");
@@ -189,7 +190,7 @@ fn two_processes_give_one_report_and_it_is_true() {
     let report = server.report();
     let run = &report["runs"][0];
     let acknowledged = run["acknowledged"].as_u64().unwrap();
-    // The server's own word for it.
+    // The server itself confirms it.
     assert_eq!(server.sequence(), 2 * SETUP_ACTIONS + acknowledged);
     assert_eq!(run["log"]["log_grew_by"], acknowledged);
     assert_eq!(
@@ -198,7 +199,7 @@ fn two_processes_give_one_report_and_it_is_true() {
     );
     assert!(run["log"]["headers_found"].as_u64().unwrap() > 0);
     assert_eq!(run["problems"], Value::Array(Vec::new()));
-    // What was counted each second is what was counted in all, but for the answers that came last.
+    // The sum of the seconds is the total, except for the last answers.
     let requests = run["requests"].as_u64().unwrap();
     assert!(requests > 0 && run["actions"] == requests * 10);
     let seconds = run["seconds"].as_array().unwrap();
@@ -263,8 +264,8 @@ fn a_missed_target_is_named_and_the_exit_status_tells() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-/// A closed loop sees a server that stands still once for each connection; an open loop in every
-/// request that was due meanwhile.
+/// A closed loop notices a stalled server once for each connection; an open loop notices it in
+/// every request that was due meanwhile.
 #[test]
 fn an_open_loop_counts_the_time_that_a_server_stands_still() {
     const STILL: Duration = Duration::from_millis(1_500);
@@ -293,7 +294,7 @@ fn an_open_loop_counts_the_time_that_a_server_stands_still() {
     assert_eq!(run["never_begun"], 0);
 }
 
-/// A free organization has 100 requests a minute; the setup has taken some of them.
+/// A free organization has 100 requests a minute, some of which the setup has used.
 #[test]
 fn limits_are_honoured_where_they_stand() {
     let report = run_with_server(
@@ -301,7 +302,7 @@ fn limits_are_honoured_where_they_stand() {
     );
     let run = &report["runs"][0];
     assert!(run["limited"].as_u64().unwrap() > 0, "{run}");
-    // Two windows at the most.
+    // At most two windows.
     assert!(run["acknowledged"].as_u64().unwrap() <= 200);
     assert_eq!(run["refused"], Value::Object(serde_json::Map::new()));
 }
@@ -312,7 +313,7 @@ fn an_operators_tier_holds_with_streams_and_webhooks_beside_it() {
         "single-updates --organizations 2 --objects 4 --rate 220 --connections 8 --threads 1 --warm-up-s 0 --duration-s 2 --readers 2 --webhooks 1 --limits operator --auth both",
     );
     let run = &report["runs"][0];
-    // A free organization has 100 requests a minute: 220 each do not fit into two of them.
+    // A free organization has 100 requests a minute: 220 each do not fit into two minutes.
     assert_eq!(
         (&run["acknowledged"], &run["limited"]),
         (&Value::from(440), &Value::from(0))
@@ -335,7 +336,7 @@ fn an_operators_tier_holds_with_streams_and_webhooks_beside_it() {
     assert!(last["data_mib"].as_f64().unwrap() > 0.0);
 }
 
-/// A second of a scenario against a server of its own; what holds for every one of them is checked.
+/// Runs a second of a scenario against its own server, and checks what holds for every scenario.
 fn scenario(arguments: &str) -> Value {
     let small =
         "--connections 4 --threads 1 --warm-up-s 0 --duration-s 1 --prepared 50 --verify all";
@@ -349,7 +350,7 @@ fn scenario(arguments: &str) -> Value {
     );
     assert_eq!(run["problems"], Value::Array(Vec::new()), "{run}");
     assert!(count(&run, "requests") > 0, "{run}");
-    // Everything that was acknowledged is in the log, and nothing that nobody sent.
+    // All acknowledged actions are in the log, and nothing that nobody sent.
     let grown = run["log"]["log_grew_by"].as_u64().unwrap();
     let (acknowledged, unknown) = (count(&run, "acknowledged"), count(&run, "unknown"));
     assert!(
@@ -398,7 +399,7 @@ fn reads_are_mixed_with_changes() {
     );
 }
 
-/// Everybody changes one object: without a condition nobody loses, with one the losers try again.
+/// All connections change one object: without a condition none loses, with one the losers retry.
 #[test]
 fn everybody_changes_one_object() {
     let run = scenario("hot-object --organizations 4 --objects 4");
@@ -423,7 +424,7 @@ fn proof_files_are_read() {
     let run = scenario("proof-files --organizations 2 --objects 40 --batches 2");
     assert_eq!(count(&run, "reads"), count(&run, "requests"));
     assert_eq!(run["log"]["log_grew_by"], 0);
-    // Larger than an object: leaf, path, header and action.
+    // Larger than an object: it has leaf, path, header and action.
     assert!(count(&run, "answer_bytes_mean") > 1_000, "{run}");
 }
 

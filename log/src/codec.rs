@@ -13,7 +13,7 @@ pub enum CodecError {
     #[error("{0}")]
     Bytes(String),
     /// A number has no meaning here.
-    #[error("{0} is no {1}")]
+    #[error("{0} is not a valid {1}")]
     Number(u8, &'static str),
 }
 

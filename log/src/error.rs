@@ -74,7 +74,7 @@ pub enum ReadError {
     #[error("{0}")]
     Damaged(Damage),
     /// The log begins later: older segments were removed.
-    #[error("frame {frame} is not here: the log begins with frame {first_frame}")]
+    #[error("frame {frame} is not in the log, which begins with frame {first_frame}")]
     Missing {
         /// The requested frame.
         frame: u64,
@@ -135,7 +135,7 @@ pub enum AppendError {
     #[error(transparent)]
     Side(#[from] SideError),
     /// There is no key to seal side entries with. Nothing was changed.
-    #[error("the frame has side entries, and no key to seal them was given")]
+    #[error("the frame has side entries, but no key to seal them was given")]
     NoKey,
     /// The log refuses everything because an operation failed.
     #[error(transparent)]
@@ -145,7 +145,7 @@ pub enum AppendError {
 /// The log has failed: what the disk holds is unknown, so nothing is written, synced or acknowledged until the
 /// log is opened again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the log takes nothing until it is opened again: {0}")]
+#[error("the log accepts nothing until it is opened again: {0}")]
 pub struct Failed(pub String);
 
 /// Why a step of maintenance was not done. The log itself is unchanged.

@@ -75,7 +75,7 @@ impl LogReader {
         let found = find(&*env, dir, identity)?;
         let (Some(identity), Some(position)) = (found.identity, found.position) else {
             let source =
-                std::io::Error::new(std::io::ErrorKind::NotFound, "there is no segment of a log");
+                std::io::Error::new(std::io::ErrorKind::NotFound, "there is no log segment");
             return Err(IoError::at(dir)(source).into());
         };
         let shared = Shared::new(
@@ -205,7 +205,7 @@ impl LogReader {
         for place in places {
             let packed = &bytes[place.range.start - start..place.range.end - start];
             if !place.is_of(packed) {
-                return Err(Self::damaged(&frame, "a request's checksum does not hold"));
+                return Err(Self::damaged(&frame, "a request's checksum does not match"));
             }
             requests.push(StoredRequest {
                 first_sequence: frame.header.first_sequence + u64::from(place.first),
@@ -257,7 +257,7 @@ impl LogReader {
         if leaves.len() != count || BatchTree::new(&leaves).root() != batch.header.root {
             return Err(Self::damaged(
                 &frame,
-                "the leaves do not have the batch's root",
+                "the leaves do not lead to the batch's root",
             ));
         }
         Ok(Some((batch, leaves)))
@@ -334,7 +334,7 @@ impl LogReader {
         } else {
             Err(Self::damaged(
                 frame,
-                format!("the section of {kind:?} does not have its digest"),
+                format!("the section of {kind:?} does not match its digest"),
             ))
         }
     }
@@ -363,7 +363,7 @@ impl LogReader {
     ) -> Result<(Vec<RequestPlace>, u64), ReadError> {
         let damaged = |error: &dyn ToString| Self::damaged(frame, error.to_string());
         let range = frame.header.section_range(SectionKind::Requests);
-        let range = range.ok_or_else(|| damaged(&"it has actions and no requests"))?;
+        let range = range.ok_or_else(|| damaged(&"it has actions but no requests"))?;
         let start = frame.offset + range.start as u64;
         let mut bytes =
             frame
@@ -400,7 +400,7 @@ impl LogReader {
                 .segment
                 .read(&self.shared.cache, at, place.range.len())?;
             if !place.is_of(&bytes) {
-                return Err(Self::damaged(frame, "a request's checksum does not hold"));
+                return Err(Self::damaged(frame, "a request's checksum does not match"));
             }
             let first_sequence = frame.header.first_sequence + u64::from(place.first);
             requests.push(StoredRequest {
@@ -471,7 +471,7 @@ impl Frames {
         let (segment, header) = (&found.segment, &found.header);
         let expected = self.previous.unwrap_or(header.previous);
         if header.number != self.next || header.previous != expected {
-            let what = "the frame does not continue the one before it";
+            let what = "the frame does not continue the previous one";
             return Err(segment.damaged(found.offset, Some(header), what));
         }
         let buffer = self.buffers.pop().unwrap_or_default();

@@ -227,7 +227,7 @@ impl Found {
             frame: Some(header.first_frame),
             first_sequence: header.first_sequence,
             last_sequence: None,
-            what: "the segment has another name than its header says".to_owned(),
+            what: "the segment's name does not match its header".to_owned(),
         }))
     }
 
@@ -270,7 +270,7 @@ impl Found {
             }
             if let Some(later) = scan.evidence(&path, &*file, bytes)? {
                 let (frame, first) = (later.number, later.first_sequence);
-                let what = format!("{what}; it was durable, says frame {frame} after it");
+                let what = format!("{what}; it was durable, as frame {frame} after it shows");
                 return Err(OpenError::Damaged(scan.damage(&path, Some(first), what)));
             }
             // What follows the last frame of a closed segment does not matter, unless frames are missing there,

@@ -18,7 +18,7 @@ fn administers(caller: &Caller) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::Forbidden(
-        "API keys are managed by owners and admins of the organization".into(),
+        "only owners and admins of the organization may manage API keys".into(),
     ))
 }
 
@@ -49,7 +49,7 @@ pub fn create(caller: &Caller, input: &Input<'_>) -> Result<ApiKey, Refusal> {
             .any(|other| other.resource == permission.resource)
         {
             let pointer = format!("/permissions/{i}/resource");
-            problems.add(&pointer, "duplicate", "stands twice");
+            problems.add(&pointer, "duplicate", "appears twice");
         }
     }
     let expires_at_ms = match payload.expires_at.as_deref() {

@@ -133,7 +133,7 @@ fn claim<W: World>(
     };
     if claimant.is_none_or(|wallet| wallet.organization_id != caller.organization_id) {
         return Err(Refusal::Forbidden(
-            "the claimant is no wallet of the organization that brings the claim".into(),
+            "the claimant is not a wallet of the organization that brings the claim".into(),
         ));
     }
     if world.claim_context_used(&shown.context)? {

@@ -47,7 +47,7 @@ pub enum FoldError {
         sequence: u64,
     },
     /// The signer is not a key of the wallet that the record names.
-    #[error("sequence {sequence}: the signer is no key of the wallet that asked")]
+    #[error("sequence {sequence}: the signer is not a key of the record's wallet")]
     Signer {
         /// The record's first sequence.
         sequence: u64,
@@ -62,7 +62,7 @@ pub enum FoldError {
     },
     /// The rules give another resource, version or integrity than the record states.
     #[error(
-        "sequence {sequence}: the record's resource, version or integrity is not what the rules give"
+        "sequence {sequence}: the record's resource, version or integrity does not match the rules"
     )]
     Differs {
         /// The action's sequence.

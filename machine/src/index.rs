@@ -52,7 +52,7 @@ impl IndexedPaths {
                 "",
                 "range",
                 format!(
-                    "marks {} places with {KEYWORD}; the most is {INDEXED_PATHS_MAX}",
+                    "marks {} places with {KEYWORD}; the limit is {INDEXED_PATHS_MAX}",
                     paths.len()
                 ),
             ));
@@ -135,7 +135,7 @@ fn collect(
             let pointer = format!("{pointer}/{KEYWORD}");
             match *value {
                 "true" if keys.is_empty() => {
-                    let message = "must stand on a member's schema, inside properties";
+                    let message = "must be on a member's schema, inside properties";
                     return Err(problem(&pointer, "range", message));
                 }
                 "true" => paths.push(PropertyPath(keys.clone())),

@@ -119,7 +119,7 @@ impl<'de> Visitor<'de> for Strict {
                 many.insert(key.clone())
             };
             if !fresh {
-                return Err(A::Error::custom(format_args!("key {key:?} stands twice")));
+                return Err(A::Error::custom(format_args!("key {key:?} appears twice")));
             }
             members.next_value_seed(inner)?;
         }

@@ -271,7 +271,7 @@ fn check_status(status: ObjectStatus, kind: &Kind) -> Result<(), Refusal> {
             "the object is locked; unlock it first".into(),
         )),
         (ObjectStatus::Burned, _) => Err(Refusal::State(
-            "the object is burned; nothing can be done with it any more".into(),
+            "the object is burned; nothing more can be done with it".into(),
         )),
     }
 }

@@ -55,7 +55,10 @@ pub fn invite(
     input: &Input<'_>,
 ) -> Result<(Organization, Invitation), Refusal> {
     own(caller, organization, input)?;
-    administers(caller, "owners and admins of the organization invite")?;
+    administers(
+        caller,
+        "only owners and admins of the organization may invite",
+    )?;
     let payload: InvitePayload = text::read(input.payload)?;
     let role = payload.role.unwrap_or(Role::Member);
     let lifetime_s = payload.expires_in_s.unwrap_or(INVITATION_S_DEFAULT);
@@ -74,7 +77,7 @@ pub fn invite(
     }
     problems.finish()?;
     if !may_invite(caller.role, role) {
-        return Err(Refusal::Forbidden("only an owner invites owners".into()));
+        return Err(Refusal::Forbidden("only an owner may invite owners".into()));
     }
     let invitation = Invitation {
         id: Id::of_hash(Prefix::Action, input.content),
@@ -126,7 +129,7 @@ pub fn revoke<W: World>(
         .ok_or_else(|| Refusal::not_found("invitation", &invitation_id))?;
     administers(
         caller,
-        "invitations are revoked by owners and admins of the organization",
+        "only owners and admins of the organization may revoke invitations",
     )?;
     if invitation.used_by.is_some() {
         return Err(Refusal::State(
@@ -134,7 +137,7 @@ pub fn revoke<W: World>(
         ));
     }
     if invitation.revoked {
-        return Err(Refusal::State("the invitation is revoked already".into()));
+        return Err(Refusal::State("the invitation is already revoked".into()));
     }
     let invitation = Invitation {
         revoked: true,
@@ -169,11 +172,11 @@ fn member<W: World>(
         .ok_or_else(|| Refusal::not_found("wallet", &id))?;
     administers(
         caller,
-        "members and their roles are managed by owners and admins of the organization",
+        "only owners and admins of the organization may manage members and their roles",
     )?;
     if member.id == caller.wallet_id {
         return Err(Refusal::Forbidden(
-            "nobody changes their own membership; ask another owner or admin".into(),
+            "nobody may change their own membership; ask another owner or admin".into(),
         ));
     }
     Ok(member)
@@ -191,7 +194,7 @@ pub fn remove_member<W: World>(
     let member = member(world, caller, organization, wallet_id)?;
     if member.role == Role::Owner {
         return Err(Refusal::Forbidden(
-            "an owner stays; another owner can take the role away first".into(),
+            "an owner cannot be removed; another owner must change the role first".into(),
         ));
     }
     let member = Wallet {
@@ -215,7 +218,7 @@ pub fn set_role<W: World>(
     let touches_owner = member.role == Role::Owner || payload.role == Role::Owner;
     if touches_owner && caller.role != Role::Owner {
         return Err(Refusal::Forbidden(
-            "only an owner makes owners, or changes an owner's role".into(),
+            "only an owner may make owners or change an owner's role".into(),
         ));
     }
     let member = Wallet {
@@ -259,7 +262,7 @@ pub fn set_tier(organization: &Organization, input: &Input<'_>) -> Result<Organi
             return Err(Refusal::field(
                 "/tier",
                 "range",
-                "only the custom tier takes limits",
+                "only the custom tier accepts limits",
             ));
         }
         TierName::Free => Tier::Free,

@@ -22,7 +22,7 @@ impl FieldError {
         match fields {
             [only] if only.pointer.is_empty() => format!("the body {}", only.message),
             [only] => format!("{} {}", only.pointer, only.message),
-            many => format!("{} places of the request are not right", many.len()),
+            many => format!("{} places in the request are not valid", many.len()),
         }
     }
 }
@@ -86,11 +86,11 @@ impl Refusal {
             }
             Self::Forbidden(why) | Self::State(why) | Self::Conflict(why) => why.clone(),
             Self::ObjectTooLarge { bytes } => format!(
-                "the properties would be {bytes} bytes of compact JSON; the most is {OBJECT_PROPERTIES_BYTES_MAX}"
+                "the properties would be {bytes} bytes of compact JSON; the limit is {OBJECT_PROPERTIES_BYTES_MAX}"
             )
             .into(),
             Self::Precondition { version } => {
-                format!("the object is at version {version}; read it again and decide anew").into()
+                format!("the object is at version {version}; read it again before you retry").into()
             }
             Self::EmailTaken => {
                 "another wallet has this e-mail address; log in, or use another one".into()

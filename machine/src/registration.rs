@@ -75,7 +75,7 @@ pub fn register<W: World>(
     }
     if world.address_taken(registration.address)? {
         return Err(Refusal::Conflict(
-            "the address belongs to a wallet already; an address belongs to one wallet for ever"
+            "the address already belongs to a wallet; an address belongs to one wallet for ever"
                 .into(),
         ));
     }
@@ -146,7 +146,7 @@ fn join<W: World>(
         .filter(|inviter| !inviter.is_removed());
     if inviter.is_none_or(|inviter| !may_invite(inviter.role, invitation.role)) {
         return Err(unusable(
-            "who made the invitation may not invite to this role any more; ask for a new one",
+            "the inviter may no longer invite to this role; ask for a new invitation",
         ));
     }
     wallet.organization_id = invitation.organization_id;

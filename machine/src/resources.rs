@@ -79,7 +79,7 @@ pub fn decide<W: World>(
 ) -> Result<Decision, Refusal> {
     if input.kind.is_system() && caller.wallet_id != OPERATOR {
         return Err(Refusal::Forbidden(
-            "only the operator's key signs this".into(),
+            "only the operator's key may sign this".into(),
         ));
     }
     match (input.kind, base) {
@@ -269,7 +269,7 @@ fn decide_record(
         (Kind::FileCreate, None) => Image::File(file::create(caller, input)?),
         _ => {
             return Err(Refusal::Forbidden(
-                format!("{} is not done this way", kind.text()).into(),
+                format!("{} cannot be done this way", kind.text()).into(),
             ));
         }
     };

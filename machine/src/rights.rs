@@ -62,6 +62,6 @@ pub fn check(kind: &Kind, template: &Template, owns: bool, caller: &Caller) -> R
         _ => "the object's owner",
     };
     Err(Refusal::Forbidden(
-        format!("{} is for {needed}", kind.text()).into(),
+        format!("{} is reserved for {needed}", kind.text()).into(),
     ))
 }

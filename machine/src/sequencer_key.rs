@@ -36,7 +36,7 @@ pub fn name<W: World>(world: &W, input: &Input<'_>) -> Result<SequencerKey, Refu
     }
     if from_batch <= place.last_from_batch {
         return Err(range(format!(
-            "must be above {}, from which the key before it is valid",
+            "must be above {}, from which the previous key is valid",
             place.last_from_batch
         )));
     }

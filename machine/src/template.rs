@@ -87,7 +87,7 @@ pub fn create<W: World>(
 ) -> Result<Template, Refusal> {
     if !rights::may_administer(caller.role) {
         return Err(Refusal::Forbidden(
-            "templates are made by owners and admins of the organization".into(),
+            "only owners and admins of the organization may create templates".into(),
         ));
     }
     let payload: CreatePayload<'_> = text::read(input.payload)?;
@@ -129,7 +129,7 @@ pub fn create<W: World>(
 fn check_name_free<W: World>(world: &W, organization: Id, name: &str) -> Result<(), Refusal> {
     if world.template_name_taken(organization, name)? {
         return Err(Refusal::Conflict(
-            format!("the organization has a template named {name:?} already").into(),
+            format!("the organization already has a template named {name:?}").into(),
         ));
     }
     Ok(())
@@ -209,7 +209,7 @@ pub fn update<W: World>(
     }
     if !rights::is_issuer(template, caller) {
         return Err(Refusal::Forbidden(
-            "templates are changed by owners and admins of their organization".into(),
+            "only owners and admins of the template's organization may change it".into(),
         ));
     }
     let payload: UpdatePayload<'_> = text::read(input.payload)?;
@@ -251,7 +251,7 @@ pub fn update<W: World>(
     // Burned objects stay in the indexes.
     if minted > 0 && indexed(&next) != indexed(template) {
         return Err(Refusal::State(
-            "objects were minted of the template: the places that its schema marks with x-index stay".into(),
+            "objects were minted from the template: the places that its schema marks with x-index cannot change".into(),
         ));
     }
     if next.name != template.name {
@@ -265,7 +265,7 @@ fn rules(payload: &[Object<RulePayload<'_>>], problems: &mut Problems) -> Vec<Ac
         problems.add(
             "/actions",
             "range",
-            format!("at most {TEMPLATE_RULES_MAX} rules"),
+            format!("must hold at most {TEMPLATE_RULES_MAX} rules"),
         );
         return Vec::new();
     }
@@ -279,12 +279,12 @@ fn rules(payload: &[Object<RulePayload<'_>>], problems: &mut Problems) -> Vec<Ac
                 "must be a kind of the action bus, or a custom one that begins with x.",
             ),
             Some(kind) if rules.iter().any(|rule| rule.kind == kind) => {
-                problems.add(&pointer, "duplicate", "stands twice");
+                problems.add(&pointer, "duplicate", "appears twice");
             }
             Some(kind) => {
                 let pointer = format!("/actions/{i}/schema");
                 if rule.schema.is_some() && !matches!(kind, Kind::Custom(_)) {
-                    problems.add(&pointer, "unknown", "only a custom kind takes a schema");
+                    problems.add(&pointer, "unknown", "only a custom kind may have a schema");
                 }
                 rules.push(ActionRule {
                     kind,
@@ -323,7 +323,7 @@ pub fn add_variations(
     }
     if !rights::is_issuer(template, caller) {
         return Err(Refusal::Forbidden(
-            "variations are made by owners and admins of the template's organization".into(),
+            "only owners and admins of the template's organization may create variations".into(),
         ));
     }
     let bare = Members::of(input.payload)

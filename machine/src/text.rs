@@ -32,7 +32,7 @@ impl Problems {
         if name.trim().is_empty() {
             self.add(pointer, "required", "must not be empty");
         } else if chars > NAME_CHARS_MAX {
-            let message = format!("has {chars} characters; the most is {NAME_CHARS_MAX}");
+            let message = format!("has {chars} characters; the limit is {NAME_CHARS_MAX}");
             self.add(pointer, "range", message);
         } else if name.chars().any(char::is_control) {
             self.add(pointer, "format", "must not hold control characters");
@@ -42,7 +42,7 @@ impl Problems {
     pub(crate) fn description(&mut self, pointer: &str, description: &str) {
         let chars = description.chars().count();
         if chars > DESCRIPTION_CHARS_MAX {
-            let message = format!("has {chars} characters; the most is {DESCRIPTION_CHARS_MAX}");
+            let message = format!("has {chars} characters; the limit is {DESCRIPTION_CHARS_MAX}");
             self.add(pointer, "range", message);
         }
     }

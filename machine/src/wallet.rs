@@ -96,7 +96,7 @@ pub fn add_key<W: World>(
     let KeyPayload { address } = text::read(input.payload)?;
     if wallet.keys.contains(&address) {
         return Err(Refusal::Conflict(
-            "the key signs for the wallet already".into(),
+            "the key already signs for the wallet".into(),
         ));
     }
     let holder = world.wallet_by_address(address)?;
@@ -108,10 +108,8 @@ pub fn add_key<W: World>(
     }
     if wallet.keys.len() >= WALLET_KEYS_MAX {
         return Err(Refusal::State(
-            format!(
-                "the wallet has {WALLET_KEYS_MAX} keys, the most there may be; remove one first"
-            )
-            .into(),
+            format!("the wallet has {WALLET_KEYS_MAX} keys, which is the limit; remove one first")
+                .into(),
         ));
     }
     let mut next = Wallet {

@@ -17,7 +17,7 @@ fn administers(caller: &Caller) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::Forbidden(
-        "webhooks are managed by owners and admins of the organization".into(),
+        "only owners and admins of the organization may manage webhooks".into(),
     ))
 }
 
@@ -66,7 +66,7 @@ fn check_events(events: &[String], problems: &mut Problems) {
             let message = format!("must be one of {}, or *", known.join(", "));
             problems.add(&pointer, "format", message);
         } else if events[..i].contains(event) {
-            problems.add(&pointer, "duplicate", "stands twice");
+            problems.add(&pointer, "duplicate", "appears twice");
         }
     }
 }

@@ -28,7 +28,7 @@ pub enum AddressError {
     #[error("an address {0}")]
     Hex(#[from] HexError),
     /// Mixed case that does not match the EIP-55 checksum: a mistyped address.
-    #[error("the address' upper and lower case do not fit its EIP-55 checksum")]
+    #[error("the address's upper and lower case do not match its EIP-55 checksum")]
     Checksum,
 }
 

@@ -139,13 +139,15 @@ pub enum ProofError {
     #[error("the proof has too few hashes")]
     TooShort,
     /// Hashes are left over.
-    #[error("the proof has hashes that nothing uses")]
+    #[error("the proof has unused hashes")]
     TooLong,
     /// The proof leads to a different root.
     #[error("the proof leads to another root")]
     OtherRoot,
     /// The sizes of a consistency proof make no sense.
-    #[error("a consistency proof goes from a size of at least one to one that is not smaller")]
+    #[error(
+        "a consistency proof needs a first size of at least one and a second that is not smaller"
+    )]
     Sizes,
 }
 

@@ -24,7 +24,7 @@ pub const PROOF_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProofFileError {
     /// Written by a newer program.
-    #[error("proof file version {0} is not known here; this program reads version {PROOF_VERSION}")]
+    #[error("proof file version {0} is unknown; this program reads version {PROOF_VERSION}")]
     Version(u32),
     /// The opened words do not hash to the leaf's content.
     #[error("the action's words do not hash to the leaf's content")]

@@ -20,7 +20,7 @@ pub const RECEIPT_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptError {
     /// Written by a newer program.
-    #[error("receipt version {0} is not known here; this program reads version {RECEIPT_VERSION}")]
+    #[error("receipt version {0} is unknown; this program reads version {RECEIPT_VERSION}")]
     Version(u32),
     /// The receipt is for a different log than expected.
     #[error("the receipt is of another log: its domain is not the expected one")]
@@ -70,7 +70,7 @@ pub enum ReceiptError {
         request: usize,
     },
     /// A receipt for many actions lists one twice, or not in the request's order.
-    #[error("the receipt's actions do not stand in the request's order, each once")]
+    #[error("the receipt's actions are not in the request's order, each once")]
     Order,
 }
 

@@ -40,7 +40,7 @@ pub enum KeyNotAllowed {
     OtherCircuit(usize),
     /// Its secret is public.
     #[error(
-        "the key {0} is DEV-INSECURE: anybody can prove anything with it. On a chain of worth, take \
+        "the key {0} is DEV-INSECURE: anybody can prove anything with it. On a chain of worth, use \
          the verification key of a ceremony"
     )]
     DevInsecure(Hash),

@@ -16,10 +16,11 @@ pub struct LocalArchive {
 }
 
 impl LocalArchive {
-    /// The archive in a directory, which is made where it is not there; it must not lie in the data directory `data`.
+    /// Opens the archive in a directory, and creates the directory if it is missing. It must not lie in the data
+    /// directory `data`.
     ///
     /// # Errors
-    /// [`ArchiveError`] where it lies there, or cannot be made.
+    /// [`ArchiveError`] if it lies there or cannot be created.
     pub fn make(directory: &Path, data: &Path) -> Result<Self, ArchiveError> {
         make_private_dir(directory).map_err(|error| at(directory)(io::Error::other(error)))?;
         let absolute = |path: &Path| path.canonicalize().map_err(at(path));
@@ -29,7 +30,7 @@ impl LocalArchive {
         Ok(Self::of(directory))
     }
 
-    /// The archive in a directory that is there.
+    /// The archive in an existing directory.
     pub fn of(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -37,7 +38,7 @@ impl LocalArchive {
     }
 }
 
-/// Copies a file; it has its name only when it is durable as a whole, and a file of that name stays.
+/// Copies a file. It gets its name only when all of it is durable; an existing file of that name stays.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let directory = to.parent().unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(directory)?;

@@ -8,19 +8,19 @@ use kedge_protocol::proof::ProofFile;
 
 use crate::error::ApiError;
 
-/// Who knows the actions that name the sequencer's keys.
+/// Provides the actions that name the sequencer's keys.
 pub trait NamedKeys {
-    /// The proof files of those before a sequence, in the log's order, archived ones among them.
+    /// Proof files of those before a sequence, in the log's order, including archived ones.
     ///
     /// # Errors
-    /// [`ApiError`] where one is neither in the log nor kept.
+    /// [`ApiError`] if one is neither in the log nor kept.
     fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, ApiError>;
 
-    /// Takes the proof files that are to be shown where the log does not hold the action any more.
+    /// Keeps the proof files to be shown once the log no longer holds the actions.
     fn keep(&self, proofs: Vec<ProofFile>);
 }
 
-/// The proof files that are kept, for a server that runs.
+/// The kept proof files of a running server.
 #[derive(Default)]
 pub struct KeptProofs(ArcSwap<Vec<ProofFile>>);
 
@@ -32,7 +32,7 @@ impl KeptProofs {
         found.next().cloned()
     }
 
-    /// Takes others in place of those that were kept.
+    /// Replaces the kept proof files.
     pub fn replace(&self, proofs: Vec<ProofFile>) {
         self.0.store(Arc::new(proofs));
     }

@@ -22,10 +22,10 @@ use super::rights::Rights;
 use crate::config::secrets::SecretError;
 use crate::error::{ApiError, Code};
 
-/// The header that holds a key.
+/// The header that carries a key.
 pub const API_KEY: &str = "x-api-key";
 
-/// What a key gives to who shows it.
+/// What a key grants its bearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyHolder {
     /// The organization that the key acts for.
@@ -34,16 +34,16 @@ pub struct KeyHolder {
     pub rights: Rights,
 }
 
-/// A key that was found good.
+/// A key that passed the check.
 #[derive(Clone)]
 struct Checked {
     id: Id,
     holder: KeyHolder,
-    /// When it ends by itself, or when the secret shown stops to count: Unix milliseconds.
+    /// When the key expires, or the secret shown stops being valid: Unix milliseconds.
     ends_at_ms: Option<u64>,
-    /// The log's sequence at which that was true.
+    /// The log's sequence at which that was checked.
     sequence: u64,
-    /// When its use was noted last.
+    /// When its use was last noted.
     used_ms: Arc<AtomicU64>,
 }
 
@@ -69,7 +69,7 @@ fn unknown() -> ApiError {
 }
 
 impl ApiKeys {
-    /// Keys whose secrets are hashed with `mac_key`; `cache_entries` checks are remembered.
+    /// Secrets of keys are hashed with `mac_key`; `cache_entries` checks are remembered.
     pub fn new(mac_key: [u8; 32], cache_entries: usize, engine: Engine) -> Self {
         Self {
             mac_key: MacKey::new(mac_key),
@@ -78,14 +78,14 @@ impl ApiKeys {
         }
     }
 
-    /// The text of a new secret for a key, to be shown once, and what is kept of it.
+    /// Makes the text of a new secret for a key, which is shown once, and what is stored of it.
     pub fn issue(&self, id: Id) -> Result<(String, Vec<u8>), SecretError> {
         let text = code::new_key(id)?;
         let hash = self.mac_key.hash(text.as_bytes());
         Ok((text, hash.to_vec()))
     }
 
-    /// Who shows this `x-api-key` header; `None` where there is none.
+    /// The holder of this `x-api-key` header; `None` if there is none.
     pub fn authenticate(
         &self,
         headers: &HeaderMap,
@@ -172,7 +172,7 @@ impl ApiKeys {
         })
     }
 
-    /// When a key was used last, to the minute; Unix milliseconds.
+    /// When a key was last used, to the minute; Unix milliseconds.
     pub fn last_used(&self, snapshot: &Snapshot, id: Id) -> Result<Option<u64>, ApiError> {
         let stored = snapshot.key_used(id)?;
         Ok(self.uses.noted(id).max(stored))

@@ -20,9 +20,9 @@ use super::keys::{KeysError, TokenKeys};
 use crate::config::secrets::{self, SecretError};
 use crate::error::{ApiError, Code};
 
-/// What the tokens are for: the `aud` claim.
+/// The tokens' `aud` claim.
 const AUDIENCE: &str = "kedge";
-/// A token of ours is far shorter; nothing longer is looked at.
+/// Our tokens are far shorter; longer ones are refused unread.
 const TOKEN_BYTES_MAX: usize = 2_048;
 
 #[derive(Serialize, Deserialize)]
@@ -38,8 +38,8 @@ struct Claims {
     jti: String,
 }
 
-/// What a token says of who shows it. A wallet belongs to its organization for ever, so the token
-/// may say both.
+/// What a token states about its bearer. A wallet belongs to its organization for ever, so the
+/// token may name both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenHolder {
     /// The wallet.
@@ -57,12 +57,13 @@ pub struct AccessTokens {
     lifetime_s: u64,
     cache_entries: usize,
     in_use: ArcSwap<InUse>,
-    /// Wallets that were members of their organizations, with the sequence at which that was read.
+    /// Wallets found to be members of their organizations, with the sequence at which that was
+    /// read.
     members: Cache<Id, u64>,
 }
 
-/// The keys, and the tokens that were checked with them: a check that began with a key which is gone
-/// meanwhile is remembered nowhere that is still asked.
+/// The keys, and the tokens checked with them. They are replaced together, so a check that began with a key that is
+/// retired meanwhile is cached where nothing looks any more.
 struct InUse {
     keys: TokenKeys,
     checked: Cache<Hash, TokenHolder>,
@@ -95,18 +96,18 @@ impl AccessTokens {
         })
     }
 
-    /// Reads the keys again: added ones sign, removed ones stop to count.
+    /// Reads the keys again: added keys sign, removed keys are no longer valid.
     pub fn reload(&self) -> Result<(), KeysError> {
         let in_use = InUse::load(&self.dir, self.cache_entries)?;
         self.in_use.store(Arc::new(in_use));
         Ok(())
     }
 
-    /// Retires the key with this id, or all that there are: what they signed counts no longer from
-    /// now on. Gives their ids.
+    /// Retires the key with this id, or all keys: tokens they signed are invalid from now on.
+    /// Returns the retired ids.
     pub fn retire(&self, id: Option<&str>) -> Result<Vec<String>, KeysError> {
         let retired = super::keys::retire(&self.dir, id);
-        // Also where only some of them went.
+        // Also if only some of them were removed.
         self.reload()?;
         retired
     }
@@ -123,7 +124,7 @@ impl AccessTokens {
         self.in_use.load().keys.public.clone()
     }
 
-    /// Seconds that a token is good for.
+    /// How long a token is valid, in seconds.
     pub fn lifetime_s(&self) -> u64 {
         self.lifetime_s
     }
@@ -153,7 +154,7 @@ impl AccessTokens {
         Ok(jsonwebtoken::encode(&header, &claims, &keys.signing)?)
     }
 
-    /// Who shows this `Authorization` header.
+    /// The holder of this `Authorization` header.
     pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<TokenHolder, ApiError> {
         let value = headers.get(AUTHORIZATION).ok_or_else(|| {
             unauthenticated("this endpoint needs a token: Authorization: Bearer <access_token>")
@@ -168,8 +169,8 @@ impl AccessTokens {
         self.holder(token, now_s)
     }
 
-    /// As [`Self::authenticate`], for a wallet that was not removed from its organization since the token
-    /// was made. That is read once for each wallet, and again after a removal of any.
+    /// As [`Self::authenticate`], for a wallet that has not been removed from its organization since the token was
+    /// made. The store is read once per wallet, and again after any wallet's removal.
     pub fn authenticate_member(
         &self,
         headers: &HeaderMap,
@@ -221,7 +222,7 @@ impl AccessTokens {
         validation.set_issuer(&[&self.issuer]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         validation.leeway = 0;
-        // The library would go by the system's clock, which may be wrong; the end is checked below.
+        // The library would use the system's clock, which may be wrong; expiry is checked below.
         validation.validate_exp = false;
         let claims = jsonwebtoken::decode::<Claims>(token, key, &validation)
             .map_err(|_| foreign())?
@@ -240,7 +241,7 @@ impl AccessTokens {
     }
 }
 
-/// True where a wallet is no member of its organization any more.
+/// True if a wallet is no longer a member of its organization.
 pub fn is_removed(snapshot: &Snapshot, wallet: Id) -> Result<bool, ApiError> {
     let wallet = snapshot.wallet(wallet)?;
     Ok(wallet.is_none_or(|wallet| wallet.is_removed()))
@@ -262,7 +263,7 @@ fn expired() -> ApiError {
     )
 }
 
-/// Why no token could be made.
+/// Why a token could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
     /// No randomness.
@@ -390,7 +391,7 @@ mod tests {
         let old = issue();
         tokens.rotate().unwrap();
         let new = issue();
-        // Both are remembered as good.
+        // Both are cached as good.
         assert!(counts(&old) && counts(&new));
         let (stolen, other) = (kid(&old), kid(&new));
         let retired = tokens.retire(Some(&stolen)).unwrap();
@@ -399,11 +400,11 @@ mod tests {
         let error = tokens.retire(Some(&stolen)).unwrap_err().to_string();
         assert!(error.contains(&stolen), "{error}");
 
-        // Without an id all of them go, and a new one signs.
+        // Without an id, all keys are retired and a new one signs.
         assert_eq!(tokens.retire(None).unwrap(), [other]);
         assert!(!counts(&new) && counts(&issue()));
         assert_eq!(tokens.public_keys().keys.len(), 1);
-        // A start finds the same.
+        // After a restart the keys are the same.
         let again = open(&dir, "https://a");
         assert!(again.authenticate(&headers(&new), now).is_err());
         assert!(again.authenticate(&headers(&issue()), now).is_ok());

@@ -8,9 +8,9 @@ use sha2::Sha256;
 
 use crate::config::secrets::{self, SecretError};
 
-/// The service's own prefix, and that the key is one of a live service: secret scanners look for it.
+/// The service's own prefix, and a mark for keys of a live service: secret scanners look for it.
 const KEY_HEAD: &str = "kdg_live_";
-/// What an invitation's code begins with.
+/// What an invitation code begins with.
 const INVITATION_HEAD: &str = "kdi_";
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /// Digits of 128 bits.
@@ -52,7 +52,7 @@ pub struct MacKey(Hmac<Sha256>);
 impl MacKey {
     /// A key as it was read from its file.
     pub fn new(key: [u8; 32]) -> Self {
-        // RFC 2104, 2: a key shorter than a block has zeros behind it.
+        // RFC 2104, 2: a key shorter than a block is padded with zeros.
         let mut block = [0; 64];
         block[..32].copy_from_slice(&key);
         Self(Hmac::new(&block.into()))
@@ -69,7 +69,7 @@ impl MacKey {
         self.mac(text).finalize().into_bytes().into()
     }
 
-    /// True if this is the text's hash; takes the same time wherever they differ.
+    /// True if this is the text's hash. Takes the same time wherever they differ.
     pub fn is_hash_of(&self, hash: &[u8], text: &[u8]) -> bool {
         self.mac(text).verify_slice(hash).is_ok()
     }
@@ -91,7 +91,8 @@ pub fn new_key(id: Id) -> Result<String, SecretError> {
     Ok(text)
 }
 
-/// The id that a key's text names; `None` where it has not a key's form or its checksum is wrong.
+/// The id that a key's text names; `None` if it does not have the form of a key or its checksum is
+/// wrong.
 pub fn key_id(text: &str) -> Option<Id> {
     let digits = text.strip_prefix(KEY_HEAD)?.as_bytes();
     if digits.len() != KEY_DIGITS {
@@ -108,7 +109,7 @@ pub fn key_id(text: &str) -> Option<Id> {
 }
 
 /// Makes and reads invitation codes: the invitation's id and a keyed hash of it. Nothing of a code
-/// is kept.
+/// is stored.
 pub struct InvitationCodes(MacKey);
 
 impl InvitationCodes {
@@ -117,7 +118,7 @@ impl InvitationCodes {
         Self(key)
     }
 
-    /// The code of an invitation: the same each time.
+    /// The code of an invitation; always the same for the same invitation.
     pub fn of(&self, invitation: Id) -> String {
         let mut half = [0; 16];
         half.copy_from_slice(&self.0.hash(&invitation.bytes)[..16]);

@@ -10,11 +10,11 @@ use kedge_protocol::Id;
 use kedge_storage::SideWrite;
 use tokio::sync::Notify;
 
-/// A key's use is noted at most this often.
+/// How often a key's use is noted at most.
 const NOTED_EVERY_MS: u64 = 60_000;
-/// How long uses gather before they are stored.
+/// How long uses are collected before they are stored.
 const GATHERING: Duration = Duration::from_secs(1);
-/// Keys whose uses gather at one time; more are noted at a later use.
+/// Keys whose uses are collected at one time. Further keys are noted at a later use.
 const GATHERED_MAX: usize = 10_000;
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Drop for KeyUses {
 }
 
 impl KeyUses {
-    /// Starts to store what is noted.
+    /// Starts the task that stores noted uses.
     pub fn start(engine: Engine) -> Self {
         let gathered = Arc::new(Gathered::default());
         let storing = tokio::spawn(store(engine, Arc::clone(&gathered)));
@@ -52,7 +52,8 @@ impl KeyUses {
         }
     }
 
-    /// Notes a use, unless one was noted within the last minute; `last_ms` remembers that one.
+    /// Notes a use, unless one was noted within the last minute; `last_ms` holds the time of that
+    /// one.
     pub fn note(&self, key: Id, last_ms: &AtomicU64, now_ms: u64) {
         let before = last_ms.load(Ordering::Relaxed);
         if now_ms < before.saturating_add(NOTED_EVERY_MS) {
@@ -70,7 +71,7 @@ impl KeyUses {
         }
     }
 
-    /// A use that was noted and is not stored yet.
+    /// A use that is noted but not stored yet.
     pub fn noted(&self, key: Id) -> Option<u64> {
         self.gathered.uses().get(&key).copied()
     }

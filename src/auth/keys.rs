@@ -11,7 +11,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
 use crate::config::secrets::{self, SecretError};
 use crate::durable;
 
-/// PKCS #8 around an Ed25519 seed (RFC 8410, 7): all that stands before the seed.
+/// PKCS #8 around an Ed25519 seed (RFC 8410, 7): everything before the seed.
 const PKCS8_ED25519: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
@@ -25,15 +25,15 @@ pub enum KeysError {
     /// The directory.
     #[error("{path}: {source}", path = .path.display())]
     Directory {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// No key has this id.
     #[error("no token key has the id {0}; GET /.well-known/jwks.json lists those in use")]
     Unknown(String),
-    /// A key that the library does not take.
+    /// The library refuses a key.
     #[error("a token key: {0}")]
     Key(#[from] JwtError),
 }
@@ -46,7 +46,7 @@ pub struct TokenKeys {
     pub signing: EncodingKey,
     /// All keys, by `kid`.
     pub verifying: HashMap<String, DecodingKey>,
-    /// The public keys, as they are served (RFC 7517).
+    /// The public keys as served (RFC 7517).
     pub public: JwkSet,
 }
 
@@ -75,7 +75,7 @@ fn files(dir: &Path) -> Result<Vec<(u64, PathBuf)>, KeysError> {
     Ok(files)
 }
 
-/// Makes a key that signs from the next [`TokenKeys::load`] on.
+/// Makes a key, which signs from the next [`TokenKeys::load`] on.
 pub fn add(dir: &Path) -> Result<PathBuf, KeysError> {
     let last = files(dir)?.last().map_or(0, |(number, _)| *number);
     let path = dir.join(format!("token-{:06}.key", last + 1));
@@ -83,7 +83,7 @@ pub fn add(dir: &Path) -> Result<PathBuf, KeysError> {
     Ok(path)
 }
 
-/// A key out of its file, and its public half with its id.
+/// Reads a key from its file; returns it with its public half and its id.
 fn read(path: &Path) -> Result<(EncodingKey, Jwk, String), KeysError> {
     let seed = secrets::read_32(path)?;
     let key = EncodingKey::from_ed_der(&[PKCS8_ED25519.as_slice(), &seed].concat());
@@ -95,8 +95,8 @@ fn read(path: &Path) -> Result<(EncodingKey, Jwk, String), KeysError> {
     Ok((key, public, id))
 }
 
-/// Removes the key with this id, or all that there are, for good; gives the ids of what went. Where
-/// nothing would be left to sign with, a new key is made first.
+/// Removes the key with this id, or all keys, for good; returns the ids removed. If nothing would
+/// be left to sign with, a new key is made first.
 pub fn retire(dir: &Path, id: Option<&str>) -> Result<Vec<String>, KeysError> {
     let all = files(dir)?;
     let mut retired = Vec::new();
@@ -124,7 +124,7 @@ pub fn retire(dir: &Path, id: Option<&str>) -> Result<Vec<String>, KeysError> {
 }
 
 impl TokenKeys {
-    /// Reads the keys of a directory; makes the first one.
+    /// Reads the keys of a directory; makes the first one if there is none.
     pub fn load(dir: &Path) -> Result<Self, KeysError> {
         if files(dir)?.is_empty() {
             add(dir)?;

@@ -28,11 +28,11 @@ use rights::{Right, Rights};
 pub struct Session {
     /// The organization.
     pub organization_id: Id,
-    /// The wallet, by its access token; an API key alone has none.
+    /// The wallet, if an access token was shown; an API key alone has none.
     pub wallet_id: Option<Id>,
-    /// What the API key may do, where one was shown; a token's wallet may do everything.
+    /// What the API key may do, if one was shown. A token's wallet may do everything.
     pub rights: Option<Rights>,
-    /// When the access token ends, Unix seconds; an API key alone is checked at each request.
+    /// When the access token expires, Unix seconds. An API key alone is checked at each request.
     pub expires_at_s: Option<u64>,
 }
 
@@ -48,12 +48,12 @@ impl Session {
         })
     }
 
-    /// Who calls, in one id: the wallet, or the organization for an API key alone.
+    /// The caller as one id: the wallet, or the organization for an API key alone.
     pub fn subject(&self) -> Id {
         self.wallet_id.unwrap_or(self.organization_id)
     }
 
-    /// Checks that the API key, if there is one, may do this. Where a token was shown too, the
+    /// Checks that the API key, if there is one, grants this right. If a token was shown too, the
     /// narrower right holds, and a key's is never the wider one.
     pub fn check(&self, right: Option<Right>) -> Result<(), ApiError> {
         let Some(rights) = self.rights else {
@@ -70,7 +70,7 @@ impl Session {
     }
 }
 
-/// Who shows these headers. A token and a key together must be of one organization.
+/// Identifies the caller by these headers. A token and a key together must be of one organization.
 pub fn authenticate(
     tokens: &AccessTokens,
     keys: &ApiKeys,

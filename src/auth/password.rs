@@ -17,7 +17,7 @@ use crate::limits::ClientAddress;
 #[derive(Clone)]
 pub struct Passwords {
     turns: Turns,
-    /// A hash that no password has: an unknown e-mail address takes as long as a known one.
+    /// A hash that no password has, so that an unknown e-mail address takes as long as a known one.
     nobody: Arc<str>,
 }
 
@@ -33,14 +33,15 @@ fn hash(password: &[u8]) -> Result<String, PasswordError> {
         .map_err(|error| PasswordError(error.to_string()))
 }
 
-/// The one text of a password that can be typed in several ways (NIST SP 800-63B, 3.1.1.2: NFKC).
+/// The one form of a password that can be typed in several ways (NIST SP 800-63B, 3.1.1.2: NFKC).
 fn normal(password: &str) -> String {
     password.nfkc().collect()
 }
 
-/// The longest name that a password is held against: the longest nickname in the widest characters.
+/// Bytes of the longest name that a password is compared with: the longest nickname in the widest
+/// characters.
 const NAME_BYTES_MAX: usize = 4 * NAME_CHARS_MAX;
-/// Words of which passwords are made that are guessed first; those of this service among them.
+/// Words in the passwords that attackers guess first, including words of this service.
 const GUESSED_WORDS: &[&str] = &[
     "password",
     "passwort",
@@ -92,11 +93,11 @@ const GUESSED_WORDS: &[&str] = &[
     "wallet",
     "digitalobjectservice",
 ];
-/// Letters that must be left of a password without guessed words, so that it is none of them.
+/// Different letters that must be left of a password once the guessed words are removed.
 const LEFT_LETTERS_MIN: usize = 4;
 
-/// True for passwords that are made of nothing but words that are guessed first, the caller's own
-/// names, digits and repetitions (NIST SP 800-63B, 3.1.1.2: the block list).
+/// True for passwords made only of words that are guessed first, the caller's own names, digits and
+/// repetitions (NIST SP 800-63B, 3.1.1.2: the block list).
 fn is_guessed<'a>(password: &str, names: impl IntoIterator<Item = &'a str>) -> bool {
     let letters = |text: &str| -> String {
         let lower = text.to_lowercase();
@@ -111,7 +112,7 @@ fn is_guessed<'a>(password: &str, names: impl IntoIterator<Item = &'a str>) -> b
         words.extend(name.split(['@', '.', '-', '_', '+', ' ']).map(letters));
     }
     words.retain(|word| word.chars().count() > 2);
-    // The longest first: what is left of a longer word is no shorter one's to hide.
+    // The longest first: removing a shorter word inside a longer one would leave the rest of it.
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     let mut left = letters(password);
     for word in &words {
@@ -121,10 +122,10 @@ fn is_guessed<'a>(password: &str, names: impl IntoIterator<Item = &'a str>) -> b
     different.len() < LEFT_LETTERS_MIN && !is_random(password)
 }
 
-/// True for a password without words that has many different characters all the same.
+/// True for a password without words that still has many different characters.
 fn is_random(password: &str) -> bool {
     let others: HashSet<char> = password.chars().filter(|c| !c.is_alphabetic()).collect();
-    // All ten digits in a row are not random, so more than these.
+    // All ten digits in a row are not random, so it takes more than these.
     others.len() > 10
 }
 
@@ -132,8 +133,8 @@ fn wrong(code: &'static str, message: impl Into<String>) -> ApiError {
     ApiError::field("/password", code, message)
 }
 
-/// Checks a new password's length (NIST SP 800-63B, 3.1.1.2): the bytes before anything is done with
-/// them, then the characters of its one text.
+/// Checks a new password's length (NIST SP 800-63B, 3.1.1.2): first the bytes, before any other work, then the
+/// characters of its normalised form.
 pub fn check_length(password: &str) -> Result<(), ApiError> {
     if password.len() > PASSWORD_BYTES_MAX {
         let message = format!("must have at most {PASSWORD_BYTES_MAX} bytes");
@@ -146,14 +147,14 @@ pub fn check_length(password: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Checks that a new password of the right length is none that is guessed first (NIST SP 800-63B,
-/// 3.1.1.2: a block list, no rules of composition). `names` are the caller's own: e-mail address,
-/// nickname. It takes longer than checking a signature, so it comes after that.
+/// Checks that a new password of the right length is not one that is guessed first (NIST SP
+/// 800-63B, 3.1.1.2: a block list, no rules of composition). `names` are the caller's own: e-mail
+/// address, nickname. This takes longer than checking a signature, so it comes after that.
 pub fn check_guessed<'a>(
     password: &str,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), ApiError> {
-    // The rules refuse longer names, and say so.
+    // The rules refuse longer names with their own error.
     let names = names
         .into_iter()
         .filter(|name| name.len() <= NAME_BYTES_MAX);
@@ -174,7 +175,7 @@ impl Passwords {
         })
     }
 
-    /// Does work on a thread of its own, when it is the address's turn.
+    /// Does work on a separate thread, when it is the address's turn.
     async fn in_turn<T, F>(&self, address: ClientAddress, work: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
@@ -189,7 +190,7 @@ impl Passwords {
         .map_err(|error| ApiError::internal(&error))
     }
 
-    /// The PHC string of a password, which a caller from this address sets.
+    /// The PHC string of a password set by a caller from this address.
     pub async fn hash(&self, address: ClientAddress, password: String) -> Result<String, ApiError> {
         let work = move || hash(normal(&password).as_bytes());
         self.in_turn(address, work)
@@ -207,7 +208,7 @@ impl Passwords {
         let known = phc.is_some();
         let phc = phc.unwrap_or_else(|| self.nobody.to_string());
         let verify = move || {
-            // A longer one than any that was set is wrong, and not worth the work of hashing it.
+            // A password longer than any that can be set is wrong and not worth hashing.
             let password = if password.len() > PASSWORD_BYTES_MAX {
                 String::new()
             } else {
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_long_is_refused_before_it_is_worked_on() {
-        // U+FDFA grows eighteenfold when it is normalised.
+        // NFKC makes U+FDFA eighteen times as long.
         let long = "\u{fdfa}".repeat(5 << 20);
         let begun = std::time::Instant::now();
         assert!(check_length(&long).is_err());

@@ -4,7 +4,7 @@ use std::fmt;
 
 use kedge_protocol::resource::{Area, Permission};
 
-/// One of the four things that may be done.
+/// One of the four kinds of access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Make.
@@ -20,9 +20,9 @@ pub enum Access {
 /// A right that an endpoint asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Right {
-    /// To what.
+    /// The area it applies to.
     pub area: Area,
-    /// What.
+    /// The kind of access.
     pub access: Access,
 }
 
@@ -32,7 +32,7 @@ impl Right {
     }
 }
 
-/// As a permission names it: `objects.read`.
+/// As a permission spells it: `objects.read`.
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let area = match self.area {
@@ -56,7 +56,7 @@ impl fmt::Display for Right {
     }
 }
 
-/// All that a key may do: a set of rights.
+/// Everything a key may do: a set of rights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rights(u64);
 

@@ -19,7 +19,7 @@ use crate::clock::now_s;
 use crate::config::secrets;
 use crate::error::{ApiError, Code};
 
-/// What a login, a registration and a refresh answer with.
+/// The answer to a login, a registration and a refresh.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tokens {
     /// Shown with each request: `Authorization: Bearer <access_token>`.
@@ -35,10 +35,10 @@ pub struct Tokens {
 /// Gives out and exchanges refresh tokens.
 pub struct Sessions {
     lifetime_s: u64,
-    /// Hashes of the tokens that are being exchanged at this moment: two exchanges of one token
-    /// must not both find it unused.
+    /// Hashes of the tokens that are being exchanged: two exchanges of one token must not both find
+    /// it unused.
     exchanging: Mutex<HashSet<[u8; 32]>>,
-    /// What the store does not hold because it takes no writes.
+    /// What the store does not hold because it accepts no writes.
     unstored: Unstored,
 }
 
@@ -54,18 +54,17 @@ impl Drop for Exchange<'_> {
     }
 }
 
-/// Bytes of a family that are random; the rest says which password its login was made with.
+/// Random bytes of a family; the rest identifies the password that its login was made with.
 const FAMILY_RANDOM_BYTES: usize = 8;
 
-/// What a family holds of the password that its login was made with. A password's hash is salted
-/// afresh each time that one is set, so a change of the password leaves every earlier family behind,
-/// in the commit that stores the new hash.
+/// Identifies, within a family, the password that its login was made with. Each time a password is set, its hash gets a
+/// new salt. The commit that stores the new hash therefore invalidates all earlier families.
 fn password_mark(phc: &str) -> [u8; 8] {
     let hash = keccak(phc.as_bytes());
     std::array::from_fn(|i| hash.0[i])
 }
 
-/// A new login's family.
+/// The family of a new login.
 fn family_of(phc: &str) -> Result<[u8; 16], secrets::SecretError> {
     let mut family: [u8; 16] = secrets::random()?;
     family[FAMILY_RANDOM_BYTES..].copy_from_slice(&password_mark(phc));
@@ -77,7 +76,7 @@ fn invalid(message: &'static str) -> ApiError {
 }
 
 impl Sessions {
-    /// Tokens are good for `lifetime_s`.
+    /// Tokens are valid for `lifetime_s`.
     pub fn new(lifetime_s: u64) -> Self {
         Self {
             lifetime_s,
@@ -106,7 +105,7 @@ impl Sessions {
         Ok(tokens)
     }
 
-    /// Ends the login that a refresh token comes from. A token that is not known has nothing to end.
+    /// Ends the login that a refresh token belongs to. For an unknown token there is nothing to end.
     pub async fn end(&self, engine: &Engine, refresh_token: &str) -> Result<(), ApiError> {
         let token_hash = sha256(refresh_token.as_bytes()).0;
         let published = engine.published();
@@ -119,7 +118,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// New tokens, and what must be stored before they go out.
+    /// New tokens, and the writes that must be stored before the tokens are sent.
     fn issue(
         &self,
         access: &AccessTokens,
@@ -151,7 +150,7 @@ impl Sessions {
         Ok((tokens, write))
     }
 
-    /// Exchanges a refresh token for new tokens; gives the wallet with them.
+    /// Exchanges a refresh token for new tokens; returns the wallet with them.
     pub async fn refresh(
         &self,
         engine: &Engine,
@@ -159,8 +158,8 @@ impl Sessions {
         refresh_token: &str,
     ) -> Result<(Id, Tokens), ApiError> {
         let token_hash = sha256(refresh_token.as_bytes()).0;
-        // The lock is let go before the place is held: giving it back takes the lock again. Only
-        // the exchange that took the place gives it back.
+        // The lock is released before the place is held, because giving the place back takes the
+        // lock again. Only the exchange that took the place gives it back.
         let fresh = self.exchanging().insert(token_hash);
         let exchange = fresh.then(|| Exchange {
             sessions: self,
@@ -173,7 +172,7 @@ impl Sessions {
             .ok_or_else(|| invalid("the refresh token is not known; log in again"))?;
         if row.used || exchange.is_none() {
             let family = row.family;
-            // Every token of the login that is still out ends by then.
+            // Every outstanding token of the login expires by then.
             let until_s = now_s() + self.lifetime_s;
             let ended = SideWrite::RevokeFamily { family, until_s };
             self.unstored.write(engine, vec![ended]).await?;

@@ -10,11 +10,11 @@ use tokio::sync::oneshot;
 use crate::error::ApiError;
 use crate::limits::{ClientAddress, budget};
 
-/// How long one waits for a turn.
+/// How long a caller waits for a turn.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Requests of one address that wait; more are refused.
+/// Waiting requests of one address; more are refused.
 const OF_ADDRESS_MAX: usize = 16;
-/// Requests of all addresses that wait.
+/// Waiting requests of all addresses.
 const ALL_MAX: usize = 1_024;
 
 /// Gives turns.
@@ -31,7 +31,7 @@ struct Queues {
 struct State {
     running: usize,
     waiting: usize,
-    /// One for each address that waits; the first one's is the next turn.
+    /// One queue for each address that waits; the first one's is the next turn.
     queues: VecDeque<Queue>,
 }
 
@@ -40,7 +40,7 @@ struct Queue {
     waiting: VecDeque<oneshot::Sender<Turn>>,
 }
 
-/// A turn, until it drops.
+/// A turn; it ends when dropped.
 pub(super) struct Turn(Option<Arc<Queues>>);
 
 impl Drop for Turn {
@@ -51,14 +51,15 @@ impl Drop for Turn {
     }
 }
 
-/// How somebody gets a turn.
+/// How a caller gets a turn.
 enum Place {
     Now,
     Later(oneshot::Receiver<Turn>),
 }
 
 impl State {
-    /// Takes out who is next: the first of the first address, which then waits for all others.
+    /// Removes the next in line: the first of the first address. That address then goes to the end
+    /// of the line.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         let mut queue = self.queues.pop_front()?;
         let next = queue.waiting.pop_front();
@@ -69,7 +70,7 @@ impl State {
         next
     }
 
-    /// Lets go of those of an address that wait no more.
+    /// Removes those of an address that no longer wait.
     fn forget_gone(&mut self, index: usize) {
         let waiting = &mut self.queues[index].waiting;
         let before = waiting.len();
@@ -114,7 +115,7 @@ impl Queues {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a turn that has ended to whoever is next and still waits.
+    /// Passes a turn that has ended to the next one that still waits.
     fn pass_on(self: Arc<Self>) {
         loop {
             let next = {
@@ -131,7 +132,7 @@ impl Queues {
             };
             match next.send(Turn(Some(Arc::clone(&self)))) {
                 Ok(()) => return,
-                // Nobody waits there any more: the turn is still this one's to give.
+                // That one no longer waits, so the turn is still ours to pass on.
                 Err(mut turn) => turn.0 = None,
             }
         }
@@ -139,7 +140,7 @@ impl Queues {
 }
 
 impl Turns {
-    /// So many turns at one time.
+    /// Allows this many turns at one time.
     pub(super) fn new(at_once: usize) -> Self {
         Self::with_timeout(at_once, TIMEOUT)
     }
@@ -177,7 +178,7 @@ mod tests {
         IpAddr::from([192, 0, 2, number]).into()
     }
 
-    /// How many run, and how many wait.
+    /// How many turns run, and how many callers wait.
     fn counts(turns: &Turns) -> (usize, usize) {
         let state = turns.0.state();
         (state.running, state.waiting)
@@ -223,13 +224,13 @@ mod tests {
         settle().await;
         let refused = turns.turn(address(1)).await.err().unwrap();
         assert_eq!(refused.code, Code::RateLimited);
-        // Another address still finds a place; all of them wait in vain here.
+        // Another address still finds a place; none of the callers gets a turn here.
         let other = turns.turn(address(2)).await.err().unwrap();
         assert_eq!(other.code, Code::Unavailable);
         for code in waiting.join_all().await {
             assert_eq!(code, Code::Unavailable);
         }
-        // Who has gone keeps no place, and the turn goes to nobody.
+        // A caller that has left keeps no place, and the turn goes to nobody.
         drop(held);
         assert_eq!(counts(&turns), (0, 0));
         assert!(turns.turn(address(1)).await.is_ok());

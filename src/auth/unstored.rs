@@ -13,17 +13,17 @@ use kedge_storage::{Mode, SessionRow, SideWrite, Snapshot};
 use crate::clock::now_s;
 use crate::error::ApiError;
 
-/// Tokens and ended logins that are kept at the most: some tens of MiB.
+/// Tokens and ended logins that are kept at most: some tens of MiB.
 const ROWS_MAX: usize = 200_000;
-/// How often a write that is on its way is looked at: the store may stop taking writes before it is durable.
+/// How often a write in flight is checked: the store may stop accepting writes before it is durable.
 const LOOK: Duration = Duration::from_millis(200);
-/// Seconds until another try makes sense where there is no room.
+/// Seconds until a retry makes sense when there is no room.
 const RETRY_AFTER_S: u64 = 60;
 
 #[derive(Default)]
 struct Rows {
     tokens: HashMap<[u8; 32], SessionRow>,
-    /// Until when a login's end must be known, Unix seconds.
+    /// Ended logins, each with the time until which its end must be known, Unix seconds.
     ended: HashMap<[u8; 16], u64>,
 }
 
@@ -73,7 +73,7 @@ impl Rows {
         tokens.chain(ended).collect()
     }
 
-    /// Forgets what was stored, where it has not changed since.
+    /// Forgets what has been stored, unless it changed since.
     fn forget(&mut self, stored: &[SideWrite]) {
         for write in stored {
             match write {
@@ -102,7 +102,7 @@ impl Unstored {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores what is written of logins, or keeps it where the store takes no writes.
+    /// Stores writes of logins, or keeps them while the store accepts no writes.
     pub(super) async fn write(
         &self,
         engine: &Engine,
@@ -119,7 +119,8 @@ impl Unstored {
             tokio::select! {
                 stored = &mut storing => break stored,
                 () = tokio::time::sleep(LOOK) => {
-                    // It stopped taking writes meanwhile. What is stored in the end is what is kept.
+                    // The store has stopped accepting writes meanwhile. If this write still gets stored, it equals what
+                    // is kept.
                     if takes_no_writes(engine) {
                         return self.rows().add(writes);
                     }
@@ -197,7 +198,7 @@ mod tests {
         }
         let refused = rows.add(vec![token(1, false)]).unwrap_err();
         assert_eq!(refused.code, crate::error::Code::Unavailable);
-        // What is over makes room.
+        // An expired row makes room.
         rows.ended
             .values_mut()
             .take(1)

@@ -9,7 +9,7 @@ use kedge_storage::ReadError;
 
 use super::{BackupError, List, Listed, Source, at, copy_file, data, list};
 
-/// An older backup of the same log, and what was taken from it.
+/// An older backup of the same log, and the files reused from it.
 pub(super) struct Older {
     path: PathBuf,
     list: List,
@@ -17,7 +17,7 @@ pub(super) struct Older {
 }
 
 impl Older {
-    /// Reads the list of the backup in `path`, which must be of the log that is backed up now.
+    /// Reads the list of the backup in `path`, which must be of the log that is being backed up.
     pub(super) fn open(path: &Path, source: &Source<'_>) -> Result<Self, BackupError> {
         let list = list(path)?;
         let other = |what: String| {
@@ -36,7 +36,7 @@ impl Older {
         let snapshot = source.store.snapshot();
         if let Some(last) = list.batches.checked_sub(1) {
             let batch = match snapshot.batch(last) {
-                // What is linked is compared segment by segment all the same.
+                // Segments that are linked are still compared one by one.
                 Err(ReadError::Archived { .. }) => None,
                 batch => Some(batch?),
             };
@@ -62,7 +62,7 @@ impl Older {
         data(&self.path).join(name)
     }
 
-    /// Notes that a file was taken.
+    /// Notes that a file was reused.
     pub(super) fn took(&mut self, folder: &str, name: &str) {
         let inside = format!("{folder}/{name}");
         if let Some(listed) = self.list.files.get(&inside) {
@@ -70,7 +70,7 @@ impl Older {
         }
     }
 
-    /// Takes a file that can never change, if it is there; gives whether it was.
+    /// Reuses a file that never changes, if it exists; returns whether it does.
     pub(super) fn take(
         &mut self,
         folder: &str,
@@ -82,7 +82,7 @@ impl Older {
             return Ok(false);
         }
         if std::fs::hard_link(&from, to).is_err() {
-            // For instance because it is on another file system.
+            // For instance, because it is on another file system.
             copy_file(&from, to)?;
         }
         let is_there = to.try_exists().map_err(at(to))?;
@@ -92,7 +92,7 @@ impl Older {
         Ok(is_there)
     }
 
-    /// What was taken, as the older list describes it.
+    /// The reused files, as the older list describes them.
     pub(super) fn taken(self) -> BTreeMap<String, Listed> {
         self.taken
     }

@@ -13,21 +13,21 @@ use super::{BackupError, LOG, List, at, data, listed, must_be_free, read_through
 use crate::config::secrets::make_private_dir;
 use crate::durable;
 
-/// Up to which moment a log is restored.
+/// The point to which a log is restored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutTo {
-    /// The last commit group that ends at this sequence or before it.
+    /// The last commit group that ends at or before this sequence.
     Sequence(u64),
-    /// The last commit group whose batches were sealed at this time or before it, Unix milliseconds.
+    /// The last commit group whose batches were sealed at or before this time, Unix milliseconds.
     Time(u64),
 }
 
 impl List {
-    /// Cuts the log of the restored data directory `made`, and makes the list say where it ends then. Gives how many
-    /// actions were left out.
+    /// Cuts the log of the restored data directory `made` and updates the list to its new end. Returns how many actions
+    /// were left out.
     ///
     /// # Errors
-    /// [`BackupError::Cut`] where the log does not reach so far, or nothing would be left.
+    /// [`BackupError::Cut`] if the log does not reach that far, or nothing would be left.
     pub fn cut(&mut self, made: &Path, to: CutTo) -> Result<u64, BackupError> {
         let at = match to {
             CutTo::Sequence(sequence) => CutAt::Sequence(sequence),
@@ -62,11 +62,11 @@ impl List {
     }
 }
 
-/// Copies what a backup holds to the directory `to`, which must not be there or be empty. It has this
-/// name only when all of it is there and `accept` has found nothing wrong with it.
+/// Copies a backup's data to the directory `to`, which must be missing or empty. The directory gets this name only when
+/// it is complete and `accept` has found nothing wrong with it.
 ///
 /// # Errors
-/// [`BackupError`], or what `accept` gives.
+/// [`BackupError`], or what `accept` returns.
 pub fn restore<E: From<BackupError>>(
     from: &Path,
     list: &List,
@@ -89,7 +89,7 @@ pub fn restore<E: From<BackupError>>(
 }
 
 fn copy_back(from: &Path, list: &List, making: &Path) -> Result<(), BackupError> {
-    // What an interrupted restore left; the name is nobody else's.
+    // Left by an interrupted restore; nothing else uses this name.
     match std::fs::remove_dir_all(making) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(making)(error)),
         _ => {}
@@ -102,6 +102,6 @@ fn copy_back(from: &Path, list: &List, making: &Path) -> Result<(), BackupError>
         let found = read_through(&source, file)?;
         same(&source, expected, &found)?;
     }
-    // Everything is durable before it gets its name.
+    // Everything is durable before the directory gets its name.
     listed(making, &BTreeMap::new()).map(|_| ())
 }

@@ -11,16 +11,16 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_LENGTH, EXPECT};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long a body may come slower than it must before it is given up.
+/// How long a body may arrive more slowly than the minimum before it is given up.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// Why a body gives no more.
+/// Why a body ends early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Broken {
     /// The caller stopped sending.
     #[error("the body broke off before its end")]
     Off,
-    /// It comes too slowly.
+    /// It arrives too slowly; the minimum in bytes a second.
     #[error("the body arrived more slowly than {0} bytes a second; send it faster")]
     Slow(u64),
 }
@@ -31,14 +31,14 @@ pub(crate) struct Arriving {
     pace: Pace,
     announced: Option<u64>,
     read: u64,
-    /// The caller waits to be asked for the body (`Expect: 100-continue`), and was not.
+    /// The caller waits to be asked for the body (`Expect: 100-continue`), and has not been asked.
     waits: bool,
     ended: bool,
     broken: bool,
 }
 
 impl Arriving {
-    /// The body of a request with these headers, which must come at this rate.
+    /// The body of a request with these headers, which must arrive at this rate.
     pub(crate) fn new(headers: &HeaderMap, body: Incoming, bytes_per_s_min: u64) -> Self {
         let announced = headers
             .get(CONTENT_LENGTH)
@@ -54,28 +54,28 @@ impl Arriving {
         }
     }
 
-    /// The length that the headers give it.
+    /// The length announced in the headers.
     pub(crate) fn announced(&self) -> Option<u64> {
         self.announced
     }
 
-    /// True where all of it was read.
+    /// True if all of it has been read.
     pub(crate) fn is_over(&self) -> bool {
         self.ended || self.body.is_end_stream()
     }
 
-    /// True where reading on makes sense: the caller sends, and at most `most` bytes are left.
+    /// True if it makes sense to read on: the caller is sending, and at most `most` bytes are left.
     pub(crate) fn can_pass(&self, most: u64) -> bool {
         let left = self.announced.map(|bytes| bytes.saturating_sub(self.read));
         !self.waits && !self.broken && left.is_none_or(|left| left <= most)
     }
 
-    /// True where the caller may still be sending, and nothing was wrong with how it came.
+    /// True if the caller may still be sending and nothing has gone wrong so far.
     pub(crate) fn may_come(&self) -> bool {
         !self.is_over() && !self.waits && !self.broken
     }
 
-    /// Reads no more of it.
+    /// Stops reading it.
     pub(crate) fn give_up(&mut self) {
         self.broken = true;
     }
@@ -107,7 +107,7 @@ impl Arriving {
                     return Poll::Ready(Some(Err(slow)));
                 }
             };
-            // Trailers say nothing here.
+            // Trailers carry no meaning here.
             if let Ok(piece) = frame.into_data() {
                 self.read += piece.len() as u64;
                 self.pace.came(piece.len());
@@ -121,7 +121,7 @@ impl Arriving {
         std::future::poll_fn(|context| self.poll_piece(context)).await
     }
 
-    /// Reads on without keeping anything, `most` bytes at the most; true if that was all of it.
+    /// Reads and drops at most `most` more bytes; true if that was the rest of it.
     pub(crate) async fn discard(&mut self, most: u64) -> bool {
         let end = self.read.saturating_add(most);
         while let Some(Ok(_)) = self.next().await {
@@ -133,7 +133,7 @@ impl Arriving {
     }
 }
 
-/// Holds a body to a rate. The clock is only looked at where one has to wait.
+/// Holds a body to a rate. The clock is read only when there is a wait.
 struct Pace {
     bytes_per_s_min: u64,
     came: u64,
@@ -153,10 +153,10 @@ impl Pace {
         self.came += bytes as u64;
     }
 
-    /// Ready where too little came in a whole window.
+    /// Ready once a whole window has brought too little.
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let window = self.window.get_or_insert_with(|| {
-            // What came before the first wait was fast.
+            // Bytes that arrived before the first wait were fast enough.
             self.came = 0;
             Box::pin(sleep_until(Instant::now() + WINDOW))
         });
@@ -169,7 +169,7 @@ impl Pace {
         Poll::Pending
     }
 
-    /// Whether too little came in the window that has ended; the next one begins with nothing.
+    /// Whether the window that has ended brought too little; the next one starts at zero.
     fn is_too_little(came: &mut u64, bytes_per_s_min: u64) -> bool {
         std::mem::take(came) < bytes_per_s_min * WINDOW.as_secs()
     }

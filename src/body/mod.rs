@@ -23,42 +23,41 @@ pub(crate) use kedge_machine::pointer;
 pub(crate) use kedge_machine::pointer::escape;
 pub(crate) use kedge_protocol::json::Object;
 
-/// Bytes of a body from somebody who showed no credentials. The longest registration, all of it
-/// written in escapes, has about 12,000.
+/// Longest body of a caller that showed no credentials, in bytes. The longest registration, written
+/// entirely in escapes, has about 12,000.
 pub const PUBLIC_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of a body that count on no budget: the permits for requests bound them.
+/// Bytes of a body that count towards no budget: the permits for requests bound them.
 const SMALL_BYTES: usize = 16 * 1024;
-/// The part of the budget that is kept for bodies without credentials, and the part of that which one
-/// address may hold.
+/// The part of the budget kept for bodies without credentials, and the part of that which one address may hold.
 const PUBLIC_PART: usize = 16;
 const ADDRESS_PART: usize = 8;
-/// How long the rest of a body is read after its answer has left, and how much of it.
+/// How long the rest of a body is read after its answer has been sent, and how much of it.
 pub(crate) const LINGER: Duration = Duration::from_secs(10);
 pub(crate) const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// What a body's first bytes get room for, if it has as many.
+/// Bytes of room for the first part of a body, unless the body is shorter.
 const ROOM_BYTES_MIN: usize = 4 * 1024;
-/// Bytes of a multipart body around its file.
+/// Bytes of a multipart body besides its file.
 pub(crate) const FRAME_BYTES_MAX: u64 = 64 * 1024;
 
-/// How bodies are read.
+/// Reads bodies.
 #[derive(Clone)]
 pub struct Reader {
     bytes_max: usize,
     timeout: Duration,
     bytes_per_s_min: u64,
-    /// Bytes that are read and dropped of a body that nobody wants.
+    /// Bytes read and dropped of a body that is not wanted.
     passed_bytes_max: u64,
-    /// Memory for bodies of callers who showed who they are, and for those of all others.
+    /// Memory for bodies of callers with credentials, and for those of all others.
     memory: Arc<Budget>,
     public_memory: Arc<Budget>,
 }
 
-/// A body as text, and what it holds of the bodies' memory.
+/// A body as text, and its share of the bodies' memory.
 #[derive(Default, Debug)]
 pub struct Text {
     /// The text.
     pub text: String,
-    /// The file that came instead of a text.
+    /// The file that was sent instead of a text.
     pub upload: Option<Box<Upload>>,
     _memory: Option<Held>,
 }
@@ -74,7 +73,7 @@ impl Text {
 }
 
 impl Reader {
-    /// A reader as it is configured.
+    /// A reader with the configured limits.
     pub fn new(config: &Config) -> Self {
         let all = config.body_bytes_total_max;
         let public = (all / PUBLIC_PART).max(ADDRESS_PART * PUBLIC_BYTES_MAX);
@@ -94,7 +93,7 @@ impl Reader {
         Arriving::new(headers, body, self.bytes_per_s_min)
     }
 
-    /// Reads a body of JSON; what its headers say is checked before a byte of it is taken. Without
+    /// Reads a JSON body; its headers are checked before any byte of it is read. Without
     /// credentials (`is_public`) it must be short.
     pub(crate) async fn read(
         &self,
@@ -132,9 +131,8 @@ impl Reader {
         gathered.finish()
     }
 
-    /// Reads and drops what is left of a body whose request has its answer: many callers look at no
-    /// answer before they have sent everything. False if there was too much of it, or it came too slowly,
-    /// or the caller waits to be asked for it.
+    /// Reads and drops the rest of a body whose request already has its answer: many callers read no answer before they
+    /// have sent everything. False if the rest is too long or too slow, or the caller waits to be asked for it.
     pub(crate) async fn pass_over(&self, body: &mut Arriving) -> bool {
         if body.is_over() {
             return true;
@@ -150,20 +148,20 @@ impl Reader {
         passed == Ok(true)
     }
 
-    /// For HTTP/2, where an answer leaves before its request has ended: reads and drops what still comes, for a
-    /// while and up to a bound. A stream that is no longer read is reset, and some clients (curl 7.88) then drop
-    /// the answer that came before.
+    /// For HTTP/2, where an answer leaves before its request has ended: reads and drops the rest, up to a time and a
+    /// size limit. A stream that is no longer read is reset, and some clients (curl 7.88) then drop the answer they
+    /// have received.
     pub(crate) fn linger(mut body: Arriving) {
         if body.may_come() {
             tokio::spawn(async move {
-                // Whatever ends it, the answer has gone.
+                // However this ends, the answer has been sent.
                 let _ended = tokio::time::timeout(LINGER, body.discard(LINGER_BYTES_MAX)).await;
             });
         }
     }
 }
 
-/// A body as far as it has come.
+/// The part of a body that has arrived.
 struct Gathered<'a> {
     reader: &'a Reader,
     holder: Holder,
@@ -189,8 +187,8 @@ impl Gathered<'_> {
         Ok(())
     }
 
-    /// Makes room for what has come, and for as much again: what counts is the room, because that is
-    /// what takes memory. Never waits: bodies that wait for each other's memory would wait for ever.
+    /// Makes room for the bytes that have arrived, and for as many again. The room counts, because that is what takes
+    /// memory. Never waits: bodies waiting for each other's memory would wait for ever.
     fn make_room(&mut self, bytes: usize) -> Result<(), ApiError> {
         let end = self.announced.unwrap_or(self.most);
         let room = (2 * self.bytes.capacity()).max(ROOM_BYTES_MIN);
@@ -225,7 +223,7 @@ fn of_broken(broken: Broken) -> ApiError {
     ApiError::new(Code::ValidationError, broken.to_string())
 }
 
-/// The answer to a caller whose body did not come in time.
+/// The answer to a caller whose body did not arrive in time.
 pub(crate) fn late(timeout: Duration) -> ApiError {
     let seconds = timeout.as_secs();
     let message = format!("the body did not arrive within {seconds} s");
@@ -280,7 +278,7 @@ pub fn check(text: &str) -> Result<(), ApiError> {
         .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body: {error}")))
 }
 
-/// Reads a body that [`check`] accepted into a type.
+/// Parses a body that [`check`] accepted.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
     check(text)?;
     let read: Result<Object<T>, _> = serde_json::from_str(text);
@@ -288,10 +286,10 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
         .map_err(|error| of_serde(text, &error))
 }
 
-/// Turns serde's words into an error with a pointer. serde names members in backticks and says how
-/// far it had read.
+/// Turns serde's message into an error with a pointer. serde names members in backticks and reports
+/// how far it read.
 pub fn of_serde(text: &str, error: &serde_json::Error) -> ApiError {
-    // What is no JSON at all has no member that could be wrong.
+    // Malformed JSON has no member that could be wrong.
     if let Err(malformed) = check(text) {
         return malformed;
     }

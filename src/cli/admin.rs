@@ -12,9 +12,9 @@ use tokio::net::UnixStream;
 
 use super::output::{Failure, columns, print, print_json};
 
-/// How long an answer may take.
+/// How long to wait for an answer.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long copying the log may take.
+/// How long to wait while the log is copied.
 const COPY_PATIENCE: Duration = Duration::from_hours(24);
 
 #[derive(Args)]
@@ -33,26 +33,26 @@ pub(crate) struct TierArgs {
     organization_id: String,
     /// free, developer, enterprise or custom.
     tier: String,
-    /// All requests, a minute; what is not given is unlimited. For the custom tier alone, like
-    /// the other limits.
+    /// All requests per minute; a limit that is not given is unlimited. Only for the custom tier,
+    /// like the other limits.
     #[arg(long, value_name = "N")]
     requests_per_minute: Option<u64>,
-    /// All requests, a day.
+    /// All requests per day.
     #[arg(long, value_name = "N")]
     requests_per_day: Option<u64>,
-    /// Making and changing objects, a minute.
+    /// Creating and changing objects, per minute.
     #[arg(long, value_name = "N")]
     object_writes_per_minute: Option<u64>,
-    /// Batches of actions, a minute.
+    /// Batches of actions, per minute.
     #[arg(long, value_name = "N")]
     action_batches_per_minute: Option<u64>,
-    /// Uploads, a minute.
+    /// Uploads, per minute.
     #[arg(long, value_name = "N")]
     file_uploads_per_minute: Option<u64>,
-    /// Making templates, a minute.
+    /// Creating templates, per minute.
     #[arg(long, value_name = "N")]
     template_writes_per_minute: Option<u64>,
-    /// The lists of objects, templates and batches, a minute.
+    /// Reading the lists of objects, templates and batches, per minute.
     #[arg(long, value_name = "N")]
     list_reads_per_minute: Option<u64>,
     /// Bytes in the log.
@@ -84,7 +84,7 @@ impl TierArgs {
 
 #[derive(Args)]
 pub(crate) struct RetireArgs {
-    /// The key's id: the `kid` of the tokens that it signed. All keys, where none is named.
+    /// The key's id: the `kid` of the tokens that it signed. Without it, all keys.
     id: Option<String>,
     #[command(flatten)]
     socket: SocketArgs,
@@ -109,36 +109,37 @@ impl ClockArgs {
 pub(crate) enum Command {
     /// Anchor the newest checkpoint now instead of at the next interval.
     ///
-    /// Returns as soon as the server has begun; `kedge admin status` and GET /anchors tell how far
-    /// it has come.
+    /// Returns as soon as the server has begun; `kedge admin status` and GET /anchors show the
+    /// progress.
     AnchorNow(SocketArgs),
-    /// Sign new access tokens with a new key; the old one still checks those that are out.
+    /// Sign new access tokens with a new key; the old key still verifies existing tokens.
     RotateTokenKey(SocketArgs),
     /// Seal the log's side entries with a new key from now on.
     ///
-    /// Makes the next data/keys/side-entries-<n>.key, and the running server seals with it at once, without a restart.
-    /// Older keys stay: what they sealed opens under them alone, for as long as segments that name them are kept.
-    /// `kedge verify log` prints which keys a log names.
+    /// Makes the next data/keys/side-entries-<n>.key; the running server seals with it at once, without a restart. Keep
+    /// the older keys as long as segments that name them are kept: what a key sealed opens under that key alone. `kedge
+    /// verify log` prints which keys a log names.
     RotateSideKey(SocketArgs),
-    /// Refuse at once what a stolen token key signed, and delete the key.
+    /// Refuse at once all tokens that a stolen key signed, and delete the key.
     ///
-    /// Where no key would be left, a new one is made first. Callers whose access tokens count no
-    /// longer get new ones with their refresh tokens.
+    /// If no key would be left, a new one is made first. Callers whose access tokens are no longer
+    /// valid get new ones with their refresh tokens.
     RetireTokenKey(RetireArgs),
-    /// Look at the chain again after trouble with it, and go on if nothing stands in the way.
+    /// Check the chain again after trouble with it, and continue if nothing stands in the way.
     ///
-    /// A store that the chain contradicts takes no writes. Once the right chain answers again, or
-    /// the right store is in place, this makes it take writes again and anchors what is new.
+    /// A store that the chain contradicts accepts no writes. Once the right chain answers again, or
+    /// the right store is in place, this command makes it accept writes again and anchors what is
+    /// new.
     Recover(SocketArgs),
-    /// Tell how the server's clock stands, and confirm it.
+    /// Report the state of the server's clock, and confirm it.
     ///
-    /// A clock far ahead of all that is known of the time is not believed, and writes are refused. Where the clock
-    /// is right all the same (the log was idle for long and no node answers), say so: --confirm with the time as
-    /// you know it from elsewhere.
+    /// The server does not trust a clock that is far ahead of everything it knows of the time, and refuses writes. If
+    /// the clock is right nevertheless (the log was idle for long and no node answers), confirm it: --confirm with the
+    /// time as you know it from elsewhere.
     Clock(ClockArgs),
     /// Set an organization's tier: free, developer, enterprise, or custom with limits.
     Tier(TierArgs),
-    /// Tell how the server is: its log, its anchors, its chain.
+    /// Show the server's state: its log, its anchors, its chain.
     Status(SocketArgs),
 }
 

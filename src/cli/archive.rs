@@ -10,13 +10,13 @@ use super::output::{Failure, columns, print, print_json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The archive: a directory outside the data directory, made where it is not there. Copies of the log need it as
-    /// long as they live.
+    /// The archive: a directory outside the data directory, created if it is missing. Copies of the log need the
+    /// archive as long as they exist.
     dir: PathBuf,
     /// Archive the sealed segments that hold nothing from this sequence on.
     #[arg(long, value_name = "N", required_unless_present = "keep_segments")]
     before_sequence: Option<u64>,
-    /// Archive all but so many of the newest sealed segments.
+    /// Archive all but this many of the newest sealed segments.
     #[arg(long, value_name = "K", conflicts_with = "before_sequence")]
     keep_segments: Option<usize>,
     #[command(flatten)]

@@ -19,15 +19,15 @@ use serde_json::{Value, json};
 use super::admin;
 use super::output::{Failure, columns, print, print_json};
 
-/// Bytes of decompressed blocks that are kept: a check reads each once.
+/// Bytes of decompressed blocks that are cached: a check reads each block once.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(clap::Args)]
 pub(crate) struct BackupArgs {
-    /// Where the backup goes: a directory that is not there yet, outside the data directory.
+    /// The backup's directory; it must not exist yet and must lie outside the data directory.
     dir: PathBuf,
-    /// An older backup of the same server. What can never change is linked from there, or copied from there where the
-    /// file systems differ; the new backup is complete by itself.
+    /// An older backup of the same server. Files that never change are linked from there, or copied if the file systems
+    /// differ; the new backup is complete by itself.
     #[arg(long, value_name = "OLDER_BACKUP")]
     since: Option<PathBuf>,
     #[command(flatten)]
@@ -38,22 +38,22 @@ pub(crate) struct BackupArgs {
 pub(crate) struct RestoreArgs {
     /// The backup.
     backup: PathBuf,
-    /// Where the data directory goes; it must not be there, or be empty.
+    /// The new data directory; it must be missing or empty.
     #[arg(long, value_name = "DIR", default_value = "data")]
     data: PathBuf,
-    /// The server's high-water mark (its option high_water_path); <data>.high-water where it has none.
+    /// The server's high-water mark (its option high_water_path); <data>.high-water if it has none.
     #[arg(long, value_name = "PATH")]
     high_water_path: Option<PathBuf>,
-    /// Leave out what came after this sequence. The log is cut between two commit groups: after the last one that ends
-    /// at this sequence or before it. Which sequence that is, is printed.
+    /// Leave out everything after this sequence. The log is cut between two commit groups: after the last one that ends
+    /// at or before this sequence. The sequence of the cut is printed.
     #[arg(long, value_name = "N", conflicts_with = "to_time")]
     to_sequence: Option<u64>,
-    /// Leave out what came after this time, such as 2026-01-31T08:15:00Z. The log is cut after the last commit group
-    /// whose batches were all sealed at this time or before it. Which sequence that is, is printed.
+    /// Leave out everything after this time, such as 2026-01-31T08:15:00Z. The log is cut after the last commit group
+    /// whose batches were all sealed at or before this time. The sequence of the cut is printed.
     #[arg(long, value_name = "T", value_parser = parse_time)]
     to_time: Option<u64>,
-    /// The archive's directory, where segments of the log were archived before the backup was made: without them no
-    /// rows can be made.
+    /// The archive's directory, if segments of the log were archived before the backup was made: the rows cannot be
+    /// rebuilt without them.
     #[arg(long, value_name = "DIR")]
     archive: Option<PathBuf>,
     /// Print what was restored as JSON.
@@ -135,7 +135,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     report(&args.data, &restored, &summary, more, args.json)
 }
 
-/// Brings the archived segments of a restored log back, where there are any.
+/// Copies the archived segments of a restored log back, if there are any.
 fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
     let record = Record::read(log).map_err(Failure::refused)?;
     let Some(last) = record.missing(log).last().map(|last| last.last_sequence) else {
@@ -152,7 +152,7 @@ fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Checks the segments of a log whose older ones are archived, by themselves: rows cannot be made of them. Their side
+/// Checks by themselves the segments of a log whose older ones are archived: rows cannot be built from them. Their side
 /// entries must open under the keys that are there.
 fn verify_rest(data: &Path, list: &List, record: &Record) -> Result<Summary, Failure> {
     let log = &data.join("log");
@@ -194,7 +194,8 @@ impl From<BackupError> for Failure {
     }
 }
 
-/// Makes the rows of a data directory from its log, in `store`, and checks the log, the rules and the contents of files.
+/// Rebuilds the rows of a data directory from its log, in `store`, and checks the log, the rules and the contents of
+/// files.
 fn verify(data: &Path, store: &Path, list: &List) -> Result<Summary, Failure> {
     let verifier = Verifier::derive(data, store, list.domain, list.sequencer);
     let verifier = verifier.map_err(Failure::refused)?;
@@ -219,7 +220,7 @@ fn verify(data: &Path, store: &Path, list: &List) -> Result<Summary, Failure> {
     }
 }
 
-/// What a start with the restored directory will do.
+/// What the server will do when started with the restored directory.
 fn next(mark: &Path, list: &List) -> String {
     let path = mark.display();
     let batches = list.batches;
@@ -239,16 +240,16 @@ fn next(mark: &Path, list: &List) -> String {
     }
 }
 
-/// What is said of one of the two commands alone.
+/// What only one of the two commands reports.
 #[derive(Default)]
 struct More {
     /// Bytes of a backup, and how many of them are new.
     sizes: Option<(u64, u64)>,
-    /// Where segments are that are no part of a backup.
+    /// The place of segments that are not part of a backup.
     archive: Option<String>,
     /// How many actions a cut left out.
     left_out: Option<u64>,
-    /// What the next start does.
+    /// What the server does at its next start.
     next: Option<String>,
 }
 

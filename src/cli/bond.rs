@@ -20,25 +20,25 @@ pub(crate) struct DeployArgs {
     /// The anchor contract; the key is its owner's.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
-    /// What the bond is filled with, in ether.
+    /// The bond's initial deposit, in ether.
     #[arg(long, value_name = "ETHER", value_parser = parse_ether, default_value = "0")]
     deposit: u128,
-    /// Seconds from the request of a withdrawal until it can be done.
+    /// Seconds from requesting a withdrawal until it can be carried out.
     #[arg(long, value_name = "SECONDS", default_value_t = BondTerms::default().withdrawal_delay_s)]
     withdrawal_delay_s: u64,
-    /// Seconds after its anchoring that an action can be challenged.
+    /// Seconds after its anchoring during which an action can be challenged.
     #[arg(long, value_name = "SECONDS", default_value_t = BondTerms::default().challenge_window_s)]
     challenge_window_s: u64,
-    /// Seconds that the operator has for an answer.
+    /// Seconds that the operator has to answer.
     #[arg(long, value_name = "SECONDS", default_value_t = BondTerms::default().response_time_s)]
     response_time_s: u64,
-    /// Seconds that a commitment waits before it can be opened.
+    /// Seconds that a commitment must wait before it can be opened.
     #[arg(long, value_name = "SECONDS", default_value_t = BondTerms::default().reveal_delay_s)]
     reveal_delay_s: u64,
-    /// The deposit of the first open case, in ether; each further one takes as much more.
+    /// The deposit of the first open case, in ether; each further one costs that much more.
     #[arg(long, value_name = "ETHER", value_parser = parse_ether, default_value = "0.05")]
     case_deposit: u128,
-    /// How many cases may be open at a time.
+    /// How many cases may be open at once.
     #[arg(long, value_name = "COUNT", default_value_t = BondTerms::default().open_cases_max)]
     open_cases_max: u32,
     #[command(flatten)]

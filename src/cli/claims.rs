@@ -23,8 +23,8 @@ pub(crate) struct DeployArgs {
     /// The anchor contract; the key is its owner's.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
-    /// A resolver of this anchor contract that exists already: it gets the circuit under its next
-    /// version. Otherwise one is deployed.
+    /// An existing resolver of this anchor contract: it gets the circuit under its next version.
+    /// Without it, a new resolver is deployed.
     #[arg(long, value_name = "ADDRESS")]
     resolver: Option<Address>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct DeployArgs {
 pub(crate) struct ResolveArgs {
     /// The claim file; - for standard input.
     file: PathBuf,
-    /// The version under which the resolver knows the circuit's verifier.
+    /// The resolver's version of the circuit's verifier.
     #[arg(long, default_value_t = 1)]
     circuit_version: u32,
     #[command(flatten)]

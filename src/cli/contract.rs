@@ -49,50 +49,50 @@ impl ChainArgs {
 pub(crate) enum Command {
     /// Deploy the anchor contract; the key pays.
     Deploy {
-        /// The key that signs batches, by its address.
+        /// The address of the key that signs batches.
         #[arg(long, value_name = "ADDRESS")]
         sequencer: Address,
-        /// Who may rotate the sequencer's key and pause; otherwise who pays.
+        /// The account that may rotate the sequencer's key and pause; the payer if absent.
         #[arg(long, value_name = "ADDRESS")]
         owner: Option<Address>,
-        /// The first anchor contract of a log that exists already: this one waits until the contract before it is
-        /// retired for it. Otherwise it begins a log.
+        /// The first anchor contract of an existing log: the new contract waits until the one before it is retired in
+        /// its favour. Without it, the contract begins a new log.
         #[arg(long, value_name = "ADDRESS")]
         domain_contract: Option<Address>,
         #[command(flatten)]
         chain: ChainArgs,
     },
-    /// Deploy a judge and a bond beside an anchor contract, and name the bond there.
+    /// Deploy a judge and a bond for an anchor contract, and name the bond there.
     ///
-    /// The terms are fixed for the bond's life: its withdrawal delay has to be longer than the times to
-    /// challenge, to answer and to reveal together.
+    /// The terms are fixed for the bond's life: its withdrawal delay has to be longer than the times to challenge, to
+    /// answer and to reveal together.
     Bond(bond::DeployArgs),
-    /// Say how an anchor contract's bond stands.
+    /// Show the state of an anchor contract's bond.
     BondStatus(bond::StatusArgs),
     /// Name the next sequencer key, in the log and in the contract.
     ///
-    /// The log is changed through the server's admin socket, then the contract by its owner's key. Run again,
-    /// it finishes a rotation that stopped half-way.
+    /// The log is changed first, through the server's admin socket; then the owner's key changes the contract. If a
+    /// rotation stopped half-way, run the command again to finish it.
     Rotate(contract_keys::RotateArgs),
     /// Note that all batches of a replaced sequencer key are anchored.
     ///
-    /// From then on its signatures count as evidence for the time that the bond says, and no longer.
+    /// From then on the key's signatures count as evidence only for the time set in the bond.
     CloseKey(contract_keys::CloseArgs),
     /// Stop anchoring. Proofs and reads stay as they are.
     Pause(contract_state::StateArgs),
     /// Anchor again after a pause.
     Unpause(contract_state::StateArgs),
-    /// Hand the log over to a successor, for good.
+    /// Hand the log over to a successor contract, for good.
     Retire(contract_state::RetireArgs),
     /// Deploy a resolver of claims over an anchor contract, with a verifier for the claim circuit's key.
     ///
-    /// With --resolver the circuit is added to a resolver that exists, under its next version; none is ever
-    /// changed. `kedge prove claim --resolver` makes claims for it, `kedge prove resolve` brings them.
+    /// With --resolver the circuit is added to an existing resolver, under its next version; no version is ever
+    /// changed. `kedge prove claim --resolver` makes claims for it, `kedge prove resolve` submits them.
     Claims(claims::DeployArgs),
     /// Give the contract to another owner, in two steps.
     ///
-    /// First the owner names the next one with --to, then that one takes it with --accept. Between the
-    /// two nothing changes, so a mistyped address loses nothing.
+    /// First the owner names the next one with --to, then that one accepts with --accept. Between the two steps nothing
+    /// changes, so a mistyped address loses nothing.
     Handover {
         /// The contract.
         #[arg(long, value_name = "ADDRESS")]
@@ -100,7 +100,7 @@ pub(crate) enum Command {
         /// First step, with the owner's key: name the next owner.
         #[arg(long, value_name = "ADDRESS", required_unless_present = "accept")]
         to: Option<Address>,
-        /// Second step, with the next owner's key: take the contract.
+        /// Second step, with the next owner's key: accept the contract.
         #[arg(long, conflicts_with = "to")]
         accept: bool,
         #[command(flatten)]

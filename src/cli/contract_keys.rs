@@ -20,12 +20,12 @@ pub(crate) struct RotateArgs {
     /// The anchor contract; the key that pays is its owner's.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
-    /// The next sequencer key, by its address. The server must hold it already
+    /// The address of the next sequencer key. The server must hold the key already
     /// (next_sequencer_key_file).
     #[arg(long, value_name = "ADDRESS")]
     key: Address,
-    /// The number of the first batch that it signs: far enough ahead that the transaction is in its
-    /// block before the log is there.
+    /// The number of the first batch that it signs. Choose it far enough ahead: the transaction
+    /// must be in a block before the log reaches that batch.
     #[arg(long, value_name = "N")]
     from_batch: u64,
     /// The server's admin socket (its option admin_socket).
@@ -40,19 +40,19 @@ pub(crate) struct CloseArgs {
     /// The anchor contract.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
-    /// The replaced key, by its place in the contract's list, from 0.
+    /// The replaced key, by its index in the contract's list, from 0.
     #[arg(long, value_name = "N")]
     index: u32,
-    /// The anchored checkpoint that covers all batches of the key, by its number of batches; the newest
-    /// one if absent.
+    /// The number of batches of the anchored checkpoint that covers all batches of the key; the newest checkpoint if
+    /// absent.
     #[arg(long, value_name = "N")]
     batches: Option<u64>,
     #[command(flatten)]
     chain: ChainArgs,
 }
 
-/// Names the next key, first in the log and then in the contract. Either step is passed over where it was
-/// done before, so that a rotation that stopped half-way is finished by the same command.
+/// Names the next key, first in the log and then in the contract. A step that was done before is skipped, so the same
+/// command finishes a rotation that stopped half-way.
 pub(crate) async fn rotate(args: RotateArgs) -> Result<(), Failure> {
     let owner = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);
@@ -117,8 +117,7 @@ fn text(answer: &Map<String, Value>, member: &str) -> String {
     }
 }
 
-/// Whether the contract names the key already. What it would refuse is refused here, before the log is
-/// changed.
+/// Whether the contract names the key already. Refuses here what the contract would refuse, before the log is changed.
 async fn check_contract(
     contract: &AnchorContract,
     entry: KeyFrom,
@@ -147,8 +146,8 @@ async fn check_contract(
     Ok(false)
 }
 
-/// Notes in the contract that all batches of a replaced key are anchored: from then on its signatures count
-/// as evidence for the bond's time and no longer.
+/// Notes in the contract that all batches of a replaced key are anchored: from then on its signatures count as evidence
+/// only for the bond's time.
 pub(crate) async fn close(args: CloseArgs) -> Result<(), Failure> {
     let payer = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);

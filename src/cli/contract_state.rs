@@ -23,8 +23,8 @@ pub(crate) struct StateArgs {
 
 #[derive(Args)]
 pub(crate) struct RetireArgs {
-    /// The contract that takes over the last checkpoint: deployed for the same log
-    /// (`deploy --domain-contract`), waiting, with the sequencer key that is valid now.
+    /// The contract that adopts the last checkpoint: deployed for the same log (`deploy
+    /// --domain-contract`), waiting, with the sequencer key that is valid now.
     #[arg(long, value_name = "ADDRESS")]
     successor: Address,
     #[command(flatten)]

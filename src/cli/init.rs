@@ -13,7 +13,7 @@ pub(crate) struct Args {
     /// The file to write; - for standard output.
     #[arg(default_value = "kedge.toml")]
     file: PathBuf,
-    /// Overwrite a file that exists.
+    /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
 }

@@ -12,13 +12,13 @@ use super::output::{Failure, print_line};
 /// The environment variable that may hold the key.
 const VARIABLE: &str = "KEDGE_SIGNING_KEY";
 
-/// Where the key comes from: a file, or the environment; never the command line, which others can
-/// read and shells remember.
+/// The key's source: a file or the environment. Never the command line, which others can read and
+/// shells remember.
 #[derive(Args)]
 pub(crate) struct KeyArgs {
-    /// File with the private key: 0x and 64 hex digits, readable by its owner alone.
+    /// File with the private key: 0x and 64 hex digits, readable only by its owner.
     ///
-    /// Without it the key is taken from the environment variable KEDGE_SIGNING_KEY.
+    /// Without it the key is read from the environment variable KEDGE_SIGNING_KEY.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
@@ -34,9 +34,9 @@ impl KeyArgs {
 pub(crate) enum Command {
     /// Make a key, write it to a new file and print its address.
     ///
-    /// The file is made readable by its owner alone; one that exists is never overwritten.
+    /// Only the owner can read the file; an existing file is never overwritten.
     New {
-        /// The file to make.
+        /// The file to create.
         file: PathBuf,
     },
     /// Print the private key itself, to move it into another wallet.
@@ -60,6 +60,6 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
 /// A random key.
 pub(crate) fn new_key() -> Result<SigningKey, Failure> {
     let bytes = kedge_client::random::bytes()?;
-    // Not a key with probability 2^-128.
+    // Random bytes are no valid key with probability 2^-128.
     SigningKey::from_bytes(&bytes).map_err(Failure::refused)
 }

@@ -47,59 +47,60 @@ struct Cli {
 enum Command {
     /// Run the server.
     Serve(serve::Args),
-    /// Show the whole way on a running server: sign, submit, anchor, verify.
+    /// Demonstrate everything on a running server: sign, submit, anchor, verify.
     ///
     /// Registers a new wallet, makes a template and mints objects in signed batches, changes and
-    /// transfers some, asks for an anchor, waits until the chain has it for good, and verifies one
+    /// transfers some, requests an anchor, waits until it is final on the chain, and verifies one
     /// action's proof file offline and against the contract.
     Demo(demo::Args),
     /// Sign one action and print the headers for curl.
     Sign(sign::Args),
-    /// Prove chosen words of an action in zero knowledge.
+    /// Prove selected words of an action in zero knowledge.
     #[command(subcommand)]
     Prove(prove::Command),
     /// Verify a receipt, a proof file, a claim or a data directory.
     #[command(subcommand)]
     Verify(verify::Command),
-    /// Watch a log: keep what its sequencer signs, prove the faults, and file them on the chain.
+    /// Watch a log: keep what its sequencer signs, prove faults, and file them on the chain.
     ///
-    /// Follows the server's export and the contracts. Every header and checkpoint that is signed is
-    /// kept and held against all others, and so is what is given to it. A fault that can be proven
-    /// is written to a file of evidence; with --report it is shown to the operator's bond.
+    /// Follows the server's export and the contracts. Keeps every signed header and checkpoint,
+    /// including those given to it, and compares each with all others. A fault that can be proven
+    /// is written to an evidence file; with --report it is filed with the operator's bond.
     Watch(watch::Args),
-    /// Make and look at signing keys.
+    /// Make and show signing keys.
     #[command(subcommand)]
     Keys(key::Command),
     /// Deploy the anchor contract, its bond and its resolver of claims, or hand it over.
     #[command(subcommand)]
     Contract(contract::Command),
-    /// Tell a running server what to do, over its admin socket.
+    /// Control a running server over its admin socket.
     #[command(subcommand)]
     Admin(admin::Command),
     /// Copy a running server's data directory, and check the copy.
     ///
-    /// The copy is of one moment; the server continues meanwhile. It holds all that the data
-    /// directory holds, secrets among it, but for the rows of its store, which a restore makes from
-    /// the log; it is as worth guarding. The high-water mark is no part of it. With --since only
+    /// The copy is of one moment; the server continues meanwhile. It holds everything in the data
+    /// directory, including secrets, so guard it just as well. Only the store's rows are missing; a
+    /// restore rebuilds them from the log. The high-water mark is not part of it. With --since only
     /// what is new since an older backup takes space.
     Backup(backup::BackupArgs),
-    /// Put a backup back where no data directory is, and check it.
+    /// Restore a backup into a new data directory, and check it.
     ///
-    /// A restored server signs nothing as long as nothing shows that the backup is the newest copy:
-    /// numbers that were let out after it would be signed again. With --to-sequence or --to-time
-    /// the log is restored as it stood at an earlier moment.
+    /// A restored server signs nothing until something shows that the backup is the newest copy: it
+    /// could otherwise sign numbers again that were issued after the backup. With --to-sequence or
+    /// --to-time the log is restored as it stood at an earlier moment.
     Restore(backup::RestoreArgs),
     /// Move old segments of a running server's log to an archive.
     ///
     /// A segment is removed from the data directory only after it was read back from the archive. Nothing that the
-    /// server needs to start or to continue goes. Whoever asks for what is archived is answered GONE, with the
-    /// archive's name. To read it again: stop the server, copy the segments back into data/log, start it.
+    /// server needs to start or to run is moved. A request for archived content is answered GONE, with the archive's
+    /// name. To make the content readable again, stop the server, copy the segments back into data/log, and start it.
     Archive(archive::Args),
-    /// Make every table of a damaged store again that the log explains.
+    /// Rebuild a damaged store from its log.
     ///
     /// The new store is made next to the old one, verified, and takes its place in one step; the old
-    /// one stays in the data directory. What the log does not hold is kept: sessions, passwords,
-    /// secrets, deliveries, idempotency keys, anchors. It can be interrupted and run again.
+    /// one stays in the data directory. Everything comes from the log: sessions, passwords, secrets,
+    /// deliveries, idempotency keys and anchors too. The log holds these sealed, so the keys in
+    /// data/keys are needed. It can be interrupted and run again.
     Rebuild(rebuild::Args),
     /// Write a configuration file with every option explained.
     Init(init::Args),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Why a command did not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Refused, not reachable, or not valid: exit code 1.
@@ -43,7 +43,8 @@ impl From<kedge_client::Error> for Failure {
     }
 }
 
-/// Writes text to standard output. A reader that has seen enough and closed the pipe is no failure.
+/// Writes text to standard output. It is no failure if the reader has seen enough and closed the
+/// pipe.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let written = stdout
@@ -67,10 +68,10 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print_line(serde_json::to_string_pretty(value).map_err(Failure::refused)?)
 }
 
-/// Tells what went wrong.
+/// Prints an error to standard error.
 pub(crate) fn print_error(message: &str) {
     let mut stderr = io::stderr().lock();
-    // There is nowhere left to tell it.
+    // There is nowhere left to report it.
     let _ = writeln!(stderr, "kedge: {message}");
 }
 

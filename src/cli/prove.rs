@@ -22,25 +22,25 @@ use super::verify::{parse, read};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Prove chosen words of an action, for one claimant, contract and purpose, and reveal nothing else.
+    /// Prove selected words of an action, for one claimant, contract and purpose, and reveal nothing else.
     ///
-    /// Takes the action's proof file, checks it, and prints a claim file. What is not disclosed cannot
-    /// be guessed from it, not even a word that can only be one of two.
+    /// Reads the action's proof file, checks it, and prints a claim file. What is not disclosed cannot be guessed from
+    /// it, not even a word that has only two possible values.
     Claim(Box<ClaimArgs>),
     /// Print a claim for other programs: snarkjs' files, and the data of the contract's call.
     Export {
         /// The claim file; - for standard input.
         file: PathBuf,
-        /// The version under which the resolver knows the circuit's verifier.
+        /// The resolver's version of the circuit's verifier.
         #[arg(long, default_value_t = 1)]
         circuit_version: u32,
     },
-    /// Bring a claim to the contract that resolves it; the key is the claimant's and pays.
+    /// Submit a claim to the contract that resolves it; the key is the claimant's and pays.
     Resolve(claims::ResolveArgs),
-    /// Print a verification key: as snarkjs has it, its hash, and the words that the contract's
-    /// verifier is made with.
+    /// Print a verification key: in snarkjs' format, as its hash, and as the words that the
+    /// contract's verifier is made with.
     Key(CircuitKeyArgs),
-    /// Write the claim circuit as an .r1cs file, which a ceremony makes keys from.
+    /// Write the claim circuit as an .r1cs file, from which a ceremony makes keys.
     Circuit {
         /// The file to write.
         file: PathBuf,
@@ -51,20 +51,20 @@ pub(crate) enum Command {
 pub(crate) struct ClaimArgs {
     /// The proof file; - for standard input.
     file: PathBuf,
-    /// What to disclose, with commas between: kind, target, payload, signer. Nothing shows only that
-    /// the log holds an action with this content.
+    /// What to disclose, separated by commas: kind, target, payload, signer. If empty, the claim shows only that the
+    /// log holds an action with this content.
     #[arg(long, value_delimiter = ',', value_name = "WORDS")]
     disclose: Vec<Disclosable>,
     /// Disclose hashes of texts, not the texts.
     #[arg(long)]
     hashes_only: bool,
-    /// The account that will make the claim: nobody else can use it.
+    /// The account that will make the claim; no other account can use it.
     #[arg(long, value_name = "ADDRESS")]
     claimant: Address,
     /// The contract that will resolve the claim.
     #[arg(long, value_name = "ADDRESS")]
     resolver: Address,
-    /// What the claim is for: 32 bytes that the arbiter names, or the claimant.
+    /// What the claim is for: 32 bytes, named by the arbiter or the claimant.
     #[arg(long, value_name = "HASH")]
     purpose: Hash,
     #[command(flatten)]
@@ -87,7 +87,7 @@ pub(crate) struct CircuitKeyArgs {
     /// The proving key of a ceremony.
     #[arg(long, value_name = "FILE")]
     zkey: Option<PathBuf>,
-    /// The development key. Anybody can forge claims for it: test chains only.
+    /// The development key. Anybody can forge claims for it: for test chains only.
     #[arg(long)]
     dev_insecure: bool,
 }

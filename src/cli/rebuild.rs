@@ -13,9 +13,9 @@ use super::verify::data::development;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The data directory of a server that is stopped.
+    /// The data directory of a stopped server.
     dir: PathBuf,
-    /// A development server's directory: take its contract and its key from the directory itself.
+    /// A development server's directory: read its contract and its key from the directory itself.
     #[arg(long, conflicts_with_all = ["url", "domain", "sequencer", "rpc"])]
     dev: bool,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     make_private_from_now_on();
-    // The log itself names the keys after the first one.
+    // The log itself names all keys after the first.
     let (domain, first_key) = if args.dev {
         development(&args.dir)?
     } else {

@@ -11,13 +11,13 @@ pub(crate) struct Args {
     /// The configuration file; `kedge init` writes one with every option explained.
     #[arg(long, value_name = "FILE", env = "KEDGE_CONFIG")]
     config: Option<PathBuf>,
-    /// Development: keys and the embedded chain are made in the data directory. Insecure.
+    /// Development mode: keys and the embedded chain are made in the data directory. Insecure.
     #[arg(long)]
     dev: bool,
     /// The data directory.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Address and port of the API; port 0 takes a free one.
+    /// Address and port of the API; port 0 picks a free one.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// Address and port of /metrics.
@@ -26,10 +26,10 @@ pub(crate) struct Args {
     /// Any option, as in the file: --set name=value.
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
     set: Vec<(String, String)>,
-    /// Take the store for its newest copy although the high-water mark is missing or unreadable.
+    /// Treat the store as its newest copy although the high-water mark is missing or unreadable.
     ///
-    /// For one start, and only where it is certain that no batch header beyond this store was ever
-    /// let out: signing such a number again is what the contract punishes.
+    /// For one start only. Use it only if it is certain that no batch header beyond this store was
+    /// ever released: the contract punishes signing such a number again.
     #[arg(long)]
     accept_missing_high_water_mark: bool,
     /// Make new keys in place of lost ones, although that voids all API keys or invitations.
@@ -42,7 +42,7 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Why the server did not run to its end.
+/// Why the server failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
     #[error(transparent)]

@@ -18,7 +18,7 @@ use super::key::KeyArgs;
 use super::output::{Failure, print, print_json};
 use super::trust::parse_domain;
 
-/// Headers go to standard output, one a line, as curl reads them:
+/// Prints headers to standard output, one per line, as curl reads them:
 ///
 ///     kedge sign --kind update --target obj_… --payload body.json --nonce 7 >headers
 ///     curl -X PATCH -H @headers -H "Authorization: Bearer $TOKEN" \
@@ -26,30 +26,30 @@ use super::trust::parse_domain;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// What is done: mint, update, template.create, …
+    /// The kind of action: mint, update, template.create, …
     #[arg(long, value_parser = parse_kind)]
     kind: Kind,
-    /// What it is done to: an id; empty for what has no target.
+    /// The id of the action's target; empty for actions without one.
     #[arg(long, default_value = "")]
     target: String,
-    /// File with the exact payload; - for standard input. Without it: {} on the action bus, else
-    /// empty.
+    /// File with the exact payload; - for standard input. Without it: {} on the action bus,
+    /// otherwise empty.
     #[arg(long, value_name = "FILE")]
     payload: Option<PathBuf>,
     /// Sign the payload's digest: for bodies with a secret, and for files.
     #[arg(long)]
     digest: bool,
-    /// A nonce that was not spent before; GET /wallets/me tells the highest.
+    /// A nonce that was not used before; GET /wallets/me returns the highest used.
     #[arg(long)]
     nonce: u64,
-    /// How many seconds the signature is good for.
+    /// How many seconds the signature is valid.
     #[arg(long, value_name = "SECONDS", default_value_t = 300,
           value_parser = clap::value_parser!(u64).range(1..=DEADLINE_AHEAD_S_MAX))]
     deadline: u64,
-    /// Sign as the one action of an atomic batch.
+    /// Sign as the only action of an atomic batch.
     #[arg(long)]
     atomic: bool,
-    /// The server, asked for its domain.
+    /// The server to ask for its domain.
     #[arg(
         long,
         value_name = "URL",

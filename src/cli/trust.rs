@@ -23,8 +23,8 @@ pub(crate) struct TrustArgs {
     /// Trust this sequencer key: the only one of the log, or its first.
     #[arg(long, value_name = "ADDRESS", requires = "domain")]
     sequencer: Option<Address>,
-    /// Trust the sequencer keys in this file: a list of `key` and `from_batch`, or what
-    /// GET /sequencer-keys answered.
+    /// Trust the sequencer keys in this file: a list of `key` and `from_batch`, or an answer of GET
+    /// /sequencer-keys.
     #[arg(
         long,
         value_name = "FILE",
@@ -32,17 +32,17 @@ pub(crate) struct TrustArgs {
         conflicts_with = "sequencer"
     )]
     keys: Option<PathBuf>,
-    /// Ask an Ethereum node: trust the contract's domain and keys, and check that it holds the
-    /// checkpoint of a proof.
+    /// Ask an Ethereum node: trust the contract's domain and keys, and check that it holds a
+    /// proof's checkpoint.
     #[arg(long, value_name = "URL")]
     rpc: Option<Endpoint>,
-    /// The anchor contract; the domain's where that is known from --url or --domain.
+    /// The anchor contract; the domain's if absent and --url or --domain gives one.
     #[arg(long, value_name = "ADDRESS", requires = "rpc")]
     contract: Option<Address>,
 }
 
-/// Reads a list of keys as [`SequencerKeys`] is written, or as `GET /sequencer-keys` answers: members that
-/// say more are passed over there.
+/// Reads a list of keys as [`SequencerKeys`] is written, or as `GET /sequencer-keys` answers; extra members of the
+/// answer are ignored.
 fn read_keys(path: &Path) -> Result<SequencerKeys, Failure> {
     #[derive(serde::Deserialize)]
     struct Item {
@@ -81,14 +81,14 @@ pub(crate) fn parse_domain(text: &str) -> Result<Domain, String> {
     })
 }
 
-/// What is known before a file is read.
+/// What is trusted before a file is read.
 pub(crate) struct Trust {
     known: Option<(Domain, SequencerKeys)>,
     contract: Option<AnchorContract>,
 }
 
 impl TrustArgs {
-    /// Whether anybody to trust was named.
+    /// Whether the caller named anything to trust.
     pub(crate) fn is_given(&self) -> bool {
         self.url.is_some() || self.domain.is_some() || self.rpc.is_some()
     }
@@ -147,7 +147,7 @@ impl Trust {
         self.contract.as_ref()
     }
 
-    /// The domain and the sequencer keys of the log itself, where no file claims any.
+    /// The domain and the sequencer keys of the log itself, when no file claims any.
     pub(crate) async fn of_log(&self) -> Result<(Domain, SequencerKeys), Failure> {
         let domain = match (&self.known, &self.contract) {
             (Some((domain, _)), _) => *domain,
@@ -160,7 +160,7 @@ impl Trust {
         self.of(domain).await
     }
 
-    /// The domain and the sequencer keys to verify a file with that claims this domain.
+    /// The domain and the sequencer keys for verifying a file that claims this domain.
     pub(crate) async fn of(&self, claimed: Domain) -> Result<(Domain, SequencerKeys), Failure> {
         if let Some((domain, _)) = &self.known
             && *domain != claimed

@@ -19,7 +19,7 @@ pub use options::{
     ChainMode, Config, LogFormat, OPTIONS, OptionRow, Switch, V2Mode, commented_toml,
 };
 
-/// Environment variables that are read elsewhere: secrets, and the file's own place.
+/// Environment variables that are read elsewhere: secrets, and the path of the file itself.
 const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "bin",
     "config",
@@ -33,10 +33,10 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is not there.
+    /// The file does not exist.
     #[error("the configuration file {0} does not exist")]
     NoFile(String),
-    /// A name is not known, or a value is of another type.
+    /// A name is unknown, or a value has another type.
     #[error("configuration: {0}")]
     Read(#[from] Box<figment::Error>),
     /// A value is out of range, or does not fit another.
@@ -56,12 +56,12 @@ fn wrong(option: &'static str, message: impl Into<String>) -> ConfigError {
     }
 }
 
-/// Where values come from besides the defaults.
+/// The sources of values besides the defaults.
 #[derive(Clone, Default, Debug)]
 pub struct Sources<'a> {
     /// A TOML file.
     pub file: Option<&'a Path>,
-    /// `name=value` pairs of the command line; values are TOML, or else texts.
+    /// `name=value` pairs of the command line; a value that is not TOML is a text.
     pub overrides: Vec<(String, String)>,
 }
 
@@ -89,7 +89,7 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-/// Checks what types cannot say.
+/// Checks what the types cannot express.
 pub fn validate(config: &Config) -> Result<(), ConfigError> {
     if config.tls_certificate_file.is_some() != config.tls_key_file.is_some() {
         let missing = if config.tls_key_file.is_none() {
@@ -145,7 +145,8 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
     chain(config)
 }
 
-/// What stands where a number should: the reader knows only that it is none of the option's type.
+/// Explains an unreadable number with the option's range: the reader reports only that the type is
+/// wrong.
 fn unreadable(error: figment::Error) -> ConfigError {
     let defaults = Config::default();
     let known = ranges(&defaults);

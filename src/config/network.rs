@@ -13,7 +13,7 @@ pub struct Network {
     prefix_bits: u32,
 }
 
-/// A text is no network.
+/// A text is not a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "must be a network such as 10.0.0.0/8 or 2001:db8::/32, or one address, with no bits set after the prefix"
@@ -28,13 +28,14 @@ fn bits(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// The bits behind a prefix.
+/// The bits after a prefix.
 fn behind(prefix_bits: u32) -> u128 {
     u128::MAX.checked_shr(prefix_bits).unwrap_or(0)
 }
 
 impl Network {
-    /// True for an address in the network. An IPv4 address may come in IPv6 clothes.
+    /// True for an address in the network. An IPv4 address may also come as an IPv4-mapped IPv6
+    /// address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         let (ours, theirs) = (bits(self.address), bits(address));

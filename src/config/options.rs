@@ -12,17 +12,17 @@ use super::network::Network;
 /// One row of the table of options, for documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRow {
-    /// The heading that it stands under.
+    /// Its heading.
     pub group: &'static str,
     /// The name in the file; `KEDGE_` and the name in upper case in the environment.
     pub name: &'static str,
-    /// What it means, one line an entry.
+    /// What it means; one entry per line.
     pub lines: &'static [&'static str],
 }
 
 macro_rules! options {
     ($($group:literal { $($(#[doc = $line:literal])+ $name:ident: $type:ty = $default:expr;)* })*) => {
-        /// The configuration, as it stands after file, environment and flags.
+        /// The configuration that results from file, environment and flags.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Config { $($($(#[doc = $line])+ pub $name: $type,)*)* }
@@ -72,38 +72,38 @@ pub enum LogFormat {
     Json,
 }
 
-/// What becomes of requests to v2 paths.
+/// How requests to v2 paths are answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum V2Mode {
-    /// They are led to v3.
+    /// Redirected to v3.
     Redirect,
-    /// They are told where v3 has it.
+    /// Refused, with the v3 path.
     Gone,
-    /// There are no such paths.
+    /// As if there were no such paths.
     Off,
 }
 
 options! {
     "Service" {
-        /// Address and port of the API. Port 0 takes a free one.
+        /// Address and port of the API. Port 0 picks a free one.
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080));
-        /// The URL that callers reach the API under; issuer of the access tokens.
-        /// Made from `listen` when it is absent.
+        /// The URL under which callers reach the API; issuer of the access tokens. Derived from
+        /// `listen` when absent.
         public_url: Option<String> = None;
         /// Origins whose web pages may call the API from a browser, such as
-        /// `https://app.example.com`, or `*` for all. None: browsers keep pages away.
+        /// `https://app.example.com`, or `*` for all. Empty: browsers block all pages.
         cors_origins: Vec<String> = Vec::new();
-        /// Development: keys and the embedded chain are made in the data directory.
-        /// Insecure by design; never for data that matters.
+        /// Development mode: keys and the embedded chain are made in the data directory. Insecure
+        /// by design; never for data that matters.
         dev: bool = false;
         /// The directory of the store, of the token keys and of the admin socket.
         data_dir: PathBuf = PathBuf::from("data");
-        /// File with the high-water mark of released batch headers. It has to lie outside the
-        /// data directory, so that a backup of the latter does not bring it along.
-        /// `<data_dir>.high-water` when it is absent.
+        /// File with the high-water mark of released batch headers. It has to lie outside the data
+        /// directory, so that a backup of that directory does not include it.
+        /// `<data_dir>.high-water` when absent.
         high_water_path: Option<PathBuf> = None;
-        /// Unix socket for the operator's commands; `<data_dir>/admin.sock` when it is absent.
+        /// Unix socket for the operator's commands; `<data_dir>/admin.sock` when absent.
         admin_socket: Option<PathBuf> = None;
         /// Address and port of `/metrics`. Absent: no metrics are served.
         metrics_listen: Option<SocketAddr> = None;
@@ -121,45 +121,47 @@ options! {
         log_filter: String = "info".to_owned();
     }
     "Connections and requests" {
-        /// Connections at one time. A few more are let in that get answers about the server's health
-        /// alone; all others wait to be accepted.
+        /// Connections at one time. A few more are accepted, but get answers about the server's health only; all others
+        /// wait to be accepted.
         connections_max: usize = 16_384;
-        /// Connections of one address (of IPv6: one /64 network) at one time; more are closed at once.
-        /// Proxies that `trusted_proxies` names may have as many as they want.
+        /// Connections of one address (of IPv6: one /64 network) at one time; more are closed at once. Proxies listed
+        /// in `trusted_proxies` have no such limit.
         connections_per_address: usize = 4_096;
-        /// Seconds that a connection may stay open without a request. Callers of HTTP/1.1 have
-        /// `header_timeout_s` for that where it is shorter.
+        /// Seconds that a connection may stay open without a request. For callers of HTTP/1.1
+        /// `header_timeout_s` applies if it is shorter.
         idle_timeout_s: u64 = 60;
-        /// Seconds that an Idempotency-Key is remembered; callers are promised a day.
+        /// Seconds for which an Idempotency-Key is remembered; callers are promised a day.
         idempotency_key_s: u64 = 24 * 60 * 60;
-        /// Requests under way at one time; more are answered 503.
+        /// Requests in flight at one time; more are answered 503.
         requests_max: usize = 2_048;
-        /// Milliseconds that a signed request should take. Where more than a tenth of them takes longer
-        /// for half a second, fewer may be under way, and the others are answered 503 at once.
+        /// Milliseconds that a signed request should take. If more than a tenth of them takes longer for half a second,
+        /// fewer may be in flight, and the others are answered 503 at once.
         wait_target_ms: u64 = 30;
-        /// Signed requests that may be under way however long they take.
+        /// Signed requests that may be in flight however long they take.
         requests_min: usize = 512;
-        /// Percent of what is scarce at one moment that one organization may have: requests in flight,
-        /// event streams, downloads, long reads, attempts at webhooks, names being looked up. What
-        /// would pass it is answered 429. At least one each; 100 is no bound.
+        /// Percent of each scarce resource that one organization may hold at one time: requests in flight, event
+        /// streams, downloads, long reads, webhook attempts, name lookups. Requests beyond that are answered 429. At
+        /// least one each; 100 is no limit.
         organization_share_percent: u8 = 25;
-        /// Bytes of request bodies in memory at one time; what would pass it is answered 503. A
-        /// sixteenth of as much comes on top, for bodies without credentials.
+        /// Bytes of request bodies in memory at one time; requests that would exceed it are
+        /// answered 503. A sixteenth of it is added for bodies without credentials.
         body_bytes_total_max: usize = 256 * 1024 * 1024;
-        /// Bytes of it that one organization may hold; what would pass it is answered 429.
+        /// Bytes of it that one organization may hold; requests that would exceed it are answered
+        /// 429.
         body_bytes_per_caller: usize = 64 * 1024 * 1024;
-        /// Bytes a second that a body has to come with, over five seconds.
+        /// Bytes a second at which a body has to arrive, over five seconds.
         body_bytes_per_s_min: u64 = 1_024;
-        /// Bytes of answers that are not sent yet; reads that would pass it are answered 503.
+        /// Bytes of answers that have not been sent yet; reads that would exceed it are answered
+        /// 503.
         answer_bytes_total_max: usize = 512 * 1024 * 1024;
-        /// Bytes of them that one organization may hold, or one address that no organization is known
-        /// of; reads that would pass it are answered 429.
+        /// Bytes of them that one organization may hold, or one address without a known organization; reads that would
+        /// exceed it are answered 429.
         answer_bytes_per_caller: usize = 64 * 1024 * 1024;
         /// Bytes of one request body, at most 16 MiB.
         body_bytes_max: usize = kedge_protocol::limits::BODY_BYTES_MAX;
         /// Bytes of one uploaded file.
         file_bytes_max: u64 = 25 * 1024 * 1024;
-        /// Bytes of all files of one organization; each file counts, also where two have the same
+        /// Bytes of all files of one organization; each file counts, even if two have the same
         /// content.
         file_quota_bytes: u64 = 1024 * 1024 * 1024;
         /// Contents of files and exports that are being sent at one time; more are answered 503.
@@ -170,29 +172,29 @@ options! {
         header_timeout_s: u64 = 10;
         /// Seconds for a caller to send the body of a request.
         body_timeout_s: u64 = 30;
-        /// Seconds that a caller may leave a piece of an answer unread. Then its connection is closed.
+        /// Seconds that a caller may leave a piece of an answer unread. After that its connection is closed.
         write_timeout_s: u64 = 30;
-        /// Event streams at one time; more are answered 503. With HTTP/1.1 each takes a
-        /// connection of its own: leave room for others below `connections_max`.
+        /// Event streams at one time; more are answered 503. With HTTP/1.1 each takes its own
+        /// connection: leave room for others below `connections_max`.
         streams_max: usize = 10_000;
-        /// Seconds between signs of life on an event stream that has nothing to tell.
+        /// Seconds between heartbeats on an event stream without events.
         stream_heartbeat_s: u64 = 15;
-        /// Seconds that a signed request may wait to be worked on.
+        /// Seconds that a signed request may wait before it is processed.
         request_timeout_s: u64 = 10;
-        /// Seconds that a stopping server gives requests under way.
+        /// Seconds that a stopping server gives requests in flight.
         drain_timeout_s: u64 = 20;
     }
     "Callers of v2" {
-        /// What v2 paths answer: `redirect` (301 to the v3 path), `gone` (410 that names it) or
-        /// `off` (404).
+        /// How v2 paths are answered: `redirect` (301 to the v3 path), `gone` (410 that names it)
+        /// or `off` (404).
         v2_mode: V2Mode = V2Mode::Redirect;
-        /// The path segment that objects had in v2: `/v2/<segment>/*` leads to `/objects/*`.
+        /// The path segment of objects in v2: `/v2/<segment>/*` leads to `/objects/*`.
         v2_legacy_segment: String = "assets".to_owned();
     }
     "Accounts" {
-        /// Seconds that an access token is good for.
+        /// Seconds that an access token is valid.
         access_token_s: u64 = 15 * 60;
-        /// Seconds that a refresh token is good for.
+        /// Seconds that a refresh token is valid.
         refresh_token_s: u64 = 30 * 24 * 60 * 60;
         /// Access tokens whose check is remembered.
         token_cache_entries: usize = 100_000;
@@ -200,46 +202,48 @@ options! {
         password_hashes_max: usize = 2;
     }
     "Limits" {
-        /// `on`, or `off`: answers still tell of the limits, but nothing is refused for them.
-        /// For load tests and for limits that are kept elsewhere.
+        /// `on`, or `off`: answers still state the limits, but no request is refused because of
+        /// them. For load tests and for limits that are enforced elsewhere.
         rate_limits: Switch = Switch::On;
-        /// Requests a minute from one address (of IPv6: one /64 network) that no organization is
-        /// known of. Requests with a valid token count on their organization's tier instead.
+        /// Requests a minute from one address (of IPv6: one /64 network) without a known
+        /// organization. Requests with a valid token count towards their organization's tier
+        /// instead.
         address_requests_per_minute: u32 = 100;
         /// Failed logins a minute from one address.
         login_failures_per_address: u32 = 10;
         /// Failed logins of one account in a quarter of an hour.
         login_failures_per_account: u32 = 5;
-        /// Bytes that an organization of the free tier may have in the log, with what its actions
-        /// left; past it writes are refused with 403 and reads are served. 0 is no quota.
+        /// Bytes that an organization of the free tier may have in the log, including what its
+        /// actions left; beyond it writes are refused with 403 and reads are served. 0 is no quota.
         log_bytes_free: u64 = 1024 * 1024 * 1024;
-        /// The same of the developer tier. The enterprise tier has no quota, a custom one its own.
+        /// The same for the developer tier. The enterprise tier has no quota, a custom one its own.
         log_bytes_developer: u64 = 50 * 1024 * 1024 * 1024;
-        /// Networks of the proxies in front of the server, such as 10.0.0.0/8. What they say
-        /// in X-Forwarded-For is believed, up to the last address that is none of theirs.
+        /// Networks of the proxies in front of the server, such as 10.0.0.0/8. Their
+        /// X-Forwarded-For is believed, up to the last address that is not in these networks.
         trusted_proxies: Vec<Network> = Vec::new();
     }
     "Clock" {
         /// Seconds by which the clock may run ahead of the time that has passed since it was last
-        /// believed. Further ahead, writes are refused until the clock is right, the chain's newest
-        /// block agrees with it, or the operator confirms it.
+        /// trusted. If it is further ahead, writes are refused until the clock is right, the
+        /// chain's newest block agrees with it, or the operator confirms it.
         clock_step_max_s: u64 = 60;
-        /// Seconds by which the clock may be past the log's last entry, or the chain's newest block, to be
-        /// believed at a start and after a step. While the log is empty, at least twelve hours. With the
-        /// embedded chain a clock that advances steadily is believed at a start, after any time.
+        /// Seconds by which the clock may be past the chain's newest block to be trusted at a start and
+        /// after a step; at a start, past the log's last entry is enough. While the log is empty, at least
+        /// twelve hours. With the embedded chain a clock that advances steadily is trusted at a start,
+        /// after any time.
         clock_gap_max_s: u64 = 3_600;
     }
     "Engine" {
-        /// Actions under way at one time; more are answered 503.
+        /// Actions in flight at one time; more are answered 503.
         actions_max: usize = 65_536;
-        /// Before it writes, the server compares the rows of every so many-th commit group, and of every
-        /// small one, with those that the group's records make by the rules, and ends where they differ.
-        /// 0 compares none; 1 costs about as much as the requests themselves.
+        /// Before writing every n-th commit group, and every small one, the server compares the group's rows with those
+        /// that the rules derive from its records, and stops if they differ. 0 compares none; 1 costs about as much as
+        /// the requests themselves.
         compare_groups_every: u64 = 0;
-        /// Threads that the actors share, apart from those that serve connections; 0 takes one for
+        /// Threads that the actors share, apart from those that serve connections; 0 means one for
         /// every two cores.
         actor_threads: usize = 0;
-        /// Shards of the directory of live objects; 0 takes one for each core.
+        /// Shards of the directory of live objects; 0 means one for each core.
         shards: usize = 0;
         /// Objects that are kept alive in memory.
         objects_live_max: usize = 200_000;
@@ -247,7 +251,7 @@ options! {
         /// `KEDGE_SEQUENCER_KEY` may hold the key itself instead.
         sequencer_key_file: Option<PathBuf> = None;
         /// File with one more of the sequencer's keys: the next one before and during a rotation,
-        /// the one before it after that. Each batch is signed with the key of its number.
+        /// the previous one afterwards. Each batch is signed with the key of its number.
         /// `KEDGE_NEXT_SEQUENCER_KEY` may hold the key itself instead.
         next_sequencer_key_file: Option<PathBuf> = None;
         /// File with the key that signs the operator's own actions, such as setting a tier:
@@ -257,25 +261,25 @@ options! {
     }
     "Claims" {
         /// The verification key of the claim circuit's ceremony, as snarkjs writes it
-        /// (`verification_key.json`). Absent: chains 1337 and 31337 take the development key,
-        /// which anybody can forge claims for, and servers of other chains take no claims.
+        /// (`verification_key.json`). Absent: chains 1337 and 31337 use the development key, for
+        /// which anybody can forge claims, and servers of other chains accept no claims.
         claims_key_file: Option<PathBuf> = None;
     }
     "Webhooks" {
-        /// Networks, such as `10.1.0.0/16`, that webhooks may lead to although they are not the
-        /// public internet. There `http://` is taken too.
+        /// Networks, such as `10.1.0.0/16`, that webhooks may lead to although they are not on the
+        /// public internet. `http://` is accepted there too.
         webhook_allowed_networks: Vec<Network> = Vec::new();
-        /// Seconds before each attempt at a delivery; up to a fifth is added from the second
-        /// on. After the last attempt it is given up.
+        /// Seconds before each attempt at a delivery; from the second on, up to a fifth is added.
+        /// After the last attempt the delivery is given up.
         webhook_retry_schedule_s: Vec<u64> = vec![
             0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400,
         ];
-        /// Seconds that one attempt may take, connecting included.
+        /// Seconds that one attempt may take, including connecting.
         webhook_timeout_s: u64 = 15;
-        /// Attempts under way at one time, over all webhooks.
+        /// Attempts in flight at one time, over all webhooks.
         webhook_attempts_max: usize = 256;
-        /// PEM file with certificates of authorities that receivers' certificates may come from,
-        /// besides the public ones.
+        /// PEM file with certificate authorities that receivers' certificates may come from, in
+        /// addition to the public ones.
         webhook_ca_file: Option<PathBuf> = None;
     }
     "Store" {
@@ -283,7 +287,7 @@ options! {
         block_cache_bytes: usize = 256 * 1024 * 1024;
         /// Bytes of memory for rows that are not in table files yet.
         memtable_bytes: usize = 256 * 1024 * 1024;
-        /// Bytes of log whose rows are in memory alone, at the most: after a crash a start applies as much again.
+        /// Most bytes of log whose rows are in memory only: after a crash, a start applies as much again.
         replay_bytes_max: u64 = 128 * 1024 * 1024;
     }
     "Chain" {
@@ -291,37 +295,37 @@ options! {
         chain: ChainMode = ChainMode::Rpc;
         /// JSON-RPC URL of an Ethereum node.
         chain_rpc_url: Option<String> = None;
-        /// JSON-RPC URL of a second node, best one that somebody else runs. It is asked where the first one
-        /// contradicts the log, and before an anchor that somebody else sent is adopted.
+        /// JSON-RPC URL of a second node, best one run by somebody else. It is asked if the first one contradicts the
+        /// log, and before an anchor that somebody else sent is adopted.
         chain_second_rpc_url: Option<String> = None;
         /// EIP-155 chain id that the node must have.
         chain_id: Option<u64> = None;
         /// The contract that anchors this log.
         chain_contract: Option<Address> = None;
-        /// The log's first anchor contract, which is part of what is signed.
-        /// `chain_contract` when it is absent.
+        /// The log's first anchor contract, which is part of what is signed. `chain_contract` when
+        /// absent.
         domain_contract: Option<Address> = None;
         /// File with the key that pays for anchoring: `0x` and 64 hex digits.
         /// `KEDGE_ANCHOR_KEY` may hold the key itself instead.
         anchor_key_file: Option<PathBuf> = None;
-        /// The operator's bond behind `chain_contract`. Set: what it asks of the operator is
-        /// answered before the deadline, paid for by the anchors' key.
+        /// The operator's bond for `chain_contract`. If set, cases that require an answer from the
+        /// operator are answered before the deadline; the anchors' key pays.
         bond_contract: Option<Address> = None;
         /// Seconds between looks at the bond while nothing is open.
         bond_poll_s: u64 = 60;
-        /// The most that an answer offers for a unit of gas, in gwei. An answer that comes too late
+        /// The most that an answer offers for a unit of gas, in gwei. An answer that is too late
         /// costs the bond, so this is far above an anchor's ceiling.
         bond_max_fee_gwei: u64 = 2_000;
-        /// Seconds between anchors. They count from the last anchor, also across restarts.
+        /// Seconds between anchors, counted from the last anchor, also across restarts.
         anchor_interval_s: u64 = 900;
-        /// Anchor what is new at an orderly stop, and wait until a block holds it.
+        /// Anchor what is new at an orderly stop, and wait until a block contains it.
         anchor_on_shutdown: bool = false;
-        /// Seconds that an orderly stop waits for that block. The next start follows the transaction
-        /// where this one did not see it.
+        /// Seconds that an orderly stop waits for that block. If it does not see the block, the next start follows the
+        /// transaction.
         anchor_on_shutdown_timeout_s: u64 = 60;
-        /// Blocks, a transaction's own among them, until it counts as confirmed.
+        /// Blocks, including a transaction's own, until it counts as confirmed.
         chain_confirmations: u64 = 3;
-        /// Address and port of the embedded chain's JSON-RPC; loopback only. Port 0 takes a free one.
+        /// Address and port of the embedded chain's JSON-RPC; loopback only. Port 0 picks a free one.
         embedded_chain_listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8545));
     }
 }
@@ -330,7 +334,7 @@ impl Config {
     /// The file of the high-water mark.
     pub fn high_water_path(&self) -> PathBuf {
         self.high_water_path.clone().unwrap_or_else(|| {
-            // A trailing slash would put the file into the directory.
+            // With a trailing slash the file would end up inside the directory.
             let mut path = self.data_dir.components().as_path().as_os_str().to_owned();
             path.push(".high-water");
             path.into()
@@ -343,7 +347,7 @@ impl Config {
         self.admin_socket.clone().unwrap_or_else(inside)
     }
 
-    /// The directory of the token keys and of what `dev` makes.
+    /// The directory of the token keys and of the keys that `dev` makes.
     pub fn keys_dir(&self) -> PathBuf {
         self.data_dir.join("keys")
     }

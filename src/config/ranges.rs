@@ -2,15 +2,15 @@
 
 use super::{Config, ConfigError, wrong};
 
-/// The most that a limit may count to in its time.
+/// The largest count that a limit may allow in its period.
 const COUNT_MAX: u64 = 1_000_000_000;
 
-/// The range of a number: its option, what it is set to, the least and the most.
+/// The range of a number: its option, its value, the least and the most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
     /// The option's name.
     pub option: &'static str,
-    /// What it is set to.
+    /// The configured value.
     pub value: u64,
     /// The smallest number that is accepted.
     pub least: u64,
@@ -213,7 +213,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
             "memtable_bytes",
             config.memtable_bytes as u64,
             1 << 20,
-            // As much room is taken on the disk ahead of each write-ahead log.
+            // A flush may hand RocksDB as many bytes in one write.
             1 << 31,
         ),
         ("chain_confirmations", config.chain_confirmations, 0, 10_000),

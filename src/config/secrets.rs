@@ -11,33 +11,33 @@ use kedge_protocol::signature::SigningKey;
 
 use crate::durable;
 
-/// Why a secret could not be had.
+/// Why a secret is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Others can read the file.
     #[error("{path} can be read by others; run: chmod 600 {path}", path = .0.display())]
     Open(PathBuf),
-    /// There is nothing in it.
+    /// The file is empty.
     #[error(
         "{path} is empty: it should hold 0x and 64 hexadecimal digits. Restore the key from a backup; docs/OPERATIONS.md lists what the loss of each key costs",
         path = .0.display()
     )]
     Empty(PathBuf),
-    /// It does not hold what it should; what it holds is not told.
+    /// Its content is malformed; the error does not show the content.
     #[error("{from} must hold 0x and 64 hexadecimal digits")]
     Form {
         /// The file or the variable.
         from: String,
     },
-    /// Nothing says where it is.
+    /// No option and no variable names its place.
     #[error("option {option}: name a file, or put the key into the variable {variable}")]
     Missing {
         /// The option for the file.
@@ -45,7 +45,7 @@ pub enum SecretError {
         /// The environment variable.
         variable: &'static str,
     },
-    /// The system has no randomness to give.
+    /// The system provides no randomness.
     #[error("the system returned no random bytes: {0}")]
     Random(String),
 }
@@ -65,7 +65,7 @@ pub fn random<const N: usize>() -> Result<[u8; N], SecretError> {
     Ok(bytes)
 }
 
-/// A directory that only its owner enters.
+/// Creates a directory that only its owner can enter.
 pub fn make_private_dir(path: &Path) -> Result<(), SecretError> {
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -74,7 +74,7 @@ pub fn make_private_dir(path: &Path) -> Result<(), SecretError> {
         .map_err(file_error(path))
 }
 
-/// Reads 32 bytes of `0x…` from a file that only its owner may read.
+/// Reads 32 bytes as `0x…` from a file that only its owner may read.
 pub fn read_32(path: &Path) -> Result<[u8; 32], SecretError> {
     let mut file = File::open(path).map_err(file_error(path))?;
     let mode = file
@@ -97,14 +97,14 @@ fn parse_32(text: &str, from: impl Fn() -> String) -> Result<[u8; 32], SecretErr
     from_hex(text.trim()).map_err(|_| SecretError::Form { from: from() })
 }
 
-/// Writes 32 bytes as `0x…` into a new file that only its owner may read. A key that signed something
-/// must not get lost, and a crash must leave no file without a key.
+/// Writes 32 bytes as `0x…` into a new file that only its owner may read. A key that has signed must not get lost, and
+/// a crash must not leave a file without a key.
 pub fn write_32(path: &Path, bytes: &[u8; 32]) -> Result<(), SecretError> {
     let text = format!("{}\n", to_hex(bytes));
     durable::put_new(path, text.as_bytes()).map_err(file_error(path))
 }
 
-/// Reads the file, or makes it with random bytes.
+/// Reads the file, or creates it with random bytes.
 pub fn read_or_make_32(path: &Path) -> Result<[u8; 32], SecretError> {
     if path.exists() {
         return read_32(path);

@@ -8,8 +8,8 @@ use kedge_storage::AnchorStatus;
 use crate::app::App;
 use crate::error::ApiError;
 
-/// What evidence is checked against: the contract's keys as they were last read, and the server's own
-/// anchors. No node is asked. While none has told the keys, the server's own stands for all of them.
+/// What evidence is checked against: the contract's keys as last read, and the server's own anchors. No node is asked.
+/// Until the contract's keys have been read, the server's own keys stand in for them.
 pub(super) fn of(app: &App, published: &Published, evidence: &Evidence) -> Result<Trust, ApiError> {
     let engine = &app.engine;
     let domain = *engine.domain();
@@ -38,7 +38,7 @@ pub(super) fn of(app: &App, published: &Published, evidence: &Evidence) -> Resul
     Ok(trust)
 }
 
-/// What has to be said beside a refusal: the key may be one that this server has not heard of.
+/// An addition to a refusal: the key may be one that this server does not know yet.
 pub(super) fn beside(app: &App, refusal: &NoFault) -> &'static str {
     match refusal {
         NoFault::NotSigned { .. } if app.engine.contract_keys().is_none() => {

@@ -8,27 +8,27 @@ use kedge_protocol::action::Kind;
 use super::{Auth, Endpoint, LimitClass, MIN_SEQUENCE, Signs, TABLE};
 use crate::error::Code;
 
-/// What every signed request can meet.
+/// Errors that every signed request can get.
 const SIGNED: &[Code] = &[
     Code::SignatureRequired,
     Code::SignatureInvalid,
     Code::DeadlineExpired,
     Code::NonceReused,
-    // The key signs well, but is none of the caller's.
+    // The signature is valid, but the key is not the caller's.
     Code::Forbidden,
 ];
 
-/// What every request with a body can meet.
+/// Errors that every request with a body can get.
 const WITH_BODY: &[Code] = &[Code::PayloadTooLarge, Code::UnsupportedMediaType];
 
-/// What the rules can say to an action on an object, or to a mint.
+/// Refusals by the rules of an action on an object, or of a mint.
 const ON_OBJECTS: &[Code] = &[
     Code::ResourceNotFound,
     Code::StateViolation,
     Code::ObjectTooLarge,
 ];
 
-/// What the rules can say to an action of a kind.
+/// Refusals by the rules of an action of a kind.
 fn refusals(kind: &Kind) -> &'static [Code] {
     match kind {
         Kind::WalletRegister => &[Code::EmailTaken, Code::Conflict],
@@ -43,12 +43,12 @@ fn refusals(kind: &Kind) -> &'static [Code] {
     }
 }
 
-/// The codes of each row of [`TABLE`], by its place.
+/// The codes of each row of [`TABLE`], by its index.
 static CODES: LazyLock<Vec<BTreeSet<Code>>> =
     LazyLock::new(|| TABLE.iter().map(Endpoint::codes).collect());
 
-/// [`Endpoint::codes`] of the row at a place in [`TABLE`], derived once: every refusal is compared with them, and a
-/// refusal must cost next to nothing.
+/// [`Endpoint::codes`] of the row with this index in [`TABLE`], derived once: every refusal is compared with them, and
+/// a refusal must cost next to nothing.
 pub fn documented(index: usize) -> &'static BTreeSet<Code> {
     &CODES[index]
 }
@@ -56,13 +56,13 @@ pub fn documented(index: usize) -> &'static BTreeSet<Code> {
 impl Endpoint {
     /// Every code that it can answer with.
     pub fn codes(&self) -> BTreeSet<Code> {
-        // Anybody can send a parameter that is not known, and anything can break.
+        // Anybody can send an unknown parameter, and anything can break.
         let mut codes = BTreeSet::from([Code::ValidationError, Code::Internal]);
         if self.limit != LimitClass::Free {
             codes.extend([Code::Unavailable, Code::RateLimited]);
         }
         if self.method == "GET" && self.limit != LimitClass::Free {
-            // What it rests on may be archived.
+            // The data it needs may be archived.
             codes.insert(Code::Gone);
         }
         if self.auth == Auth::Bearer {
@@ -93,7 +93,7 @@ impl Endpoint {
         }
         if self.is_idempotent() {
             codes.extend([Code::IdempotencyInProgress, Code::IdempotencyMismatch]);
-            // What came of the first one may be archived.
+            // The result of the first request may be archived.
             codes.insert(Code::Gone);
         }
         if self.is_conditional() {
@@ -107,7 +107,7 @@ impl Endpoint {
             Signs::WalletUpdate => codes.extend(refusals(&Kind::WalletUpdate)),
             Signs::Registration => codes.extend(refusals(&Kind::WalletRegister)),
             Signs::Action => codes.extend(ON_OBJECTS),
-            // Each refused action of a batch is told in its own result.
+            // Each refused action of a batch is reported in its own result.
             Signs::Batch => codes.extend([Code::BatchTooLarge, Code::StateViolation]),
         }
         codes.extend(self.doc.errors);

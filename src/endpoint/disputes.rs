@@ -12,7 +12,7 @@ use crate::routes::disputes;
 use crate::views::Page;
 use crate::views::dispute::DisputeView;
 
-/// What is brought is not signed, it speaks for itself; but to bring it is no mere read.
+/// A submission is not signed, because it proves itself; but submitting it is more than a read.
 const BRINGS: Option<Right> = Some(Right {
     area: Area::Batches,
     access: Access::Create,

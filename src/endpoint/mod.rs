@@ -41,33 +41,34 @@ pub use table::{ANY, EVENT_STREAM, MIN_SEQUENCE, TABLE};
 pub enum Auth {
     /// Anybody.
     Public,
-    /// Who shows an access token, an API key, or both.
+    /// Callers that show an access token, an API key, or both.
     Bearer,
 }
 
-/// Which limit a request counts on besides its organization's tier: [`crate::limits`] counts.
+/// The limit that a request counts towards besides its organization's tier; [`crate::limits`] does
+/// the counting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LimitClass {
-    /// None, and not on the tier either: health and public keys.
+    /// None, and not the tier either: health and public keys.
     Free,
-    /// None but the tier.
+    /// Only the tier.
     Tier,
-    /// Making and changing objects.
+    /// Creating and changing objects.
     ObjectWrites,
     /// Batches of actions.
     ActionBatches,
     /// Uploads.
     FileUploads,
-    /// Making templates.
+    /// Creating templates.
     TemplateWrites,
     /// The three lists.
     Lists,
 }
 
-/// Where the target of a resource endpoint's action stands.
+/// Where the target of a resource endpoint's action comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// There is none: the empty text.
+    /// There is none: an empty text.
     Empty,
     /// `{id}` of the path.
     Path,
@@ -79,7 +80,7 @@ pub enum Target {
     Organization,
 }
 
-/// What the last part of a path names, where the signed payload repeats it.
+/// What the last part of a path names, if the signed payload repeats it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathMember {
     /// `{"address":"…"}`: a signing key of the caller's wallet.
@@ -100,7 +101,7 @@ impl PathMember {
         }
     }
 
-    /// What is not found where the path names none.
+    /// The kind of resource that is reported as not found.
     pub const fn resource(self) -> &'static str {
         match self {
             Self::Address => "key",
@@ -109,7 +110,7 @@ impl PathMember {
         }
     }
 
-    /// True where a path's text can name one. Such a text stands in JSON as it is.
+    /// True if a path's text can name one. Such a text needs no escaping in JSON.
     pub fn fits(self, text: &str) -> bool {
         match self {
             Self::Address => text.parse::<Address>().is_ok(),
@@ -128,8 +129,8 @@ pub enum Signs {
     Body(Kind, Target),
     /// One action of this kind without a body: the payload is empty.
     NoBody(Kind, Target),
-    /// One action of this kind without a body; the payload is a JSON object whose only member says
-    /// what the path names.
+    /// One action of this kind without a body; the payload is a JSON object whose only member
+    /// repeats what the path names.
     PathMember(Kind, Target, PathMember),
     /// A registration: the payload is the body's digest.
     Registration,
@@ -155,10 +156,10 @@ pub struct Parameter {
     pub description: &'static str,
 }
 
-/// What a handler gives.
+/// The result of a handler.
 pub type Answer = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send>>;
 
-/// Makes a type's schema.
+/// Generates a type's schema.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// The schema of `T`.
@@ -178,41 +179,40 @@ pub struct Endpoint {
     pub summary: &'static str,
     /// Who may call.
     pub auth: Auth,
-    /// What an API key must be allowed, where tag and method do not say it.
+    /// The right that an API key needs, if it does not follow from tag and method.
     pub right: Option<Right>,
     /// What it signs.
     pub signs: Signs,
-    /// How it is counted.
+    /// The limit it counts towards.
     pub limit: LimitClass,
     /// Parameters of the query, in groups.
     pub query: &'static [&'static [Parameter]],
-    /// The body, where there is one.
+    /// The body, if there is one.
     pub request: Option<SchemaOf>,
     /// The status of success.
     pub status: u16,
     /// The answer's media type.
     pub media_type: &'static str,
-    /// It is not signed, and keeps its answer for an `Idempotency-Key` all the same: it sends or records
-    /// something.
+    /// It is not signed, but still keeps its answer for an `Idempotency-Key`, because it sends or records something.
     pub keeps_answer: bool,
-    /// The answer has an ETag, and is 304 for those who have it already.
+    /// The answer has an ETag, and is 304 for callers that have it already.
     pub etag: bool,
-    /// The answer.
+    /// The schema of the answer.
     pub response: SchemaOf,
-    /// What it does.
+    /// The handler.
     pub handler: fn(Call) -> Answer,
-    /// What the document says about it.
+    /// Its description in the document.
     pub doc: &'static Doc,
 }
 
 impl Endpoint {
-    /// True where the answer reflects the log, so that `min_sequence` makes sense.
+    /// True if the answer reflects the log, so that `min_sequence` makes sense.
     pub fn reads_log(&self) -> bool {
         self.method == Method::GET && self.limit != LimitClass::Free
     }
 
-    /// What an API key must be allowed for it; `None` where no key is enough. What changes nothing is
-    /// a read, whatever its method.
+    /// The right that an API key needs for it; `None` if no key suffices. A request that changes nothing is a read,
+    /// whatever its method.
     pub fn right(&self) -> Option<Right> {
         if self.right.is_some() {
             return self.right;
@@ -263,14 +263,14 @@ impl Endpoint {
         own.chain(common).collect()
     }
 
-    /// True for a list: its page may be large.
+    /// True for a list, whose page may be large.
     pub fn reads_page(&self) -> bool {
         let mut own = self.query.iter().copied().flatten();
         self.method == Method::GET && own.any(|parameter| parameter.name == "limit")
     }
 
-    /// Why an answer is not one that the row documents; `None` if it is.
-    /// `codes` are the row's own, as [`documented`] keeps them.
+    /// Why an answer contradicts what the row documents; `None` if it does not. `codes` are the
+    /// row's own, as cached by [`documented`].
     pub fn contradiction(
         &self,
         answer: &Result<Reply, ApiError>,
@@ -318,14 +318,14 @@ pub struct Router {
     paths: matchit::Router<BTreeMap<&'static str, usize>>,
 }
 
-/// A route that was found.
+/// A matched route.
 #[derive(Debug)]
 pub struct Found {
-    /// Its place in [`TABLE`].
+    /// Its index in [`TABLE`].
     pub index: usize,
     /// `{id}` of the path.
     pub id: String,
-    /// The parameter behind it, where the path has two.
+    /// The second parameter, if the path has two.
     pub sub_id: String,
 }
 
@@ -347,7 +347,7 @@ impl Default for Router {
 }
 
 impl Router {
-    /// The endpoint for a method and a path; HEAD goes where GET goes.
+    /// The endpoint for a method and a path; HEAD matches what GET matches.
     pub fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
         let matched = self
             .paths

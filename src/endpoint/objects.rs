@@ -15,12 +15,6 @@ use crate::views::Page;
 use crate::views::action::HistoryPage;
 use crate::views::resources::{Changed, ObjectView};
 
-/// A read by POST: its body says what is asked for.
-const READ_OBJECTS: Right = Right {
-    area: Area::Objects,
-    access: Access::Read,
-};
-
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -43,7 +37,6 @@ pub(super) fn rows() -> Vec<Endpoint> {
             query: &[&[MIN_SEQUENCE]],
             request: Some(schema::<search::SearchBody>),
             response: schema::<Page<ObjectView>>,
-            right: Some(READ_OBJECTS),
             handler: handler!(search::search),
             ..documented(Method::POST, "/objects/search", &docs::objects::SEARCH)
         },
@@ -51,7 +44,6 @@ pub(super) fn rows() -> Vec<Endpoint> {
             query: &[&[MIN_SEQUENCE]],
             request: Some(schema::<search::CountBody>),
             response: schema::<search::CountView>,
-            right: Some(READ_OBJECTS),
             handler: handler!(search::count),
             ..documented(Method::POST, "/objects/count", &docs::objects::COUNT)
         },

@@ -24,7 +24,7 @@ pub const MIN_SEQUENCE: Parameter = Parameter {
 const JSON: &str = "application/json";
 /// The media type of streams of events.
 pub const EVENT_STREAM: &str = "text/event-stream";
-/// The answer's media type is told by the answer alone.
+/// Only the answer itself determines its media type.
 pub const ANY: &str = "*/*";
 
 macro_rules! handler {
@@ -34,7 +34,7 @@ macro_rules! handler {
 }
 pub(super) use handler;
 
-/// A row with what most rows share.
+/// A row with the values that most rows share.
 pub(super) fn documented(method: Method, path: &'static str, doc: &'static Doc) -> Endpoint {
     Endpoint {
         method,

@@ -14,13 +14,14 @@ use crate::views::Page;
 use crate::views::resources::Changed;
 use crate::views::webhook::{DeliveryView, WebhookView, WebhookWithSecret};
 
-/// A new secret changes a webhook; what is sent anew is not signed, but it is no mere read either.
+/// A new secret changes a webhook. Sending an event again is not signed, but it is more than a
+/// read.
 const CHANGES: Option<Right> = Some(Right {
     area: Area::Webhooks,
     access: Access::Update,
 });
 
-/// Making, changing and ending: signed.
+/// Creating, changing and deleting: signed.
 fn changes() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -59,7 +60,7 @@ fn changes() -> Vec<Endpoint> {
     ]
 }
 
-/// Looking, and trying out.
+/// Reading and testing.
 fn looks() -> Vec<Endpoint> {
     vec![
         Endpoint {

@@ -14,7 +14,7 @@ macro_rules! types {
     };
 }
 
-/// Types, or beginnings of types, with commas between them.
+/// Types, or beginnings of types, separated by commas.
 const TYPES_SCHEMA: &str = concat!(
     r#"{"type": "string", "pattern": "^("#,
     types!(),
@@ -23,7 +23,7 @@ const TYPES_SCHEMA: &str = concat!(
     r#"))*$"}"#
 );
 
-/// What narrows lists and streams alike.
+/// Filters of lists and of streams.
 pub const FILTERS: &[Parameter] = &[
     Parameter {
         name: "type",
@@ -47,7 +47,7 @@ pub const FILTERS: &[Parameter] = &[
     },
 ];
 
-/// Reads the filter; each parameter that is there must make sense.
+/// Reads the filter; every given parameter must be valid.
 pub fn read(query: &Query) -> Result<Filter, ApiError> {
     let id = |name: &str, prefix| -> Result<Option<Id>, ApiError> {
         query

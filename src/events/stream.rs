@@ -23,13 +23,13 @@ use crate::limits::Share;
 use crate::metrics::{STREAMS, STREAMS_CUT_OFF};
 use crate::stream::{Body, WriteError, Writer};
 
-/// Bytes that are sent at one time, about.
+/// About how many bytes are sent at one time.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// Events that a stream that is behind looks at in one go.
+/// Events that a stream reads at once while it catches up.
 const BEHIND_ROWS: usize = 512;
-/// How long a caller whose connection broke should wait before it comes again, milliseconds.
+/// How long a caller whose connection broke should wait before it reconnects, milliseconds.
 const RETRY_MS: u64 = 2_000;
-/// Seconds until another try makes sense where there are too many streams.
+/// Seconds until a retry makes sense when there are too many streams.
 const RETRY_AFTER_S: u64 = 30;
 
 /// All streams.
@@ -42,17 +42,17 @@ pub struct Streams {
     stopping: watch::Sender<bool>,
 }
 
-/// What a stream sends.
+/// The request for a stream.
 pub struct Subscription {
-    /// Whose events.
+    /// The organization whose events are sent.
     pub organization: Id,
-    /// Which of them.
+    /// The filter of its events.
     pub filter: Filter,
-    /// Those behind this place; `None`: those from now on.
+    /// Only events after this position; `None`: only events from now on.
     pub after: Option<Position>,
-    /// The wallet that reads, by its access token.
+    /// The wallet that reads, if an access token was shown.
     pub wallet: Option<Id>,
-    /// When the caller's token ends, Unix seconds: the stream ends with it.
+    /// When the caller's token expires, Unix seconds: the stream ends with it.
     pub until_s: u64,
 }
 
@@ -73,7 +73,7 @@ impl Streams {
         }
     }
 
-    /// Begins a stream, which goes on by itself.
+    /// Begins a stream, which continues by itself.
     pub fn open(&self, subscription: Subscription) -> Result<Body, ApiError> {
         let turn = self.turns.try_take(subscription.organization);
         let turn = turn.map_err(|full| match full {
@@ -106,7 +106,7 @@ impl Streams {
         Ok(body)
     }
 
-    /// Ends all streams, and those that come.
+    /// Ends all streams, including later ones.
     pub fn stop(&self) {
         self.stopping.send_replace(true);
     }
@@ -122,7 +122,7 @@ struct Stream {
     tail: Arc<Tail>,
     heartbeat: Duration,
     writer: Writer,
-    /// Everything up to here was sent, or is not wanted.
+    /// Everything up to here has been sent, or is filtered out.
     at: Position,
     _turn: Turn<Id>,
 }
@@ -152,7 +152,7 @@ impl Stream {
         let end = tokio::select! {
             end = self.follow() => end,
             () = tokio::time::sleep(lifetime) => End::TokenExpired,
-            // Without a sender the server is gone too.
+            // If there is no sender any more, the server has stopped too.
             _ = stopping.wait_for(|stopping| *stopping) => End::Stopping,
         };
         gauge!(STREAMS).decrement(1);
@@ -172,13 +172,13 @@ impl Stream {
         self.writer.finish(format!(": {last_words}\n\n").into());
     }
 
-    /// Sends for as long as it can.
+    /// Sends until the stream has to end.
     async fn follow(&mut self) -> End {
         let mut tail_reached = self.tail.reached();
         let mut lines = format!("retry: {RETRY_MS}\n");
         loop {
-            // A block without data moves the place that a client comes back to, and no more. Nobody
-            // can come back to a place that the log has not reached.
+            // A block without data only moves the position at which a client resumes. Nobody can
+            // resume at a position that the log has not reached.
             if self.at.sequence <= self.engine.published().head.sequence {
                 lines.push_str(&format!("id: {}\n", self.at));
             }
@@ -224,7 +224,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Sends everything that there is; true if there was anything.
+    /// Sends everything that is available; true if there was anything.
     async fn catch_up(&mut self) -> Result<bool, End> {
         let mut has_sent = false;
         loop {
@@ -249,7 +249,7 @@ impl Stream {
         }
     }
 
-    /// The next events that the tail does not keep any more.
+    /// The next events that the tail no longer holds.
     fn read_behind(&self) -> Result<(Bytes, Position), End> {
         let published = self.engine.published();
         let snapshot = &published.snapshot;
@@ -272,7 +272,7 @@ impl Stream {
     }
 }
 
-/// The lines of some frames; of a single one without a copy.
+/// The lines of some frames; a single frame is not copied.
 fn joined<'a>(frames: impl Iterator<Item = &'a Frame>) -> Bytes {
     let mut frames = frames.peekable();
     let Some(first) = frames.next() else {

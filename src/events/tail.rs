@@ -17,13 +17,13 @@ use tokio::task::AbortHandle;
 
 /// Bytes that one organization's tail keeps.
 const TAIL_BYTES_MAX: usize = 256 * 1024;
-/// Bytes that all tails together keep; above it each keeps only its newest.
+/// Bytes that all tails together keep; above that each keeps only its newest events.
 const TAILS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Bytes that a tail keeps even then.
 const TAIL_BYTES_MIN: usize = 8 * 1024;
-/// Events that a tail reads in one go.
+/// Events that a tail reads at once.
 const PIECE_EVENTS: usize = 128;
-/// Bytes of events that a tail reads in one go.
+/// Bytes of events that a tail reads at once.
 const PIECE_BYTES: usize = 128 * 1024;
 
 /// An event as streams send it.
@@ -32,7 +32,7 @@ pub(super) struct Frame {
     event_type: EventType,
     object_id: Option<Id>,
     template_id: Option<Id>,
-    /// Its lines.
+    /// The lines of the stream.
     pub(super) text: Bytes,
 }
 
@@ -42,7 +42,7 @@ impl Frame {
         let mut text = format!("id: {position}\nevent: {event_type}\ndata: ").into_bytes();
         let start = text.len();
         serde_json::to_writer(&mut text, event)?;
-        // The white space of a payload, as it was sent, may hold ends of lines; texts cannot.
+        // The white space of a payload, kept as sent, may contain line breaks; JSON texts cannot.
         for byte in &mut text[start..] {
             if matches!(*byte, b'\n' | b'\r') {
                 *byte = b' ';
@@ -63,7 +63,7 @@ impl Frame {
     }
 }
 
-/// The events behind `from`, up to `reached`.
+/// The events after `from`, up to `reached`.
 struct Ring {
     from: Position,
     reached: Position,
@@ -82,7 +82,7 @@ pub(super) struct Tail {
 /// What a stream takes from a tail.
 pub(super) struct Taken {
     pub(super) frames: Vec<Arc<Frame>>,
-    /// Everything up to here was looked at.
+    /// Everything up to here has been read.
     pub(super) reached: Position,
 }
 
@@ -91,8 +91,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Tail {
-    /// The frames behind `after`, up to about so many bytes; `None` if some of them are not kept
-    /// any more.
+    /// The frames after `after`, up to about `bytes_max` bytes; `None` if some of them are no
+    /// longer held.
     pub(super) fn take(&self, after: Position, bytes_max: usize) -> Option<Taken> {
         let ring = locked(&self.ring);
         if after < ring.from {
@@ -115,7 +115,7 @@ impl Tail {
         Some(taken)
     }
 
-    /// How far it has come; closed when it cannot go on.
+    /// The position it has reached; closed when it cannot continue.
     pub(super) fn reached(&self) -> watch::Receiver<Position> {
         self.reached.clone()
     }
@@ -155,7 +155,7 @@ impl Drop for Tail {
     }
 }
 
-/// The tails of all organizations that somebody listens to.
+/// The tails of all organizations that have a stream.
 pub(super) struct Tails {
     engine: Engine,
     by_organization: Mutex<HashMap<Id, Weak<Tail>>>,
@@ -172,7 +172,7 @@ impl Tails {
     }
 
     /// An organization's tail. It lives as long as it is held, and misses nothing that is committed
-    /// after this.
+    /// from now on.
     pub(super) fn join(&self, organization: Id) -> Result<Arc<Tail>, ReadError> {
         let mut by_organization = locked(&self.by_organization);
         let known = by_organization.get(&organization).and_then(Weak::upgrade);
@@ -180,7 +180,7 @@ impl Tails {
             return Ok(known);
         }
         by_organization.retain(|_, tail| tail.strong_count() > 0);
-        // Listening comes first: what is committed from here on is told, what was is in the
+        // Start listening first: later commits are then announced, and earlier ones are in the
         // snapshot.
         let listener = self.engine.listen(organization);
         let here = self.engine.published().snapshot.last_position()?;
@@ -209,7 +209,7 @@ impl Tails {
     }
 }
 
-/// Reads what is new into a tail.
+/// Reads new events into a tail.
 struct Feeder {
     engine: Engine,
     organization: Id,
@@ -222,7 +222,7 @@ impl Feeder {
         loop {
             listener.changed().await;
             if let Err(error) = self.feed().await {
-                // Its streams end, and who comes again gets a new tail.
+                // Its streams end, and clients that reconnect get a new tail.
                 tracing::error!(%error, "an organization's events could not be read");
                 return;
             }

@@ -19,17 +19,17 @@ pub(super) struct Claims {
 #[derive(Default)]
 struct Contents {
     under_way: HashMap<Hash, UnderWay>,
-    /// What uploads have kept since a sweep began, while one is under way.
+    /// Contents that uploads kept since the running sweep began; `None` without a sweep.
     kept_since: Option<HashSet<Hash>>,
 }
 
 struct UnderWay {
     uploads: usize,
-    /// It must stay whatever becomes of these uploads.
+    /// It must stay, whatever the outcome of these uploads.
     stays: bool,
 }
 
-/// An upload's claim on a content. Dropped unsettled, it leaves the content where it is.
+/// An upload's claim on a content. Dropped without being settled, it leaves the content in place.
 pub(super) struct Claim {
     claims: Claims,
     sha256: Hash,
@@ -45,12 +45,12 @@ impl Claims {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Contents) -> T) -> T {
-        // A panic while it was held left plain maps behind, which hold at every line.
+        // A panic while it was held left plain maps, which are consistent after every line.
         let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut contents)
     }
 
-    /// Claims a content, before it is put into its place.
+    /// Claims a content before it is put into its place.
     pub(super) fn claim(&self, sha256: Hash) -> Claim {
         self.with(|contents| {
             let under_way = contents.under_way.entry(sha256);
@@ -67,7 +67,7 @@ impl Claims {
         }
     }
 
-    /// From now on what is kept is remembered, until [`Claims::end_sweep`].
+    /// From now on kept contents are remembered, until [`Claims::end_sweep`].
     pub(super) fn begin_sweep(&self) {
         self.with(|contents| contents.kept_since = Some(HashSet::new()));
     }

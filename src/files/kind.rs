@@ -2,19 +2,18 @@
 
 use infer::MatcherType;
 
-/// How many of the first bytes tell.
+/// Bytes at the start of a file that determine its kind.
 const HEAD_BYTES: usize = 8 * 1024;
-/// What nothing better is known of.
+/// The type of unknown contents.
 const UNKNOWN: &str = "application/octet-stream";
-/// Text, whatever language it is in: what a browser would run among it (HTML, SVG, scripts) goes by
-/// this name too.
+/// Text in any language, including text that a browser would run (HTML, SVG, scripts).
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Looks at bytes as they come.
+/// Detects the type of bytes as they arrive.
 pub(super) struct Kind {
     head: Vec<u8>,
     is_text: bool,
-    /// The beginning of a character whose end has not come.
+    /// The beginning of a character whose end has not arrived yet.
     unfinished: Vec<u8>,
 }
 
@@ -63,7 +62,7 @@ impl Kind {
     /// The media type.
     pub(super) fn media_type(&self) -> &'static str {
         let found = infer::get(&self.head);
-        // Formats that hold programs, or text that a browser would run, are not called by name.
+        // Formats that hold programs, or text that a browser would run, are not named.
         let inert = found.filter(|found| {
             !matches!(
                 found.matcher_type(),

@@ -36,11 +36,11 @@ use crate::error::ApiError;
 use claims::{Claim, Claims};
 use quota::{Quotas, Reservation};
 
-/// Where the contents lie, inside the data directory.
+/// The folder of contents, inside the data directory.
 pub const FOLDER: &str = "files";
-/// Where they are received, inside that.
+/// The folder for contents being received, inside that.
 const RECEIVED_FOLDER: &str = "tmp";
-/// Seconds until a caller should try again when the disk is full.
+/// Seconds until a caller should retry when the disk is full.
 const RETRY_DISK_S: u64 = 60;
 
 /// The place of a content in the folder of contents.
@@ -59,7 +59,7 @@ pub struct Files {
     claims: Claims,
 }
 
-/// A file that has been received and is not kept yet; dropped, it is gone.
+/// A file that has been received but is not kept yet; dropping it deletes it.
 pub struct Upload {
     /// Its name, as the caller gave it.
     pub name: String,
@@ -78,20 +78,20 @@ impl std::fmt::Debug for Upload {
     }
 }
 
-/// An upload whose content is in its place, while nobody knows yet whether the log will name it.
+/// An upload whose content is in its place, but the log may or may not name it in the end.
 pub struct Kept {
     claim: Claim,
     reservation: Reservation,
 }
 
-/// What became of the action that would name a content.
+/// The outcome of the action that would name a content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// The log names it.
     Named,
-    /// Certainly not; nothing of it stays.
+    /// The log will never name it; nothing of it stays.
     Refused,
-    /// Nobody can tell; the next start looks.
+    /// It is not known; the next start checks.
     Unknown,
 }
 
@@ -106,7 +106,8 @@ impl Kept {
 }
 
 impl Files {
-    /// Makes the folders, and empties the one for what is being received: nothing is, yet.
+    /// Creates the folders, and empties the one for contents being received: nothing is being
+    /// received yet.
     pub fn open(config: &Config, engine: Engine) -> Result<Self, SecretError> {
         let folder = config.data_dir.join(FOLDER);
         make_private_dir(&folder)?;
@@ -127,7 +128,7 @@ impl Files {
         })
     }
 
-    /// Puts a content into its place, so that it is there after a crash too.
+    /// Puts a content into its place, so that it survives a crash.
     pub async fn keep(&self, upload: Upload) -> Result<Kept, ApiError> {
         let Upload {
             stored,
@@ -162,8 +163,8 @@ impl Files {
     }
 }
 
-/// Moves a content to its place and makes its name durable. One that is there already is replaced by
-/// the same bytes: should it have been damaged, it is whole again.
+/// Moves a content to its place and makes its name durable. An existing content is replaced by the same bytes, which
+/// repairs it if it was damaged.
 fn put(content: NamedTempFile, folder: &Path, sha256: &Hash) -> io::Result<()> {
     let place = place(folder, sha256);
     let shelf = place.parent().unwrap_or(folder);
@@ -176,7 +177,7 @@ fn put(content: NamedTempFile, folder: &Path, sha256: &Hash) -> io::Result<()> {
     File::open(shelf)?.sync_all()
 }
 
-/// What a failure of the disk is to the caller.
+/// The error that the caller sees when the disk fails.
 fn of_disk(error: &io::Error) -> ApiError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

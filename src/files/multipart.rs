@@ -13,16 +13,16 @@ use sha2::{Digest as _, Sha256};
 
 use crate::body::{Arriving, Broken};
 
-/// Bytes that the reader may hold back: the heads of parts, and what might be a boundary.
+/// Bytes that the reader may hold back: the heads of parts, and possible boundaries.
 const HELD_BYTES_MAX: u64 = 128 * 1024;
 
-/// Why the body gives no more.
+/// Why the body ends early.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
     /// The caller stopped sending, or sends too slowly.
     #[error(transparent)]
     Broken(#[from] Broken),
-    /// There are long stretches that belong to no part.
+    /// Long stretches belong to no part.
     #[error("the headers of the body's parts have more than {HELD_BYTES_MAX} bytes")]
     LongHeads,
 }
@@ -31,16 +31,16 @@ pub(super) enum BodyError {
 pub(super) struct Pieces<'a> {
     body: &'a mut Arriving,
     hasher: Option<Sha256>,
-    /// Given to the reader.
+    /// Bytes given to the reader.
     given: u64,
-    /// What the reader has given on.
+    /// Bytes the reader has passed on.
     taken: Arc<AtomicU64>,
-    /// The reader has just been given a piece: it works on that before it gets another.
+    /// The reader has just been given a piece: it processes that before it gets another.
     rests: bool,
 }
 
 impl<'a> Pieces<'a> {
-    /// The pieces of a body; `hashed` if its digest will be asked for.
+    /// The pieces of a body; `hashed` if its digest will be needed.
     pub(super) fn new(body: &'a mut Arriving, hashed: bool) -> Self {
         Self {
             body,
@@ -51,13 +51,13 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Counts what the reader gives on.
+    /// The count of bytes that the reader has passed on.
     pub(super) fn taken(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.taken)
     }
 
-    /// Reads on without keeping anything, `most` bytes at the most: what follows the last part, or what
-    /// a caller still sends who looks at no answer before. False if there was more.
+    /// Reads and drops at most `most` more bytes: whatever follows the last part, or is sent by a caller that reads no
+    /// answer before it has sent everything. False if there was more.
     pub(super) async fn drain(&mut self, most: u64) -> bool {
         let mut left = most;
         while let Some(Ok(piece)) = std::future::poll_fn(|context| self.poll_piece(context)).await {
@@ -69,7 +69,7 @@ impl<'a> Pieces<'a> {
         true
     }
 
-    /// The digest of all that has come, if it was asked for.
+    /// The digest of all bytes received, if it was requested.
     pub(super) fn digest(&mut self) -> Option<Hash> {
         let hasher = self.hasher.take()?;
         Some(Hash(hasher.finalize().into()))

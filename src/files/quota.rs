@@ -13,7 +13,7 @@ const IDLE_MAX: usize = 10_000;
 /// Rows that are added up at one time.
 const PIECE_ROWS: usize = 256;
 
-/// The bytes of every organization that uploads.
+/// The bytes of every uploading organization.
 pub(super) struct Quotas {
     bytes_max: u64,
     organizations: Mutex<HashMap<Id, Usage>>,
@@ -23,14 +23,14 @@ pub(super) struct Quotas {
 struct Usage {
     /// Bytes of the files that the log names; `None` until they are added up.
     kept: Option<u64>,
-    /// Bytes of uploads under way.
+    /// Bytes of uploads in flight.
     reserved: u64,
     uploads: usize,
-    /// How often an upload has ended: what was added up meanwhile may lack it.
+    /// How many uploads have ended: a sum made meanwhile may lack their bytes.
     ended: u64,
 }
 
-/// What one upload has taken of its organization's quota; dropped, it gives it back.
+/// What one upload has reserved of its organization's quota; dropping it gives that back.
 pub(super) struct Reservation {
     quotas: Arc<Quotas>,
     organization: Id,
@@ -47,7 +47,7 @@ impl Quotas {
     }
 
     fn with<T>(&self, organization: Id, act: impl FnOnce(&mut Usage) -> T) -> T {
-        // A panic while it was held left plain numbers behind.
+        // A panic while it was held left plain numbers.
         let organizations = self.organizations.lock();
         let mut organizations = organizations.unwrap_or_else(PoisonError::into_inner);
         let usage = organizations.entry(organization).or_default();
@@ -58,8 +58,9 @@ impl Quotas {
         made
     }
 
-    /// Begins an upload, with nothing taken yet. `snapshot` gives the store as it stands at each
-    /// call. Blocks while the organization's files are added up, which is once a while.
+    /// Begins an upload with nothing reserved yet. Each call of `snapshot` returns the current
+    /// state of the store. Blocks while the organization's files are added up, which happens only
+    /// now and then.
     pub(super) fn begin(
         self: &Arc<Self>,
         organization: Id,
@@ -107,7 +108,7 @@ fn add_up(snapshot: &Snapshot, organization: Id) -> Result<u64, ReadError> {
 }
 
 impl Reservation {
-    /// Takes as much as an upload of `bytes` needs; refuses what passes the quota.
+    /// Reserves as much as an upload of `bytes` needs; refuses what exceeds the quota.
     pub(super) fn grow(&mut self, bytes: u64) -> Result<(), ApiError> {
         let more = bytes.saturating_sub(self.bytes);
         let most = self.quotas.bytes_max;
@@ -132,7 +133,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// The log names the file now.
+    /// Notes that the log names the file now.
     pub(super) fn keep(mut self) {
         self.kept = true;
     }
@@ -146,7 +147,7 @@ impl Drop for Reservation {
             usage.ended += 1;
             usage.kept = match usage.kept {
                 Some(kept) if self.kept => Some(kept.saturating_add(self.bytes)),
-                // What nobody can tell the fate of is added up anew.
+                // If the file's fate is unknown, the sum is computed again.
                 _ if self.bytes > 0 => None,
                 known => known,
             };

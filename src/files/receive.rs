@@ -19,21 +19,21 @@ use super::{Files, RECEIVED_FOLDER, RETRY_DISK_S, Upload};
 use crate::body::{self, Arriving, FRAME_BYTES_MAX, escape};
 use crate::error::{ApiError, Code};
 
-/// Bytes of a name: the longest that the rules take, in the widest characters.
+/// Bytes of a name: the longest that the rules accept, in the widest characters.
 const NAME_BYTES_MAX: usize = 4 * FILE_NAME_CHARS_MAX;
 
-/// The parts that have come.
+/// The parts that have arrived.
 #[derive(Default)]
 struct Parts {
     name: Option<String>,
     file: Option<Sink>,
-    /// The name that the part of the file tells.
+    /// The name given by the part of the file.
     file_name: Option<String>,
 }
 
 impl Files {
-    /// Receives an upload for an organization. What its headers say is checked before a byte of it
-    /// is taken.
+    /// Receives an upload for an organization. Its headers are checked before any byte of it is
+    /// read.
     pub(crate) async fn receive(
         &self,
         headers: &HeaderMap,
@@ -184,7 +184,7 @@ fn boundary(headers: &HeaderMap) -> Result<String, ApiError> {
 
 const CONTENT_DIGEST: &str = "content-digest";
 
-/// The SHA-256 that `Content-Digest` (RFC 9530) tells of the body; other algorithms are left alone.
+/// The body's SHA-256 from `Content-Digest` (RFC 9530); other algorithms are ignored.
 fn content_digest(headers: &HeaderMap) -> Result<Option<Hash>, ApiError> {
     let mut found = None;
     for value in headers.get_all(CONTENT_DIGEST) {

@@ -13,10 +13,10 @@ use super::kind::Kind;
 use super::of_disk;
 use crate::error::ApiError;
 
-/// Bytes that are gathered in memory before they are hashed and written.
+/// Bytes that are collected in memory before they are hashed and written.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Takes the bytes of one upload.
+/// Receives the bytes of one upload.
 pub(super) struct Sink {
     written: Option<Written>,
     gathered: Vec<Bytes>,
@@ -24,7 +24,7 @@ pub(super) struct Sink {
     size_bytes: u64,
 }
 
-/// The part that works on a thread that may wait for the disk.
+/// The part that runs on a thread that may wait for the disk.
 struct Written {
     content: NamedTempFile,
     hasher: Sha256,
@@ -60,12 +60,12 @@ impl Sink {
         }
     }
 
-    /// How many bytes have come.
+    /// How many bytes have arrived.
     pub(super) fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// Takes a piece; waits for the disk now and then.
+    /// Adds a piece; waits for the disk now and then.
     pub(super) async fn take(&mut self, piece: Bytes, folder: &Path) -> Result<(), ApiError> {
         self.size_bytes += piece.len() as u64;
         self.gathered_bytes += piece.len();
@@ -94,7 +94,7 @@ impl Sink {
         Ok(())
     }
 
-    /// The content and what it is.
+    /// The finished content and its description.
     pub(super) async fn finish(
         mut self,
         folder: &Path,

@@ -10,8 +10,7 @@ use kedge_storage::{ReadError, Snapshot};
 
 use super::claims::Claims;
 
-/// Starts a sweep on a thread of its own. `snapshot` must be of a moment before any upload of this
-/// process.
+/// Starts a sweep on a separate thread. `snapshot` must be from before any upload of this process.
 pub(super) fn start(folder: PathBuf, claims: Claims, snapshot: Snapshot) -> io::Result<()> {
     claims.begin_sweep();
     let sweep = move || {
@@ -44,7 +43,7 @@ fn named(snapshot: &Snapshot) -> Result<HashSet<Hash>, ReadError> {
         .collect()
 }
 
-/// Looks at every content; gives how many were removed.
+/// Checks every content; returns how many were removed.
 fn sweep(folder: &Path, claims: &Claims, named: &HashSet<Hash>) -> io::Result<usize> {
     let mut removed = 0;
     for shelf in std::fs::read_dir(folder)? {

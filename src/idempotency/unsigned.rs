@@ -17,7 +17,7 @@ use crate::call::{Call, Reply};
 use crate::clock::now_s;
 use crate::error::ApiError;
 
-/// A key that this request is the first with; it is held until this drops.
+/// A key that this request uses first; the key is held until this is dropped.
 pub struct Key {
     key: [u8; 32],
     request: [u8; 32],
@@ -27,13 +27,13 @@ pub struct Key {
 
 /// How a request with a key begins.
 pub enum Begun {
-    /// It brings no key, or one that nobody has used.
+    /// It has no key, or an unused one.
     New(Option<Key>),
     /// It was carried out before.
     Before(Reply),
 }
 
-/// An answer as it is kept.
+/// An answer in its stored form.
 #[derive(Serialize, Deserialize)]
 pub struct Answer {
     status: u16,
@@ -55,7 +55,7 @@ impl Answer {
         })
     }
 
-    /// The answer to the caller, who sees the log up to `sequence`.
+    /// The answer to a caller that sees the log up to `sequence`.
     pub fn reply(&self, sequence: u64) -> Result<Reply, ApiError> {
         let status =
             StatusCode::from_u16(self.status).map_err(|error| ApiError::internal(&error))?;
@@ -72,7 +72,7 @@ impl Answer {
     }
 }
 
-/// Begins a request, whose right was checked before: what it is answered is the caller's to see.
+/// Begins a request whose right was checked before: the caller may see the stored answer.
 pub fn begin(call: &Call) -> Result<Begun, ApiError> {
     let Some(text) = key_of(&call.headers)? else {
         return Ok(Begun::New(None));
@@ -100,7 +100,7 @@ pub fn begin(call: &Call) -> Result<Begun, ApiError> {
 }
 
 impl Key {
-    /// What to store of the answer. The key is held on.
+    /// The write that stores the answer. The key stays held.
     pub fn write(&self, answer: &Answer) -> SideWrite {
         let row = IdempotencyRow {
             until_s: self.until_s,
@@ -111,8 +111,8 @@ impl Key {
         SideWrite::Idempotency { key: self.key, row }
     }
 
-    /// For a request to the engine that does what this one asks: `answer` makes the answer from what became
-    /// of its actions, and when, milliseconds.
+    /// For an engine request that carries out this one: `answer` builds the answer from the outcomes of its actions and
+    /// the time, in milliseconds.
     pub fn into_keep(
         self,
         answer: impl Fn(&[ActionOutcome], u64) -> Option<Answer> + Send + Sync + 'static,

@@ -11,10 +11,11 @@ use super::window::{Count, Counter};
 use crate::config::Network;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// The part of an IPv6 address that one subscriber has (RFC 6177): the rest is theirs to choose.
+/// Bits of an IPv6 address that identify a subscriber (RFC 6177); subscribers choose the rest
+/// themselves.
 const IPV6_SUBSCRIBER_BITS: u32 = 64;
 
-/// Whom requests are counted on by address: an IPv4 address, or an IPv6 network of 64 bits.
+/// An address to which requests are attributed: an IPv4 address, or an IPv6 network of 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ClientAddress(IpAddr);
 
@@ -30,7 +31,7 @@ impl From<IpAddr> for ClientAddress {
     }
 }
 
-/// The requests of one address, and how many of them were given back.
+/// The requests of one address, and how many of them were returned.
 #[derive(Default, Debug)]
 pub(super) struct Requests {
     taken: Counter,
@@ -38,32 +39,32 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Counts one, if `limit` leaves room for it; false if not.
+    /// Counts one request if `limit` leaves room for it; false if not.
     pub(super) fn take(&self, window: u32, limit: u32) -> bool {
         self.taken.take(window, limit)
     }
 
-    /// Takes one back, at most `limit` of one window.
+    /// Returns one request, at most `limit` in one window.
     pub(super) fn give_back_known(&self, window: u32, limit: u32) {
         if self.given_back.take(window, limit) {
             self.taken.give_back(window);
         }
     }
 
-    /// What is counted in this window.
+    /// The count in this window.
     pub(super) fn count(&self, window: u32) -> Count {
         self.taken.count(window)
     }
 }
 
-/// Finds out where requests come from, and counts.
+/// Determines where requests come from, and counts them.
 pub(super) struct Addresses {
     trusted: Vec<Network>,
     counters: Cache<ClientAddress, Arc<Requests>>,
 }
 
 impl Addresses {
-    /// Believes these proxies, and keeps about this many addresses at hand.
+    /// Trusts these proxies, and keeps about this many addresses in memory.
     pub(super) fn new(trusted: Vec<Network>, addresses_max: usize) -> Self {
         Self {
             trusted,
@@ -75,8 +76,8 @@ impl Addresses {
         self.trusted.iter().any(|network| network.contains(address))
     }
 
-    /// Who calls: the peer, or, if that is a trusted proxy, the last address of `X-Forwarded-For`
-    /// that is none. What stands before that one, anybody may have written.
+    /// The caller's address: the peer, or, if that is a trusted proxy, the last address of
+    /// `X-Forwarded-For` that is not one. The entries before that may have been written by anybody.
     pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
         let mut client = peer;
         if self.trusted.is_empty() || !self.trusts(peer) {
@@ -104,13 +105,13 @@ impl Addresses {
         made.unwrap_or_else(|never| match never {})
     }
 
-    /// The address's counter, if anything came from there before.
+    /// The address's counter, if it sent a request before.
     pub(super) fn known(&self, address: ClientAddress) -> Option<Arc<Requests>> {
         self.counters.get(&address)
     }
 }
 
-/// The address of one entry of `X-Forwarded-For`; some proxies put a port behind it.
+/// The address of one entry of `X-Forwarded-For`; some proxies add a port.
 fn address_of(hop: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(hop).ok()?.trim();
     let bare = text

@@ -15,16 +15,16 @@ use crate::metrics::RATE_LIMITED;
 
 /// Bytes of request bodies in memory.
 pub const BODY_BYTES: &str = "body-bytes";
-/// Bytes of answers that are not sent yet.
+/// Bytes of answers that have not been sent yet.
 pub const ANSWER_BYTES: &str = "answer-bytes";
 /// Passwords that wait to be hashed.
 pub const PASSWORD_CHECKS: &str = "password-checks";
-/// Every share, as refusals name it.
+/// Every share, by its name in refusals.
 pub const ALL: [&str; 3] = [BODY_BYTES, ANSWER_BYTES, PASSWORD_CHECKS];
 
-/// Parts of the table of holders, so that they rarely wait for each other.
+/// Parts of the table of holders; separate locks keep them from waiting for each other often.
 const SHARDS: usize = 16;
-/// Seconds until a caller should try again: what it holds is given back as its requests end.
+/// Seconds until a caller should retry: what it holds is released as its requests end.
 const RETRY_S: u64 = 1;
 
 /// An amount that callers share.
@@ -38,7 +38,7 @@ pub struct Budget {
     hasher: RandomState,
 }
 
-/// What one request holds of a budget, until it drops.
+/// The part of a budget that one request holds, until it is dropped.
 #[derive(Debug)]
 pub struct Held {
     budget: Arc<Budget>,
@@ -76,14 +76,14 @@ impl Budget {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds an amount, or refuses it.
+    /// Holds an amount, or refuses.
     pub fn hold(self: &Arc<Self>, holder: Holder, amount: usize) -> Result<Held, ApiError> {
         let mut held = self.nothing(holder);
         held.grow_to(amount)?;
         Ok(held)
     }
 
-    /// Holds an amount even where there is no room for it: for what cannot be refused any more.
+    /// Holds an amount even if there is no room for it: for work that can no longer be refused.
     pub fn hold_over(self: &Arc<Self>, holder: Holder, amount: usize) -> Held {
         let mut held = self.nothing(holder);
         self.all.fetch_add(amount, Ordering::Relaxed);
@@ -100,10 +100,10 @@ impl Budget {
         }
     }
 
-    /// Refuses a caller who holds a whole share.
+    /// Refuses a caller that holds a whole share.
     pub fn check(&self, holder: &Holder) -> Result<(), ApiError> {
         if self.all.load(Ordering::Relaxed) < self.each_max {
-            // Then nobody does.
+            // In that case nobody holds a whole share.
             return Ok(());
         }
         let held = self.shard(holder).get(holder).copied().unwrap_or_default();
@@ -114,8 +114,8 @@ impl Budget {
         }
     }
 
-    /// Takes more, and nothing where there is no room. A caller who holds nothing gets one amount
-    /// whatever its size: otherwise there would be no way to ever get it.
+    /// Takes more, or nothing if there is no room. A caller that holds nothing gets one amount of
+    /// any size, because it could otherwise never get it.
     fn take(&self, holder: &Holder, amount: usize) -> Result<(), ApiError> {
         let all = self.all.fetch_add(amount, Ordering::Relaxed);
         if all > 0 && all.saturating_add(amount) > self.all_max {
@@ -158,7 +158,7 @@ impl Budget {
 }
 
 impl Held {
-    /// Holds this much from now on, or as much as before where there is no room.
+    /// Holds this much from now on, or as much as before if there is no room.
     pub fn grow_to(&mut self, amount: usize) -> Result<(), ApiError> {
         let more = amount.saturating_sub(self.amount);
         if more > 0 {
@@ -217,7 +217,7 @@ mod tests {
         assert!(budget.hold(address(2), 1).is_err(), "the whole is used up");
         assert!(budget.check(&address(1)).is_err());
         drop(over);
-        // One that is larger than a share: by itself it may come.
+        // An amount larger than a share is accepted if the caller holds nothing else.
         let large = budget.hold(address(1), 90).unwrap();
         assert!(budget.hold(address(1), 1).is_err());
         drop(large);

@@ -7,15 +7,15 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use super::policy::{Policy, Standing};
 
-/// How much the nearest limit has a window.
+/// The quota of the nearest limit in a window.
 pub const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-/// How much of it is left.
+/// The part of it that is left.
 pub const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 /// When its next window begins, Unix seconds.
 pub const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// The limits that cover the request (draft-ietf-httpapi-ratelimit-headers-09).
 pub const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-/// What is left of each, the nearest first, and seconds until its next window (the same draft).
+/// The rest of each limit, the nearest first, and seconds until its next window (the same draft).
 pub const STANDINGS: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The fields for the API's document: name, meaning, JSON Schema type.
@@ -47,10 +47,10 @@ pub const DESCRIPTIONS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Bytes that one limit takes in a field, at the most: name, two numbers of ten digits, the rest.
+/// Most bytes of one limit in a field: its name, two numbers of ten digits, the rest.
 const MEMBER_BYTES: usize = 48;
 
-/// Collects a list of Structured Fields (RFC 9651, 3.1), whose members are limits' names.
+/// Collects a list of Structured Fields (RFC 9651, 3.1) whose members are limits' names.
 struct List(Vec<u8>);
 
 impl List {
@@ -110,8 +110,7 @@ fn standings_field(standings: &[Standing], now_s: u64) -> HeaderValue {
     list.into_value()
 }
 
-/// Writes the fields of a share that is used up: so many at one time, and the seconds until there may
-/// be room again.
+/// Writes the fields of a share that is used up: its size, and the seconds until there may be room again.
 pub(super) fn write_share(
     headers: &mut HeaderMap,
     name: &str,
@@ -122,7 +121,7 @@ pub(super) fn write_share(
     let (mut quota, mut standing) = (List::with_room(2), List::with_room(1));
     quota.member(name);
     quota.parameter(b'q', limit);
-    // A quota unit of the same draft: what is counted is not requests in a window.
+    // A quota unit of the same draft: it does not count requests in a window.
     quota.0.extend_from_slice(b";qu=\"concurrent-requests\"");
     standing.member(name);
     standing.parameter(b'r', 0);
@@ -134,8 +133,8 @@ pub(super) fn write_share(
     headers.insert(STANDINGS, standing.into_value());
 }
 
-/// Writes all fields of the limits that cover a request, which are put in order: the one with the
-/// fewest requests left comes first, and the service's own three fields speak of it.
+/// Writes all fields of the limits that cover a request, in order: the one with the fewest requests
+/// left comes first, and the service's own three fields describe it.
 pub(super) fn write(
     headers: &mut HeaderMap,
     standings: &mut [Standing],

@@ -10,15 +10,15 @@ use kedge_storage::ReadError;
 use super::RateLimits;
 use crate::error::{ApiError, Code, Detail};
 
-/// The quota's name, as `body.policy` of a refusal has it.
+/// The quota's name in `body.policy` of a refusal.
 pub const LOG_BYTES: &str = "log-bytes";
 
-/// How an organization stands to its quota.
+/// How much of its quota an organization uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogUse {
     /// Bytes that its requests have added.
     pub bytes: u64,
-    /// How many it may have; `None` is no quota.
+    /// Most bytes it may have; `None` is no quota.
     pub limit: Option<u64>,
 }
 
@@ -32,7 +32,7 @@ impl Arriving {
     }
 }
 
-/// A request's part of what is on its way; given back when it is dropped.
+/// A request's part of them; dropping it releases them.
 pub struct LogHold {
     arriving: Arc<Arriving>,
     organization: Id,
@@ -64,14 +64,14 @@ fn exceeded(used: LogUse, limit: u64) -> ApiError {
 }
 
 impl RateLimits {
-    /// How an organization stands to its quota.
+    /// How much of its quota an organization uses.
     pub fn log_use(&self, organization: Id) -> Result<LogUse, ReadError> {
         let limit = self.account(organization)?.plan().log_bytes;
         let bytes = self.engine.published().snapshot.log_bytes(organization)?;
         Ok(LogUse { bytes, limit })
     }
 
-    /// Refuses a write of an organization that has all its bytes: before anything is done for it.
+    /// Refuses a write of an organization that has used its quota, before any work is done for it.
     pub fn check_log(&self, organization: Id) -> Result<(), ApiError> {
         let used = self.log_use(organization)?;
         match used.limit {
@@ -80,13 +80,13 @@ impl RateLimits {
         }
     }
 
-    /// Holds room for a write of so many bytes until it has ended.
+    /// Holds room for a write of `bytes` bytes until it has ended.
     pub fn hold_log(&self, organization: Id, bytes: u64) -> Result<Option<LogHold>, ApiError> {
         if self.account(organization)?.plan().log_bytes.is_none() {
             return Ok(None);
         }
         let mut arriving = self.arriving.bytes();
-        // What arrives is stored before it is given back: in this order nothing is missed.
+        // A write is stored before its hold is released: reading in this order misses nothing.
         let held = arriving.get(&organization).copied().unwrap_or(0);
         let used = self.log_use(organization)?;
         let total = used.bytes.saturating_add(held).saturating_add(bytes);

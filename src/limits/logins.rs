@@ -12,21 +12,21 @@ use super::addresses::ClientAddress;
 use super::policy::{Policy, Standing};
 use super::window::Counter;
 
-/// The failures of one address or account, and its logins under way.
+/// The failures of one address or account, and its logins in flight.
 #[derive(Default, Debug)]
 struct Attempts {
     failures: Counter,
     under_way: AtomicU32,
 }
 
-/// A login under way; it holds its place until it drops.
+/// A login in flight; it holds its place until it is dropped.
 struct Attempt {
     attempts: Arc<Attempts>,
     policy: Policy,
 }
 
 impl Attempts {
-    /// Lets a login begin if all that are under way may fail without passing the limit.
+    /// Admits a login if all logins in flight may fail without exceeding the limit.
     fn begin(self: Arc<Self>, policy: Policy, limit: u32, now_s: u64) -> Result<Attempt, Standing> {
         let others = self.under_way.fetch_add(1, Ordering::AcqRel);
         let attempt = Attempt {
@@ -34,7 +34,8 @@ impl Attempts {
             policy,
         };
         let window = policy.period().window(now_s);
-        // A failure is counted before its place is given back: it is seen here or there.
+        // A failure is counted before its place is released, so it is seen in one count or the
+        // other.
         let failures = attempt.attempts.failures.count(window);
         if failures.used.saturating_add(others) < limit {
             return Ok(attempt);
@@ -44,7 +45,7 @@ impl Attempts {
             policy,
             limit: u64::from(limit),
             remaining: 0,
-            // Those under way take no longer than their hashing.
+            // Logins in flight end as soon as their password is hashed.
             resets_at_s: if is_full {
                 policy.period().ends_s(failures.window)
             } else {
@@ -67,7 +68,7 @@ impl Drop for Attempt {
     }
 }
 
-/// A login that was let in. Dropped without a word it counts as neither: it was not decided.
+/// An admitted login. Dropped without a result it counts as neither success nor failure.
 pub struct Login {
     of_address: Attempt,
     of_account: Attempt,
@@ -80,19 +81,20 @@ impl Login {
         self.of_account.count_failure(now_s);
     }
 
-    /// The password was right: earlier failures of the account count no more (NIST SP 800-63B,
-    /// 3.2.2). Those of the address do, or an account of one's own would let one guess on.
+    /// The password was right, so earlier failures of the account are forgotten (NIST SP 800-63B,
+    /// 3.2.2). Those of the address still count: otherwise callers could keep guessing by logging
+    /// in to their own account in between.
     pub fn succeeded(self) {
         self.of_account.attempts.failures.clear();
     }
 }
 
-/// How many failed logins are let in.
+/// How many failed logins are allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoginLimits {
-    /// From one address, a minute.
+    /// From one address, per minute.
     pub(super) per_address: u32,
-    /// Of one account, in a quarter of an hour.
+    /// Of one account, per quarter of an hour.
     pub(super) per_account: u32,
 }
 
@@ -109,7 +111,7 @@ fn attempts<K: HashKey + Eq + Clone>(of: &Cache<K, Arc<Attempts>>, key: &K) -> A
 }
 
 impl Logins {
-    /// Keeps about this many addresses and accounts at hand.
+    /// Keeps about this many addresses and accounts in memory.
     pub(super) fn new(limits: LoginLimits, entries_max: usize) -> Self {
         Self {
             limits,
@@ -118,7 +120,7 @@ impl Logins {
         }
     }
 
-    /// Lets a login begin, or tells which limit has no room.
+    /// Admits a login, or returns which limit has no room.
     pub(super) fn begin(
         &self,
         address: ClientAddress,
@@ -236,7 +238,7 @@ mod tests {
                 .ok()
                 .unwrap()
                 .succeeded();
-            // An undecided one leaves nothing behind.
+            // An undecided login has no effect.
             drop(logins.begin(address(1), ANN, NOW_S).ok().unwrap());
             assert!(
                 logins.begin(address(1), ANN, NOW_S).is_ok(),

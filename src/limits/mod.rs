@@ -52,7 +52,7 @@ pub use self::shares::{Holder, Share};
 pub use self::tier::{Limits, PerLimit, limits_of, price_of};
 pub use self::window::Period;
 
-/// How often the days' counts are stored: a crash loses no more than this.
+/// How often the days' counts are stored: a crash loses no more than that.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Counts requests and refuses those for which there is no room.
@@ -71,7 +71,7 @@ pub struct RateLimits {
     enterprise: Arc<Plan>,
 }
 
-/// What one request was counted on.
+/// The limits that one request was counted on.
 pub struct Tally {
     address: ClientAddress,
     taken_s: u64,
@@ -85,12 +85,12 @@ enum Counted {
 }
 
 impl Tally {
-    /// The address that calls.
+    /// The caller's address.
     pub fn client_address(&self) -> ClientAddress {
         self.address
     }
 
-    /// Whose share the request takes.
+    /// The holder of the request's share.
     pub fn holder(&self) -> Holder {
         match &self.counted {
             Counted::Organization(account, _) => Holder::Organization(account.organization_id()),
@@ -106,12 +106,12 @@ pub struct Use {
     pub tier: Tier,
     /// Its limits.
     pub limits: Limits,
-    /// What is counted on each in the window that is now.
+    /// The counts of each in the current window.
     pub used: PerLimit<u64>,
 }
 
 impl RateLimits {
-    /// Counts for an engine that runs.
+    /// Counts for a running engine.
     pub fn new(config: &Config, engine: Engine) -> Self {
         let per_address = config.address_requests_per_minute;
         let quotas = LogQuotas {
@@ -149,7 +149,7 @@ impl RateLimits {
         })
     }
 
-    /// A request has come.
+    /// Begins the tally of an arriving request.
     pub fn begin(&self, peer: IpAddr, headers: &HeaderMap, now_s: u64) -> Tally {
         Tally {
             address: self.addresses.client(peer, headers),
@@ -158,8 +158,8 @@ impl RateLimits {
         }
     }
 
-    /// Counts a request of an organization on its limits, one of nobody known on its
-    /// address's; or refuses it.
+    /// Counts a request on its organization's limits, or on its address's if the organization is
+    /// unknown; or refuses it.
     pub fn count(
         &self,
         tally: &mut Tally,
@@ -204,8 +204,8 @@ impl RateLimits {
         Err(refuse(&standing, tally.taken_s))
     }
 
-    /// Lets a login begin, or refuses it for failures before. `email` is what the account is
-    /// called, in its normal form, whether there is one or not.
+    /// Admits a login, or refuses it because of earlier failures. `email` is the account's e-mail
+    /// address in its normal form, whether the account exists or not.
     pub fn begin_login(
         &self,
         address: ClientAddress,
@@ -222,14 +222,14 @@ impl RateLimits {
             .map_err(|standing| refuse(&standing, now_s))
     }
 
-    /// Writes how the limits stand into an answer that leaves. Where the caller named the very state
-    /// that it would have got (`is_known`), the answer costs nothing: it is taken off again first.
+    /// Writes the state of the limits into an outgoing answer. If the caller named exactly the state that it would have
+    /// received (`is_known`), the answer costs nothing: its count is returned first.
     pub fn finish(&self, tally: &Tally, is_known: bool, headers: &mut HeaderMap, now_s: u64) {
         if is_known {
             self.give_back(tally);
         }
         if headers.contains_key(fields::LIMIT) {
-            // A refusal speaks of the limit that it is for.
+            // A refusal describes the limit it is for.
             return;
         }
         match &tally.counted {
@@ -248,7 +248,7 @@ impl RateLimits {
         }
     }
 
-    /// As many a minute are given back as the minute's limit allows: each took the work of an answer.
+    /// At most as many are returned per minute as the minute's limit allows, because each took the work of an answer.
     fn give_back(&self, tally: &Tally) {
         match &tally.counted {
             Counted::Organization(account, class) => {
@@ -265,8 +265,8 @@ impl RateLimits {
         }
     }
 
-    /// The account's day is to be stored. Where limits are off nothing is, so that a server that is
-    /// measured does nothing besides.
+    /// Notes that the account's day has to be stored. With limits off nothing is stored, so that a
+    /// server being measured does no extra work.
     fn note(&self, account: &Arc<Account>) {
         if self.enforced {
             self.organizations.note(account);
@@ -295,7 +295,7 @@ impl RateLimits {
         self.organizations.account(organization_id, || {
             let snapshot = &self.engine.published().snapshot;
             let organization = snapshot.organization(organization_id)?;
-            // A token may outlive a store that was restored from before its organization.
+            // A token may outlive a store that was restored to a time before its organization.
             let tier = organization.map_or(Tier::Free, |organization| organization.tier);
             let stored: Option<Usage> = snapshot.usage(organization_id)?;
             Ok((self.plan(&tier), stored))
@@ -332,13 +332,13 @@ impl RateLimits {
     /// Stores the days' counts that have changed.
     pub async fn store(&self) {
         if self.engine.disk_full() {
-            // They wait until there is room.
+            // The counts wait until there is room.
             return;
         }
         let changed = self.organizations.take_changed();
         if changed.is_empty() || self.engine.mode() != Mode::ReadWrite {
-            // A store that takes no writes is no reason to keep every account at hand: they are
-            // let go, and noted again with their next request.
+            // A store that accepts no writes is no reason to keep every account in memory: they are
+            // released, and noted again with their next request.
             return;
         }
         let write = |(account, usage): &(Arc<Account>, Usage)| SideWrite::Usage {
@@ -360,7 +360,7 @@ impl RateLimits {
     }
 }
 
-/// 429, with the limit that has no room.
+/// 429 for the limit that has no room.
 fn refuse(standing: &Standing, now_s: u64) -> ApiError {
     let policy = standing.policy;
     counter!(RATE_LIMITED, "policy" => policy.name()).increment(1);

@@ -16,15 +16,15 @@ use super::window::{Count, Counter, Period};
 use crate::clock;
 use crate::endpoint::LimitClass;
 
-/// One organization's limits, and what it has used of them.
+/// One organization's limits, and how much of them it has used.
 #[derive(Debug)]
 pub(super) struct Account {
     organization_id: Id,
     plan: ArcSwap<Plan>,
     counters: [Counter; Policy::OF_ORGANIZATION],
-    /// Requests of the minute that were given back.
+    /// Requests that were returned in this minute.
     given_back: Counter,
-    /// It waits among those whose day's count is to be stored.
+    /// The account is queued for storing its day's count.
     queued: AtomicBool,
 }
 
@@ -50,19 +50,18 @@ impl Account {
         &self.counters[policy as usize]
     }
 
-    /// Whose it is.
+    /// Its organization.
     pub(super) fn organization_id(&self) -> Id {
         self.organization_id
     }
 
-    /// Its limits as they are now.
+    /// Its current limits.
     pub(super) fn plan(&self) -> Arc<Plan> {
         self.plan.load_full()
     }
 
-    /// Counts a request on every limit that covers it, or on none of them: then one of them has no
-    /// room, and it is told how that one stands. Where limits are not `enforced` there is always
-    /// room.
+    /// Counts a request on every limit that covers it. If one of them has no room, counts it on
+    /// none and returns that limit's state. If limits are not `enforced` there is always room.
     pub(super) fn take(
         &self,
         class: LimitClass,
@@ -95,7 +94,7 @@ impl Account {
         Ok(())
     }
 
-    /// Takes back what [`Self::take`] counted at that moment.
+    /// Returns what [`Self::take`] counted at that moment.
     fn give_back(&self, class: LimitClass, taken_s: u64) {
         for &policy in Policy::covering(class) {
             let window = policy.period().window(taken_s);
@@ -103,7 +102,7 @@ impl Account {
         }
     }
 
-    /// Takes a request back whose answer the caller had already, at most as many a minute as the
+    /// Returns a request whose answer the caller already had, at most as many a minute as the
     /// minute's limit allows.
     pub(super) fn give_back_known(&self, class: LimitClass, taken_s: u64) {
         let minute = Policy::TierMinute;
@@ -114,13 +113,13 @@ impl Account {
         }
     }
 
-    /// What is used of a limit in the window that is now.
+    /// The used part of a limit in the current window.
     pub(super) fn count(&self, policy: Policy, now_s: u64) -> Count {
         self.counter(policy).count(policy.period().window(now_s))
     }
 
-    /// How the limits stand that cover a request of this class, written to `standings`; gives those
-    /// that there are.
+    /// Writes the state of the limits that cover a request of this class to `standings`; returns
+    /// the entries written.
     pub(super) fn standings<'a>(
         &self,
         plan: &Plan,
@@ -145,8 +144,8 @@ impl Account {
     }
 }
 
-/// Keeps accounts that hold what is nowhere else: of an organization that was active in this
-/// minute, or whose day's count is not stored yet. All others can be made again from the store.
+/// Keeps accounts whose state is nowhere else: the organization was active in this minute, or its
+/// day's count is not stored yet. All others can be rebuilt from the store.
 #[derive(Clone, Debug)]
 struct KeepUsed;
 
@@ -160,14 +159,14 @@ impl Lifecycle<Id, Arc<Account>> for KeepUsed {
     }
 }
 
-/// The accounts at hand, by organization.
+/// The cached accounts, by organization.
 pub(super) struct Organizations {
     accounts: Cache<Id, Arc<Account>, UnitWeighter, DefaultHashBuilder, KeepUsed>,
     changed: Mutex<Vec<Arc<Account>>>,
 }
 
 impl Organizations {
-    /// Keeps about this many at hand.
+    /// Keeps about this many in memory.
     pub(super) fn new(accounts_max: usize) -> Self {
         Self {
             accounts: Cache::with(
@@ -181,7 +180,7 @@ impl Organizations {
         }
     }
 
-    /// An organization's account; one that is not at hand begins with what `load` gives. Others
+    /// An organization's account; one that is not cached begins with what `load` returns. Others
     /// that ask for it meanwhile wait.
     pub(super) fn account<E>(
         &self,
@@ -194,25 +193,24 @@ impl Organizations {
         })
     }
 
-    /// Puts another tier in force, if the account is at hand. It is called after the tier is
-    /// stored: an account that is being made now is waited for, one that is made later begins with
-    /// the new tier.
+    /// Puts another tier in force if the account is cached. It is called after the tier is stored:
+    /// it waits for an account that is being loaded, and one loaded later begins with the new tier.
     pub(super) fn set_plan(&self, organization_id: Id, plan: Arc<Plan>) {
         if let Ok(account) = self.account(organization_id, || Err(())) {
             account.plan.store(plan);
         }
     }
 
-    /// Notes that an account's day is to be stored.
+    /// Notes that an account's day has to be stored.
     pub(super) fn note(&self, account: &Arc<Account>) {
-        // Both sides read and write in one step: either this finds that the count has been taken
-        // for storing already, and notes it again, or the one who takes it finds this count.
+        // Both sides read and write in one step. So either this finds that the account was already
+        // taken for storing and queues it again, or the storing side sees this count.
         if !account.queued.swap(true, Ordering::AcqRel) {
             self.locked().push(Arc::clone(account));
         }
     }
 
-    /// What is to be stored: the accounts that were noted since the last time, with their day.
+    /// The accounts noted since the last call, each with its day's count to store.
     pub(super) fn take_changed(&self) -> Vec<(Arc<Account>, Usage)> {
         let noted = std::mem::take(&mut *self.locked());
         let day = |account: Arc<Account>| {
@@ -278,7 +276,7 @@ mod tests {
         for policy in [Policy::TierDay, Policy::TierMinute, Policy::ObjectWrites] {
             assert_eq!(used(&account, policy), 50, "{policy:?}");
         }
-        // Other requests still have what is left of the tier's minute.
+        // Other requests can still use the rest of the tier's minute.
         for _ in 50..100 {
             account.take(LimitClass::Tier, NOW_S, true).unwrap();
         }
@@ -366,7 +364,7 @@ mod tests {
         organizations.set_plan(id(2), Plan::new(Tier::Developer, LogQuotas::default()));
         account.take(LimitClass::Tier, NOW_S, true).unwrap();
         assert_eq!(used(&account, Policy::TierMinute), 101);
-        // One that was not at hand is made from the store.
+        // An account that was not cached is built from the store.
         assert_eq!(loaded(&organizations, 2).plan().tier, Tier::Free);
     }
 
@@ -419,7 +417,7 @@ mod tests {
     fn accounts_in_use_stay_at_hand_whoever_else_comes() {
         let organizations = Organizations::new(64);
         let now_s = clock::now_s();
-        // The cache is full, so that the next one is the first to go.
+        // The cache is full, so the next account would be evicted first.
         for number in 1..=100 {
             loaded(&organizations, number);
         }
@@ -431,7 +429,7 @@ mod tests {
             loaded(&organizations, number);
         }
         let count = loaded(&organizations, 0).count(Policy::TierMinute, now_s);
-        // The minute may have ended meanwhile: then nothing had to be kept.
+        // The minute may have ended meanwhile; then nothing had to be kept.
         let is_over = Period::Minute.window(clock::now_s()) != window;
         assert!(count.used == 1 || is_over);
         assert!(organizations.accounts.len() < 128, "idle accounts go");

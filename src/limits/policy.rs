@@ -6,7 +6,7 @@ use crate::endpoint::LimitClass;
 macro_rules! policies {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $period:ident;)*) => {
         /// A limit. The names are part of the interface: `body.policy` and the RateLimit fields
-        /// tell them.
+        /// state them.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Policy { $($(#[$doc])* $name),* }
 
@@ -28,11 +28,11 @@ macro_rules! policies {
 }
 
 policies! {
-    /// All requests of an organization, a day.
+    /// All requests of an organization, per day.
     TierDay = "tier-day", Day;
-    /// All requests of an organization, a minute.
+    /// All requests of an organization, per minute.
     TierMinute = "tier-minute", Minute;
-    /// Its requests that make or change objects: POST /objects and PATCH /objects/{id}.
+    /// Its requests that create or change objects: POST /objects and PATCH /objects/{id}.
     ObjectWrites = "object-writes", Minute;
     /// Its batches of actions: POST /ebus/actions/batch.
     ActionBatches = "action-batches", Minute;
@@ -51,11 +51,11 @@ policies! {
 }
 
 impl Policy {
-    /// How many policies are an organization's; they come first.
+    /// How many policies belong to an organization; they come first.
     pub const OF_ORGANIZATION: usize = 7;
 
-    /// The organization's policies that cover a request of this class, those that last longest
-    /// first: the first one without room is the one that makes the caller wait longest.
+    /// The organization's policies that cover a request of this class, those with the longest
+    /// window first: the first one without room is the one that makes the caller wait longest.
     pub const fn covering(class: LimitClass) -> &'static [Self] {
         use Policy::{
             ActionBatches, FileUploads, ListReads, ObjectWrites, TemplateWrites, TierDay,
@@ -73,21 +73,21 @@ impl Policy {
     }
 }
 
-/// How a limit stands for a caller.
+/// The state of a limit for a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
     /// Which limit.
     pub policy: Policy,
-    /// How much a window has.
+    /// Its quota in a window.
     pub limit: u64,
-    /// How much of it is left.
+    /// The part of it that is left.
     pub remaining: u64,
     /// When the next window begins, Unix seconds.
     pub resets_at_s: u64,
 }
 
 impl Standing {
-    /// Fills the room for standings before there are any.
+    /// A placeholder for standings to be filled in.
     pub const NOTHING: Self = Self {
         policy: Policy::TierMinute,
         limit: 0,
@@ -100,7 +100,7 @@ impl Standing {
         self.resets_at_s.saturating_sub(now_s).max(1)
     }
 
-    /// Puts those with the fewest requests left first; of equals, those that take longest to reset.
+    /// Sorts those with the fewest requests left first; equal ones by the longest time to reset.
     pub fn sort_nearest_first(standings: &mut [Self]) {
         standings
             .sort_unstable_by_key(|standing| (standing.remaining, u64::MAX - standing.resets_at_s));

@@ -14,7 +14,7 @@ use crate::metrics::RATE_LIMITED;
 
 macro_rules! shares {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $retry_after_s:literal, $what:literal;)*) => {
-        /// What there is a share of. The names are part of the interface, as those of policies are.
+        /// What a share is of. The names are part of the interface, like those of policies.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Share { $($(#[$doc])* $name),* }
 
@@ -57,7 +57,7 @@ shares! {
     WebhookTests = "webhook-attempts", 5, "attempts at webhooks";
 }
 
-/// Who has a share.
+/// The holder of a share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Holder {
     /// An organization.

@@ -12,28 +12,28 @@ use super::policy::Policy;
 use super::window::COUNT_MAX;
 use crate::endpoint::LimitClass;
 
-/// Something for each of an organization's limits.
+/// One value for each of an organization's limits.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "PerLimitOf{T}")]
 pub struct PerLimit<T> {
-    /// All requests, a minute (`tier-minute`).
+    /// All requests, per minute (`tier-minute`).
     pub requests_per_minute: T,
-    /// All requests, a UTC day (`tier-day`).
+    /// All requests, per UTC day (`tier-day`).
     pub requests_per_day: T,
-    /// POST /objects and PATCH /objects/{id} together, a minute (`object-writes`).
+    /// POST /objects and PATCH /objects/{id} together, per minute (`object-writes`).
     pub object_writes_per_minute: T,
-    /// POST /ebus/actions/batch, a minute; a batch is one request (`action-batches`).
+    /// POST /ebus/actions/batch, per minute; a batch is one request (`action-batches`).
     pub action_batches_per_minute: T,
-    /// POST /files, a minute (`file-uploads`).
+    /// POST /files, per minute (`file-uploads`).
     pub file_uploads_per_minute: T,
-    /// POST /templates, a minute (`template-writes`).
+    /// POST /templates, per minute (`template-writes`).
     pub template_writes_per_minute: T,
-    /// GET /objects, GET /templates and GET /batches together, a minute (`list-reads`).
+    /// GET /objects, GET /templates and GET /batches together, per minute (`list-reads`).
     pub list_reads_per_minute: T,
 }
 
 impl<T> PerLimit<T> {
-    /// What there is for a policy, if that is an organization's.
+    /// The value for a policy, if it is one of an organization.
     pub fn of(&self, policy: Policy) -> Option<&T> {
         match policy {
             Policy::TierMinute => Some(&self.requests_per_minute),
@@ -47,7 +47,7 @@ impl<T> PerLimit<T> {
         }
     }
 
-    /// Made one by one.
+    /// Builds the values one by one.
     pub fn each(mut of: impl FnMut(Policy) -> T) -> Self {
         Self {
             requests_per_minute: of(Policy::TierMinute),
@@ -84,8 +84,8 @@ impl Limits {
     }
 }
 
-/// The limits of a tier: the two tables of the service, or what was agreed on. In the tables the
-/// endpoints' limits are every tier's.
+/// The limits of a tier: from the service's two tables, or as agreed. In the tables the endpoints'
+/// limits are the same for every tier.
 pub fn limits_of(tier: &Tier) -> Limits {
     let (minute, day) = match tier {
         Tier::Free => (100, Some(1_000)),
@@ -104,7 +104,7 @@ pub fn limits_of(tier: &Tier) -> Limits {
     }
 }
 
-/// What a tier costs.
+/// The price of a tier.
 pub fn price_of(tier: &Tier) -> &'static str {
     match tier {
         Tier::Free => "Free",
@@ -113,7 +113,7 @@ pub fn price_of(tier: &Tier) -> &'static str {
     }
 }
 
-/// The tiers' quotas of bytes in the log, as the options have them; 0 is none.
+/// The configured quotas of bytes in the log, by tier; 0 is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LogQuotas {
     pub(super) free: u64,
@@ -132,7 +132,7 @@ impl LogQuotas {
     }
 }
 
-/// The classes of requests that are counted.
+/// The counted classes of requests.
 const CLASSES: [LimitClass; 6] = [
     LimitClass::Tier,
     LimitClass::ObjectWrites,
@@ -142,7 +142,7 @@ const CLASSES: [LimitClass; 6] = [
     LimitClass::Lists,
 ];
 
-/// A tier's limits, laid out for counting and telling.
+/// A tier's limits, prepared for counting and for answers.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) tier: Tier,
@@ -171,26 +171,26 @@ impl Plan {
         })
     }
 
-    /// The most that a counter may count.
+    /// The highest count that a counter may reach.
     pub(super) fn ceiling(&self, policy: Policy) -> u32 {
         let limit = self.limits.limit(policy).unwrap_or(COUNT_MAX);
         u32::try_from(limit).unwrap_or(u32::MAX)
     }
 
-    /// The limit that callers are told; `None` where there is none.
+    /// The limit as stated to callers; `None` if there is none.
     pub(super) fn told(&self, policy: Policy) -> Option<u64> {
         told(&self.limits, policy)
     }
 
-    /// The limits that are in force, and that cover requests of this class, as callers are told.
+    /// The limits that are in force and cover requests of this class, as stated to callers.
     pub(super) fn policy_field(&self, class: LimitClass) -> Option<&HeaderValue> {
         let index = CLASSES.iter().position(|known| *known == class)?;
         self.policies.get(index)
     }
 }
 
-/// Every answer tells of a limit. Where an organization has none a minute, what the counters hold
-/// stands for it.
+/// Every answer states a limit. If an organization has none per minute, the counters' maximum is
+/// stated.
 fn told(limits: &Limits, policy: Policy) -> Option<u64> {
     match (policy, limits.limit(policy)) {
         (Policy::TierMinute, None) => Some(COUNT_MAX),
@@ -232,7 +232,7 @@ mod tests {
         let plan = Plan::new(Tier::Custom(agreed), LogQuotas::default());
         assert_eq!(plan.ceiling(Policy::TierDay), 7);
         assert_eq!(plan.told(Policy::ObjectWrites), None);
-        // More than a counter holds is as much as it holds; a minute's limit is always told.
+        // A larger limit is stated as the counter's maximum; a minute's limit is always stated.
         assert_eq!(plan.told(Policy::FileUploads), Some(COUNT_MAX));
         assert_eq!(plan.told(Policy::TierMinute), Some(COUNT_MAX));
         assert_eq!(plan.ceiling(Policy::ObjectWrites), u32::MAX);

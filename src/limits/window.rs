@@ -4,10 +4,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most that a counter counts; limits beyond it are this one.
+/// The most that a counter counts; higher limits are cut to it.
 pub(super) const COUNT_MAX: u64 = u32::MAX as u64;
 
-/// How long a window is.
+/// The length of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Period {
     /// From one full minute to the next.
@@ -44,12 +44,12 @@ impl Period {
     }
 }
 
-/// What was counted in a window.
+/// The count of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Count {
     /// The window's number.
     pub(super) window: u32,
-    /// How much.
+    /// The count.
     pub(super) used: u32,
 }
 
@@ -65,9 +65,9 @@ impl Count {
         u64::from(self.window) << 32 | u64::from(self.used)
     }
 
-    /// What a request of this window finds. One that read the clock just before the window changed
-    /// belongs to the next one, which another has begun; a clock that was set back further than
-    /// that begins anew.
+    /// The count that a request of this window sees. A request that read the clock just before the
+    /// window changed belongs to the next one, which another request has begun. A clock that was
+    /// set back further than that starts again at zero.
     fn seen_from(self, window: u32) -> Self {
         if self.window == window || self.window.checked_sub(1) == Some(window) {
             self
@@ -77,27 +77,27 @@ impl Count {
     }
 }
 
-/// Counts in the window that is now.
+/// Counts in the current window.
 #[derive(Default, Debug)]
 pub(super) struct Counter(AtomicU64);
 
 impl Counter {
-    /// A counter that goes on from what was stored.
+    /// A counter that continues from a stored count.
     pub(super) fn from_count(count: Count) -> Self {
         Self(AtomicU64::new(count.word()))
     }
 
-    /// What is counted in this window.
+    /// The count in this window.
     pub(super) fn count(&self, window: u32) -> Count {
         Count::of_word(self.0.load(Ordering::Acquire)).seen_from(window)
     }
 
-    /// What was counted in the last window that anything was counted in.
+    /// The count of the last window in which anything was counted.
     pub(super) fn latest(&self) -> Count {
         Count::of_word(self.0.load(Ordering::Acquire))
     }
 
-    /// Counts one, if `limit` leaves room for it; false if not.
+    /// Counts one if `limit` leaves room for it; false if not.
     pub(super) fn take(&self, window: u32, limit: u32) -> bool {
         let more = |word| {
             let count = Count::of_word(word).seen_from(window);
@@ -109,21 +109,21 @@ impl Counter {
             .is_ok()
     }
 
-    /// Takes one back that was counted in this window; once the window is over there is nothing to
-    /// take back.
+    /// Returns one that was counted in this window; once the window has ended there is nothing to
+    /// return.
     pub(super) fn give_back(&self, window: u32) {
         let less = |word| {
             let count = Count::of_word(word);
             let used = count.used.checked_sub(1)?;
             (count.window == window).then(|| Count { used, ..count }.word())
         };
-        // Nothing to take back is no error.
+        // It is no error if there is nothing to return.
         let _ = self
             .0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
-    /// Forgets what was counted.
+    /// Resets the count.
     pub(super) fn clear(&self) {
         self.0.store(0, Ordering::Release);
     }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain model: whatever comes, a window never counts more than its limit.
+        /// Against a plain model: whatever the requests, a window never counts more than its limit.
         #[test]
         fn a_counter_is_its_model(
             limit in 0u32..5,
@@ -233,7 +233,7 @@ mod tests {
             let counter = Counter::default();
             let (mut now, mut used) = (10u32, 0u32);
             for (forward, takes) in steps {
-                // Windows only go forward here; most steps stay where they are.
+                // Windows only move forward here, and most steps stay in the same one.
                 if forward == 3 {
                     (now, used) = (now + 1, 0);
                 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Example {
-    /// `operationId`; absent where the story does something else.
+    /// `operationId`; absent if this part of the story is not a request.
     #[serde(default)]
     pub(super) operation: String,
     /// The example's name in the document; unique in its operation.
@@ -18,7 +18,7 @@ pub(super) struct Example {
     pub(super) name: String,
     /// One line about it.
     pub(super) summary: String,
-    /// Who sends it: the story's name for a wallet.
+    /// The sender: the story's name for a wallet.
     #[serde(default, rename = "as")]
     _caller: String,
     /// Parameters of the path.
@@ -27,7 +27,7 @@ pub(super) struct Example {
     /// Parameters of the query.
     #[serde(default)]
     pub(super) query: Map<String, Value>,
-    /// Headers besides token and signature.
+    /// Headers other than token and signature.
     #[serde(default)]
     pub(super) headers: Map<String, Value>,
     /// The signature's headers.
@@ -41,7 +41,7 @@ pub(super) struct Example {
     /// Headers of the answer that later requests use.
     #[serde(default, rename = "response_headers")]
     _response_headers: Map<String, Value>,
-    /// The answer's body, where it is JSON and not too long to show.
+    /// The answer's body, if it is JSON and not too long to show.
     pub(super) response: Option<Value>,
     /// By how many milliseconds its evidence is forged.
     #[serde(default, rename = "forged")]
@@ -49,7 +49,7 @@ pub(super) struct Example {
     /// The answer with the proof file that its claim is about.
     #[serde(default, rename = "claimed")]
     _claimed: String,
-    /// What the operator does at this point of the story.
+    /// The operator's action at this point of the story.
     #[serde(default, rename = "operator")]
     _operator: String,
 }
@@ -65,33 +65,33 @@ pub(super) fn of(operation: &str) -> impl Iterator<Item = &'static Example> {
         .filter(move |example| example.operation == operation)
 }
 
-/// The first example of an operation that went well.
+/// The first successful example of an operation.
 pub(super) fn first(operation: &str) -> Option<&'static Example> {
     of(operation).find(|example| example.status < 400)
 }
 
-/// The first value that an example of an operation gives a parameter of the query.
+/// The first value of a query parameter in the examples of an operation.
 pub(super) fn query_value(operation: &str, name: &str) -> Option<&'static Value> {
     of(operation)
         .filter(|example| example.status < 400)
         .find_map(|example| example.query.get(name))
 }
 
-/// The first value that an example of an operation has in a header.
+/// The first value of a header in the examples of an operation.
 pub(super) fn header_value(operation: &str, name: &str) -> Option<&'static Value> {
     of(operation)
         .filter(|example| example.status < 400)
         .find_map(|example| example.headers.get(name))
 }
 
-/// What an example has in a header of the signature.
+/// The value of a signature header in an example.
 pub(super) fn signature_header(name: &str) -> Option<&'static str> {
     STORY
         .iter()
         .find_map(|example| example.signature.get(name)?.as_str())
 }
 
-/// All of them.
+/// All examples.
 #[cfg(test)]
 pub(super) fn all() -> &'static [Example] {
     &STORY

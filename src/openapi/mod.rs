@@ -24,16 +24,16 @@ use responses::Responses;
 static DOCUMENT: LazyLock<Vec<u8>> =
     LazyLock::new(|| serde_json::to_vec(&document()).unwrap_or_default());
 
-/// The document, made once.
+/// The document, generated once.
 pub fn document_json() -> &'static [u8] {
     &DOCUMENT
 }
 
-/// What makes the schemas and collects them.
+/// Generates the schemas and collects them.
 struct Schemas {
-    /// Bodies are described as they are read,
+    /// Bodies are described as they are read.
     reading: SchemaGenerator,
-    /// answers as they are written.
+    /// Answers are described as they are written.
     writing: SchemaGenerator,
 }
 
@@ -62,14 +62,14 @@ impl Schemas {
     }
 }
 
-/// Makes the document.
+/// Builds the document.
 pub fn document() -> Value {
     let mut schemas = Schemas::new();
     let mut responses = Responses::default();
     let mut paths: Map<String, Value> = Map::new();
     for (place, endpoint) in TABLE.iter().enumerate() {
         let mut operation = operation::of(endpoint, &mut schemas, &mut responses);
-        // A JSON object has no order of its own; a reader wants the table's.
+        // A JSON object has no order of its own; readers want the table's.
         operation["x-order"] = json!(place);
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;

@@ -46,7 +46,7 @@ pub(super) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Res
     operation
 }
 
-/// Which credentials are taken: an access token, an API key, or both.
+/// The accepted credentials: an access token, an API key, or both.
 fn security(endpoint: &Endpoint) -> Value {
     let mut ways = Vec::new();
     if endpoint.doc.may_authenticate {
@@ -69,13 +69,13 @@ fn request_type(endpoint: &Endpoint) -> &'static str {
     }
 }
 
-/// An example under its name; `place` tells readers the story's order.
+/// An example under its name; `place` is its place in the story's order.
 fn named(place: usize, example: &Example, value: &Value) -> Option<(String, Value)> {
     let described = json!({ "summary": example.summary, "value": value, "x-order": place });
     (!example.name.is_empty()).then(|| (example.name.clone(), described))
 }
 
-/// What is signed: the words of the action, or where they stand in the request.
+/// What is signed: the words of the action, or where to find them in the request.
 fn signature(signs: &Signs) -> Option<Value> {
     let place = |target: &Target| match target {
         Target::Empty => "",
@@ -153,7 +153,7 @@ fn answers(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses
     Value::Object(answers)
 }
 
-/// A body's schema, with the answers that examples got.
+/// A body's schema, with the answers in the examples.
 fn content(endpoint: &Endpoint, status: u16, schema: &Value) -> Value {
     let id = endpoint.operation_id();
     let got = examples::of(&id)
@@ -179,19 +179,19 @@ fn link(link: &Link) -> Value {
         described["parameters"] = Value::Object(parameters.collect());
     }
     if !link.body.is_empty() {
-        // A test reads every link's.
+        // A test parses every link's body.
         described["requestBody"] = serde_json::from_str(link.body).unwrap_or_default();
     }
     described
 }
 
 impl Endpoint {
-    /// Whether it is about the caller's own wallet, which an API key alone has not.
+    /// Whether it concerns the caller's own wallet, which an API key alone does not have.
     fn is_wallets_own(&self) -> bool {
         self.path.starts_with("/wallets/me")
     }
 
-    /// `operationId`: the documented one, or one made from method and path where there is none yet.
+    /// `operationId`: the documented one, or one built from method and path if there is none yet.
     pub fn operation_id(&self) -> Cow<'static, str> {
         if !self.doc.id.is_empty() {
             return self.doc.id.into();

@@ -39,7 +39,7 @@ enum Named {
 /// A parameter's JSON Schema, from the name of a type or a whole schema.
 pub(super) fn schema(parameter: &Parameter) -> Value {
     let text = parameter.schema_type;
-    // A test reads every row's.
+    // A test parses every row's schema.
     serde_json::from_str(text).unwrap_or_else(|_| json!({ "type": text }))
 }
 
@@ -129,8 +129,8 @@ fn path_parameter(name: &str, before: &str) -> Value {
     })
 }
 
-/// `x-signature-nonce` becomes `X-Signature-Nonce`: as headers are written, and the component's
-/// name.
+/// `x-signature-nonce` becomes `X-Signature-Nonce`: the usual spelling of headers, and the
+/// component's name.
 fn written(name: &str) -> String {
     let capital = |word: &str| {
         let (first, rest) = word.split_at(usize::from(!word.is_empty()));
@@ -194,7 +194,7 @@ pub(super) fn components() -> Value {
         "example": "3f1c9a52-order-118",
     });
     components.insert("Idempotency-Key".to_owned(), key);
-    // Neither is ever a reason to refuse a request, so neither has a form that it must have.
+    // No request is ever refused because of them, so neither has a required form.
     let more = [
         (
             "If-None-Match",

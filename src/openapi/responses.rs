@@ -10,7 +10,7 @@ use crate::envelope::{Form, PROBLEM_JSON};
 use crate::error::{ApiError, Code};
 use crate::limits;
 
-/// Headers of answers: name, JSON Schema type, whether it is always there where it is told of, meaning.
+/// Headers of answers: name, JSON Schema type, whether it is always present where it is documented, meaning.
 const HEADERS: &[(&str, &str, bool, &str)] = &[
     (
         "X-Request-Id",
@@ -74,7 +74,8 @@ const HEADERS: &[(&str, &str, bool, &str)] = &[
     ),
 ];
 
-/// What every answer has: an organization without any limit alone has no limits to be told of.
+/// Headers of every answer. The fields of limits are missing only for an organization without any
+/// limit.
 fn common() -> Vec<&'static str> {
     let of_limits = limits::fields::DESCRIPTIONS.map(|(name, ..)| name);
     let always = ["X-Request-Id", "X-Sequence", "Cache-Control"];
@@ -131,7 +132,7 @@ pub(super) fn success_headers(endpoint: &Endpoint) -> Map<String, Value> {
     headers
 }
 
-/// The errors of all endpoints: those that say the same are one component.
+/// The errors of all endpoints; identical ones share a component.
 #[derive(Default)]
 pub(super) struct Responses(BTreeMap<String, Value>);
 
@@ -160,14 +161,14 @@ impl Responses {
         if matches!(status, 429 | 503) {
             names.push("Retry-After");
         }
-        // Before the signature is known nobody is told about nonces.
+        // Nonces are only revealed once the signature is known.
         let signed = endpoint.signs != Signs::Nothing;
         if signed && matches!(status, 403..=422) && status != 415 {
             names.push("X-Nonce-Highest");
         }
         let texts: Vec<&str> = codes.iter().map(|code| code.text()).collect();
         let mut key = format!("{status}.{}", texts.join("."));
-        // The same codes come with different headers.
+        // The same codes occur with different headers.
         for (name, mark) in [
             ("WWW-Authenticate", ".token"),
             ("X-Nonce-Highest", ".signed"),

@@ -8,7 +8,7 @@ use super::{document, examples, words};
 use crate::endpoint::TABLE;
 use crate::error::Code;
 
-/// Where a row is documented.
+/// How to document a row.
 const HOW: &str = "see src/endpoint/docs/mod.rs, and src/openapi/examples.rs for the examples";
 
 #[test]

@@ -10,7 +10,7 @@ const DESCRIPTION: &str = "What a webhook's URL receives, at least once for ever
     `webhook-timestamp` and the body, joined by dots, under the secret after `whsec_`. The same \
     event has the same `webhook-id` at every attempt.";
 
-/// The one message that there is.
+/// The only message.
 pub(super) fn of(schemas: &mut Schemas) -> Value {
     let messages = [
         schemas.writing.subschema_for::<WebhookMessage>(),

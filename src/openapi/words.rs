@@ -12,7 +12,7 @@ pub(super) const API_KEY: &str = "An API key of `POST /api-keys`, alone or toget
     token of the same organization; then the narrower right applies. Each operation names the right it \
     needs in `x-api-key-right`.";
 
-/// Paragraphs are parted by an empty line; words between back quotes are code.
+/// An empty line separates paragraphs; words between back quotes are code.
 pub(super) const DESCRIPTION: &str = "\
 Requests that change something are signed: EIP-712 typed data under the domain from \
 `GET /.well-known/eip712-domain.json`, sent in five headers next to the credentials. \

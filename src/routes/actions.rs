@@ -28,12 +28,12 @@ pub const FORM: &[Parameter] = &[Parameter {
     description: "inclusion (the default), or authorship: with the signature, for the caller's organization's actions.",
 }];
 
-/// An action's place in a list.
+/// An action's position in a list.
 pub(super) fn place(placed: &PlacedAction) -> u64 {
     placed.sequence
 }
 
-/// Every action of one's own organization is shown.
+/// Every action of the caller's own organization is shown.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "the shape that a list's source has"
@@ -42,7 +42,7 @@ pub(super) fn keep_all(placed: &PlacedAction) -> Result<Option<usize>, ApiError>
     Ok(Some(placed.action.payload.len()))
 }
 
-/// The action in full, with the log's head as it made it.
+/// The action in full, with the log's head after it.
 pub(super) fn view(
     call: &Call,
     snapshot: &Snapshot,
@@ -58,8 +58,8 @@ fn view_in(batch: &Batch, placed: PlacedAction) -> Result<ActionView<'static>, A
     Ok(ActionView::of_log(placed, batch.id, head))
 }
 
-/// The action of the path, by id or sequence, if the caller may see it: his organization made it,
-/// or it acted on an object that he sees.
+/// The action of the path, by id or sequence, if the caller may see it: the caller's organization
+/// made it, or it acted on an object that the caller sees.
 fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiError> {
     let missing = || ApiError::not_found("action", call.id.as_str());
     let sequence = if let Some(sequence) = decimal(&call.id) {

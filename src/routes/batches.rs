@@ -49,7 +49,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
             keep: |_: &SignedBatch| Ok(Some(0)),
         },
     )?;
-    // Neighbours mostly share an anchor.
+    // Adjacent batches mostly share an anchor.
     let mut anchor: Option<AnchorRow> = None;
     let mut items = Vec::with_capacity(page.items.len());
     for batch in &page.items {

@@ -17,7 +17,7 @@ use crate::views::action::{
     BatchAnswer, BatchResult, ErrorText, MinimalAction, Position, RefusedAction,
 };
 
-/// Where the payload of the bus stands in the body.
+/// The pointer to the bus payload in the body.
 pub(super) const PAYLOAD: &str = "/payload";
 
 /// `POST /ebus/actions`

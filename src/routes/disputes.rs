@@ -19,14 +19,14 @@ use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::dispute::DisputeView;
 
-/// Bytes of the longest file that is brought.
+/// Bytes of the longest file that can be submitted.
 const FILE_BYTES_MAX: usize = if CLAIM_BYTES_MAX > EVIDENCE_BYTES_MAX {
     CLAIM_BYTES_MAX
 } else {
     EVIDENCE_BYTES_MAX
 };
 
-/// What a file says it is.
+/// The format that a file names.
 #[derive(Deserialize)]
 struct Named {
     format: String,
@@ -73,7 +73,7 @@ async fn fault(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     recorded.await
 }
 
-/// A claim is its claimant's to bring, so that nobody uses up the context of a copy.
+/// Only its claimant may submit a claim, so that nobody can use up its context with a copy.
 async fn claim(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     let session = call.session()?;
     let wallet_id = session.wallet()?;

@@ -22,7 +22,7 @@ pub const BEFORE: &[Parameter] = &[Parameter {
     description: "Only events before this sequence.",
 }];
 
-/// Where a stream goes on.
+/// Where a stream resumes.
 pub const RESUME: &[Parameter] = &[Parameter {
     name: "last_event_id",
     schema_type: r#"{"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})(\\.[1-9][0-9]{0,8})?$"}"#,
@@ -30,10 +30,10 @@ pub const RESUME: &[Parameter] = &[Parameter {
 }];
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// How long a stream goes on that was opened with an API key alone: an ended key is found out when
-/// the caller comes again.
+/// How long a stream lasts that was opened with an API key alone: an expired key is noticed when
+/// the caller reconnects.
 const KEY_STREAM_S: u64 = 15 * 60;
-/// Tells nginx and its like not to gather what should go through at once.
+/// Tells nginx and similar proxies not to buffer what should pass at once.
 const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
 /// `GET /ebus/events`
@@ -68,7 +68,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let mut skip = listing.offset;
     let mut items: Vec<Event> = Vec::new();
     let has_more = loop {
-        // One more than what is still missing shows whether anything follows.
+        // One more than is still missing shows whether anything follows.
         span.events_max = (skip + listing.limit - items.len() + 1).min(PIECE_EVENTS);
         let piece = events::read(&published.snapshot, organization, &filter, span)?;
         for event in piece.events {
@@ -105,7 +105,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     page_reply(&call, &listing, published.head.sequence, &page)
 }
 
-/// Events that are read at one time.
+/// Events that are read at once.
 const PIECE_EVENTS: usize = 256;
 
 /// `GET /ebus/events/stream`
@@ -142,7 +142,7 @@ pub async fn stream(call: Call) -> Result<Reply, ApiError> {
 /// The position that the caller has seen already.
 fn resumed(call: &Call) -> Result<Option<Position>, ApiError> {
     let header = call.headers.get(LAST_EVENT_ID);
-    // A browser that has seen no id yet may send an empty one.
+    // A browser that has not seen an id yet may send an empty one.
     let (name, text) = match header.filter(|value| !value.is_empty()) {
         Some(value) => ("Last-Event-ID", value.to_str().unwrap_or_default()),
         None => match call.query.get("last_event_id") {

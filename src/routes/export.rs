@@ -25,7 +25,7 @@ use crate::stream::{Body, WriteError, Writer};
 
 /// The media type of lines of JSON.
 pub const LINES: &str = "application/x-ndjson";
-/// Lines are gathered to at least this many bytes before they are sent.
+/// Lines are collected to at least this many bytes before they are sent.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Where the export begins.
@@ -35,7 +35,7 @@ pub const FROM: &[Parameter] = &[Parameter {
     description: "The number of the first batch; 0 if absent.",
 }];
 
-/// What is exported: fixed at the beginning.
+/// What is exported; fixed at the start.
 struct Export {
     app: Arc<App>,
     holder: Holder,
@@ -54,7 +54,7 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
     } else {
         None
     };
-    // First the checkpoint: what is published then holds all of it.
+    // The checkpoint comes first: the state published after it holds all of it.
     let checkpoint = app.engine.checkpoint()?;
     let export = Arc::new(Export {
         app: Arc::clone(app),
@@ -117,7 +117,7 @@ impl Export {
         let published = self.app.published();
         let snapshot = &published.snapshot;
         let engine = &self.app.engine;
-        // The first batch says what is before it: the one before may be archived.
+        // The first batch states what is before it, because the batch before may be archived.
         let (sequence, head) = match snapshot.batch(from)? {
             Some(batch) => (batch.header.first_sequence - 1, batch.header.previous_head),
             None => (published.head.sequence, published.head.head),
@@ -143,7 +143,8 @@ impl Export {
         Ok(out)
     }
 
-    /// Gathers lines behind `out`, from a batch on; gives the next batch, and whether that was all.
+    /// Appends lines to `out`, starting at a batch; returns the next batch, and whether that was
+    /// all.
     fn piece(&self, from: u64, mut out: Vec<u8>) -> Result<(u64, Vec<u8>, bool), ApiError> {
         let published = self.app.published();
         let mut number = from;

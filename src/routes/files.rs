@@ -26,9 +26,10 @@ use crate::stream::{Body, Writer};
 use crate::views::Page;
 use crate::views::resources::{Changed, FileView};
 
-/// Bytes of a content that are read at one time.
+/// Bytes of a content that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;
-/// A content is nobody's program: not even a browser that shows it against all advice runs it here.
+/// A content must never run as a program: not even in a browser that displays it against all
+/// advice.
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
@@ -40,7 +41,7 @@ pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
     let upload: Upload =
         *upload.ok_or_else(|| ApiError::internal(&"an upload without its file"))?;
     let (app, submitted) = (Arc::clone(&call.app), Arc::clone(&submission));
-    // A caller who goes away must not stop this between the content and the log.
+    // A caller that disconnects must not stop this between the content and the log.
     let task = tokio::spawn(async move {
         let kept = app.files.keep(upload).await?;
         let outcome = app.submit(submitted).await;
@@ -132,7 +133,7 @@ pub async fn content(call: Call) -> Result<Reply, ApiError> {
     }
 }
 
-/// Sends the content, or the bytes of it from one to another, both included.
+/// Sends the content, or the bytes of it from one to another, both inclusive.
 async fn send(
     call: &Call,
     file: &File,
@@ -222,7 +223,7 @@ async fn copy(mut content: tokio::fs::File, length: u64, writer: Writer) -> io::
     Ok(())
 }
 
-/// 416 with the size that there is (RFC 9110, 15.5.17).
+/// 416 with the content's size (RFC 9110, 15.5.17).
 fn unsatisfiable(size_bytes: u64) -> ApiError {
     let message = format!("Range asks for bytes past the end: the file has {size_bytes} bytes");
     ApiError {
@@ -233,7 +234,7 @@ fn unsatisfiable(size_bytes: u64) -> ApiError {
 }
 
 /// `Content-Disposition` with a name that no header, shell or file system can misread (RFC 6266,
-/// RFC 8187): slashes become underscores, and what is not plain is escaped.
+/// RFC 8187): slashes become underscores, and unusual characters are escaped.
 fn attachment(name: &str) -> String {
     let mut out = "attachment; filename*=UTF-8''".to_owned();
     for byte in name.bytes() {

@@ -19,7 +19,7 @@ use crate::views::accounts::{ApiKeyView, ShownKey};
 use crate::views::resources::Changed;
 use crate::views::scalars::Time;
 
-/// The member of a key's body that only a clock can judge.
+/// The member of a key's body that can only be checked with a clock.
 #[derive(Deserialize)]
 struct Expiry {
     expires_at: Option<String>,
@@ -29,7 +29,7 @@ struct Expiry {
 pub async fn create(mut call: Call) -> Result<Reply, ApiError> {
     let submission = call.take_submission()?;
     check_expiry(&call, &submission)?;
-    // The action's content names the key before it is placed.
+    // The action's content determines the key's id before the action is placed.
     let content = submission.actions.first().map(|action| action.content);
     let content = content.ok_or_else(|| ApiError::internal(&"a request without its action"))?;
     let id = Id::made_by(Prefix::Key, &content, 0);
@@ -47,7 +47,7 @@ fn check_expiry(call: &Call, submission: &Submission) -> Result<(), ApiError> {
     let Some(action) = submission.actions.first() else {
         return Ok(());
     };
-    // What is wrong otherwise is the rules' to say.
+    // Other errors are left to the rules.
     let read: Option<Expiry> = serde_json::from_str(submission.text(&action.payload)).ok();
     let expires_at = read.and_then(|expiry| parse_rfc3339(&expiry.expires_at?));
     if expires_at.is_some_and(|at_ms| at_ms <= call.app.engine.now_ms()) {
@@ -57,7 +57,7 @@ fn check_expiry(call: &Call, submission: &Submission) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Submits an action that gives a key a new secret, and shows the secret once it is done.
+/// Submits an action that gives a key a new secret, and shows the secret once the action is done.
 async fn with_secret(call: &Call, mut submission: Submission, id: Id) -> Result<Reply, ApiError> {
     let issued = call.app.api_keys.issue(id);
     let (text, hash) = issued.map_err(|error| ApiError::internal(&error))?;

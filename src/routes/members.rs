@@ -20,9 +20,9 @@ use crate::views::resources::{Changed, WalletView};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RoleBody {
-    /// The member, as in the path: what is signed must name them.
+    /// The member, as in the path: the signed body must name them.
     wallet_id: Id,
-    /// What they may do from now on.
+    /// The new role.
     #[serde(rename = "role")]
     _role: Role,
 }
@@ -91,7 +91,7 @@ fn invitation_of(single: &Single) -> Result<Invitation, ApiError> {
     })
 }
 
-/// What an action on the organization made or changed beside it.
+/// What an action on the organization made or changed besides it.
 fn beside<T>(single: &Single, pick: impl Fn(Image) -> Option<T>) -> Result<T, ApiError> {
     let found = single.images()?.into_iter().find_map(pick);
     found.ok_or_else(|| ApiError::internal(&"an action on an organization changed nothing else"))

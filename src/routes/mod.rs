@@ -39,33 +39,33 @@ use crate::views::Page;
 use crate::views::action::Position;
 use crate::views::scalars::IdText;
 
-/// Caching of answers that are one caller's own.
+/// Caching of answers that are for one caller only.
 const PRIVATE: &str = "private, no-cache";
 /// Caching of public answers that may still change.
 const PUBLIC: &str = "public, no-cache";
 /// Caching of public answers that never change.
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
-/// What an API key must be allowed to read what an action says, wherever it stands.
+/// The right that an API key needs to read the content of actions, in whichever answer.
 const READS_ACTIONS: Right = Right {
     area: Area::Actions,
     access: Access::Read,
 };
 
-/// A single signed action that was done, with what its answer tells.
+/// A single signed action that was done, with what its answer needs.
 struct Single {
     /// What it made or changed.
     made: Made,
     /// Its sequence.
     sequence: u64,
-    /// When it was placed, milliseconds.
+    /// When it was placed, Unix milliseconds.
     timestamp_ms: u64,
     action_id: IdText,
     receipt: Receipt,
     nonce_highest: u64,
 }
 
-/// The parts of an outcome of one action.
+/// Takes apart the outcome of a single action.
 fn single(call: &Call, submission: &Submission, outcome: &Outcome) -> Result<Single, ApiError> {
     let done = match outcome.actions.first() {
         Some(ActionOutcome::Done(done)) => done,
@@ -94,7 +94,7 @@ fn single(call: &Call, submission: &Submission, outcome: &Outcome) -> Result<Sin
 }
 
 impl Single {
-    /// The object that the action made or changed, with its place in the log.
+    /// The object that the action made or changed, with its position in the log.
     fn object(&self, call: &Call) -> Result<Object, ApiError> {
         let Made::Object(made) = &self.made else {
             return Err(ApiError::internal(
@@ -104,7 +104,8 @@ impl Single {
         let mut object: Object = Object::clone(made);
         object.trace.place(self.sequence, self.timestamp_ms);
         if object.trace.created_sequence == 0 {
-            // Decided on a version whose own place was not known then; it is stored now.
+            // The decision used a version whose own position was not known then; that version is
+            // stored now.
             let stored = call.published().snapshot.object(object.id)?;
             let stored =
                 stored.ok_or_else(|| ApiError::internal(&"a committed object is missing"))?;
@@ -114,7 +115,7 @@ impl Single {
         Ok(object)
     }
 
-    /// The resources that the action made or changed, with their place in the log.
+    /// The resources that the action made or changed, with their position in the log.
     fn images(&self) -> Result<Vec<Image>, ApiError> {
         let Made::Resources(made) = &self.made else {
             return Err(ApiError::internal(&"an action on resources made an object"));
@@ -124,7 +125,8 @@ impl Single {
         Ok(images)
     }
 
-    /// An answer made of members that were kept as text, of `more`, and of what proves the action.
+    /// An answer made of members that were kept as text, of `more`, and of the action's id and
+    /// receipt.
     fn reply_again<T: Serialize>(
         &self,
         status: hyper::StatusCode,
@@ -145,7 +147,7 @@ impl Single {
             receipt: &self.receipt,
         };
         let proven = serde_json::to_vec(&proven).map_err(|error| ApiError::internal(&error))?;
-        // Texts are joined, not values: a number keeps every digit that it was sent with.
+        // Texts are joined, not values, so a number keeps every digit it was sent with.
         let kept = residue
             .strip_suffix(b"}")
             .ok_or_else(|| ApiError::internal(&"the kept answer is not a JSON object"))?;
@@ -166,8 +168,8 @@ impl Single {
     }
 }
 
-/// The answer to a single action that was carried out before; `residue` is what it held besides the
-/// action's id and receipt.
+/// The answer to a single action that was carried out before; `residue` holds what the answer
+/// contained besides the action's id and receipt.
 pub fn answered_again(
     call: &Call,
     submission: &Submission,
@@ -180,8 +182,8 @@ pub fn answered_again(
     single.reply_again(status, residue, &())
 }
 
-/// Fills in when a resource was made. One that was decided on a version whose own place was not known
-/// then does not know it; by now that version is stored.
+/// Fills in when a resource was made. If the decision used a version whose own position was not known then, it is
+/// missing; by now that version is stored.
 fn settle(
     trace: &mut Trace,
     stored: impl FnOnce() -> Result<Option<Trace>, ReadError>,
@@ -196,7 +198,7 @@ fn settle(
     Ok(())
 }
 
-/// Where a list goes on for those who still use `offset`.
+/// The next page for callers that still use `offset`.
 fn next_page(call: &Call) -> String {
     let path = call.endpoint.path.replace("{id}", &call.id);
     format!("{}{path}?cursor=", call.app.public_url)

@@ -33,7 +33,7 @@ const fn parameter(
     }
 }
 
-/// The filters of the list; what is given must all hold.
+/// The filters of the list; all given filters must match.
 pub const FILTERS: &[Parameter] = &[
     parameter(
         "template_id",
@@ -68,12 +68,12 @@ pub const FILTERS: &[Parameter] = &[
     ),
 ];
 
-/// What the list is narrowed by.
+/// The filters that narrow the list.
 struct Narrowing {
     template_id: Option<Id>,
     owner_id: Option<Id>,
     status: Option<ObjectStatus>,
-    /// Milliseconds.
+    /// Unix milliseconds.
     created: Range<u64>,
     updated: Range<u64>,
 }
@@ -114,7 +114,7 @@ impl Narrowing {
             && self.updated.contains(&object.trace.updated_at_ms)
     }
 
-    /// The sequences that the creations lie in: time never falls along the log.
+    /// The range of sequences of the creations: time never decreases along the log.
     fn sequences(&self, snapshot: &Snapshot) -> Result<RangeInclusive<u64>, ApiError> {
         let first = match self.created.start {
             0 => 1,
@@ -128,7 +128,7 @@ impl Narrowing {
     }
 }
 
-/// The milliseconds from one parameter on, and until before the other.
+/// The milliseconds from one parameter (inclusive) until the other (exclusive).
 fn times(call: &Call, from: &str, until: &str) -> Result<Range<u64>, ApiError> {
     let read = |name: &str, absent: u64| -> Result<u64, ApiError> {
         let Some(text) = call.query.get(name) else {
@@ -138,7 +138,7 @@ fn times(call: &Call, from: &str, until: &str) -> Result<Range<u64>, ApiError> {
             let message = "must be an RFC 3339 time in UTC, such as 2026-01-31T12:00:00Z";
             ApiError::parameter(name, message)
         })?;
-        // Times are stored in milliseconds: the first that is not before the one given.
+        // Times are stored in milliseconds: this is the first that is not before the given time.
         Ok(u64::try_from(ns.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     };
     Ok(read(from, 0)?..read(until, u64::MAX)?)

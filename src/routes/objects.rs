@@ -55,7 +55,7 @@ pub(super) fn seen_object(call: &Call, snapshot: &Snapshot) -> Result<Object, Ap
     }
 }
 
-/// Whether the caller may see an object; `template` remembers the last one looked at.
+/// Whether the caller may see an object; `template` caches the last one read.
 pub(super) fn sees(
     call: &Call,
     snapshot: &Snapshot,
@@ -100,7 +100,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     Ok(reply.tagged(&call, &tag, PRIVATE))
 }
 
-/// The actions at these sequences that a page begins with.
+/// The actions at the sequences where a page begins.
 fn after(
     snapshot: &Snapshot,
     sequences: &[u64],
@@ -125,7 +125,7 @@ pub async fn history(call: Call) -> Result<Reply, ApiError> {
     let object = seen_object(&call, snapshot)?;
     let listing = Listing::newest_first(&call, &[&call.id])?;
     let first_listed = object.trace.version.saturating_sub(OBJECT_HISTORY_MAX) + 1;
-    // Actions lead to those before them: the other way goes by their sequences.
+    // Actions link only to earlier ones; the other direction needs their sequences.
     let oldest_first: Vec<u64> = if listing.descending {
         Vec::new()
     } else {

@@ -21,27 +21,27 @@ pub struct OwnOrganization {
     name: String,
     /// `free`, `developer`, `enterprise`, or `custom` for what was agreed with the operator.
     tier: &'static str,
-    /// What the tier costs.
+    /// The price of the tier.
     price: &'static str,
     /// How many requests it may send, and how many bytes it may have in the log; null is no limit.
     limits: LimitsView,
-    /// How many it has sent, this one included.
+    /// How many requests it has sent, including this one.
     usage: UsageView,
-    /// How each limit will be reached; null where there is no limit.
+    /// When each limit will be reached; null if there is no limit.
     forecast: ForecastView,
 }
 
-/// What it may do.
+/// The limits of an organization.
 #[derive(Serialize, JsonSchema)]
 struct LimitsView {
     #[serde(flatten)]
     requests: Limits,
     /// Bytes that its requests may add to the log, with the objects and variations that they make
-    /// (`log-bytes`). Past it writes are refused with 403.
+    /// (`log-bytes`). Beyond that, writes are refused with 403.
     log_bytes: Option<u64>,
 }
 
-/// When what is used up.
+/// When each limit will be used up.
 #[derive(Serialize, JsonSchema)]
 struct ForecastView {
     #[serde(flatten)]
@@ -53,16 +53,16 @@ struct ForecastView {
 /// When the log's quota is used up.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 struct LogForecast {
-    /// The quota's name, as `policy` of a refusal has it.
+    /// The quota's name, as in `policy` of a refusal.
     policy: &'static str,
     /// Bytes left.
     remaining: u64,
-    /// When nothing will be left, if bytes are added as they were since the organization was made;
-    /// null if that is too far away to tell.
+    /// When nothing will be left, if bytes continue to be added at the average rate since the
+    /// organization was created; null if that is too far away to tell.
     exhausted_at: Option<Time>,
 }
 
-/// The latest time that a forecast tells of: the year 9999.
+/// The latest time that a forecast can state: the year 9999.
 const FORECAST_MS_MAX: u64 = 253_402_300_799_000;
 
 fn log_forecast(used: LogUse, made_at_ms: u64, now_ms: u64) -> Option<LogForecast> {
@@ -79,7 +79,7 @@ fn log_forecast(used: LogUse, made_at_ms: u64, now_ms: u64) -> Option<LogForecas
     })
 }
 
-/// Requests counted in the windows that are now.
+/// Requests counted in the current windows.
 #[derive(Serialize, JsonSchema)]
 struct UsageView {
     /// In this minute.
@@ -93,7 +93,7 @@ struct UsageView {
 /// Requests counted in this minute.
 #[derive(Serialize, JsonSchema)]
 struct MinuteUsage {
-    /// All that count.
+    /// All requests that count.
     requests: u64,
     /// POST /objects and PATCH /objects/{id}.
     object_writes: u64,
@@ -110,21 +110,21 @@ struct MinuteUsage {
 /// Requests counted on this UTC day.
 #[derive(Serialize, JsonSchema)]
 struct DayUsage {
-    /// All that count.
+    /// All requests that count.
     requests: u64,
 }
 
-/// How a limit will go on.
+/// The forecast of a limit.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 struct Forecast {
-    /// The limit's name, as `policy` of a refusal has it.
+    /// The limit's name, as in `policy` of a refusal.
     policy: &'static str,
     /// Requests left in this window.
     remaining: u64,
     /// When the next window begins.
     resets_at: Time,
-    /// When nothing will be left, if requests go on to come as they did since the window began;
-    /// null if the window ends first.
+    /// When nothing will be left, if requests continue at the rate since the window began; null if
+    /// the window ends first.
     exhausted_at: Option<Time>,
 }
 
@@ -135,9 +135,9 @@ fn exhausted_at_ms(limit: u64, used: u64, period: Period, now_ms: u64) -> Option
     }
     let window = period.window(now_ms / 1000);
     let (begun_ms, ends_ms) = (period.begins_s(window) * 1000, period.ends_s(window) * 1000);
-    // The first requests of a window say nothing of a pace yet.
+    // The first requests of a window do not show a rate yet.
     let gone_ms = (now_ms - begun_ms).max(1_000);
-    // In 128 bits: the factors are far below 2^64, their product need not be.
+    // In 128 bits: the factors are far below 2^64, but their product may not be.
     let left_ms = u128::from(limit - used) * u128::from(gone_ms) / u128::from(used.max(1));
     let at_ms = u128::from(now_ms) + left_ms;
     let is_before_reset = used > 0 && at_ms < u128::from(ends_ms);
@@ -188,8 +188,8 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
     let now_ms = now_ms();
     let usage = call.app.limits.used(id, now_ms / 1000)?;
     let log = call.app.limits.log_use(id)?;
-    // What this request costs is given back where the answer is 304. So the answer that the caller may
-    // have already is compared with what would be shown without it.
+    // The cost of this request is returned if the answer is 304. So the caller's cached answer is compared with the
+    // answer as it would be without this request.
     if call.headers.contains_key(IF_NONE_MATCH) {
         let shown = without_one(&usage);
         let same = tag(&organization, &shown, log, now_ms)?;
@@ -218,8 +218,8 @@ fn answer(
     )
 }
 
-/// The tag of an answer: of everything in it but the moments at which limits would run out, which are
-/// estimates and other ones in each millisecond.
+/// The tag of an answer. It covers everything except the moments at which limits would run out: these are estimates and
+/// differ in each millisecond.
 fn tag(
     organization: &Organization,
     usage: &Use,
@@ -241,7 +241,7 @@ fn tag(
     Ok(conditional::answer_tag(&organization.trace, &bytes))
 }
 
-/// What was counted before the request that asks.
+/// The counts before the request that asks.
 fn without_one(usage: &Use) -> Use {
     let mut before = usage.clone();
     for count in [
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_limit_runs_out_at_the_windows_own_pace() {
         let at = |limit, used| exhausted_at_ms(limit, used, Period::Minute, NOW_MS);
-        // 48 s are gone: one a second.
+        // 48 s have passed: one request a second.
         assert_eq!(at(50, 48), Some(NOW_MS + 2_000));
         assert_eq!(at(60, 48), None, "the window ends just then");
         assert_eq!(at(59, 48), Some(NOW_MS + 11_000));

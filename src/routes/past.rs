@@ -19,7 +19,7 @@ pub const AT_SEQUENCE: &[Parameter] = &[Parameter {
     description: "The object as it was at this sequence of the log, as far back as its listed history reaches.",
 }];
 
-/// Actions on a template that are gone through for what its objects began with.
+/// Actions on a template that are read to find what its objects began with.
 const TEMPLATE_ACTIONS_MAX: usize = 10_000;
 
 fn lost(object: &Object, sequence: u64) -> ApiError {
@@ -33,7 +33,7 @@ fn gone(message: String) -> ApiError {
     ApiError::new(Code::Gone, message)
 }
 
-/// The object, which stands as `object` now, as it stood with `sequence`.
+/// The past state of `object` (its current state) at `sequence`.
 pub(super) fn object_at<W: World>(
     snapshot: &Snapshot,
     world: &W,
@@ -60,7 +60,7 @@ pub(super) fn object_at<W: World>(
     let begun = milestone
         .as_ref()
         .map_or(0, |milestone| milestone.trace.sequence);
-    // Back to there by the sequences alone, so that no more than one payload is held at a time.
+    // Walk back by the sequences alone, so that at most one payload is held at a time.
     let mut sequences = Vec::new();
     let mut here = last.sequence;
     while here > begun {
@@ -90,8 +90,8 @@ pub(super) fn object_at<W: World>(
         .ok_or_else(|| lost(&object, object.trace.created_sequence))
 }
 
-/// What the template's objects began with when this one was minted, where the template was acted on since:
-/// one whose objects are all burned can be changed.
+/// The template's initial properties when this object was minted, if the template was acted on since: a template whose
+/// objects are all burned can be changed.
 fn beginning<W: World>(
     reader: &mut LogReader<'_>,
     world: &W,
@@ -121,7 +121,7 @@ fn beginning<W: World>(
     )))
 }
 
-/// The last of the object's listed actions that is not behind `sequence`.
+/// The last of the object's listed actions that is not after `sequence`.
 fn last_action(
     reader: &mut LogReader<'_>,
     object: &Object,

@@ -25,11 +25,11 @@ use crate::views::preview::{
 };
 use crate::views::scalars::{AddressText, Decimal, HashText};
 
-/// How far ahead the deadline lies that a preview proposes: time for a person to read and sign.
+/// Seconds until the deadline that a preview proposes: time for a person to read and sign.
 const DEADLINE_AHEAD_S: u64 = 5 * 60;
 
-/// The wallet that would act: the caller's, or for an API key alone the one that the signer belongs
-/// to, if that is of the key's organization.
+/// The wallet that would act: the caller's. For an API key alone, the wallet that the signer
+/// belongs to, if it is of the key's organization.
 fn wallet_of(
     call: &Call,
     snapshot: &Snapshot,
@@ -61,7 +61,7 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
         signer,
         salt_seed,
     } = bus::preview(std::mem::take(&mut call.body.text))?;
-    // It shows objects, also to an API key.
+    // A preview shows objects, also to an API key.
     call.session()?.check(Some(Right {
         area: Area::Objects,
         access: Access::Read,
@@ -126,13 +126,13 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
     Reply::ok(decided.sequence, &answer)
 }
 
-/// What would become of each action, and the sequence of the state that says so.
+/// The expected outcome of each action, and the sequence of the state it is based on.
 struct Decided {
     results: Vec<Result<Object, ApiError>>,
     sequence: u64,
 }
 
-/// Decides the actions in order, each on what the earlier ones would leave.
+/// Decides the actions in order, each on the state that the earlier ones would leave.
 async fn decide(
     app: &App,
     wallet: &Wallet,

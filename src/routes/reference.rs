@@ -10,13 +10,13 @@ use crate::error::ApiError;
 
 /// The page's media type.
 pub const PAGE_TYPE: &str = "text/html; charset=utf-8";
-/// The style sheet's.
+/// The media type of the style sheet.
 pub const STYLE_TYPE: &str = "text/css; charset=utf-8";
-/// The script's.
+/// The media type of the script.
 pub const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 
-/// Style, script and document come from this server, nothing comes from elsewhere, and nothing
-/// is sent anywhere. The icon stands in the page.
+/// Style, script and document come from this server, nothing comes from elsewhere, and nothing is
+/// sent anywhere. The icon is embedded in the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");

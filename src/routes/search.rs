@@ -17,31 +17,31 @@ use crate::search::{self, Wanted, parse, sort};
 use crate::views::Page;
 use crate::views::resources::ObjectView;
 
-/// What objects are asked for.
+/// The request of a search for objects.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchBody {
-    /// What matches are.
+    /// The condition for matches.
     #[schemars(schema_with = "filter_schema")]
     filter: Box<RawValue>,
     /// The order: by creation if absent.
     #[serde(default)]
     #[schemars(schema_with = "sort_schema")]
     sort: Option<Box<RawValue>>,
-    /// Records a page: 1 to 1,000, 100 if absent.
+    /// Records per page: 1 to 1,000, 100 if absent.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u64>,
-    /// The cursor of the page before.
+    /// The cursor from the previous page.
     #[serde(default)]
     cursor: Option<String>,
 }
 
-/// What objects are counted.
+/// The request of a count of objects.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CountBody {
-    /// What matches are.
+    /// The condition for matches.
     #[schemars(schema_with = "filter_schema")]
     filter: Box<RawValue>,
 }
@@ -49,7 +49,7 @@ pub struct CountBody {
 /// How many objects match.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CountView {
-    /// Exactly so many that the caller sees.
+    /// The exact number of matches that the caller sees.
     pub count: u64,
 }
 
@@ -136,7 +136,7 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
     };
     let published = call.published();
     let (app, route) = (Arc::clone(&call.app), call.endpoint.path);
-    // Written where it is read: a page may be large.
+    // The page is written on the same thread as it is read, because it may be large.
     let read = move || {
         let found = search::search(&published.snapshot, &viewer, &filter, &wanted)?;
         count_rows(route, found.rows);

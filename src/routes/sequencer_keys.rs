@@ -27,7 +27,8 @@ struct Named {
 }
 
 impl Named {
-    /// Its place in the list: by its first batch, and what the contract alone says last.
+    /// Its position in the list: by its first batch; of equals, the key that only the contract
+    /// names comes last.
     fn place(&self) -> u64 {
         self.entry.from_batch.saturating_mul(2) + u64::from(!self.in_log)
     }
@@ -60,7 +61,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     page_reply(&call, &listing, published.head.sequence, &page)
 }
 
-/// All keys that the log or the contract names, by their first batches.
+/// All keys that the log or the contract names, in order of their first batches.
 fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named>, ApiError> {
     let snapshot = &published.snapshot;
     let first = Named {
@@ -95,7 +96,7 @@ fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named
         let known = all.iter_mut().find(|named| named.entry == entry);
         match known {
             Some(named) => named.in_contract = true,
-            // The first key of a successor stands for batches that it does not answer for.
+            // A successor's first key covers batches that the successor does not answer for.
             None if term.until_batch <= contract.coverage.from_batch || term.from_batch == 0 => {}
             None => all.push(Named {
                 entry,
@@ -123,14 +124,14 @@ fn piece(all: &[Named], rows: Rows) -> Vec<&Named> {
     }
 }
 
-/// The proof file of an action that names a key, also where the action is archived.
+/// The proof file of an action that names a key, even if the action is archived.
 fn proof(app: &App, published: &Published, sequence: u64) -> Result<ProofFile, ApiError> {
     let from_log = || {
         let placed = published.snapshot.action_at(sequence)?;
         let missing = || ApiError::internal(&"an action that names a key is missing");
         proof_file(app, published, placed.ok_or_else(missing)?)
     };
-    // In this order: a proof is kept before its action leaves the log.
+    // In this order, because a proof is kept before its action leaves the log.
     from_log().or_else(|error| app.key_proofs.of(sequence).ok_or(error))
 }
 

@@ -27,7 +27,7 @@ const fn member(name: &'static str, type_name: &'static str) -> TypeMember {
     TypeMember { name, type_name }
 }
 
-/// The types of what is signed.
+/// The types of the signed data.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "PascalCase")]
 struct Types {
@@ -39,7 +39,7 @@ struct Types {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DomainView {
-    /// Which of the domain's members are in use: name, version, chainId, verifyingContract.
+    /// The members of the domain that are used: name, version, chainId, verifyingContract.
     fields: &'static str,
     name: &'static str,
     version: &'static str,
@@ -104,7 +104,7 @@ pub async fn keys(call: Call) -> Result<Reply, ApiError> {
     Ok(reply.etagged(&call, "public, max-age=300"))
 }
 
-/// That the process answers.
+/// The process answers.
 #[derive(Serialize, JsonSchema)]
 pub struct HealthView {
     /// Always `ok`.
@@ -116,14 +116,14 @@ pub async fn health(call: Call) -> Result<Reply, ApiError> {
     Reply::ok(sequence(&call), &HealthView { status: "ok" })
 }
 
-/// Whether the server takes changes.
+/// Whether the server accepts changes.
 #[derive(Serialize, JsonSchema)]
 pub struct ReadyView {
     /// `ready` or `not_ready`.
     status: &'static str,
     /// `read_write`, or `read_only` with the reason.
     mode: &'static str,
-    /// Why it takes no changes.
+    /// Why it accepts no changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The log's head.
@@ -132,18 +132,18 @@ pub struct ReadyView {
     sequence: u64,
     /// How many batches there are.
     batches: u64,
-    /// How far the chain is behind.
+    /// How far the chain lags behind the log.
     anchoring: AnchoringView,
-    /// The chain's node; absent before it was asked.
+    /// The chain's node; absent until it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<NodeView>,
-    /// Requests that change something and are under way.
+    /// Requests in flight that change something.
     requests_under_way: usize,
-    /// How many there may be.
+    /// The limit of such requests.
     requests_max: usize,
 }
 
-/// How far the chain is behind the log. That it is behind does not make the server unready.
+/// How far the chain lags behind the log. A lag does not make the server unready.
 #[derive(Serialize, JsonSchema)]
 pub struct AnchoringView {
     /// Batches that a finalized anchor covers.
@@ -154,7 +154,7 @@ pub struct AnchoringView {
     lag_s: u64,
 }
 
-/// Whether the chain's node answers. That it does not leaves the server ready.
+/// Whether the chain's node answers. The server stays ready if it does not.
 #[derive(Serialize, JsonSchema)]
 pub struct NodeView {
     /// Whether it answers.
@@ -197,8 +197,8 @@ impl AnchoringView {
     }
 }
 
-/// The newest anchors among which the last finalized one is sought: only the newest few can be
-/// anything else.
+/// How many of the newest anchors are searched for the last finalized one: only the newest few can
+/// be in another state.
 const ANCHORS_LOOKED_AT: usize = 64;
 
 /// `GET /readyz`
@@ -234,7 +234,7 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
     Reply::json(status, head.sequence, &view)
 }
 
-/// What runs.
+/// The running version.
 #[derive(Serialize, JsonSchema)]
 pub struct VersionView {
     name: &'static str,

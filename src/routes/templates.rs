@@ -16,7 +16,7 @@ use crate::listing::{Listing, Source};
 use crate::views::Page;
 use crate::views::resources::{Changed, TemplateView, VariationView, VariationsMade};
 
-/// Templates rarely change: callers may keep them a little.
+/// Templates rarely change, so callers may cache them briefly.
 const CACHE: &str = "private, max-age=30";
 
 /// `POST /templates`
@@ -48,11 +48,12 @@ pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
     single.reply(StatusCode::OK, &answer)
 }
 
-/// Completes a template that was changed, and tells how many objects were minted of it.
+/// Completes a template that was changed, and returns how many objects were minted of it.
 fn settle(call: &Call, template: &mut Template) -> Result<u64, ApiError> {
     let snapshot = &call.published().snapshot;
     if template.trace.created_sequence == 0 {
-        // Decided on a version whose own place was not known then; it is stored now.
+        // The decision used a version whose own position was not known then; that version is stored
+        // now.
         let stored = snapshot.template(template.id)?;
         let stored =
             stored.ok_or_else(|| ApiError::internal(&"a committed template is missing"))?;
@@ -78,7 +79,7 @@ pub async fn add_variations(mut call: Call) -> Result<Reply, ApiError> {
     single.reply(StatusCode::CREATED, &answer)
 }
 
-/// The template among the images, and the variations.
+/// Splits the images into the template and the variations.
 fn split(images: Vec<Image>) -> Result<(Template, Vec<Variation>), ApiError> {
     let (mut found, mut variations) = (None, Vec::new());
     for image in images {

@@ -36,7 +36,7 @@ pub struct LoggedIn {
     pub tokens: Tokens,
 }
 
-/// What a login takes.
+/// The body of a login.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoginBody {
@@ -44,7 +44,7 @@ pub struct LoginBody {
     password: String,
 }
 
-/// What a refresh takes.
+/// The body of a refresh.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RefreshBody {
@@ -56,7 +56,7 @@ pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
     let registration: RegisterBody = body::parse(&call.body.text)?;
     let mut submission = call.take_submission()?;
     check_invitation(&call, &registration)?;
-    // Judging and hashing a password is dear: only for those who have signed.
+    // Checking and hashing a password is expensive: only for callers that have signed.
     registration.check_password()?;
     let hashed = (call.app.passwords).hash(call.client_address, registration.password);
     let phc = hashed.await?;
@@ -81,8 +81,8 @@ pub async fn register(mut call: Call) -> Result<Reply, ApiError> {
     single.reply(StatusCode::CREATED, &answer)
 }
 
-/// The answer to a registration that was carried out before: with new tokens, because the first
-/// ones are kept nowhere.
+/// The answer to a registration that was carried out before. It has new tokens, because the first
+/// ones are not stored.
 pub async fn registered_again(
     call: &Call,
     submission: &Submission,
@@ -100,8 +100,8 @@ pub async fn registered_again(
     single.reply_again(StatusCode::CREATED, residue, &tokens)
 }
 
-/// Checks what the rules cannot: that the invitation has not run out, and that it is to the
-/// organization that is named.
+/// Checks what the rules cannot: that the invitation has not expired, and that it is for the named
+/// organization.
 fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiError> {
     let code = registration.invitation.as_deref();
     let Some(id) = code.and_then(|code| call.app.invitations.open(code)) else {
@@ -138,7 +138,7 @@ fn wrong_login() -> ApiError {
 pub async fn login(call: Call) -> Result<Reply, ApiError> {
     let login: LoginBody = body::parse(&call.body.text)?;
     if login.email.len() > EMAIL_BYTES_MAX {
-        // No account can have it, so saying so at once reveals nothing.
+        // No account can have this address, so an immediate refusal reveals nothing.
         return Err(wrong_login());
     }
     let email = normal_email(&login.email);
@@ -188,10 +188,10 @@ pub async fn refresh(call: Call) -> Result<Reply, ApiError> {
     Reply::ok(published.head.sequence, &answer)
 }
 
-/// The login's tokens are ended.
+/// The login has ended.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LoggedOut {
-    /// Always true: its refresh tokens give no new tokens any more.
+    /// Always true: its refresh tokens no longer give new tokens.
     pub ended: bool,
 }
 
@@ -232,8 +232,8 @@ pub async fn update(mut call: Call) -> Result<Reply, ApiError> {
     changed_wallet(&call, submission).await
 }
 
-/// The hash of the password that replaces the one until now, which the body must hold too. A guess is
-/// answered only to who signs for the wallet, and is counted as a login's is.
+/// The hash of a new password. The body must also contain the current one. A guess is answered only for a signer of the
+/// wallet, and is counted like one at login.
 async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiError> {
     let patch: WalletBody = body::parse(&call.body.text)?;
     let wallet = own_wallet(call, call.session()?.wallet()?)?;

@@ -24,17 +24,17 @@ use crate::views::scalars::{IdText, Time};
 use crate::views::webhook::{DeliveryView, WebhookView, WebhookWithSecret, status_text};
 use crate::webhooks::{message, secret};
 
-/// What the edge looks at in a body; the rules read the rest.
+/// The member of a body that is checked here; the rules check the rest.
 #[derive(Deserialize)]
 struct UrlMember {
     url: Option<String>,
 }
 
-/// Refuses a URL that would never be connected to.
+/// Refuses a URL to which no connection would ever be made.
 fn check_url(call: &Call, submission: &Submission) -> Result<(), ApiError> {
     let payload = submission.actions.first().map(|action| &action.payload);
     let payload = payload.map_or("", |range| submission.text(range));
-    // What is no such body is refused by the rules, in their words.
+    // Other malformed bodies are refused by the rules, with their own errors.
     let Ok(UrlMember { url: Some(url) }) = serde_json::from_str(payload) else {
         return Ok(());
     };
@@ -42,7 +42,7 @@ fn check_url(call: &Call, submission: &Submission) -> Result<(), ApiError> {
     checked.map_err(|error| ApiError::field("/url", "address", error.to_string()))
 }
 
-/// Carries out the signed action; gives what came of it, and the webhook after it.
+/// Carries out the signed action; returns its outcome, and the webhook after it.
 async fn change(call: &Call, submission: Submission) -> Result<(Single, Webhook), ApiError> {
     let submission = Arc::new(submission);
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
@@ -54,7 +54,8 @@ async fn change(call: &Call, submission: Submission) -> Result<(Single, Webhook)
     let missing = || ApiError::internal(&"an action on a webhook made none");
     let mut webhook = found.ok_or_else(missing)?;
     if webhook.trace.created_sequence == 0 {
-        // Decided on a version whose own place was not known then; it is stored now.
+        // The decision used a version whose own position was not known then; that version is stored
+        // now.
         let stored = call.published().snapshot.webhook(webhook.id)?;
         let stored = stored.ok_or_else(missing)?;
         webhook.trace.created_sequence = stored.trace.created_sequence;
@@ -72,7 +73,7 @@ fn changed<T>(single: &Single, resource: T) -> Changed<T> {
     }
 }
 
-/// Gives the submission a new secret to be stored with it, and its text.
+/// Adds a new secret to the submission, to be stored with it; returns the secret's text.
 fn add_secret(submission: &mut Submission) -> Result<String, ApiError> {
     let made = secret::new().map_err(|error| ApiError::internal(&error))?;
     submission.secret = Some(NewSecret::Token(made.to_vec()));
@@ -119,7 +120,7 @@ fn own_webhook(call: &Call, snapshot: &Snapshot) -> Result<Webhook, ApiError> {
         .ok_or_else(|| ApiError::not_found("webhook", call.id.as_str()))
 }
 
-/// Refuses a caller who does not manage webhooks.
+/// Refuses a caller that may not manage webhooks.
 fn check_right(call: &Call, snapshot: &Snapshot) -> Result<(), ApiError> {
     // An API key's right was checked before.
     let Some(wallet_id) = call.session()?.wallet_id else {
@@ -249,7 +250,7 @@ pub async fn redeliver(call: Call) -> Result<Reply, ApiError> {
         Begun::New(kept) => kept,
         Begun::Before(reply) => return Ok(reply),
     };
-    // The key is held by the closure, which ends when the delivery is written.
+    // The closure holds the key until the delivery is written.
     let also: Option<AlsoWritten> = kept.map(|kept| -> AlsoWritten {
         Box::new(move |row: &DeliveryRow| {
             let answer = answer(StatusCode::ACCEPTED, &DeliveryView::from(row.clone()));

@@ -4,10 +4,10 @@
 
 use super::filter::{Condition, Filter, Node};
 
-/// Branches of a filter at the most. Each is planned, and its entries are counted, by itself.
+/// Most branches of a filter. Each is planned, and its entries are counted, separately.
 const BRANCHES_MAX: usize = 32;
 
-/// A part of a filter, or its contrary.
+/// A part of a filter, or its negation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Literal<'a> {
     node: &'a Node,
@@ -15,7 +15,7 @@ pub(super) struct Literal<'a> {
 }
 
 impl<'a> Literal<'a> {
-    /// The condition, where it is one.
+    /// The condition, if it is one.
     pub(super) fn condition(&self) -> Option<&'a Condition> {
         match self.node {
             Node::Is(condition) => Some(condition),
@@ -26,12 +26,12 @@ impl<'a> Literal<'a> {
 
 type Branches<'a> = Vec<Vec<Literal<'a>>>;
 
-/// The branches of a filter; none where nothing can match.
+/// The branches of a filter; none if nothing can match.
 pub(super) fn of(filter: &Filter) -> Branches<'_> {
     branches(&filter.root, false)
 }
 
-/// The conditions that every match fulfils: those that stand in no `or` and no `not`.
+/// The conditions that every match satisfies: those outside of any `or` and `not`.
 pub(super) fn of_conjunction(filter: &Filter) -> Vec<Literal<'_>> {
     let mut found = Vec::new();
     add_conjuncts(&filter.root, &mut found);
@@ -65,13 +65,13 @@ fn branches(node: &Node, negated: bool) -> Branches<'_> {
     }
 }
 
-/// The branches in which each of these holds.
+/// The branches in which all of these hold.
 fn all_of(nodes: &[Node], negated: bool) -> Branches<'_> {
     let mut parts: Vec<(&Node, Branches<'_>)> = nodes
         .iter()
         .map(|node| (node, branches(node, negated)))
         .collect();
-    // What branches least first: where there is no room, the widest stay as they are.
+    // Those with the fewest branches first: if there is no room, the widest stay as they are.
     parts.sort_by_key(|(_, part)| part.len());
     let mut found: Branches<'_> = vec![Vec::new()];
     for (node, part) in parts {

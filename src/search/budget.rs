@@ -5,10 +5,10 @@ use kedge_protocol::limits::{SEARCH_BYTES_MAX, SEARCH_ROWS_MAX};
 
 use crate::error::ApiError;
 
-/// What was read so far.
+/// What has been read so far.
 #[derive(Default, Debug)]
 pub(super) struct Budget {
-    /// Entries of indexes and objects.
+    /// Index entries and objects.
     rows: usize,
     /// Bytes of properties.
     bytes: usize,

@@ -11,15 +11,15 @@ use super::budget::Budget;
 use super::plan::{Choice, Cover, Slot, Source};
 use crate::error::ApiError;
 
-/// Entries that are read of each source before it is given up for now, round by round. Whatever
-/// ends first is taken, so that choosing costs in the order of the smallest.
+/// Entries to read of each source, in rounds. The first source to end is chosen, so the cost of
+/// choosing is of the order of the smallest source.
 const ROUNDS: [usize; 4] = [64, 512, 4_096, 20_000];
-/// Entries that choosing reads in all; what is larger is gone through in order of creation.
+/// Entries that choosing reads in all; larger sources are read in order of creation.
 const CHOOSING_ROWS_MAX: usize = 20_000;
 
 type Rows<'s> = Box<dyn Iterator<Item = Result<Listed, ReadError>> + 's>;
 
-/// The entries of a source, as far as they were read.
+/// The entries of a source, as far as they have been read.
 struct Stream<'s> {
     rows: Rows<'s>,
     read: usize,
@@ -84,7 +84,7 @@ fn listed<'s>(snapshot: &Snapshot, ids: &[Id], window: &Window) -> Rows<'s> {
     Box::new(rows.into_iter().map(Ok))
 }
 
-/// Lists in order of creation, as one.
+/// Merges lists in order of creation.
 struct Merged<'s> {
     lists: Vec<Peekable<Rows<'s>>>,
     descending: bool,
@@ -112,7 +112,7 @@ impl Iterator for Merged<'_> {
 }
 
 impl Stream<'_> {
-    /// Reads on until `read` entries were read in all, or the end.
+    /// Reads until `read` entries have been read in all, or the end is reached.
     fn advance(
         &mut self,
         read: usize,
@@ -142,7 +142,7 @@ impl Stream<'_> {
 struct Probe<'p, 's> {
     slot: &'p Slot,
     streams: Vec<(&'p Choice, Stream<'s>)>,
-    /// The one that ended.
+    /// The source that ended.
     done: Option<usize>,
 }
 
@@ -198,12 +198,12 @@ impl<'p, 's> Probe<'p, 's> {
     }
 }
 
-/// Entries in order of their values are of use only when there are few.
+/// Entries in order of their values are useful only if they are few.
 fn is_ranges(choice: &Choice) -> bool {
     matches!(choice.source, Source::Ranges(_))
 }
 
-/// Entries in order of creation: some that were read before, and those that follow.
+/// Entries in order of creation: those already read, and those that follow.
 struct Entries<'s> {
     found: IntoIter<Listed>,
     rows: Option<Rows<'s>>,
@@ -213,7 +213,7 @@ struct Entries<'s> {
 impl<'s> Entries<'s> {
     fn of(stream: Stream<'s>, window: &Window) -> Self {
         let mut found = stream.found;
-        // A source that is not in order of creation is taken whole or not at all.
+        // A source that is not in order of creation is read completely or not used.
         if stream.ended {
             found.sort_unstable();
             if window.descending {
@@ -227,7 +227,7 @@ impl<'s> Entries<'s> {
         }
     }
 
-    /// Looks at the next entry.
+    /// Returns the next entry without consuming it.
     fn head(&mut self, budget: &mut Budget) -> Result<Option<Listed>, ApiError> {
         if self.head.is_none() {
             self.head = self.found.next();
@@ -246,9 +246,9 @@ impl<'s> Entries<'s> {
 pub(super) struct Candidates<'s> {
     slots: Vec<Entries<'s>>,
     descending: bool,
-    /// They are the matches.
+    /// They are exactly the matches.
     pub(super) answers: bool,
-    /// All of them were counted, and found few.
+    /// All of them were counted, and they are few.
     pub(super) few: bool,
 }
 
@@ -319,7 +319,7 @@ impl<'s> Candidates<'s> {
                 first = Some(head);
             }
         }
-        // An object may stand in several slots.
+        // An object may be in several slots.
         for slot in &mut self.slots {
             if slot.head == first {
                 slot.head = None;

@@ -10,11 +10,11 @@ use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::{Address, Id};
 use serde_json::value::RawValue;
 
-/// A filter, ready to be asked about objects.
+/// A filter, ready to test objects.
 #[derive(Debug)]
 pub struct Filter {
     pub(super) root: Node,
-    /// The places in the properties that conditions name, by their numbers.
+    /// The places in the properties that conditions name, by number.
     pub(super) paths: Vec<PropertyPath>,
     pub(super) tree: PathTree,
 }
@@ -27,7 +27,7 @@ pub(super) enum Node {
     Is(Condition),
 }
 
-/// Something that an object is or is not.
+/// A property that an object has or does not have.
 #[derive(Debug)]
 pub(super) enum Condition {
     Id(Vec<Id>),
@@ -42,7 +42,7 @@ pub(super) enum Condition {
     /// Nanoseconds since the epoch.
     CreatedAt(Comparison<u128>),
     UpdatedAt(Comparison<u128>),
-    /// The value at the path of this number.
+    /// The value at the path with this number.
     Property(usize, PropertyTest),
 }
 
@@ -69,7 +69,7 @@ pub(super) enum PropertyTest {
 }
 
 impl Relation {
-    /// What holds where it does not.
+    /// The relation that holds exactly when this one does not.
     pub(super) fn contrary(self) -> Self {
         match self {
             Self::Greater => Self::LessOrEqual,
@@ -90,8 +90,8 @@ impl Relation {
 }
 
 impl<T> Comparison<T> {
-    /// Whether it holds where `cmp` orders the value that is there against one of these; `None`
-    /// from it means that they cannot be compared.
+    /// Whether it holds if `cmp` orders the existing value against one of these. `cmp` returns
+    /// `None` if the two cannot be compared.
     fn holds_by(&self, mut cmp: impl FnMut(&T) -> Option<Ordering>) -> bool {
         match self {
             Self::AnyOf(values) => values
@@ -108,7 +108,7 @@ impl<T: Ord> Comparison<T> {
     }
 }
 
-/// An object's properties, read when the first condition asks.
+/// An object's properties, read when the first condition needs them.
 struct Properties<'a> {
     tree: &'a PathTree,
     text: &'a str,
@@ -122,7 +122,7 @@ impl<'a> Properties<'a> {
 }
 
 impl Filter {
-    /// Whether an object is what the filter asks for.
+    /// Whether an object matches the filter.
     pub fn matches(&self, object: &Object) -> bool {
         let properties = Properties {
             tree: &self.tree,
@@ -132,8 +132,8 @@ impl Filter {
         self.root.holds(object, &properties)
     }
 
-    /// Whether the filter names the object: it matches by a condition on its id, its template or its owner,
-    /// and not by the contrary of one. Public objects of others are found where they are named.
+    /// Whether the filter names the object: it matches by a condition on its id, its template or its owner, and not by
+    /// the negation of one. Public objects of others are found only if they are named.
     pub fn names(&self, object: &Object) -> bool {
         let properties = Properties {
             tree: &self.tree,
@@ -154,7 +154,7 @@ impl Node {
         }
     }
 
-    /// Whether it holds, or its contrary does, by a condition that names the object.
+    /// Whether the node (or its negation, if `negated`) holds by a condition that names the object.
     fn names(&self, object: &Object, properties: &Properties<'_>, negated: bool) -> bool {
         let holds = |node: &Self| node.holds(object, properties) != negated;
         let names = |node: &Self| node.names(object, properties, negated);
@@ -170,7 +170,7 @@ impl Node {
     }
 }
 
-/// A stored time as conditions compare it.
+/// A stored time in the unit that conditions compare.
 pub(super) fn nanoseconds(ms: u64) -> u128 {
     u128::from(ms) * 1_000_000
 }
@@ -203,7 +203,7 @@ impl Condition {
 }
 
 impl PropertyTest {
-    /// `json` is the text of the value that is there.
+    /// `json` is the text of the existing value.
     fn holds(&self, json: Option<&str>) -> bool {
         let Some(json) = json else {
             return matches!(self, Self::Exists(false));
@@ -223,7 +223,7 @@ impl PropertyTest {
     }
 }
 
-/// A text contains texts, an array its elements.
+/// A text contains its substrings, an array its elements.
 fn contains(json: &str, part: &Scalar<'_>) -> bool {
     if json.starts_with('[') {
         let elements: Result<Vec<&RawValue>, _> = serde_json::from_str(json);

@@ -16,7 +16,7 @@ use super::filter::{Comparison, Condition, Filter, Node, PropertyTest, Relation}
 use crate::body::pointer::escape;
 use crate::error::ApiError;
 
-/// What a condition is about.
+/// The field of a condition.
 pub(super) enum Field {
     Id,
     Template,
@@ -35,7 +35,7 @@ const FIELDS: &str = "id, template_id, variation_id, owner_id, owner_address, st
                       sequence, created_at, updated_at, or properties. and keys separated by dots";
 
 impl Field {
-    /// Reads a field's name; says what is wrong with it.
+    /// Parses a field's name, or returns what is wrong with it.
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         Ok(match name {
             "id" => Self::Id,
@@ -63,7 +63,7 @@ impl Field {
     }
 }
 
-/// Reads keys with dots between; a backslash stands before a dot or a backslash of a key.
+/// Parses keys separated by dots; a backslash escapes a dot or a backslash within a key.
 fn parse_path(text: &str) -> Result<PropertyPath, String> {
     let mut keys = vec![String::new()];
     let mut chars = text.chars();
@@ -112,7 +112,7 @@ pub(super) fn elements<'a>(json: &'a str, pointer: &str) -> Result<Vec<&'a RawVa
     refuse(pointer, "type", "must be an array")
 }
 
-/// A text of JSON.
+/// A JSON text.
 pub(super) fn text<'a>(json: &'a str, pointer: &str) -> Result<Cow<'a, str>, ApiError> {
     match Scalar::parse(json) {
         Some(Scalar::Text(text)) => Ok(text),
@@ -135,7 +135,7 @@ fn scalar(json: &str, pointer: &str) -> Result<Scalar<'static>, ApiError> {
     }
 }
 
-/// Reads `filter`, a value of a body that was accepted as JSON.
+/// Parses `filter`, a value in a body that was accepted as JSON.
 pub fn filter(json: &str) -> Result<Filter, ApiError> {
     let mut reader = Reader::default();
     let root = reader.node(json, "/filter", 1)?;
@@ -248,7 +248,7 @@ impl Reader {
         }
     }
 
-    /// The number of a path, the same for the same path.
+    /// The number of a path; equal paths have the same number.
     fn place(&mut self, path: PropertyPath) -> usize {
         let known = self.paths.iter().position(|known| *known == path);
         known.unwrap_or_else(|| {
@@ -257,7 +257,7 @@ impl Reader {
         })
     }
 
-    /// Operators that are for properties alone come with no other field.
+    /// Operators for properties match nothing on other fields.
     fn property(&mut self, field: Field, test: PropertyTest) -> Node {
         match field {
             Field::Property(path) => Node::Is(Condition::Property(self.place(path), test)),
@@ -269,7 +269,7 @@ impl Reader {
         let found = match field {
             Field::Property(_) => return self.property(field, PropertyTest::Exists(wanted)),
             Field::Variation => Node::Is(Condition::HasVariation),
-            // Every object has all the others.
+            // Every object has all the other fields.
             _ => Node::And(Vec::new()),
         };
         if wanted {
@@ -320,7 +320,7 @@ impl Reader {
     }
 }
 
-/// What a condition asks of its field.
+/// What a condition requires of its field.
 #[derive(Clone, Copy)]
 enum Operator {
     Equal,
@@ -365,7 +365,7 @@ impl Operator {
     }
 }
 
-/// The values of a condition, each with its place.
+/// The values of a condition, each with its pointer.
 struct Values<'a> {
     op: Operator,
     values: Vec<(&'a str, String)>,
@@ -411,7 +411,7 @@ fn status(json: &str, pointer: &str) -> Result<ObjectStatus, ApiError> {
     parse_status(&text(json, pointer)?).map_or_else(|message| refuse(pointer, "range", message), Ok)
 }
 
-/// Reads a status.
+/// Parses a status.
 pub fn parse_status(text: &str) -> Result<ObjectStatus, &'static str> {
     match text {
         "active" => Ok(ObjectStatus::Active),
@@ -434,7 +434,7 @@ fn time(json: &str, pointer: &str) -> Result<u128, ApiError> {
     read.map_or_else(|| refuse(pointer, "format", message), Ok)
 }
 
-/// A value that others are greater or less than.
+/// A value that others can be greater or less than.
 fn ordered(json: &str, pointer: &str) -> Result<Scalar<'static>, ApiError> {
     match scalar(json, pointer)? {
         value @ (Scalar::Number(_) | Scalar::Text(_)) => Ok(value),

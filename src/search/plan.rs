@@ -21,20 +21,20 @@ use crate::error::ApiError;
 pub(super) enum Source {
     /// A list.
     List(ObjectIndex),
-    /// Single values of an indexed place, each in order of creation.
+    /// Single values at an indexed path, each in order of creation.
     Values {
         template_id: Id,
         path: u8,
         values: Vec<Vec<u8>>,
     },
-    /// Ranges of values of an indexed place.
+    /// Ranges of values at an indexed path.
     Ranges(Vec<PropertyRange>),
     /// These objects.
     Objects(Vec<Id>),
 }
 
 impl Source {
-    /// Whether it is a part of the index of this place.
+    /// Whether it is part of the index of this path.
     pub(super) fn is_of(&self, number: u8) -> bool {
         match self {
             Self::List(_) | Self::Objects(_) => false,
@@ -44,18 +44,18 @@ impl Source {
     }
 }
 
-/// A source, and whether its entries in the window are the matches: all, no others, and each the
-/// caller's to see.
+/// A source, and whether its entries in the window are exactly the matches, all visible to the
+/// caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Choice {
     pub(super) source: Source,
     pub(super) answers: bool,
 }
 
-/// Some of the objects, wanted from one of several sources.
+/// Some of the objects, which one of several sources has to provide.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Slot {
-    /// Sources that hold fewer than the list.
+    /// Sources with fewer objects than the list.
     pub(super) narrow: Vec<Choice>,
     pub(super) list: Choice,
 }
@@ -64,12 +64,12 @@ pub(super) struct Slot {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cover {
     pub(super) slots: Vec<Slot>,
-    /// It is worth taking only where all of it was counted and found small.
+    /// Use it only if all of it was counted and found small.
     pub(super) only_if_small: bool,
 }
 
 impl Cover {
-    /// Each entry must be asked: it may be no match.
+    /// Marks that each entry must be tested, because it may not match.
     pub(super) fn answer_nothing(&mut self) {
         for slot in &mut self.slots {
             slot.list.answers = false;
@@ -79,11 +79,11 @@ impl Cover {
         }
     }
 
-    /// The same without slots that others hold already.
+    /// The same cover without slots that others contain already.
     pub(super) fn without_what_is_in_others(self) -> Self {
         let mut slots: Vec<Slot> = Vec::with_capacity(self.slots.len());
         for slot in &self.slots {
-            // A list that is taken whole holds all that is narrowed from it.
+            // A list that is read completely contains everything that is narrowed from it.
             let whole = |other: &Slot| {
                 other.narrow.is_empty()
                     && other.list.source == slot.list.source
@@ -106,32 +106,32 @@ pub(super) enum Scope {
     Covers(Vec<Cover>),
 }
 
-/// What a filter says about where its matches are.
+/// What a filter determines about the place of its matches.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) scope: Scope,
-    /// Their creation sequences.
+    /// The matches' creation sequences.
     pub(super) created: RangeInclusive<u64>,
-    /// The only template that is named, if the caller sees it.
+    /// The only named template, if the caller sees it.
     pub(super) template: Option<(Template, IndexedPaths)>,
 }
 
-/// What one branch says about that.
+/// What one branch determines about it.
 #[derive(Debug)]
 pub(super) struct BranchPlan {
     pub(super) scope: Scope,
     pub(super) created: RangeInclusive<u64>,
 }
 
-/// Values of one path that every match has.
+/// Values that every match has at one path.
 struct Narrowed {
     path: usize,
     ranges: Ranges,
-    /// The ranges say all that the conditions on the path say.
+    /// The ranges cover everything that the conditions on the path require.
     complete: bool,
 }
 
-/// Parts of a filter that hold together.
+/// Parts of a filter that must hold together.
 pub(super) struct Branch<'a> {
     snapshot: &'a Snapshot,
     filter: &'a Filter,
@@ -140,7 +140,7 @@ pub(super) struct Branch<'a> {
     narrowed: Vec<Narrowed>,
 }
 
-/// What both lists hold; the second alone where there is no first yet.
+/// The ids in both lists; the second alone if there is no first yet.
 fn both(known: Option<Vec<Id>>, more: &[Id]) -> Vec<Id> {
     let mut ids: Vec<Id> = match known {
         Some(known) => known.into_iter().filter(|id| more.contains(id)).collect(),
@@ -170,7 +170,7 @@ impl<'a> Branch<'a> {
         }
     }
 
-    /// The conditions that every match fulfils.
+    /// The conditions that every match satisfies.
     fn conjuncts(&self) -> impl Iterator<Item = &'a Condition> {
         let literals = self.literals.iter().filter(|literal| !literal.negated);
         literals.filter_map(Literal::condition)
@@ -203,7 +203,7 @@ impl<'a> Branch<'a> {
         })
     }
 
-    /// The templates of which every match is one's.
+    /// The templates to one of which every match belongs.
     fn templates(&self) -> Option<Vec<Id>> {
         let mut templates = None;
         for condition in self.conjuncts() {
@@ -214,7 +214,7 @@ impl<'a> Branch<'a> {
         templates
     }
 
-    /// The only template of which every match is, if the caller sees it.
+    /// The only template that matches can belong to, if the caller sees it.
     pub(super) fn only_template(&self) -> Result<Option<(Template, IndexedPaths)>, ApiError> {
         match self.templates().as_deref() {
             Some([only]) => self.template(*only),
@@ -222,14 +222,14 @@ impl<'a> Branch<'a> {
         }
     }
 
-    /// The values that every match has at a place.
+    /// The values that every match has at a path.
     pub(super) fn ranges_of(&self, place: Option<usize>) -> Option<&Ranges> {
         let mut narrowed = self.narrowed.iter();
         let found = narrowed.find(|narrowed| Some(narrowed.path) == place);
         found.map(|narrowed| &narrowed.ranges)
     }
 
-    /// A template that the caller may see, with its indexed places.
+    /// A template that the caller may see, with its indexed paths.
     fn template(&self, id: Id) -> Result<Option<(Template, IndexedPaths)>, ApiError> {
         let template = self.snapshot.template(id)?;
         Ok(template
@@ -256,7 +256,7 @@ impl<'a> Branch<'a> {
                     None => any_unseen = true,
                 }
             }
-            // Of a template that he does not see the caller sees what he owns.
+            // Of a template that is hidden from them, callers see the objects they own.
             if any_unseen {
                 slots.push(self.of_owner(self.caller.wallet_id));
             }
@@ -286,8 +286,8 @@ impl<'a> Branch<'a> {
         Ok(covers)
     }
 
-    /// The organization's objects template by template, where an index of one of them helps. What
-    /// the caller owns is read as a list, which is why this is for callers that own little.
+    /// The organization's objects template by template, if an index of one of them helps. The
+    /// caller's own objects are read as a list, so this suits callers that own little.
     fn by_own_templates(&self) -> Result<Option<Cover>, ApiError> {
         if self.narrowed.is_empty() {
             return Ok(None);
@@ -349,21 +349,20 @@ impl<'a> Branch<'a> {
         }
     }
 
-    /// Whether a source whose entries fulfil these conditions, and all on this path, fulfils the whole
-    /// branch.
+    /// Whether a source whose entries satisfy these conditions, and all on this path, satisfies the whole branch.
     fn answers(&self, is_answered: impl Fn(&Condition) -> bool, path: Option<usize>) -> bool {
         self.literals
             .iter()
             .all(|literal| match literal.condition() {
                 None => false,
-                // The window holds for these.
+                // The window ensures these.
                 Some(Condition::CreatedAt(Comparison::Is(..))) => true,
                 Some(Condition::Property(of, _)) => Some(*of) == path,
                 Some(condition) => !literal.negated && is_answered(condition),
             })
     }
 
-    /// The creation sequences that every match has. Time never falls along the log.
+    /// The range of the matches' creation sequences. Time never decreases along the log.
     fn created(&self) -> Result<RangeInclusive<u64>, ApiError> {
         let mut created = 1..=u64::MAX;
         for literal in &self.literals {
@@ -391,7 +390,7 @@ impl<'a> Branch<'a> {
     }
 }
 
-/// The indexed places of a stored template; its schema was checked when it was made.
+/// The indexed paths of a stored template; its schema was checked when it was created.
 fn indexed_paths(template: &Template) -> IndexedPaths {
     let schema = template.schema.as_deref();
     let indexed = schema.map(IndexedPaths::of_schema);
@@ -429,7 +428,7 @@ fn narrowed(literals: &[Literal<'_>], path: usize) -> Option<Narrowed> {
     })
 }
 
-/// Entries of the index with these values.
+/// The index entries with these values.
 fn source(template_id: Id, path: u8, ranges: &Ranges) -> Source {
     if ranges.points {
         let values = ranges.ranges.iter().map(|range| range.start.clone());
@@ -453,7 +452,8 @@ pub(super) fn property_ranges(template_id: Id, path: u8, ranges: &Ranges) -> Vec
         .collect()
 }
 
-/// The milliseconds in which a condition on a time holds: from one, and until before the other.
+/// The milliseconds in which a condition on a time holds: from one (inclusive) until the other
+/// (exclusive).
 fn milliseconds(test: &Comparison<u128>) -> (Option<u64>, Option<u64>) {
     let ms = |ms: u128| Some(u64::try_from(ms).unwrap_or(u64::MAX));
     let below = |ns: &u128| ns / 1_000_000;
@@ -465,7 +465,7 @@ fn milliseconds(test: &Comparison<u128>) -> (Option<u64>, Option<u64>) {
         Comparison::Is(Relation::LessOrEqual, ns) => (None, ms(below(ns) + 1)),
         Comparison::AnyOf(times) => match (times.iter().min(), times.iter().max()) {
             (Some(first), Some(last)) => (ms(above(first)), ms(below(last) + 1)),
-            // Nothing is any of nothing.
+            // Nothing matches an empty list.
             _ => (Some(u64::MAX), None),
         },
     }

@@ -19,17 +19,17 @@ use super::union::Planner;
 use crate::error::{ApiError, Code};
 use crate::listing::PAGE_BYTES_MAX;
 
-/// Objects that are read at one time.
+/// Objects that are read at once.
 const PIECE_OBJECTS: usize = 64;
 
-/// Which part of the matches is wanted.
+/// The requested part of the matches.
 #[derive(Debug)]
 pub struct Wanted {
     /// The order.
     pub sort: Sort,
-    /// How many at the most.
+    /// Most matches of the page.
     pub limit: usize,
-    /// Behind this place: the one that the page before ended with.
+    /// Only matches after this place: the last one of the previous page.
     pub after: Option<Vec<u8>>,
 }
 
@@ -38,7 +38,7 @@ pub struct Wanted {
 pub struct Found {
     /// The matches, in order.
     pub objects: Vec<Object>,
-    /// The place of the last one, where more follow.
+    /// The place of the last one, if more follow.
     pub place: Option<Vec<u8>>,
     /// Rows of the store that were read.
     pub rows: usize,
@@ -47,7 +47,7 @@ pub struct Found {
 /// The number of matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counted {
-    /// How many there are.
+    /// The number of matches.
     pub count: u64,
     /// Rows of the store that were read.
     pub rows: usize,
@@ -84,7 +84,7 @@ pub fn count(snapshot: &Snapshot, caller: &Caller, filter: &Filter) -> Result<Co
     Ok(Counted { count, rows })
 }
 
-/// Where an object stands that is ordered by a sequence of its own.
+/// The place of an object in an order by one of its sequences.
 fn place(sequence: u64) -> Vec<u8> {
     sequence.to_be_bytes().to_vec()
 }
@@ -99,7 +99,7 @@ struct Page {
 }
 
 impl Page {
-    /// Adds an object; false where the page was full and more follows.
+    /// Adds an object; false if the page was full and more follows.
     fn add(&mut self, object: Object, place: Vec<u8>, limit: usize) -> bool {
         if self.objects.len() == limit || self.bytes > PAGE_BYTES_MAX {
             self.place = Some(std::mem::take(&mut self.last));
@@ -131,7 +131,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Own objects are always seen; those of public templates where the filter names them.
+    /// Whether the caller sees an object: own objects always, those of public templates if the
+    /// filter names them.
     fn sees(&mut self, object: &Object) -> Result<bool, ApiError> {
         let is_own = object.organization_id == self.caller.organization_id
             || object.owner_id == self.caller.wallet_id;
@@ -222,7 +223,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Reads every match and sorts: for orders that nothing is stored in.
+    /// Reads and sorts every match: for orders without an index.
     fn sorted(
         &mut self,
         plan: &Plan,
@@ -241,7 +242,7 @@ impl<'a> Run<'a> {
         self.page_of(first, wanted)
     }
 
-    /// Reads the objects of a page again: while sorting their places alone were kept.
+    /// Reads the objects of a page again: sorting kept only their places.
     fn page_of(&mut self, first: First<'_>, wanted: &Wanted) -> Result<Page, ApiError> {
         let mut page = Page::default();
         let mut places: Vec<(Vec<u8>, Id)> = first.places.into_iter().collect();
@@ -290,7 +291,8 @@ impl<'a> Run<'a> {
         };
         let place_of_path = self.filter.paths.iter().position(|known| known == path);
         let ranges = planner.order(template_id, number, place_of_path);
-        // What is narrowed by nothing else is met in order; counting it first would be for nothing.
+        // With nothing else to narrow by, the index is read in order; counting first would be
+        // wasted.
         let slots = covers.iter().flat_map(|cover| &cover.slots);
         let mut narrow = slots.flat_map(|slot| &slot.narrow);
         if covers.len() == 1 && narrow.all(|choice| choice.source.is_of(number)) {
@@ -307,7 +309,7 @@ impl<'a> Run<'a> {
         self.page_of(first, wanted)
     }
 
-    /// Goes along an index in its own order.
+    /// Walks along an index in its own order.
     fn along(&mut self, ranges: &[PropertyRange], wanted: &Wanted) -> Result<Page, ApiError> {
         let descending = wanted.sort.descending;
         let after = wanted.after.as_deref();
@@ -365,13 +367,14 @@ impl<'a> Run<'a> {
         Ok(count)
     }
 
-    /// How many objects a template has is counted as they are minted: none is ever gone.
+    /// The number of a template's objects, which is counted as they are minted: no object ever
+    /// disappears.
     fn minted(&mut self, plan: &Plan) -> Result<Option<u64>, ApiError> {
         let (Scope::Covers(covers), Some((template, _))) = (&plan.scope, &plan.template) else {
             return Ok(None);
         };
         let list = Source::List(ObjectIndex::Template(template.id));
-        // Without a slot nothing matches.
+        // Without slots nothing matches.
         let is_whole = plan.created == (1..=u64::MAX)
             && covers.iter().all(|cover| !cover.slots.is_empty())
             && covers.iter().flat_map(|cover| &cover.slots).all(|slot| {
@@ -392,7 +395,7 @@ fn all(plan: &Plan) -> Window {
     }
 }
 
-/// The place came out of a sealed cursor, so it is one of this server's.
+/// The place comes from a sealed cursor, so this server made it.
 fn bad_place() -> ApiError {
     ApiError::new(
         Code::CursorInvalid,
@@ -400,7 +403,7 @@ fn bad_place() -> ApiError {
     )
 }
 
-/// The first places behind another, and one more to tell that something follows.
+/// The first places after another, and one more to show that something follows.
 struct First<'a> {
     wanted: &'a Wanted,
     places: BTreeMap<Vec<u8>, Id>,

@@ -8,27 +8,27 @@ use super::parse::{Field, elements, refuse, text};
 use crate::body::pointer::escape;
 use crate::error::ApiError;
 
-/// How matches are ordered.
+/// The order of matches.
 #[derive(Debug)]
 pub struct Sort {
-    /// What it goes by.
+    /// The sort key.
     pub by: SortBy,
     /// Highest first.
     pub descending: bool,
 }
 
-/// What an order goes by.
+/// The key of an order.
 #[derive(PartialEq, Eq, Debug)]
 pub enum SortBy {
-    /// When objects were made.
+    /// The time of creation.
     Created,
-    /// When they were changed last.
+    /// The time of the last change.
     Updated,
     /// The value of an indexed property.
     Property(PropertyPath),
 }
 
-/// Reads `sort`; creation, oldest first, where it is absent.
+/// Parses `sort`; by creation, oldest first, if it is absent.
 pub fn read(json: Option<&str>) -> Result<Sort, ApiError> {
     let default = Sort {
         by: SortBy::Created,

@@ -15,7 +15,7 @@ use crate::error::ApiError;
 /// Plans a search.
 pub(super) struct Planner<'a> {
     branches: Vec<Branch<'a>>,
-    /// The conditions that every match fulfils, for what must be fixed by the whole filter.
+    /// The conditions that every match satisfies, for what has to follow from the whole filter.
     whole: Branch<'a>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The entries of an indexed place that a search ordered by it goes along.
+    /// The index entries along which an ordered search walks.
     pub(super) fn order(
         &self,
         template_id: Id,
@@ -61,7 +61,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// What holds the matches of each of these, and all their creation sequences.
+/// The scope that contains the matches of all these plans, and the range of their creation
+/// sequences.
 fn union(plans: &[BranchPlan]) -> (Scope, RangeInclusive<u64>) {
     let Some(first) = plans.first() else {
         return (Scope::Ids(Vec::new()), 1..=u64::MAX);
@@ -73,14 +74,14 @@ fn union(plans: &[BranchPlan]) -> (Scope, RangeInclusive<u64>) {
     if let Some(ids) = all_ids(plans) {
         return (Scope::Ids(ids), created);
     }
-    // A branch's first cover is the one that it names, its last the one that always holds everything.
+    // A branch's first cover is the one that it names; its last one always contains everything.
     let mut covers = vec![join(plans, |covers| covers.first())];
     let widest = join(plans, |covers| covers.last());
     if widest != covers[0] {
         covers.push(widest);
     }
     if !is_one_window {
-        // Entries in the common window may lie outside their own branch's.
+        // Entries in the common window may lie outside the window of their own branch.
         covers.iter_mut().for_each(Cover::answer_nothing);
     }
     (Scope::Covers(covers), created)

@@ -25,17 +25,18 @@ use crate::metrics::CONNECTIONS_ENDED;
 
 /// Requests of one HTTP/2 connection in flight at one time.
 const STREAMS_MAX: u32 = 256;
-/// How often a silent HTTP/2 connection is asked whether it lives.
+/// How often a silent HTTP/2 connection is pinged.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// How long it has to say so.
+/// How long it has to answer.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// HTTP/2 windows: the largest body must not wait for many rounds.
+/// HTTP/2 windows: the largest body must not need many round trips.
 const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
-/// What hyper takes of HTTP/2 headers above the bound, so that they are refused with an answer.
+/// How far above the bound hyper accepts HTTP/2 headers, so that they can be refused with an
+/// answer.
 const HEADERS_OVER: u32 = 4;
 
-/// What every connection is served with.
+/// What all connections share.
 pub(super) struct Connections {
     dispatch: Arc<Dispatch>,
     protocol: auto::Builder<TokioExecutor>,
@@ -43,7 +44,7 @@ pub(super) struct Connections {
     patience: Patience,
 }
 
-/// How both protocols are spoken.
+/// The settings of both protocols.
 fn protocol(config: &Config) -> auto::Builder<TokioExecutor> {
     let header_bytes_max = config.header_bytes_max as u32;
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -66,7 +67,7 @@ fn protocol(config: &Config) -> auto::Builder<TokioExecutor> {
 }
 
 impl Connections {
-    /// Serves as it is configured.
+    /// Serves connections as configured.
     pub(super) fn new(config: &Config, dispatch: Dispatch) -> Self {
         Self {
             dispatch: Arc::new(dispatch),
@@ -79,7 +80,7 @@ impl Connections {
         }
     }
 
-    /// Serves a connection until its end. One of the reserve gets a short time, so that others find it
+    /// Serves a connection until its end. A connection of the reserve gets only a short time, so that others find it
     /// free.
     pub(super) async fn accept(
         &self,
@@ -88,7 +89,7 @@ impl Connections {
         tls: Option<Arc<Tls>>,
         end: watch::Receiver<()>,
     ) {
-        // Answers are written whole: waiting for more to send only costs time.
+        // Answers are written whole, so waiting for more to send only costs time.
         let _best_effort = stream.set_nodelay(true);
         let line = Line::new(peer, place.is_reserve());
         let serving = self.shake_hands(stream, line, tls, end);
@@ -149,7 +150,7 @@ impl Connections {
                 over = line.over(self.patience) => Some(over),
             };
             match over {
-                // What it has not sent is lost; who takes nothing wants nothing.
+                // Unsent bytes are lost; a caller that reads nothing does not want them.
                 Some(End::Stalled) => {
                     metrics::counter!(CONNECTIONS_ENDED, "reason" => "stalled").increment(1);
                     return;

@@ -45,7 +45,7 @@ use crate::v2;
 
 /// How long a read waits for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest request id that is taken over from a caller.
+/// The longest request id that is adopted from a caller.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -62,23 +62,23 @@ pub(super) struct Dispatch {
     pub(super) tls: bool,
 }
 
-/// What is known of a request while it is answered.
+/// What is known about a request while it is answered.
 pub(super) struct Asked {
     pub(super) request_id: Arc<str>,
     pub(super) form: Form,
     pub(super) tally: Tally,
     body: Arriving,
     is_reserve: bool,
-    /// The place in [`TABLE`] of what answers.
+    /// The index in [`TABLE`] of its endpoint.
     pub(super) index: Option<usize>,
-    /// Who calls.
+    /// The caller.
     pub(super) session: Option<Session>,
-    /// Who says to have signed, and whether the signature shows it.
+    /// The alleged signer, and whether the signature proves it.
     pub(super) signer: Option<Address>,
     pub(super) signer_is_known: bool,
 }
 
-/// Ids for requests that bring none: unique over restarts, cheap to make.
+/// Ids for requests without one: unique across restarts, cheap to make.
 pub(super) struct RequestIds {
     process: String,
     next: AtomicU64,
@@ -91,7 +91,7 @@ impl RequestIds {
     }
 }
 
-/// A client's request id, if it is one that can be written anywhere.
+/// A client's request id, if it can safely be written anywhere.
 fn sane_request_id(value: &HeaderValue) -> Option<Arc<str>> {
     let text = value.to_str().ok()?;
     let is_sane = !text.is_empty()
@@ -103,7 +103,7 @@ fn sane_request_id(value: &HeaderValue) -> Option<Arc<str>> {
 }
 
 impl Dispatch {
-    /// Answers with `app`; `tls` tells that callers come by TLS.
+    /// Answers with `app`; `tls` if callers connect by TLS.
     pub(super) fn new(
         config: &Config,
         app: Arc<App>,
@@ -185,7 +185,7 @@ impl Dispatch {
         let mut response = self.finish(reply, &asked).map(|body| (body, held));
         readers.write(response.headers_mut());
         if !is_http2 && (!is_read || asked.is_reserve) {
-            // What is left of the body may stay unread, so nothing can follow it.
+            // The rest of the body may stay unread, so no request can follow it.
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
             using.line().linger();
@@ -201,7 +201,7 @@ impl Dispatch {
         brought.unwrap_or_else(|| self.ids.next())
     }
 
-    /// Finds what answers a request.
+    /// Finds the endpoint of a request and handles it.
     async fn route(
         &self,
         parts: &mut Parts,
@@ -261,7 +261,7 @@ impl Dispatch {
         conditional::refuse_unless(endpoint, &parts.headers)?;
         if let Some(session) = &session {
             session.check(endpoint.right())?;
-            // What was done with an idempotency key is told again all the same.
+            // The result of an earlier request with the same idempotency key is returned even so.
             if endpoint.signs != Signs::Nothing && idempotency::key_of(&parts.headers)?.is_none() {
                 app.limits.check_log(session.organization_id)?;
             }
@@ -271,7 +271,7 @@ impl Dispatch {
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
         };
         let mut body = self.read_body(endpoint, &parts.headers, asked).await?;
-        // Not before the body is here: a slow one keeps nobody out.
+        // Only once the body is here, so that a slow one keeps nobody out.
         let permit = match endpoint.limit {
             LimitClass::Free => None,
             _ => Some(app.enter(asked.tally.holder())?),
@@ -358,8 +358,8 @@ impl Dispatch {
         }
     }
 
-    /// Refuses what there is no room for, before anything else costs anything. The place itself is
-    /// taken later, when everything is here.
+    /// Refuses a request without room, before anything else costs anything. The place itself is
+    /// taken later, when all of the request is here.
     fn check_room(&self, endpoint: &Endpoint) -> Result<(), ApiError> {
         if endpoint.limit == LimitClass::Free {
             return Ok(());
@@ -375,9 +375,9 @@ impl Dispatch {
         self.app.check_room()
     }
 
-    /// Finds out who calls, and counts the request: before it is refused for want of a token, too.
-    /// A public read by somebody with a token is counted on the token's organization; otherwise
-    /// such a read knows nobody.
+    /// Identifies the caller, and counts the request even if it will be refused for lack of a
+    /// token. A public read with a token is counted on the token's organization; otherwise its
+    /// caller is unknown.
     fn identify(
         &self,
         endpoint: &Endpoint,
@@ -422,7 +422,7 @@ impl Dispatch {
     }
 }
 
-/// A handler that panics becomes an error; the connection and the process go on.
+/// A handler that panics becomes an error; the connection and the process continue.
 struct CatchPanic<F>(Pin<Box<F>>);
 
 impl<F: Future<Output = Result<Reply, ApiError>>> Future for CatchPanic<F> {

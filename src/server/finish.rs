@@ -28,7 +28,7 @@ use crate::stream::Body;
 
 const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 
-/// An API's answers are data: nothing in them is to be run, framed or guessed at.
+/// An API's answers are data: nothing in them may be executed, framed or sniffed.
 const SECURITY_HEADERS: [(&str, &str); 3] = [
     ("x-content-type-options", "nosniff"),
     (
@@ -38,15 +38,15 @@ const SECURITY_HEADERS: [(&str, &str); 3] = [
     ("referrer-policy", "no-referrer"),
 ];
 
-/// Says that an answer is not as the document describes it. The caller gets it all the same; every
-/// whole-system test looks for the line when its server ends.
+/// Reports that an answer contradicts the document. The caller still gets it; every whole-system
+/// test looks for the line when its server ends.
 pub(super) fn undocumented(why: &str) {
     tracing::error!(why, "an answer is not as the document describes it");
 }
 
 impl Dispatch {
-    /// Counts an answer on its caller's share until it is sent. A read that has no room is refused; a
-    /// change that was made is answered whatever that takes.
+    /// Counts an answer on its caller's share until it is sent. A read without room is refused; a change that was made
+    /// is always answered.
     pub(super) fn hold(
         &self,
         result: Result<Reply, ApiError>,
@@ -66,7 +66,7 @@ impl Dispatch {
         }
         let endpoint = asked.index.map(|index| &TABLE[index]);
         if endpoint.is_some_and(|endpoint| endpoint.limit == LimitClass::Free) {
-            // Those are short, or one text that all of them share.
+            // They are short, or one text that all of them share.
             return (result, None);
         }
         let is_read = endpoint.is_none_or(|endpoint| endpoint.signs == Signs::Nothing);
@@ -78,8 +78,8 @@ impl Dispatch {
         }
     }
 
-    /// An error with the signer's highest nonce, where it is known who signs: the signature is
-    /// right, or the address that it names is the caller's.
+    /// Adds the signer's highest nonce to an error if the signer is known: the signature is valid,
+    /// or the address it names is the caller's.
     pub(super) fn with_nonce(
         &self,
         error: ApiError,
@@ -110,7 +110,7 @@ impl Dispatch {
             .transpose()
     }
 
-    /// Whether an address is the caller's: of its wallet, or for an API key of its organization.
+    /// Whether an address is the caller's: of its wallet, or, for an API key, of its organization.
     fn is_callers(&self, address: Address, asked: &Asked) -> Result<bool, ReadError> {
         let Some(session) = asked.session else {
             return Ok(false);
@@ -130,7 +130,7 @@ impl Dispatch {
         let media_type = HeaderValue::from_static(form.media_type());
         let sequence = self.app.published().head.sequence;
         let reply = Reply::bytes(error.status(), sequence, media_type, body);
-        // Every 401 says how to be known (RFC 9110, 15.5.2).
+        // Every 401 states how to authenticate (RFC 9110, 15.5.2).
         let reply = if reply.status == StatusCode::UNAUTHORIZED {
             reply.with(WWW_AUTHENTICATE, "Bearer")
         } else {
@@ -140,7 +140,7 @@ impl Dispatch {
         headers.fold(reply, |reply, (name, value)| reply.with(name, &value))
     }
 
-    /// Puts the headers on that every answer has.
+    /// Adds the headers that every answer has.
     pub(super) fn finish(&self, reply: Reply, asked: &Asked) -> Response<Body> {
         self.with_headers(reply, &asked.request_id, &asked.tally)
     }
@@ -156,7 +156,7 @@ impl Dispatch {
             .limits
             .finish(tally, reply.is_known, headers, now_s());
         for (name, value) in SECURITY_HEADERS {
-            // A page, and a file's content, bring a policy of their own.
+            // A page and a file's content have their own policy.
             headers
                 .entry(HeaderName::from_static(name))
                 .or_insert(HeaderValue::from_static(value));
@@ -175,7 +175,7 @@ impl Dispatch {
         response
     }
 
-    /// The answer to what hyper could not read as a request, as bytes.
+    /// The answer, as bytes, to a request that hyper could not parse.
     pub(super) fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
         let mut tally = self.app.limits.begin(line.peer, &HeaderMap::new(), now_s());
         let fault = parsing::error_of(status, self.header_bytes_max);

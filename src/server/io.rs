@@ -18,22 +18,22 @@ use super::line::Line;
 use super::parsing::bare_status;
 use crate::body::{LINGER, LINGER_BYTES_MAX};
 
-/// How many first bytes must come in time: as many as tell HTTP/1 from HTTP/2. From then on
-/// hyper's own timers hold.
+/// How many first bytes must arrive in time: enough to distinguish HTTP/1 from HTTP/2. After that
+/// hyper's own timers apply.
 const FIRST_BYTES: usize = 24;
-/// Bytes that are read at one time from a connection that is closed: it is read on, so that the system sends no
+/// Bytes that are read at once from a closed connection. It is read on, because the system would otherwise send a
 /// reset, which would destroy the answer.
 const LINGER_PIECE_BYTES: usize = 8 * 1024;
 
 /// Writes the answer to a request that hyper refuses with this status.
 pub(super) type Refuse = Box<dyn Fn(StatusCode) -> Bytes + Send>;
 
-/// A stream with limits in time.
+/// A stream with time limits.
 pub(super) struct Timed<S> {
     stream: S,
     line: Arc<Line>,
     refuse: Refuse,
-    /// What is to be written in place of hyper's own refusal.
+    /// What to write in place of hyper's own refusal.
     instead: Bytes,
     first_bytes_missing: usize,
     first_bytes_by: Pin<Box<Sleep>>,
@@ -72,7 +72,7 @@ impl<S> Timed<S> {
         }
     }
 
-    /// Passes a write's result on; one that stays pending too long is an error.
+    /// Passes on a write's result; a write that stays pending too long is an error.
     fn written<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -92,8 +92,8 @@ impl<S> Timed<S> {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Takes hyper's own refusal away, if that is what it writes: no answer of ours is on its way, and
-    /// these bytes are all of one.
+    /// Replaces hyper's own refusal, if that is what it writes: none of our answers is in flight, and these bytes are a
+    /// whole refusal.
     fn takes_away(&mut self, bytes: &[u8]) -> bool {
         if !self.line.is_quiet() {
             return false;
@@ -108,7 +108,7 @@ impl<S> Timed<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Timed<S> {
-    /// Writes what stands in place of hyper's own refusal.
+    /// Writes the replacement of hyper's own refusal.
     fn poll_instead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.instead.is_empty() {
             let written = Pin::new(&mut self.stream).poll_write(context, &self.instead);
@@ -123,8 +123,8 @@ impl<S: AsyncWrite + Unpin> Timed<S> {
 }
 
 impl<S: AsyncRead + Unpin> Timed<S> {
-    /// Reads and drops what the caller still sends, until it closes its side too. However it ends, the
-    /// connection is closed.
+    /// Reads and drops what the caller still sends, until it closes its side too. However that ends, the connection is
+    /// closed.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let closing = self.closing.get_or_insert_with(|| Closing {
             until: Box::pin(sleep(LINGER)),

@@ -9,59 +9,59 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Looks at a connection in the shorter of its two times.
+/// How often a connection is checked in the shorter of its two times.
 const LOOKS: u32 = 4;
 
 /// One connection.
 pub(super) struct Line {
-    /// Who called.
+    /// The caller's address.
     pub(super) peer: IpAddr,
-    /// It came when there was no room: it gets answers about the server's health alone.
+    /// It arrived when there was no room, so it gets answers about the server's health only.
     pub(super) is_reserve: bool,
-    /// Requests whose answers are not handed over to hyper yet.
+    /// Requests whose answers have not been handed to hyper yet.
     requests: AtomicUsize,
-    /// A request came since somebody looked.
+    /// A request arrived since the last check.
     used: AtomicBool,
-    /// A request came whose answer hyper has not written to the end.
+    /// A request arrived whose answer hyper has not fully written.
     writing: AtomicBool,
     /// The caller may still be sending when the connection is closed.
     lingers: AtomicBool,
     pieces: Mutex<Pieces>,
 }
 
-/// Pieces of answers that hyper was given and the caller has not taken.
+/// Pieces of answers that hyper was given and the caller has not read.
 #[derive(Default)]
 struct Pieces {
     next: u64,
-    /// When each was given, and of what.
+    /// When each was given, and its kind.
     given: BTreeMap<u64, (Instant, Kind)>,
 }
 
-/// What a piece is part of.
+/// The kind of answer that a piece is part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// An answer that lies in memory as a whole. Over HTTP/2 its connection ends with it: hyper asks a body for nothing while
-    /// its stream has no window, so no error of the body can reset the stream, and where the stream's handle is dropped
+    /// An answer that is in memory as a whole. Over HTTP/2, the whole connection has to end: hyper does not poll a body
+    /// while its stream has no window, so no error of the body can reset the stream. If the stream's handle is dropped,
     /// h2 sends the reset only after the data that waits for a window.
     Whole,
-    /// One that is written while it is read. Its writer gives up by itself and leaves other answers of
-    /// the connection alone, so that this connection only has to end at some time.
+    /// An answer that is written while it is read. Its writer gives up by itself and leaves other answers of the
+    /// connection alone, so this connection only has to end at some time.
     Stream,
 }
 
-/// Why a connection is to end.
+/// Why a connection should end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// Its caller takes no answer.
+    /// Its caller reads no answer.
     Stalled,
-    /// Its caller asks nothing.
+    /// Its caller sends no request.
     Idle,
 }
 
-/// How long a caller may leave a connection as it is.
+/// How long a caller may leave a connection idle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// Without taking a piece of an answer.
+    /// Without reading a piece of an answer.
     pub(super) stalled: Duration,
     /// Without a request.
     pub(super) idle: Duration,
@@ -70,7 +70,7 @@ pub(super) struct Patience {
 /// A request, until its answer is handed over.
 pub(super) struct Using(Arc<Line>);
 
-/// A piece that the caller has not taken yet.
+/// A piece that the caller has not read yet.
 pub(super) struct Given {
     line: Arc<Line>,
     number: u64,
@@ -96,7 +96,7 @@ impl Using {
 }
 
 impl Line {
-    /// A connection that has just been made.
+    /// A new connection.
     pub(super) fn new(peer: IpAddr, is_reserve: bool) -> Arc<Self> {
         Arc::new(Self {
             peer,
@@ -113,7 +113,7 @@ impl Line {
         self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request came.
+    /// Notes that a request arrived.
     pub(super) fn begin(self: &Arc<Self>) -> Using {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.used.store(true, Ordering::Relaxed);
@@ -121,29 +121,29 @@ impl Line {
         Using(Arc::clone(self))
     }
 
-    /// Hyper has written all that it had.
+    /// Notes that hyper has written everything it had.
     pub(super) fn flushed(&self) {
         if self.requests.load(Ordering::Relaxed) == 0 {
             self.writing.store(false, Ordering::Relaxed);
         }
     }
 
-    /// True where hyper has no answer of ours to write: what it writes now is its own.
+    /// True if hyper has none of our answers to write: what it writes now is its own.
     pub(super) fn is_quiet(&self) -> bool {
         !self.writing.load(Ordering::Relaxed)
     }
 
-    /// The caller may still be sending when the connection is closed.
+    /// Notes that the caller may still be sending when the connection is closed.
     pub(super) fn linger(&self) {
         self.lingers.store(true, Ordering::Relaxed);
     }
 
-    /// Whether that is so.
+    /// Whether the caller may still be sending then.
     pub(super) fn lingers(&self) -> bool {
         self.lingers.load(Ordering::Relaxed)
     }
 
-    /// Notes a piece that hyper is given.
+    /// Notes a piece that is given to hyper.
     pub(super) fn give(self: &Arc<Self>, kind: Kind) -> Given {
         let mut pieces = self.pieces();
         let number = pieces.next;
@@ -166,7 +166,7 @@ impl Line {
         })
     }
 
-    /// Whether the connection should end, seen a `look` after the last time. It was `idle` until then.
+    /// Whether the connection should end, checked a `look` after the last time. It had been `idle` that long by then.
     fn end(&self, patience: Patience, look: Duration, idle: &mut Duration) -> Option<End> {
         if self.is_stalled(patience) {
             return Some(End::Stalled);
@@ -207,7 +207,7 @@ mod tests {
         Line::new(IpAddr::from([192, 0, 2, 1]), false)
     }
 
-    /// How a connection ends in so many looks.
+    /// How a connection ends within this many checks.
     fn ends_in(line: &Line, patience: Patience, looks: u32) -> Option<End> {
         let mut idle = Duration::ZERO;
         (0..looks).find_map(|_| line.end(patience, LOOK, &mut idle))

@@ -31,32 +31,32 @@ use tls::Tls;
 
 /// Headers of one request.
 const HEADERS_MAX: usize = 100;
-/// The pause after an error of `accept`, which is mostly a lack of file descriptors.
+/// The pause after an error of `accept`; its usual cause is a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Why the server does not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The address.
+    /// Binding the address failed.
     #[error("option listen: {address}: {source}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// TLS.
+    /// TLS could not be set up.
     #[error(transparent)]
     Tls(#[from] tls::TlsError),
-    /// No thread.
+    /// The measuring thread could not be started.
     #[error("the thread that measures how long requests wait did not start: {0}")]
     Probe(std::io::Error),
-    /// No randomness.
+    /// The system provides no randomness.
     #[error(transparent)]
     Secret(#[from] crate::config::secrets::SecretError),
 }
 
-/// A listener that is bound, before anything is accepted.
+/// A bound listener that accepts nothing yet.
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
@@ -64,7 +64,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Binds the address of the configuration and reads the certificate.
+    /// Binds the configured address and reads the certificate.
     pub async fn bind(config: &Config) -> Result<Self, ServerError> {
         let tls = match (&config.tls_certificate_file, &config.tls_key_file) {
             (Some(certificate), Some(key)) => {
@@ -96,7 +96,7 @@ impl Bound {
         self.tls.clone()
     }
 
-    /// Serves until `stop` resolves; then lets requests under way finish, for a bounded time.
+    /// Serves until `stop` resolves; then lets requests in flight finish, for a bounded time.
     pub async fn serve<S>(self, config: &Config, app: Arc<App>, stop: S) -> Result<(), ServerError>
     where
         S: Future<Output = ()>,
@@ -111,7 +111,7 @@ impl Bound {
         let (ends, end) = watch::channel(());
         tokio::pin!(stop);
         loop {
-            // Above the bound connections wait in the kernel's queue.
+            // Above the bound, connections wait in the kernel's queue.
             let accepted = async {
                 let free = room.free().await;
                 (free, self.listener.accept().await)
@@ -144,11 +144,11 @@ impl Bound {
             });
         }
         drop(self.listener);
-        // They would go on for ever.
+        // Streams would otherwise run for ever.
         streams.stop();
         let drain = Duration::from_secs(config.drain_timeout_s);
         drop(end);
-        // Nobody listens if there is no connection.
+        // Without connections nobody listens.
         let _ = ends.send(());
         if tokio::time::timeout(drain, ends.closed()).await.is_err() {
             tracing::warn!("requests were still in flight at the end of drain_timeout_s");

@@ -10,7 +10,7 @@ use hyper::{HeaderMap, StatusCode, Version};
 use super::HEADERS_MAX;
 use crate::error::{ApiError, Code};
 
-/// What RFC 9113, 6.5.2 counts for each field in addition to its name and value.
+/// What RFC 9113, 6.5.2 adds for each field to its name and value.
 const FIELD_BYTES: usize = 32;
 
 /// The status of an answer that hyper wrote by itself, if that is what these bytes are.
@@ -21,7 +21,7 @@ pub(super) fn bare_status(bytes: &[u8]) -> Option<StatusCode> {
     (is_whole && status.is_client_error()).then_some(status)
 }
 
-/// The error that such a status stands for.
+/// The error for such a status.
 pub(super) fn error_of(status: StatusCode, header_bytes_max: usize) -> ApiError {
     match status {
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => {
@@ -41,14 +41,14 @@ fn too_large(header_bytes_max: usize) -> ApiError {
     ApiError::new(Code::HeadersTooLarge, message)
 }
 
-/// Whether this is a host, perhaps with a port, or nothing (RFC 9110, 7.2).
+/// Whether this is a host, optionally with a port, or empty (RFC 9110, 7.2).
 fn is_host(value: &HeaderValue) -> bool {
     let bytes = value.as_bytes();
     bytes.is_empty() || !bytes.contains(&b'@') && Authority::try_from(bytes).is_ok()
 }
 
-/// What is wrong with a request that hyper let through: no host that it is for, or, over HTTP/2, where
-/// hyper's own bound has no answer, headers that are too large.
+/// What is wrong with a request that hyper accepted: its host is missing or malformed, or, over HTTP/2, its headers are
+/// too large, for which hyper's own bound gives no answer.
 pub(super) fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> {
     if parts.version == Version::HTTP_2 {
         let fields = parts.headers.iter();

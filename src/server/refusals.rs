@@ -5,21 +5,21 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time that lies between two refusals where there are many, microseconds.
+/// The time between two refusals when there are many, microseconds.
 const INTERVAL_US: u64 = 200;
-/// The longest that one waits, microseconds.
+/// The longest wait of a refusal, microseconds.
 const WAIT_MAX_US: u64 = 1_000_000;
-/// Timers are not finer, and a shorter wait is none.
+/// Timers are no finer, and a shorter wait is pointless.
 const WAIT_MIN_US: u64 = 1_000;
 
-/// Gives refusals their turns (the virtual schedule of the generic cell rate algorithm).
+/// Schedules refusals (the virtual schedule of the generic cell rate algorithm).
 pub(super) struct Refusals {
     epoch: Instant,
-    /// When the next one's turn is, microseconds behind `epoch`.
+    /// The time of the next turn, microseconds after `epoch`.
     next_us: AtomicU64,
 }
 
-/// The turn of a refusal at `now_us`, and of the one behind it.
+/// The turn of a refusal at `now_us`, and of the next one.
 fn turn(next_us: u64, now_us: u64) -> (u64, u64) {
     let turn_us = next_us.clamp(now_us, now_us + WAIT_MAX_US);
     (turn_us, turn_us + INTERVAL_US)
@@ -33,7 +33,7 @@ impl Refusals {
         }
     }
 
-    /// Waits until it is time to refuse one more.
+    /// Waits until one more request may be refused.
     pub(super) async fn turn(&self) {
         let now_us = self.epoch.elapsed().as_micros() as u64;
         let taken = self
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(waits[..3], [0, INTERVAL_US, 2 * INTERVAL_US]);
         assert_eq!(waits[999], 999 * INTERVAL_US);
         assert_eq!(waits[19_999], WAIT_MAX_US);
-        // A moment later there is as much less to wait.
+        // A moment later the wait is that much shorter.
         assert_eq!(turn(next_us, now_us + 500_000).0, next_us);
         assert_eq!(turn(next_us, next_us + 1).0, next_us + 1);
     }

@@ -11,9 +11,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::config::{Config, Network};
 use crate::limits::ClientAddress;
 
-/// Connections in reserve.
+/// Reserve connections.
 const RESERVE: usize = 64;
-/// Connections in reserve that one address may have.
+/// Reserve connections that one address may have.
 const RESERVE_OF_ADDRESS: usize = 4;
 
 /// Room for connections.
@@ -26,13 +26,13 @@ pub(super) struct Room {
     taken: Mutex<HashMap<(ClientAddress, bool), usize>>,
 }
 
-/// Room for one connection, before it is known whose.
+/// Room for one connection, before its address is known.
 pub(super) struct Free {
     permit: OwnedSemaphorePermit,
     is_reserve: bool,
 }
 
-/// A connection's place, until it drops.
+/// A connection's place, until it is dropped.
 pub(super) struct Place {
     room: Arc<Room>,
     of: Option<(ClientAddress, bool)>,
@@ -41,7 +41,7 @@ pub(super) struct Place {
 }
 
 impl Room {
-    /// Room as it is configured.
+    /// The configured room.
     pub(super) fn new(config: &Config) -> Arc<Self> {
         Arc::new(Self {
             places: Arc::new(Semaphore::new(config.connections_max)),
@@ -61,7 +61,7 @@ impl Room {
             permit = place => (permit, false),
             permit = reserve => (permit, true),
         };
-        // Neither is ever closed.
+        // Neither semaphore is ever closed.
         permit.ok().map(|permit| Free { permit, is_reserve })
     }
 
@@ -75,7 +75,7 @@ impl Room {
             mut permit,
             mut is_reserve,
         } = free;
-        // There may be room by now: it takes long until somebody comes.
+        // There may be room by now, because it can take long until a caller connects.
         if is_reserve && let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             (permit, is_reserve) = (place, false);
         }
@@ -104,7 +104,7 @@ impl Room {
 }
 
 impl Place {
-    /// Whether it is one of the reserve.
+    /// Whether it is in the reserve.
     pub(super) fn is_reserve(&self) -> bool {
         self.is_reserve
     }
@@ -150,7 +150,7 @@ mod tests {
         let second = enter(&room, [192, 0, 2, 1]).await.unwrap();
         assert!(enter(&room, [192, 0, 2, 1]).await.is_none());
         let _third = enter(&room, [192, 0, 2, 2]).await.unwrap();
-        // All are taken: what comes now is the reserve.
+        // All places are taken, so later connections use the reserve.
         let mut reserve = Vec::new();
         for _ in 0..RESERVE_OF_ADDRESS {
             let place = enter(&room, [192, 0, 2, 1]).await.unwrap();
@@ -164,7 +164,7 @@ mod tests {
         assert!(!again.is_reserve());
         drop(reserve);
         assert_eq!(room.taken().len(), 2);
-        // Whoever waited for a caller since all were taken gives it the place that is free by now.
+        // A wait that began while all were taken gives its caller the place that is free by now.
         let waited = room.free().await.unwrap();
         assert!(waited.is_reserve);
         drop(second);

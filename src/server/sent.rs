@@ -12,11 +12,11 @@ use super::line::{Given, Kind, Using};
 use crate::limits::Held;
 use crate::stream::{Body, BrokenOff, Stream};
 
-/// The pieces of an answer over HTTP/1.1, which writes one answer after the other.
+/// The piece size over HTTP/1.1, which writes one answer after the other.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Those over HTTP/2, where many answers share one connection: the size of a frame.
+/// The piece size over HTTP/2, where many answers share one connection: the size of a frame.
 const FRAME_BYTES: usize = 16 * 1024;
-/// Answers over HTTP/1.1 that are watched by the stream's own limits alone.
+/// Answers over HTTP/1.1 up to this size are watched only by the stream's own limits.
 const SMALL_BYTES: usize = 4 * 1024;
 
 /// Whether an answer of this size is watched, and counts on the budget of answers.
@@ -52,7 +52,7 @@ impl AsRef<[u8]> for Piece {
 }
 
 impl SentBody {
-    /// The body of the answer to a request; it holds its part of a budget until all of it is taken.
+    /// The body of the answer to a request; it holds its part of a budget until all of it is read.
     pub(super) fn new(body: Body, is_http2: bool, held: Option<Held>, using: Using) -> Self {
         let (left, is_watched) = match body {
             Body::Whole(bytes) => {

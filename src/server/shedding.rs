@@ -11,14 +11,14 @@ use tokio::sync::Notify;
 
 /// How often the wait is measured.
 const INTERVAL: Duration = Duration::from_millis(5);
-/// Measures above the bound, net of those below it, after which requests are refused: half a second.
+/// Measurements above the bound, net of those below it, after which requests are refused: half a second.
 const SLOW_MAX: u32 = 100;
-/// Measures of next to no wait in a row after which none is refused any more: two seconds.
+/// Measurements of almost no wait in a row after which no request is refused any more: two seconds.
 const CALM_MIN: u32 = 400;
-/// What a wait may be, as a part of what a request may take.
+/// The highest wait, as a part of the time that a request may take.
 const PART: u32 = 4;
 
-/// What the measures say.
+/// The trend of the measurements.
 #[derive(Default)]
 struct Trend {
     slow: u32,
@@ -53,14 +53,14 @@ pub(super) struct Shedding {
     connections: AtomicUsize,
     is_on: AtomicBool,
     epoch: Instant,
-    /// When the task was woken that has not run yet, microseconds behind `epoch`; 0 if it has.
+    /// When the task was woken, if it has not run since, microseconds after `epoch`; otherwise 0.
     woken_at_us: AtomicU64,
-    /// How long it waited the last time.
+    /// How long it waited last time.
     waited_us: AtomicU64,
     wake: Notify,
 }
 
-/// A connection that counts until it is dropped.
+/// A connection that is counted until it is dropped.
 pub(super) struct Connected(Arc<Shedding>);
 
 impl Drop for Connected {
@@ -70,7 +70,7 @@ impl Drop for Connected {
 }
 
 impl Shedding {
-    /// Starts to measure, in the runtime that serves connections. A request should take at most
+    /// Starts measuring, in the runtime that serves connections. A request should take at most
     /// `wait_target`; with `connections_min` connections or fewer none is ever refused.
     pub(super) fn start(
         wait_target: Duration,
@@ -100,7 +100,7 @@ impl Shedding {
         Connected(Arc::clone(self))
     }
 
-    /// True where one more request is to be refused.
+    /// True if one more request should be refused.
     pub(super) fn refuses(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
             && self.connections.load(Ordering::Relaxed) > self.connections_min
@@ -111,7 +111,7 @@ impl Shedding {
         self.epoch.elapsed().as_micros() as u64
     }
 
-    /// How long whoever is woken now waits, as far as one can tell.
+    /// The estimated wait of a task that is woken now.
     fn wait(&self) -> Duration {
         let waited_us = self.waited_us.load(Ordering::Relaxed);
         let still_us = match self.woken_at_us.load(Ordering::Relaxed) {
@@ -142,7 +142,7 @@ fn wake_often(shedding: &Weak<Shedding>) {
 
 async fn run_when_woken(shedding: Weak<Shedding>) {
     while let Some(shedding) = shedding.upgrade() {
-        // Only this task waits, and the one who wakes it holds nothing: the server's end lets both go.
+        // Only this task waits, and the waking thread holds nothing, so both end when the server is dropped.
         let woken = tokio::time::timeout(Duration::from_secs(1), shedding.wake.notified());
         if woken.await.is_err() {
             continue;
@@ -196,7 +196,7 @@ mod tests {
         let _one = shedding.connected();
         assert!(!shedding.refuses());
         let held = Instant::now();
-        // On the runtime's only worker.
+        // This runs on the runtime's only worker.
         let watched = Arc::clone(&shedding);
         let seen = tokio::spawn(async move {
             while !watched.refuses() && held.elapsed() < Duration::from_mins(1) {

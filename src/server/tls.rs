@@ -9,18 +9,18 @@ use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use tokio_rustls::TlsAcceptor;
 
-/// Why there is no TLS.
+/// Why TLS is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file.
+    /// A file cannot be read.
     #[error("TLS: {path}: {source}", path = .path.display())]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// What is wrong with it.
         source: io::Error,
     },
-    /// Certificate and key are no pair.
+    /// Certificate and key do not match.
     #[error(
         "tls_certificate_file and tls_key_file do not match: the key in {key} is not that of the certificate in {certificate}",
         key = .key.display(), certificate = .certificate.display()
@@ -31,7 +31,7 @@ pub enum TlsError {
         /// The key's file.
         key: PathBuf,
     },
-    /// They are not usable.
+    /// They cannot be used.
     #[error("TLS: {0}")]
     Rustls(#[from] rustls::Error),
 }
@@ -90,14 +90,14 @@ impl Tls {
         })
     }
 
-    /// Reads the files again; what is in use stays if they cannot be used.
+    /// Reads the files again; the certificate in use stays if they cannot be used.
     pub fn reload(&self) -> Result<(), TlsError> {
         let fresh = load(&self.certificate_file, &self.key_file)?;
         self.current.store(Arc::new(fresh));
         Ok(())
     }
 
-    /// For the next connection.
+    /// An acceptor for the next connection.
     pub fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(self.current.load_full())
     }

@@ -15,7 +15,7 @@ use super::ActionText;
 use crate::body::{self, Object};
 use crate::error::{ApiError, Code};
 
-/// A JSON string, borrowed where it has no escapes.
+/// A JSON string, borrowed if it has no escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
@@ -42,7 +42,7 @@ struct Batch<'a> {
     atomic: bool,
 }
 
-/// A member that is there has a value: `null` is one too, and not the same as absence.
+/// A member that is present has a value: `null` is one too, and differs from absence.
 fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -51,7 +51,7 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
-/// A request of the bus that is only asked about: one action, or some.
+/// A preview request of the bus: one action, or several.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Preview<'a> {
@@ -73,10 +73,10 @@ struct Preview<'a> {
     salt: Option<Text<'a>>,
 }
 
-/// What a body of the bus says.
+/// A parsed body of the bus.
 #[derive(Debug)]
 pub struct BusBody {
-    /// The body, with what it lacks written behind it.
+    /// The body, followed by texts that do not occur in it.
     pub text: String,
     /// The actions, in order.
     pub actions: Vec<ActionText>,
@@ -84,7 +84,7 @@ pub struct BusBody {
     pub atomic: bool,
 }
 
-/// Ranges of actions before the body's text is taken over.
+/// Collects ranges of actions, before the body's text is moved.
 struct Ranges<'t> {
     text: &'t str,
     behind: String,
@@ -104,7 +104,7 @@ impl Ranges<'_> {
         start..start + part.len()
     }
 
-    /// The place of a string's value: in the body, or behind it where escapes had to be undone.
+    /// The range of a string's value: in the body, or after it if escapes had to be undone.
     fn of_text(&mut self, text: &Text<'_>) -> Range<usize> {
         match &text.0 {
             Cow::Borrowed(part) => match self.within(part) {
@@ -198,7 +198,7 @@ impl Ranges<'_> {
     }
 }
 
-/// Reads the body of one action.
+/// Parses the body of one action.
 pub fn single(text: String) -> Result<BusBody, ApiError> {
     body::check(&text)?;
     let Object(action): Object<Action<'_>> =
@@ -217,20 +217,20 @@ pub fn single(text: String) -> Result<BusBody, ApiError> {
     })
 }
 
-/// What a request for a preview says.
+/// A parsed preview request.
 #[derive(Debug)]
 pub struct PreviewBody {
     /// The actions.
     pub bus: BusBody,
     /// True for `actions`, false for one action by itself.
     pub many: bool,
-    /// Who would sign.
+    /// The assumed signer.
     pub signer: Option<Address>,
     /// The seed of the salts.
     pub salt_seed: Option<Hash>,
 }
 
-/// Reads the body of a preview.
+/// Parses the body of a preview.
 pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
     body::check(&text)?;
     let Object(preview): Object<Preview<'_>> =
@@ -290,8 +290,8 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
     parsed.map_err(|error: T::Err| ApiError::field(pointer, "format", format!("is wrong: {error}")))
 }
 
-/// Reads the body of a batch. That no payload has a key twice is checked with each action, so the
-/// text is read once here.
+/// Parses the body of a batch. Duplicate keys in payloads are checked with each action, so the text
+/// is read only once here.
 pub fn batch(text: String) -> Result<BusBody, ApiError> {
     let Object(batch): Object<Batch<'_>> =
         serde_json::from_str(&text).map_err(|error| body::of_serde(&text, &error))?;

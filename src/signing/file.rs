@@ -7,7 +7,7 @@ use super::ActionText;
 use crate::error::ApiError;
 use crate::files::Upload;
 
-/// The text and action of an upload: the digest of what came, and what it is.
+/// The text and action of an upload: the digest of the received bytes, and their description.
 pub(super) fn read(upload: &Upload) -> Result<(String, ActionText), ApiError> {
     let mut text = digest_text(&upload.stored.sha256);
     let payload = 0..text.len();
@@ -24,7 +24,7 @@ pub(super) fn read(upload: &Upload) -> Result<(String, ActionText), ApiError> {
     Ok((text, action))
 }
 
-/// Says what came, for a signature of something else.
+/// Adds to an error what was received, in case something else was signed.
 pub(super) fn explain(error: ApiError, name: &str, digest: &str) -> ApiError {
     let message = format!(
         "{}; the file that arrived is named {name:?} and its bytes have the digest {digest}",

@@ -22,12 +22,12 @@ const SALT: &str = "x-signature-salt";
 /// All of them.
 pub const ALL: [&str; 5] = [SIGNATURE, ADDRESS, NONCE, DEADLINE, SALT];
 
-/// What the headers say; nothing is checked against the body yet.
+/// The parsed headers; nothing has been checked against the body yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SignatureHeaders {
     /// The signature.
     pub signature: Signature,
-    /// Who says to have signed.
+    /// The alleged signer.
     pub signer: Address,
     /// The nonce.
     pub nonce: u64,
@@ -38,9 +38,9 @@ pub struct SignatureHeaders {
 }
 
 impl SignatureHeaders {
-    /// Reads the headers. An absent one is SIGNATURE_REQUIRED, one that says nothing readable
-    /// SIGNATURE_INVALID, a deadline that is past DEADLINE_EXPIRED; one too far ahead is
-    /// VALIDATION_ERROR, because it can be mended without any doubt about who signs.
+    /// Parses the headers. A missing one is SIGNATURE_REQUIRED, an unreadable one
+    /// SIGNATURE_INVALID, a deadline in the past DEADLINE_EXPIRED. A deadline too far ahead is
+    /// VALIDATION_ERROR, because it can be corrected without any doubt about the signer.
     pub fn read(headers: &HeaderMap, now_s: u64) -> Result<Self, ApiError> {
         let missing: Vec<&str> = ALL
             .into_iter()
@@ -73,7 +73,7 @@ impl SignatureHeaders {
         Ok(read)
     }
 
-    /// The address that a request names as its signer's; nothing says yet that it is.
+    /// The address that a request names as its signer; nothing proves it yet.
     pub fn signer(headers: &HeaderMap) -> Option<Address> {
         let mut named = headers.get_all(ADDRESS).iter();
         let only = named.next().filter(|_| named.next().is_none())?;

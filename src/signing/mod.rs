@@ -29,20 +29,20 @@ pub use headers::{ALL as HEADERS, SignatureHeaders};
 /// The texts of one action, as ranges of a request's text.
 #[derive(Clone, Debug)]
 pub struct ActionText {
-    /// What it does.
+    /// The kind of action.
     pub kind: Kind,
     /// The target.
     pub target: Range<usize>,
     /// The payload.
     pub payload: Range<usize>,
-    /// What may be told of the payload where that is a digest.
+    /// What may be disclosed of the payload if that is a digest.
     pub disclosed: Option<Range<usize>>,
 }
 
-/// What was signed, before it is checked.
+/// The signed request, before it is checked.
 #[derive(Debug)]
 pub struct Request {
-    /// Who asks.
+    /// The caller.
     pub asker: Asker,
     /// The signature's headers.
     pub headers: SignatureHeaders,
@@ -54,7 +54,7 @@ pub struct Request {
     pub atomic: bool,
 }
 
-/// The log's domain with its separator, and the signers that ask again and again.
+/// The log's domain with its separator, and frequent signers.
 pub struct Verifier {
     domain: Domain,
     separator: Hash,

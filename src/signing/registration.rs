@@ -20,15 +20,15 @@ use crate::body;
 use crate::error::{ApiError, Code};
 use crate::views::scalars::{AddressInput, NameInput, OrganizationId};
 
-/// Base64 with padding, of 16 bytes and more; bits that no byte needs are zero.
+/// Base64 with padding, of 16 bytes and more; unused bits are zero.
 pub(super) const BLIND_PATTERN: &str = "^([A-Za-z0-9+/]{4}){5,}(\
     [A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/]{4})$";
 
-/// What a registration takes.
+/// The body of a registration.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterBody {
-    /// The address for logging in.
+    /// The e-mail address for logging in.
     #[schemars(extend("format" = "email"), length(max = EMAIL_BYTES_MAX))]
     email: String,
     /// At least 15 characters, at most 1,024 bytes.
@@ -37,24 +37,24 @@ pub struct RegisterBody {
     /// A name to show.
     #[schemars(with = "Option<NameInput>")]
     nickname: Option<String>,
-    /// The address that signs this request, and for the wallet from now on.
+    /// The address that signs this request, and signs for the wallet from now on.
     #[schemars(with = "AddressInput")]
     address: Address,
-    /// The organization to join: its invitation's code is needed.
+    /// The organization to join; this needs the code of an invitation.
     #[schemars(with = "Option<OrganizationId>")]
     pub organization_id: Option<Id>,
-    /// The code of an invitation, as an admin of the organization was shown it.
+    /// The code of an invitation, as shown to an admin of the organization.
     pub invitation: Option<String>,
-    /// The name of the organization that is made.
+    /// The name of the organization that is created.
     #[schemars(with = "Option<NameInput>")]
     organization_name: Option<String>,
-    /// Base64 of at least 16 random bytes: keeps the signed digest from telling the password.
+    /// Base64 of at least 16 random bytes: keeps the signed digest from revealing the password.
     #[schemars(with = "String", regex(pattern = BLIND_PATTERN), required)]
     blind: Option<String>,
 }
 
 impl RegisterBody {
-    /// Checks what takes longer than checking the signature.
+    /// Makes the checks that take longer than checking the signature.
     pub fn check_password(&self) -> Result<(), ApiError> {
         let names = [Some(self.email.as_str()), self.nickname.as_deref()];
         password::check_guessed(&self.password, names.into_iter().flatten())
@@ -65,7 +65,7 @@ fn forbidden(message: &'static str) -> ApiError {
     ApiError::new(Code::Forbidden, message)
 }
 
-/// Checks the member that keeps a signed digest from telling the secrets in the body.
+/// Checks the member that keeps a signed digest from revealing the secrets in the body.
 pub(super) fn check_blind(blind: Option<&str>) -> Result<(), ApiError> {
     let blind = blind.ok_or_else(|| {
         ApiError::field("/blind", "required", "is required: base64 of random bytes")
@@ -78,7 +78,7 @@ pub(super) fn check_blind(blind: Option<&str>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The text and action of a registration: the digest of its body, and what may be told of it.
+/// The text and action of a registration: the digest of its body, and what may be disclosed of it.
 pub(super) fn read(
     raw: &str,
     invitations: &InvitationCodes,

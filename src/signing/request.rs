@@ -18,9 +18,9 @@ struct MintTarget<'a> {
     template_id: Option<Text<'a>>,
 }
 
-/// What besides the body says what is signed.
+/// What, besides the body, determines what is signed.
 pub struct Circumstances<'a> {
-    /// Who calls.
+    /// The caller.
     pub session: Option<Session>,
     /// `{id}` of the path.
     pub path_id: &'a str,
@@ -34,8 +34,8 @@ impl Circumstances<'_> {
             .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
     }
 
-    /// Whom the engine asks whether the signer may sign: the token's wallet, or any wallet of the
-    /// organization for an API key alone.
+    /// For whom the engine checks that the signer may sign: the token's wallet or, for an API key
+    /// alone, any wallet of the organization.
     fn asker(&self, signs: &Signs) -> Result<Asker, ApiError> {
         if *signs == Signs::Registration {
             return Ok(Asker::Registration);
@@ -55,8 +55,8 @@ impl Circumstances<'_> {
     }
 }
 
-/// Reads what a request signs. The text is taken out of `body`, except where it holds a secret and
-/// is not what is signed.
+/// Reads what a request signs. Moves the text out of `body`, unless it holds a secret and is not
+/// itself signed.
 pub fn read(
     signs: &Signs,
     headers: SignatureHeaders,
@@ -144,7 +144,7 @@ fn resource(
     Ok(action(kind, &target_text, text))
 }
 
-/// An action whose payload is the text so far; the target is put behind it.
+/// An action whose payload is the text so far; the target is appended to it.
 pub(super) fn action(kind: &Kind, target: &str, mut text: String) -> (String, ActionText) {
     let payload = 0..text.len();
     text.push_str(target);

@@ -9,19 +9,19 @@ use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
 use quick_cache::sync::Cache;
 
-/// Signers that are remembered: 46 KB each.
+/// Signers that are cached: 46 KB each.
 const SIGNERS_MAX: usize = 1_024;
 /// The signature after which a signer's multiples are computed. They cost as much as three recoveries.
 const KNOWN_AFTER: u32 = 8;
 
-/// A signer who has signed something.
+/// A signer that has signed something.
 #[derive(Default)]
 struct Signer {
     signatures: AtomicU32,
     known: OnceLock<KnownSigner>,
 }
 
-/// The signers that are remembered.
+/// The cached signers.
 pub(super) struct Signers(Cache<Address, Arc<Signer>>);
 
 impl Signers {
@@ -29,7 +29,7 @@ impl Signers {
         Self(Cache::new(SIGNERS_MAX))
     }
 
-    /// The address whose key signed `digest`; cheap where it is `signer`'s, as it should be.
+    /// The address whose key signed `digest`; cheap if it is `signer`'s, as it should be.
     pub(super) fn recover(
         &self,
         signer: Address,

@@ -16,30 +16,30 @@ use crate::body;
 use crate::error::ApiError;
 use crate::views::scalars::NameInput;
 
-/// What `PATCH /wallets/me` takes.
+/// The body of `PATCH /wallets/me`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WalletBody {
-    /// Another address for logging in.
+    /// The new e-mail address for logging in.
     #[schemars(extend("format" = "email"), length(max = EMAIL_BYTES_MAX))]
     pub email: Option<String>,
-    /// Another name to show; `null` takes it away.
+    /// The new name to show; `null` removes it.
     #[schemars(with = "Option<NameInput>")]
     pub nickname: Option<String>,
     /// A new password: at least 15 characters, at most 1,024 bytes.
     #[schemars(length(min = PASSWORD_CHARS_MIN, max = PASSWORD_BYTES_MAX))]
     pub password: Option<String>,
-    /// The password until now; with `password`.
+    /// The current password; with `password`.
     pub current_password: Option<String>,
     /// Base64 of at least 16 random bytes; with `password`.
     #[schemars(regex(pattern = BLIND_PATTERN))]
     pub blind: Option<String>,
 }
 
-/// Members that are not kept.
+/// Members that are not stored.
 const SECRETS: [&str; 3] = ["password", "current_password", "blind"];
 
-/// The text and action of a change of the wallet `target`. A body without secrets is taken out.
+/// The text and action of a change of the wallet `target`. A body without secrets is moved out.
 pub(super) fn read(body: &mut body::Text, target: &str) -> Result<(String, ActionText), ApiError> {
     let patch: WalletBody = body::parse(&body.text)?;
     let mut members: Map<String, Value> = body::parse(&body.text)?;

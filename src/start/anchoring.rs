@@ -13,20 +13,20 @@ use super::Chain;
 use crate::config::Config;
 use crate::views::log::AnchorView;
 
-/// How often a public chain is looked at while something is under way, milliseconds.
+/// How often a public chain is checked while something is in flight, milliseconds.
 const POLL_MS: u64 = 4_000;
-/// How often the embedded chain is looked at, milliseconds.
+/// How often the embedded chain is checked, milliseconds.
 const EMBEDDED_POLL_MS: u64 = 250;
 
-/// The longest pause after looks at the bond that failed, milliseconds.
+/// The longest pause after failed checks of the bond, milliseconds.
 const LOOK_BACKOFF_MS_MAX: u64 = 60_000;
 
-/// The newest anchors among which the one before a stop is looked for.
+/// How many of the newest anchors are searched for the one before a stop.
 const ANCHORS_LOOKED_AT: usize = 64;
-/// How often it is looked for.
+/// How often they are searched.
 const WAIT_STEP: Duration = Duration::from_millis(100);
 
-/// How the bond's cases are answered, if the log has a bond.
+/// The options for answering the bond's cases, if the log has a bond.
 fn responder(config: &Config, chain: &Chain) -> Option<ResponderOptions> {
     let anchor = SenderOptions::new(
         chain.domain().chain_id,
@@ -56,7 +56,7 @@ pub struct Anchoring {
 }
 
 impl Anchoring {
-    /// Starts anchoring the engine's log on the chain. The node need not be up.
+    /// Starts anchoring the engine's log on the chain. The node may be down.
     pub async fn start(
         config: &Config,
         chain: &Chain,
@@ -67,7 +67,7 @@ impl Anchoring {
         sender.confirmations = config.chain_confirmations;
         let mut poll_ms = POLL_MS;
         if chain.url().is_some() {
-            // The embedded chain has a block for each transaction and none besides.
+            // The embedded chain makes one block per transaction and no others.
             sender.confirmations = 1;
             poll_ms = EMBEDDED_POLL_MS;
         }
@@ -80,7 +80,7 @@ impl Anchoring {
             poll_ms,
             responder: responder(config, chain),
         };
-        // Large, and awaited once.
+        // Boxed because it is large, and awaited only once.
         Box::pin(engine.start_anchoring(options)).await?;
         Ok(Self {
             engine: engine.clone(),
@@ -88,7 +88,7 @@ impl Anchoring {
         })
     }
 
-    /// Asks for an anchor of the newest head; returns when it has begun.
+    /// Requests an anchor of the newest head; returns when it has begun.
     pub async fn anchor_now(&self) -> Result<Map<String, Value>, String> {
         let report = self.engine.anchor_now().await?;
         let mut members = Map::new();
@@ -98,8 +98,8 @@ impl Anchoring {
         Ok(members)
     }
 
-    /// Anchors what is new and waits until a block holds it, at most so long: the last thing before an
-    /// orderly stop. What comes of it is logged; the next start follows the transaction.
+    /// Anchors what is new and waits at most `limit` until a block contains it: the last step before an orderly stop.
+    /// The result is logged; the next start follows the transaction.
     pub async fn anchor_before_stop(&self, limit: Duration) {
         tracing::info!(limit_s = limit.as_secs(), "anchoring before the stop");
         match tokio::time::timeout(limit, self.anchor_and_wait()).await {
@@ -135,7 +135,7 @@ impl Anchoring {
         }
     }
 
-    /// How far anchoring has come.
+    /// The progress of anchoring.
     pub fn status(&self) -> Map<String, Value> {
         let published = self.engine.published();
         let last = published.snapshot.last_anchor();

@@ -37,15 +37,15 @@ pub enum ChainError {
     /// A key.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The file that remembers the embedded chain's contract.
+    /// The file that records the embedded chain's contract.
     #[error("{path}: {message}")]
     ContractFile {
-        /// Which file.
+        /// Its path.
         path: String,
         /// What is wrong with it.
         message: String,
     },
-    /// An option that validation has asked for is absent.
+    /// An option that validation requires is missing.
     #[error("option {0} is required with chain = \"rpc\"")]
     Missing(&'static str),
 }
@@ -61,8 +61,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Opens the chain of the configuration. A node is not asked anything yet: the server serves
-    /// without it.
+    /// Opens the configured chain. Asks the node nothing yet, because the server can serve without
+    /// it.
     pub async fn open(config: &Config, sequencer: Address) -> Result<Self, ChainError> {
         match config.chain {
             ChainMode::Embedded => Self::embedded(config, sequencer).await,
@@ -140,12 +140,12 @@ impl Chain {
         })
     }
 
-    /// What the log is bound to.
+    /// The log's domain.
     pub fn domain(&self) -> Domain {
         self.domain
     }
 
-    /// The contract that anchors it now.
+    /// The contract that currently anchors it.
     pub fn contract(&self) -> Address {
         self.contract
     }
@@ -160,7 +160,8 @@ impl Chain {
         self.second_rpc.as_ref()
     }
 
-    /// Who else knows the time: a node. The embedded chain's blocks take this server's own clock.
+    /// A second source of the time: the node. Not for the embedded chain, whose blocks use this
+    /// server's own clock.
     pub fn second_source(&self) -> Option<RpcClient> {
         self.embedded.is_none().then(|| self.rpc.clone())
     }
@@ -170,7 +171,7 @@ impl Chain {
         &self.anchor_key
     }
 
-    /// The embedded chain's URL; another node's may hold a secret and is not told.
+    /// The embedded chain's URL; another node's may hold a secret and is not shown.
     pub fn url(&self) -> Option<&str> {
         self.embedded.as_ref().map(|(_, url)| url.as_str())
     }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use kedge_actors::Failure;
 
-/// The process's exit code, as that of every command that failed.
+/// The process's exit code, the same as that of every failed command.
 const EXIT_CODE: i32 = 1;
-/// How long answers have to leave: those who waited for the disk are told that the outcome is unknown.
+/// How long answers have to be sent: callers that wait for the disk are informed that the outcome is unknown.
 const ANSWERS_LEAVE: Duration = Duration::from_millis(250);
 
-/// Ends the process when the engine fails, on a thread of its own: however busy the others are.
+/// Ends the process when the engine fails. Runs on a separate thread, so that it works however busy
+/// the others are.
 pub(super) fn end_process(mut failure: Failure) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let thread = std::thread::Builder::new().name("failure".into());

@@ -44,14 +44,14 @@ pub use store::{Allowances, LostKey};
 
 /// Organizations whose actors are kept alive.
 const ORGANIZATIONS_LIVE_MAX: usize = 10_000;
-/// Keys whose versions the sequencer remembers.
+/// Keys whose versions the sequencer caches.
 const RECENT_KEYS_MAX: usize = 1 << 20;
-/// Templates and variations that are kept at hand.
+/// Templates and variations that are cached.
 const CATALOG_ENTRIES_MAX: usize = 100_000;
-/// Free bytes of disk below which no write is begun.
+/// Free bytes of disk below which no write begins.
 const DISK_RESERVE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Why the server does not start, or ended.
+/// Why the server does not start, or ended: the part that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The log.
@@ -69,10 +69,10 @@ pub enum RunError {
     /// The sequencer's key.
     #[error("{0}")]
     SequencerKey(#[from] sequencer_keys::WrongKey),
-    /// A key that is gone.
+    /// A key was lost.
     #[error(transparent)]
     LostKey(#[from] LostKey),
-    /// No new key seals side entries.
+    /// A new key cannot seal side entries.
     #[error(transparent)]
     SealKey(#[from] kedge_storage::SealError),
     /// The data directory is open to others.
@@ -105,20 +105,20 @@ pub enum RunError {
     /// The operator's socket.
     #[error(transparent)]
     Admin(#[from] AdminError),
-    /// Something of the system.
+    /// An I/O error.
     #[error("{0}")]
     System(#[from] std::io::Error),
-    /// A task of the start-up panicked.
+    /// A task at start-up panicked.
     #[error("starting: {0}")]
     Task(#[from] tokio::task::JoinError),
-    /// The disk did not take what was placed.
+    /// The disk did not accept what was placed.
     #[error(
         "the store did not write everything within drain_timeout_s; unanswered requests may be lost"
     )]
     NotWritten,
 }
 
-/// Serves until SIGINT or SIGTERM. Where the engine cannot continue, the process ends instead.
+/// Serves until SIGINT or SIGTERM. If the engine cannot continue, the process ends instead.
 pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError> {
     logging::init(&config)?;
     make_private_from_now_on();
@@ -171,7 +171,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
-    // Before anybody hears that it serves: who then tells it to stop at once is heard.
+    // Before the server announces itself, so that a stop right after that is noticed.
     let stop = stop_signal()?;
     announce(&url, &chain, &config)?;
     bound.serve(&config, Arc::clone(&app), stop).await?;
@@ -187,7 +187,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     let patience = Duration::from_secs(config.drain_timeout_s);
     let is_written = engine.shutdown(patience).await;
     if engine.failure().reason().is_some() {
-        // The process is being ended for that.
+        // The failure is already ending the process.
         std::future::pending::<()>().await;
     }
     chain.shutdown().await;
@@ -198,7 +198,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     }
 }
 
-/// The operator, if there is a key; the log is told its address before it is used.
+/// The operator, if there is a key; its address is stored before it is used.
 async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, RunError> {
     let file = config.operator_key_file.as_deref();
     let variable = "KEDGE_OPERATOR_KEY";
@@ -214,7 +214,7 @@ async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, 
     let mut known = engine.published().snapshot.operators()?;
     if !known.contains(&operator.address()) {
         known.push(operator.address());
-        // A store that takes no writes has no use for the operator's key either.
+        // A store that accepts no writes has no use for the operator's key either.
         if let Err(error) = engine.side_write(SideWrite::Operators(known)).await {
             tracing::warn!(%error, "the operator's address could not be stored");
             return Ok(None);
@@ -223,7 +223,7 @@ async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, 
     Ok(Some(operator))
 }
 
-/// The one place where the configuration becomes an engine.
+/// The only place where the configuration becomes an engine.
 async fn start_engine(
     config: &Config,
     env: &Arc<dyn Env>,
@@ -264,7 +264,7 @@ async fn start_engine(
     Engine::start(options, store).await
 }
 
-/// Certificate and token keys are read again on SIGHUP; what cannot be read stays as it was.
+/// Reads certificate and token keys again on SIGHUP; those that cannot be read stay as they were.
 fn reload_on_hangup(tls: Option<Arc<Tls>>, app: Arc<App>) -> Result<(), std::io::Error> {
     let mut hangups = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
@@ -285,7 +285,7 @@ fn reload_on_hangup(tls: Option<Arc<Tls>>, app: Arc<App>) -> Result<(), std::io:
     Ok(())
 }
 
-/// A future that resolves when the server shall stop.
+/// A future that resolves when the server should stop.
 fn stop_signal() -> Result<impl Future<Output = ()>, std::io::Error> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -297,7 +297,7 @@ fn stop_signal() -> Result<impl Future<Output = ()>, std::io::Error> {
     })
 }
 
-/// Tells where the server is and what to try.
+/// Prints where the server is and what to try.
 fn announce(url: &str, chain: &Chain, config: &Config) -> Result<(), std::io::Error> {
     let domain = chain.domain();
     let socket = config.admin_socket();

@@ -4,11 +4,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Config;
 
-/// Files of the store and of everything else that is no connection, at the most.
+/// Most files that are not connections: those of the store and all others.
 const OTHER_FILES: u64 = 2_048;
 
-/// Takes as many open files as the system lets this process have, and tells if they are too few
-/// for the connections that the configuration allows.
+/// Raises the limit of open files as far as the system allows, and warns if that is too low for the
+/// configured connections.
 pub(super) fn allow(config: &Config) {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 
-/// What nobody but the owner may do.
+/// The rights that only the owner may have.
 const OTHERS: u32 = 0o077;
-/// How deep files are looked at: those of the store are, contents in `files/ab` are not, because
-/// nobody gets to them through their directory.
+/// How deep files are checked. Those of the store are; contents in `files/ab` are not, because
+/// their directory keeps others out.
 const DEPTH_MAX: u32 = 1;
 
 /// The data directory stays open to others.
@@ -25,12 +25,12 @@ pub struct PrivateError {
     source: io::Error,
 }
 
-/// Whatever this process makes from now on is the owner's alone.
+/// Makes everything that this process creates from now on accessible only to its owner.
 pub fn make_private_from_now_on() {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Takes everything in the data directory from others; what was open is reported.
+/// Removes other users' access to everything in the data directory; reports what was open.
 pub fn tighten(data: &Path) -> Result<(), PrivateError> {
     let mut tightened = Vec::new();
     directory(data, 0, &mut tightened)?;
@@ -50,7 +50,7 @@ fn directory(path: &Path, depth: u32, tightened: &mut Vec<PathBuf>) -> Result<()
         source,
     };
     one(path, 0o700, tightened)?;
-    // A key that others could read is no secret any more: it is refused where it is read.
+    // A key that others could read is no longer secret: it is refused when it is read.
     if path.ends_with("keys") || depth > DEPTH_MAX {
         return Ok(());
     }
@@ -59,7 +59,7 @@ fn directory(path: &Path, depth: u32, tightened: &mut Vec<PathBuf>) -> Result<()
         match std::fs::metadata(&path) {
             Ok(found) if found.is_dir() => directory(&path, depth + 1, tightened)?,
             Ok(found) if found.is_file() => one(&path, 0o600, tightened)?,
-            // A socket, or what went away meanwhile.
+            // A socket, or something that disappeared meanwhile.
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(PrivateError { path, source }),

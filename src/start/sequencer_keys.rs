@@ -11,14 +11,13 @@ use super::{Chain, RunError};
 use crate::config::Config;
 use crate::config::secrets::{self, SecretError};
 
-/// How long the start waits for what the contract says of the keys. A node that is slower or down is
-/// asked again later.
+/// How long the start waits for the contract's list of keys. A slower node, or one that is down, is asked again later.
 const CONTRACT_PATIENCE: Duration = Duration::from_secs(5);
 
 const VARIABLE: &str = "KEDGE_SEQUENCER_KEY";
 const NEXT_VARIABLE: &str = "KEDGE_NEXT_SEQUENCER_KEY";
 
-/// No key that is held signs the next batch.
+/// None of the held keys signs the next batch.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the next batch has number {number}, and the log names the sequencer key {wanted} for it (from batch {from_batch} on); this server holds {held}. Start it with the key {wanted}: sequencer_key_file or next_sequencer_key_file. The data directory is intact, and nothing was changed"
@@ -30,8 +29,7 @@ pub struct WrongKey {
     held: String,
 }
 
-/// The key that begins a new log, and all keys that the server holds: the operator's, or a development
-/// server's own.
+/// The key that begins a new log, and all keys that the server holds: the operator's, or a development server's own.
 pub(super) fn held(config: &Config) -> Result<(Address, HeldKeys), SecretError> {
     let named = |variable| std::env::var_os(variable).is_some();
     let file = config.sequencer_key_file.as_deref();
@@ -50,8 +48,8 @@ pub(super) fn held(config: &Config) -> Result<(Address, HeldKeys), SecretError> 
     Ok((first.address(), HeldKeys::new(first, next)))
 }
 
-/// Refuses to start where the next batch could not be signed. A store that takes no writes is served all
-/// the same: nothing is signed there.
+/// Refuses to start if the next batch could not be signed. A store that accepts no writes is served anyway, because
+/// nothing is signed there.
 pub(super) fn check(store: &Store, keys: &HeldKeys) -> Result<(), RunError> {
     if store.mode() != Mode::ReadWrite {
         return Ok(());

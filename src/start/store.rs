@@ -21,21 +21,21 @@ use crate::side_keys;
 
 /// How long a start waits for the chain's answer.
 const CHAIN_PATIENCE: Duration = Duration::from_secs(10);
-/// How often the chain is asked before it is believed that it contradicts the store.
+/// How often the chain is asked before its contradiction of the store is believed.
 const CHAIN_ASKED: usize = 3;
-/// Between two of these questions.
+/// The pause between two of these questions.
 const CHAIN_PAUSE: Duration = Duration::from_millis(500);
 
 /// What the operator allows this one start to do.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Allowances {
-    /// A store with batches and without a high-water mark is taken for the newest copy.
+    /// A store with batches but without a high-water mark is treated as the newest copy.
     pub missing_high_water_mark: bool,
-    /// Lost keys are made anew, and what they guarded is void.
+    /// Lost keys are replaced, which voids what they guarded.
     pub replace_lost_keys: bool,
 }
 
-/// A key is gone that something in the store rests on.
+/// A key was lost on which something in the store depends.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{path} is lost, and the store holds {what}: without this key none of them is valid. Restore the file from a backup. To void all {what} and make a new key, start once with --replace-lost-keys",
@@ -49,7 +49,7 @@ pub struct LostKey {
 /// An open store.
 pub(super) struct Opened {
     pub(super) store: Arc<Store>,
-    /// Whether the chain holds nothing that the store does not lead to.
+    /// Whether the chain holds nothing that contradicts the store.
     pub(super) chain_agrees: bool,
 }
 
@@ -98,12 +98,12 @@ pub(super) async fn open(
             return Ok(Opened::new(store, true));
         }
         Compared::Agrees => return Ok(Opened::new(store, true)),
-        // The anchor actor asks again, and looks for a signature of the sequencer's.
+        // The anchor actor asks again, and looks for a signature of the sequencer.
         Compared::Contradicts(why) => store.set_read_only(format!(
             "{why}. Unless a signature of this log's sequencer proves that, writes are accepted \
              again once the node no longer claims it"
         )),
-        // With a mark the server serves: it says how far headers were let out.
+        // With a mark the server serves: the mark states how far headers were released.
         Compared::Unknown(why) => tracing::warn!(
             why,
             "the chain could not be asked before the first write; unused files stay until a start that can ask it"
@@ -125,7 +125,7 @@ async fn open_where(
     Ok(tokio::task::spawn_blocking(opened).await??)
 }
 
-/// The keys that seal what the log holds beside its actions; the first one is made with the log.
+/// The keys that seal the log's side entries; the first one is made together with the log.
 fn side_keys(config: &Config, log: &Path, allowances: Allowances) -> Result<SideKeys, RunError> {
     let folder = config.keys_dir();
     let keys = side_keys::read(&folder)?;
@@ -139,7 +139,7 @@ fn side_keys(config: &Config, log: &Path, allowances: Allowances) -> Result<Side
     replaced_side_key(&folder, side_keys::FIRST, allowances)
 }
 
-/// Makes a key in place of one that was lost, where the operator allows it.
+/// Makes a key in place of a lost one, if the operator allows it.
 fn replaced_side_key(
     folder: &Path,
     lost: KeyId,
@@ -160,15 +160,15 @@ fn replaced_side_key(
     Ok(side_keys::make(folder, number)?)
 }
 
-/// The keys to seal with. One that is as new as the newest side entries must be among them: where an older copy of the
-/// folder of keys was put back, the next rotation would give the number of a lost key again.
+/// The keys to seal with. They must include one as new as the newest side entries: if an older copy of the folder of
+/// keys was restored, the next rotation would reuse the number of a lost key.
 fn at_hand(
     config: &Config,
     store: &Store,
     keys: SideKeys,
     allowances: Allowances,
 ) -> Result<SideKeys, RunError> {
-    // A log that cannot be read there is for its readers to name.
+    // If the log cannot be read there, its readers report it.
     let named = store.newest_side_key().unwrap_or_else(|error| {
         tracing::warn!(%error, "the key of the log's newest side entries could not be looked up");
         None
@@ -211,7 +211,7 @@ enum Compared {
     Unknown(String),
 }
 
-/// Holds the store against what the contract has of it.
+/// Compares the store with the contract.
 async fn compared(chain: &Chain, store: &Store) -> Result<Compared, ReadError> {
     let contract = AnchorContract::new(chain.rpc().clone(), chain.contract());
     let snapshot = store.snapshot();
@@ -219,7 +219,7 @@ async fn compared(chain: &Chain, store: &Store) -> Result<Compared, ReadError> {
     let mut found = Compared::Agrees;
     for asked in 0..CHAIN_ASKED {
         if asked > 0 {
-            // One answer of one node is not enough to stop all writes.
+            // A single answer of one node is not enough to stop all writes.
             tokio::time::sleep(CHAIN_PAUSE).await;
         }
         let latest = tokio::time::timeout(CHAIN_PATIENCE, contract.latest(At::Latest)).await;

@@ -12,25 +12,26 @@ use kedge_protocol::time::rfc3339;
 
 use crate::config::{ChainMode, Config};
 
-/// How far past the chain's newest block the clock may be while the log is empty, at the least.
+/// Least gap by which the clock may be past the chain's newest block while the log is empty.
 const EMPTY_GAP_MS: u64 = 12 * 60 * 60 * 1_000;
-/// With the embedded chain, whose blocks take this server's own clock, nobody else knows the time. A clock that advances
-/// steadily is then believed at a start, unless the log would have been idle for longer than any was.
+/// With the embedded chain there is no second source of the time, because its blocks use this server's own clock. A
+/// clock that advances steadily is then trusted at a start, unless the log would have been idle longer than is
+/// plausible.
 const ALONE: Alone = Alone {
     steady_ms: 5_000,
     idle_max_ms: 10 * 365 * 24 * 60 * 60 * 1_000,
 };
-/// How much longer than that a start waits for such a clock, and how often it looks.
+/// How much longer than that a start waits for such a clock, and how often it checks.
 const ALONE_GRACE_MS: u64 = 2_000;
 const ALONE_LOOK: Duration = Duration::from_millis(100);
-/// How often the clock is looked at.
+/// How often the clock is checked.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Looks at the clock for each look at the chain while the clock is believed.
+/// Checks of the clock per check of the chain while the clock is trusted.
 const LOOKS_PER_BLOCK: u32 = 30;
-/// How long the chain may take to say its newest block.
+/// How long to wait for the chain's newest block.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The time within the configuration's bounds.
+/// A timekeeper with the configured bounds.
 pub(super) fn timekeeper(config: &Config, env: &Arc<dyn Env>) -> Arc<Timekeeper> {
     let gap_max_ms = config.clock_gap_max_s * 1_000;
     let bounds = TimeBounds {
@@ -43,7 +44,7 @@ pub(super) fn timekeeper(config: &Config, env: &Arc<dyn Env>) -> Arc<Timekeeper>
 }
 
 async fn look_at_chain(time: &Timekeeper, rpc: &RpcClient) {
-    // A node that does not answer is told of where anchors are sent to it.
+    // A node that does not answer is reported when anchors are sent to it.
     if let Ok(Ok(Some(block))) = tokio::time::timeout(PATIENCE, rpc.block(At::Latest)).await {
         let time_s = u64::try_from(block.timestamp).unwrap_or(u64::MAX);
         time.block_seen(time_s.saturating_mul(1_000));
@@ -60,8 +61,8 @@ fn record(engine: &Engine, was_believed: &mut bool) {
     *was_believed = checked.is_ok();
 }
 
-/// Waits for a clock that nobody else can confirm to show that it advances steadily, where the log's last entry is too old
-/// to confirm it.
+/// If the log's last entry is too old to confirm the clock, waits until a clock without a second source has shown that
+/// it advances steadily.
 async fn settle(engine: &Engine, env: &dyn Env) {
     let check = || {
         engine
@@ -90,8 +91,8 @@ async fn settle(engine: &Engine, env: &dyn Env) {
     }
 }
 
-/// Watches the clock and the chain's newest block until the process ends. Returns after the first look, so that a log that
-/// was idle for long is served with a clock that the chain has confirmed, or, where there is none to ask, one that advances
+/// Watches the clock and the chain's newest block until the process ends. Returns after the first check. So a log that
+/// was idle for long is served with a clock that the chain has confirmed, or, without a chain to ask, one that advances
 /// steadily.
 pub(super) async fn watch(engine: Engine, env: &dyn Env, second_source: Option<RpcClient>) {
     match &second_source {

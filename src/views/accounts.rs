@@ -13,32 +13,32 @@ pub struct ApiKeyView {
     pub id: IdText,
     /// The organization that it acts for.
     pub organization_id: IdText,
-    /// The wallet that made it.
+    /// The wallet that created it.
     pub wallet_id: IdText,
     /// Its name.
     pub name: String,
     /// What it may do.
     pub permissions: Vec<Permission>,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires_at: Option<Time>,
-    /// When it was used last, to the minute.
+    /// When it was last used, to the minute.
     pub last_used_at: Option<Time>,
-    /// How often its secret was replaced.
+    /// How often its secret has been replaced.
     pub rotations: u64,
-    /// How many actions made it what it is.
+    /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
     pub integrity_hash: HashText,
     /// The last one's sequence.
     pub sequence: u64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// When it was changed last.
+    /// When it was last changed.
     pub updated_at: Time,
 }
 
 impl ApiKeyView {
-    /// A key that was used last at this time, Unix milliseconds.
+    /// A key that was last used at this time, Unix milliseconds.
     pub fn of(key: ApiKey, last_used_ms: Option<u64>) -> Self {
         Self {
             id: IdText(key.id),
@@ -61,12 +61,12 @@ impl ApiKeyView {
 /// An API key with its new secret.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ShownKey {
-    /// The key for the header `x-api-key`: shown this once, and nowhere kept.
+    /// The key for the header `x-api-key`: shown only this once, and not stored anywhere.
     pub key: String,
-    /// Until when the secret before it still counts; absent if it does not.
+    /// Until when the previous secret is still valid; absent if it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_until: Option<Time>,
-    /// What is known of it.
+    /// The key's public data.
     #[serde(flatten)]
     pub api_key: ApiKeyView,
 }
@@ -78,19 +78,19 @@ pub struct InvitationView {
     pub id: IdText,
     /// The organization.
     pub organization_id: IdText,
-    /// The wallet that invites: the invitation is good while it may.
+    /// The wallet that invites: the invitation is valid only while that wallet may invite.
     pub invited_by: IdText,
-    /// What the wallet that joins may do.
+    /// The role of the wallet that joins.
     pub role: Role,
     /// The only e-mail address that may use it; `null` for any.
     pub email: Option<String>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Time,
     /// The wallet that used it.
     pub used_by: Option<IdText>,
-    /// It was taken back.
+    /// It was revoked.
     pub revoked: bool,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
 }
 
@@ -113,9 +113,9 @@ impl From<Invitation> for InvitationView {
 /// An invitation with its code.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ShownInvitation {
-    /// What registers by it: shown this once.
+    /// The code for registering: shown only this once.
     pub code: String,
-    /// What is known of it.
+    /// The invitation's public data.
     #[serde(flatten)]
     pub invitation: InvitationView,
 }

@@ -20,12 +20,12 @@ use crate::envelope::Envelope;
 pub enum Payload<'a> {
     /// The JSON value as it was sent.
     Json(Raw<'a>),
-    /// `sha-256=:…:` for a body that holds a secret or for a file; empty where there was no body.
+    /// `sha-256=:…:` for a body that holds a secret or for a file; empty if there was no body.
     Digest(Cow<'a, str>),
 }
 
 impl<'a> Payload<'a> {
-    /// No JSON value begins as a digest does, and a request without a body has no payload at all.
+    /// No JSON value begins like a digest, and a request without a body has no payload at all.
     fn of(text: Cow<'a, str>) -> Self {
         if text.is_empty() || text.starts_with("sha-256=:") {
             Self::Digest(text)
@@ -40,7 +40,7 @@ impl<'a> Payload<'a> {
 pub struct ActionView<'a> {
     /// Its id.
     pub id: IdText,
-    /// Its place in the log.
+    /// Its position in the log.
     pub sequence: u64,
     /// Its kind.
     pub action_type: Cow<'a, str>,
@@ -52,49 +52,49 @@ pub struct ActionView<'a> {
     pub resource_id: IdText,
     /// The payload, as signed.
     pub payload: Payload<'a>,
-    /// The address that signed.
+    /// The signing address.
     pub signer: AddressText,
     /// The request's nonce.
     pub nonce: Decimal,
-    /// Always `committed`: nothing else is in the log.
+    /// Always `committed`: the log contains nothing else.
     pub status: &'static str,
     /// When it was placed.
     pub timestamp: Time,
     /// Its leaf.
     pub leaf: HashText,
-    /// The log's head with it.
+    /// The log's head after it.
     pub head: HashText,
     /// Its batch.
     pub batch_id: IdText,
     /// That batch's number.
     pub batch_number: u64,
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     pub leaf_index: u32,
-    /// The resource's version with it.
+    /// The resource's version after it.
     pub object_version: u64,
     /// Its content.
     pub content: HashText,
     /// The resource's integrity before it.
     pub previous_integrity: HashText,
-    /// Proof that the log holds it; not in lists and batch answers.
+    /// Proof that the log holds it; not in lists and answers to batches.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Receipt>")]
     pub receipt: Option<Receipt>,
 }
 
-/// An action's place among the done ones of a request.
+/// A done action together with its place in the log.
 #[derive(Clone, Copy)]
 pub struct Position<'a> {
     /// The action as it was submitted.
     pub action: &'a SubmittedAction,
-    /// What became of it.
+    /// Its outcome.
     pub done: &'a Done,
-    /// The batch and the place in it.
+    /// The batch and the position in it.
     pub placement: &'a Placement,
 }
 
 impl Position<'_> {
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     pub fn leaf_index(&self) -> u32 {
         self.placement.first_leaf_index
             + (self.done.sequence - self.placement.first_sequence) as u32
@@ -124,7 +124,7 @@ impl Position<'_> {
         }
     }
 
-    /// Its line in the receipt of many.
+    /// Its line in the receipt of many actions.
     pub fn receipt_action(&self, index: usize) -> ReceiptAction {
         ReceiptAction {
             index: index as u32,
@@ -173,7 +173,7 @@ fn object_id(resource: Id) -> Option<IdText> {
 }
 
 impl ActionView<'static> {
-    /// An action out of the log; `head` is the log's head with it.
+    /// An action from the log; `head` is the log's head after it.
     pub fn of_log(placed: PlacedAction, batch_id: Id, head: Hash) -> Self {
         let leaf = placed.leaf();
         let action = placed.action;
@@ -202,42 +202,42 @@ impl ActionView<'static> {
     }
 }
 
-/// What `Prefer: return=minimal` leaves of a done action: what its sender cannot compute.
+/// What `Prefer: return=minimal` keeps of a done action: what its sender cannot compute.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MinimalAction {
-    /// Its place in the log.
+    /// Its position in the log.
     pub sequence: u64,
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     pub leaf_index: u32,
-    /// The resource's version with it.
+    /// The resource's version after it.
     pub object_version: u64,
 }
 
 /// A refused action of a batch.
 #[derive(Serialize, JsonSchema)]
 pub struct RefusedAction<'a> {
-    /// Why.
+    /// The reason.
     #[schemars(with = "schema::Error")]
     pub error: ErrorText<'a>,
 }
 
-/// An error in the envelope: made now, or as it was kept.
+/// An error in the envelope: new, or as stored.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum ErrorText<'a> {
-    /// Made now.
+    /// New.
     Now(Envelope<'a>),
-    /// As it was told the first time.
+    /// As it was first returned.
     Kept(&'a serde_json::value::RawValue),
 }
 
-/// What became of one action of a batch.
+/// The outcome of one action of a batch.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum BatchResult<'a> {
     /// Done.
     Done(Box<ActionView<'a>>),
-    /// Done; the sender asked for little.
+    /// Done; the sender asked for a minimal answer.
     Minimal(MinimalAction),
     /// Refused.
     Refused(RefusedAction<'a>),
@@ -246,9 +246,9 @@ pub enum BatchResult<'a> {
 /// The answer to a batch.
 #[derive(Serialize, JsonSchema)]
 pub struct BatchAnswer<'a> {
-    /// One for each action, in request order.
+    /// One result for each action, in request order.
     pub results: Vec<BatchResult<'a>>,
-    /// Proof for all that were done; null if none was.
+    /// Proof for all actions that were done; null if none was.
     #[schemars(with = "Option<schema::BatchReceipt>")]
     pub receipt: Option<BatchReceipt>,
 }
@@ -262,16 +262,17 @@ pub struct HistoryPage {
     pub cursor: Option<String>,
     /// True when more records follow.
     pub has_more: bool,
-    /// Actions with a lower version have left this list; the log keeps them. Null if none has.
+    /// Actions with a lower version are no longer in this list; the log keeps them. Null if there
+    /// are none.
     pub pruned_before: Option<u64>,
 }
 
-/// An action of a batch, as one sees it who may not see it in full.
+/// An action of a batch, for a caller that may not see it in full.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ForeignAction {
-    /// Its place in the log.
+    /// Its position in the log.
     pub sequence: u64,
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     pub leaf_index: u32,
     /// Its leaf.
     pub leaf: HashText,

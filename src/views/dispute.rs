@@ -10,13 +10,13 @@ use serde::Serialize;
 use super::scalars::{AddressText, HashText, IdText, RawObject, Time};
 use crate::error::ApiError;
 
-/// What is disputed.
+/// The kind of dispute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DisputeKindText {
     /// A fault of the sequencer.
     Fault,
-    /// What an action says.
+    /// A claim about an action.
     Claim,
 }
 
@@ -33,16 +33,16 @@ impl From<DisputeKind> for DisputeKindText {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionShownText {
-    /// That the log holds it, not that its signer signed it.
+    /// The log holds it; not that its signer signed it.
     Inclusion,
 }
 
 /// A disclosed text.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DisclosedTextView {
-    /// keccak256 of the text: what the proof shows.
+    /// keccak256 of the text, as shown by the proof.
     pub hash: HashText,
-    /// The text, where the claimant shows it.
+    /// The text, if the claimant discloses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -59,36 +59,36 @@ impl From<DisclosedText> for DisclosedTextView {
 /// What a claim discloses of an action; the rest stays hidden.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DisclosedView {
-    /// What was done.
+    /// The kind of action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<DisclosedTextView>,
-    /// To what.
+    /// Its target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<DisclosedTextView>,
-    /// How.
+    /// Its payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<DisclosedTextView>,
-    /// By whom.
+    /// Its signer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signer: Option<AddressText>,
 }
 
-/// What a claim shows that was found to hold.
+/// What a valid claim shows.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClaimShownView {
     /// What it shows of the action.
     pub shown: ActionShownText,
-    /// Whether it leads to a checkpoint that the chain had finalized when it was brought.
+    /// Whether it leads to a checkpoint that the chain had finalized when it was submitted.
     pub anchored: bool,
     /// What it discloses.
     pub disclosed: DisclosedView,
-    /// Whose claim it is.
+    /// The claimant.
     pub claimant: AddressText,
     /// The contract that it is for.
     pub resolver: AddressText,
-    /// What it is for.
+    /// What the claim is for.
     pub purpose: HashText,
-    /// The hash of these three and the log's domain; the log takes each once.
+    /// The hash of these three and the log's domain; the log accepts each only once.
     pub context: HashText,
     /// The sequence of the action.
     pub sequence: u64,
@@ -120,41 +120,41 @@ impl ClaimShownView {
     }
 }
 
-/// A dispute that was decided.
+/// A decided dispute.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DisputeView {
     /// Its id.
     pub id: IdText,
-    /// The organization that brought it.
+    /// The organization that submitted it.
     pub organization_id: IdText,
-    /// What is disputed.
+    /// The kind of dispute.
     pub kind: DisputeKindText,
-    /// The fault that was proven; of a fault.
+    /// The proven fault; only for faults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
-    /// What it is about: of a fault a batch by its header, or an anchor by its checkpoint, which the log
-    /// need not hold: that may be the fault. Of a claim the action.
+    /// Its subject. For a fault a batch, by its header, or an anchor, by its checkpoint. The log may not hold it,
+    /// because that may be the fault. For a claim the action.
     pub subject_id: IdText,
     /// The number of that batch, of the checkpoint's last one, or of the batch that holds the action.
     pub batch: u64,
-    /// SHA-256 of the evidence in its normal form; of a fault.
+    /// SHA-256 of the evidence in its normal form; only for faults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_digest: Option<HashText>,
-    /// The evidence file, in its normal form; of a fault, and not in lists.
+    /// The evidence file, in its normal form; only for faults, and not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<RawObject<'static>>,
-    /// What the claim shows; of a claim.
+    /// What the claim shows; only for claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<ClaimShownView>,
-    /// SHA-256 of the claim file in its normal form; of a claim.
+    /// SHA-256 of the claim file in its normal form; only for claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_digest: Option<HashText>,
-    /// The claim file, in its normal form; of a claim, and not in lists.
+    /// The claim file, in its normal form; only for claims, and not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<RawObject<'static>>,
     /// When the verdict was recorded.
     pub created_at: Time,
-    /// How many actions made it what it is.
+    /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
     pub integrity_hash: HashText,
@@ -194,7 +194,7 @@ impl DisputeView {
         }
     }
 
-    /// A dispute as it stands in a list.
+    /// A dispute for a list.
     pub fn listed(dispute: &Dispute) -> Result<Self, ApiError> {
         Ok(Self {
             evidence: None,
@@ -203,7 +203,7 @@ impl DisputeView {
         })
     }
 
-    /// What needs no look into the verdict.
+    /// The part that does not depend on the verdict.
     fn bare(dispute: &Dispute) -> Self {
         let trace = &dispute.trace;
         Self {

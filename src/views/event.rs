@@ -4,43 +4,43 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by tests alone, described by its schema")]
 pub struct EventView {
-    /// Its id: the same at every reading, so that what comes twice can be told.
+    /// Its id: the same at every reading, so that duplicates can be recognised.
     id: String,
     /// What happened: `object.created`, `object.updated`, `object.transferred`, `object.locked`,
     /// `object.unlocked`, `object.burned`, `template.created`, `variation.created`,
     /// `wallet.registered`, `file.created`, `action.executed` (any other action), `action.failed`
     /// (refused, not in the log), `batch.sealed`, `batch.anchored` (a block holds the anchor),
-    /// `anchor.confirmed` (and cannot be undone any more: proof files hold the anchor).
+    /// `anchor.confirmed` (that block is final: proof files hold the anchor).
     r#type: String,
-    /// The log's sequence: the action's own; for a batch its last; for what is not in the log the
-    /// log's last at that time.
+    /// The log's sequence: the action's own; for a batch its last; for an event outside the log,
+    /// the log's last sequence at that time.
     sequence: u64,
-    /// Its place among all events; give it to the stream as `last_event_id`.
+    /// Its position among all events; pass it to the stream as `last_event_id`.
     position: String,
     /// When it happened.
     timestamp: String,
     /// The organization that acted; null for batches and anchors.
     organization_id: Option<String>,
-    /// The object that was acted on or made.
+    /// The object that it acted on or made.
     object_id: Option<String>,
-    /// The action in the log; null where there is none.
+    /// The action in the log; null if there is none.
     action_id: Option<String>,
-    /// More of it, by type.
+    /// Details, by type.
     data: EventData,
 }
 
-/// More of an event.
+/// Details of an event.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum EventData {
     /// `action.failed`.
     Failed(FailedData),
-    /// Of every event of an action in the log.
+    /// Every event of an action in the log.
     Action(ActionData),
     /// `batch.sealed`.
     Batch(BatchData),
@@ -48,7 +48,7 @@ pub enum EventData {
     Anchor(AnchorData),
 }
 
-/// Of every event of an action in the log.
+/// Details of every event of an action in the log.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by tests alone, described by its schema")]
@@ -57,21 +57,21 @@ pub struct ActionData {
     action_type: String,
     /// The resource that it acted on, or made first.
     resource_id: String,
-    /// That resource's version with it.
+    /// That resource's version after it.
     version: u64,
-    /// The wallet that asked.
+    /// The wallet that made the request.
     wallet_id: String,
-    /// The address that signed.
+    /// The signing address.
     signer: String,
     /// The batch that holds it.
     batch_number: u64,
-    /// The template of the object, or that was acted on or made.
+    /// The template of the object, or the template that was made or changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     template_id: Option<String>,
     /// The variation that was made, or that an object was minted from.
     #[serde(skip_serializing_if = "Option::is_none")]
     variation_id: Option<String>,
-    /// The wallet that owns the object from here on: of minted and transferred ones.
+    /// The object's owner after it: for minted and transferred objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner_id: Option<String>,
     /// The name of a template, variation or file that was made.
@@ -80,17 +80,16 @@ pub struct ActionData {
     /// The digest of a file's bytes: `sha-256=:…:`.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    /// The payload as it was signed, of actions on objects and of new templates, up to 4,096
-    /// bytes.
+    /// The payload as signed, for actions on objects and for new templates, up to 4,096 bytes.
     #[schemars(with = "Option<serde_json::Value>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<serde_json::Value>,
-    /// The payload's size where it is larger; the action itself has it.
+    /// The payload's size if it is larger; the action itself contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_bytes: Option<u64>,
 }
 
-/// Of an action that was refused.
+/// Details of a refused action.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by tests alone, described by its schema")]
@@ -107,16 +106,16 @@ pub struct FailedData {
     atomic: bool,
     /// hashStruct of the action, which the signature covers.
     action_hash: String,
-    /// The error's code, as the answer had it.
+    /// The error's code, as in the answer.
     code: String,
-    /// What was told to do about it, shortened to 300 characters.
+    /// The error's message, shortened to 300 characters.
     message: String,
-    /// The first place of the payload that was not right.
+    /// The first invalid place of the payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<String>,
 }
 
-/// Of a sealed batch.
+/// Details of a sealed batch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by tests alone, described by its schema")]
@@ -129,7 +128,7 @@ pub struct BatchData {
     first_sequence: u64,
     /// The sequence of its last action.
     last_sequence: u64,
-    /// How many actions it holds, of whatever organization.
+    /// How many actions it holds, of all organizations.
     action_count: u32,
     /// The log's head after it.
     head: String,
@@ -137,7 +136,7 @@ pub struct BatchData {
     merkle_root: String,
 }
 
-/// Of an anchor.
+/// Details of an anchor.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by tests alone, described by its schema")]
@@ -152,9 +151,9 @@ pub struct AnchorData {
     last_batch: Option<u64>,
     /// The last action that it covers.
     last_sequence: u64,
-    /// The log's head there.
+    /// The log's head at that point.
     head: String,
-    /// The root of the log tree there.
+    /// The root of the log tree at that point.
     root: String,
     /// The contract.
     contract: String,
@@ -162,7 +161,7 @@ pub struct AnchorData {
     tx_hash: Option<String>,
     /// The block that holds it.
     block_number: Option<u64>,
-    /// What the batches are now: `anchored` or `finalized`.
+    /// The state of the batches: `anchored` or `finalized`.
     status: String,
 }
 

@@ -10,17 +10,17 @@ use serde::Serialize;
 use super::scalars::{AddressText, HashText, IdText, SignatureText, Time};
 use super::schema;
 
-/// How far a batch has come.
+/// The status of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchStatus {
     /// Signed and durable.
     Sealed,
-    /// An anchor that covers it is on its way.
+    /// An anchor that covers it is in progress.
     Anchoring,
     /// A block holds that anchor.
     Anchored,
-    /// A block that cannot be undone holds it.
+    /// A final block holds that anchor.
     Finalized,
 }
 
@@ -60,11 +60,11 @@ pub struct BatchView {
     pub state: HashText,
     /// When it was sealed.
     pub sealed_at: Time,
-    /// The same in milliseconds, as it is signed.
+    /// The same in milliseconds, as signed.
     pub sealed_at_ms: u64,
     /// The sequencer's signature over the header.
     pub signature: SignatureText,
-    /// How far it has come.
+    /// Its status.
     pub status: BatchStatus,
     /// The anchor that covers it.
     pub anchor_id: Option<IdText>,
@@ -107,19 +107,19 @@ pub struct LeavesView {
     pub leaves: Vec<HashText>,
 }
 
-/// How far an anchor has come.
+/// The status of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnchorState {
-    /// Stored, not sent.
+    /// Stored, not sent yet.
     Pending,
     /// Sent.
     Submitted,
     /// In a block.
     Confirmed,
-    /// In a block that cannot be undone.
+    /// In a final block.
     Finalized,
-    /// Given up; a later one covers its batches.
+    /// Given up; a later anchor covers its batches.
     Failed,
 }
 
@@ -158,11 +158,11 @@ pub struct AnchorView {
     pub state: HashText,
     /// When the checkpoint was issued.
     pub issued_at: Time,
-    /// The same in milliseconds, as it is signed.
+    /// The same in milliseconds, as signed.
     pub issued_at_ms: u64,
     /// The sequencer's signature over the checkpoint.
     pub signature: SignatureText,
-    /// How far it has come.
+    /// Its status.
     pub status: AnchorState,
     /// The contract.
     pub contract: AddressText,
@@ -172,7 +172,7 @@ pub struct AnchorView {
     pub tx_hash: Option<HashText>,
     /// The block that holds it.
     pub block_number: Option<u64>,
-    /// How many times it was sent.
+    /// How often it was sent.
     pub attempts: u32,
 }
 
@@ -205,7 +205,7 @@ impl From<AnchorRow> for AnchorView {
 /// The newest signed head.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CheckpointView {
-    /// What is signed.
+    /// The signed data.
     #[schemars(with = "schema::Checkpoint")]
     pub checkpoint: kedge_protocol::checkpoint::Checkpoint,
     /// The sequencer's signature.
@@ -213,7 +213,7 @@ pub struct CheckpointView {
     /// The log's domain.
     #[schemars(with = "schema::Domain")]
     pub domain: Domain,
-    /// The key that signed it: that of its last batch.
+    /// The key that signed it: the key of its last batch.
     pub sequencer: AddressText,
 }
 

@@ -12,8 +12,8 @@ use super::action::RefusedAction;
 use super::scalars::{AddressText, Decimal, HashText, IdText, RawObject};
 use crate::signing::bus::BusBody;
 
-/// An object as it would be. What the signature settles is not known yet: the identifier of a new
-/// one, times, sequence and integrity.
+/// An object as it would be. Some members are not known before the signature: the id of a new
+/// object, times, sequence and integrity.
 #[derive(Serialize, JsonSchema)]
 pub struct PreviewObject {
     /// Its id; null for a new one.
@@ -30,9 +30,9 @@ pub struct PreviewObject {
     pub owner_address: AddressText,
     /// Its properties.
     pub properties: RawObject<'static>,
-    /// What may happen to it.
+    /// Which actions it allows.
     pub status: ObjectStatus,
-    /// How many actions would have made it what it is.
+    /// How many actions would have created and changed it.
     pub version: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct WouldBeDone {
     pub object: PreviewObject,
 }
 
-/// What would become of one action.
+/// The expected outcome of one action.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PreviewResult<'a> {
@@ -69,7 +69,7 @@ pub enum PreviewResult<'a> {
     Refused(RefusedAction<'a>),
 }
 
-/// One action as it is signed.
+/// One action in its signed form.
 #[derive(Serialize, JsonSchema)]
 pub struct TypedAction<'a> {
     kind: &'a str,
@@ -78,7 +78,7 @@ pub struct TypedAction<'a> {
     salt: HashText,
 }
 
-/// The message that is signed.
+/// The message to sign.
 #[derive(Serialize, JsonSchema)]
 pub struct TypedRequest<'a> {
     signer: AddressText,
@@ -98,7 +98,7 @@ pub struct TypedDomain {
     verifying_contract: AddressText,
 }
 
-/// EIP-712 typed data as `eth_signTypedData_v4` takes it.
+/// EIP-712 typed data for `eth_signTypedData_v4`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TypedData<'a> {
@@ -110,7 +110,7 @@ pub struct TypedData<'a> {
 }
 
 impl<'a> TypedData<'a> {
-    /// What `head`'s signer signs for these actions.
+    /// The data that `head`'s signer signs for these actions.
     pub fn of(domain: &Domain, head: &RequestHead, salt_seed: &Hash, body: &'a BusBody) -> Self {
         let actions = (0..).zip(&body.actions).map(|(index, action)| TypedAction {
             kind: action.kind.text(),
@@ -138,7 +138,7 @@ impl<'a> TypedData<'a> {
     }
 }
 
-/// The types' members, read from the texts that are hashed.
+/// The types' members, parsed from the texts that are hashed.
 fn types() -> Map<String, Value> {
     let texts = [DOMAIN_TYPE, REQUEST_TYPE];
     let types = texts.iter().flat_map(|text| text.split_terminator(')'));
@@ -153,13 +153,13 @@ fn types() -> Map<String, Value> {
         .collect()
 }
 
-/// The headers that go with the signature, in `X-Signature`, when the request is sent.
+/// The headers to send together with the signature in `X-Signature`.
 #[derive(Serialize, JsonSchema)]
 pub struct SignedHeaders {
-    /// Who signs.
+    /// The signer.
     #[serde(rename = "X-Signature-Address")]
     pub address: AddressText,
-    /// One above the signer's highest.
+    /// One more than the signer's highest.
     #[serde(rename = "X-Signature-Nonce")]
     pub nonce: Decimal,
     /// Unix seconds.
@@ -173,13 +173,13 @@ pub struct SignedHeaders {
 /// What a request would do, and what to sign for it.
 #[derive(Serialize, JsonSchema)]
 pub struct PreviewAnswer<'a> {
-    /// One for each action, in request order.
+    /// One result for each action, in request order.
     pub results: Vec<PreviewResult<'a>>,
     /// True when at least one action would be done; for an atomic request, when all would.
     pub would_commit: bool,
-    /// What is signed.
+    /// The data to sign.
     pub typed_data: TypedData<'a>,
-    /// What is sent with the signature.
+    /// The headers to send with the signature.
     pub headers: SignedHeaders,
 }
 

@@ -10,16 +10,16 @@ use serde::Serialize;
 use super::scalars::{AddressText, Decimal, HashText, IdText, RawObject, Time};
 use super::schema;
 
-/// A resource that a request made or changed, with what proves it.
+/// A resource that a request made or changed, with its proof.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Changed{T}")]
 pub struct Changed<T> {
     /// The resource.
     #[serde(flatten)]
     pub resource: T,
-    /// The action that did it.
+    /// The action that did so.
     pub action_id: IdText,
-    /// Proof that the log holds the action, checkable offline at once.
+    /// Proof that the log holds the action; it can be checked offline at once.
     #[schemars(with = "schema::Receipt")]
     pub receipt: Receipt,
 }
@@ -31,21 +31,21 @@ pub struct WalletView {
     pub id: IdText,
     /// Its organization.
     pub organization_id: IdText,
-    /// What it may do there.
+    /// Its role there.
     pub role: Role,
     /// A name to show.
     pub nickname: Option<String>,
-    /// The address for logging in.
+    /// The e-mail address for logging in.
     pub email: String,
     /// The address that registered it.
     pub address: AddressText,
-    /// The keys that sign for it now.
+    /// The current signing keys.
     pub keys: Vec<AddressText>,
     /// When it was registered.
     pub created_at: Time,
-    /// When it was changed last.
+    /// When it was last changed.
     pub updated_at: Time,
-    /// How many actions made it what it is.
+    /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
     pub integrity_hash: HashText,
@@ -87,7 +87,7 @@ pub struct OwnWallet {
     /// The wallet.
     #[serde(flatten)]
     pub wallet: WalletView,
-    /// Where each key's nonces stand.
+    /// The nonces of each key.
     pub nonces: Vec<NonceView>,
 }
 
@@ -104,15 +104,15 @@ pub struct FileView {
     pub name: String,
     /// SHA-256 of its bytes.
     pub sha256: HashText,
-    /// How many bytes.
+    /// Its size in bytes.
     pub size_bytes: u64,
-    /// What the bytes showed themselves to be.
+    /// The media type detected from the bytes.
     pub media_type: String,
-    /// Where the bytes are: a path of this service.
+    /// The path of the bytes on this service.
     pub content_path: String,
     /// When it was uploaded.
     pub created_at: Time,
-    /// How many actions made it what it is.
+    /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
     pub integrity_hash: HashText,
@@ -146,7 +146,7 @@ pub struct RuleView {
     pub kind: String,
     /// Who may do it.
     pub who: Who,
-    /// JSON Schema of its payload; custom kinds alone have one.
+    /// JSON Schema of its payload; only custom kinds have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<RawObject<'static>>,
 }
@@ -162,34 +162,34 @@ pub struct TemplateView {
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// Properties that its objects begin with.
+    /// The initial properties of its objects.
     pub properties: RawObject<'static>,
-    /// JSON Schema that its objects' properties fulfil.
+    /// JSON Schema that its objects' properties must satisfy.
     pub schema: Option<RawObject<'static>>,
     /// How many objects may ever be minted.
     pub max_supply: Option<Decimal>,
-    /// How many were minted.
+    /// How many have been minted.
     pub minted_count: u64,
-    /// Who may do what, where the default does not fit.
+    /// Who may do what, if the default does not fit.
     pub actions: Vec<RuleView>,
-    /// Readable, with its objects, by every organization.
+    /// Every organization can read it and its objects.
     pub public_access: bool,
     /// How many variations it has.
     pub variation_count: u64,
-    /// How many actions made it what it is.
+    /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
     pub integrity_hash: HashText,
     /// The last one's sequence.
     pub sequence: u64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// When it was changed last.
+    /// When it was last changed.
     pub updated_at: Time,
 }
 
 impl TemplateView {
-    /// A template of which `minted_count` objects were minted.
+    /// A template from which `minted_count` objects were minted.
     pub fn of(template: Template, minted_count: u64) -> Self {
         let rules = template.actions.into_iter().map(|rule| RuleView {
             kind: rule.kind.text().to_owned(),
@@ -232,7 +232,7 @@ pub struct VariationView {
     pub properties: RawObject<'static>,
     /// Its number among the template's variations, from 0.
     pub index: u64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
 }
 
@@ -250,14 +250,14 @@ impl From<Variation> for VariationView {
     }
 }
 
-/// Variations that were made, and their template after it.
+/// Newly made variations, and their template after that.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct VariationsMade {
     /// The new variations, in request order.
     pub items: Vec<VariationView>,
-    /// The template after it.
+    /// The template afterwards.
     pub template: TemplateView,
-    /// The action that did it.
+    /// The action that did so.
     pub action_id: IdText,
     /// Proof that the log holds the action.
     #[schemars(with = "schema::Receipt")]
@@ -281,9 +281,9 @@ pub struct ObjectView {
     pub owner_address: AddressText,
     /// Its properties.
     pub properties: RawObject<'static>,
-    /// What may happen to it.
+    /// Which actions it allows.
     pub status: ObjectStatus,
-    /// How many actions made it what it is.
+    /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
     pub integrity_hash: HashText,
@@ -291,7 +291,7 @@ pub struct ObjectView {
     pub sequence: u64,
     /// When it was minted.
     pub created_at: Time,
-    /// When it was changed last.
+    /// When it was last changed.
     pub updated_at: Time,
 }
 

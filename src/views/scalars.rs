@@ -27,7 +27,7 @@ macro_rules! text_schema {
     };
 }
 
-/// `0x` and 64 digits.
+/// `0x` and 64 hex digits.
 #[derive(Clone, Copy, Debug)]
 pub struct HashText(pub Hash);
 text_schema!(HashText, "Hash", "pattern": "^0x[0-9a-f]{64}$");
@@ -58,8 +58,8 @@ pub struct AddressText(pub Address);
 text_schema!(AddressText, "Address", "pattern": "^0x[0-9a-fA-F]{40}$");
 
 thread_local! {
-    /// The address written last, and its text: a checksum is a hash, and the answer to a batch names
-    /// one signer 500 times.
+    /// The last address written, and its text: the checksum needs a hash, and the answer to a batch repeats one signer
+    /// up to 500 times.
     static LAST_ADDRESS: RefCell<(Address, String)> =
         RefCell::new((Address::ZERO, Address::ZERO.to_string()));
 }
@@ -87,7 +87,7 @@ impl Serialize for SignatureText {
     }
 }
 
-/// The text of an identifier with this prefix, as a regular expression without its ends.
+/// The text of an identifier with this prefix, as a regular expression without anchors.
 pub fn id_pattern(prefix: Prefix) -> String {
     format!("{}_[0-7][0-9a-hjkmnp-tv-z]{{25}}", prefix.text())
 }
@@ -123,7 +123,7 @@ id_inputs! {
     OrganizationId = Organization;
 }
 
-/// An address in a request: one case throughout, or mixed as EIP-55's checksum wants.
+/// An address in a request: all in one case, or mixed case with EIP-55's checksum.
 pub struct AddressInput;
 text_schema!(
     AddressInput,
@@ -133,7 +133,7 @@ text_schema!(
     "description": "One case throughout, or mixed as EIP-55's checksum requires."
 );
 
-/// A name in a request: something to see, and no control characters.
+/// A name in a request: at least one visible character, and no control characters.
 pub struct NameInput;
 text_schema!(
     NameInput,
@@ -143,7 +143,7 @@ text_schema!(
     "pattern": NAME_PATTERN
 );
 
-/// A whole number in a request that can pass 2^53, from 1 on: a number, or its decimal text.
+/// A whole number in a request that can exceed 2^53, from 1 on: a number, or its decimal text.
 pub struct WholeInput;
 
 impl JsonSchema for WholeInput {
@@ -161,7 +161,7 @@ impl JsonSchema for WholeInput {
     }
 }
 
-/// No control characters, and one character that is no white space.
+/// No control characters, and at least one character that is not white space.
 const NAME_PATTERN: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*\
     [^\\s\\u0000-\\u001f\\u007f-\\u009f]\
     [^\\u0000-\\u001f\\u007f-\\u009f]*$";
@@ -177,7 +177,7 @@ impl Serialize for Time {
     }
 }
 
-/// A number that can pass 2^53.
+/// A number that can exceed 2^53.
 #[derive(Clone, Copy, Debug)]
 pub struct Decimal(pub u64);
 text_schema!(Decimal, "Decimal", "pattern": "^(0|[1-9][0-9]{0,19})$");
@@ -188,7 +188,7 @@ impl Serialize for Decimal {
     }
 }
 
-/// JSON that is text already, written as it is. It came from an accepted body or the store.
+/// JSON that is already text, written unchanged. It came from an accepted body or the store.
 #[derive(Clone, Debug)]
 pub struct Raw<'a>(pub Cow<'a, str>);
 
@@ -209,7 +209,7 @@ impl JsonSchema for Raw<'_> {
     }
 }
 
-/// A JSON object that is text already.
+/// A JSON object that is already text.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct RawObject<'a>(pub Raw<'a>);
@@ -250,7 +250,7 @@ mod tests {
         let written = serde_json::to_string(&(HashText(hash), IdText(id), Decimal(u64::MAX)));
         let expected = format!("[\"{hash}\",\"{id}\",\"18446744073709551615\"]");
         assert_eq!(written.unwrap(), expected);
-        // One thread writes them in turns.
+        // One thread writes them alternately.
         let addresses = [1, 1, 2, 0, 1].map(|byte| Address([byte; 20]));
         for address in addresses {
             let written = serde_json::to_string(&AddressText(address)).unwrap();

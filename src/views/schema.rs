@@ -57,19 +57,19 @@ pub struct BatchHeader {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the test alone, described by its schema")]
 pub struct SignedBatch {
-    /// What is signed.
+    /// The signed data.
     header: BatchHeader,
     /// The signature.
     #[schemars(with = "SignatureText")]
     signature: String,
 }
 
-/// What a leaf is made of.
+/// The members of a leaf.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the test alone, described by its schema")]
 pub struct ReceiptLeaf {
-    /// The action's place in the log.
+    /// The action's position in the log.
     sequence: u64,
     /// When it was placed, milliseconds.
     timestamp_ms: u64,
@@ -79,7 +79,7 @@ pub struct ReceiptLeaf {
     /// The resource's integrity before it.
     #[schemars(with = "HashText")]
     previous_integrity: String,
-    /// The resource's integrity with it.
+    /// The resource's integrity after it.
     #[schemars(with = "HashText")]
     integrity: String,
 }
@@ -95,7 +95,7 @@ pub struct Receipt {
     domain: Domain,
     /// The leaf, opened.
     leaf: ReceiptLeaf,
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     leaf_index: u32,
     /// From the leaf to the batch root, bottom up.
     #[schemars(with = "Vec<HashText>")]
@@ -111,18 +111,18 @@ pub struct Receipt {
 pub struct ReceiptAction {
     /// The action's index in the request.
     index: u32,
-    /// Its place in the log.
+    /// Its position in the log.
     sequence: u64,
     /// When it was placed, milliseconds.
     timestamp_ms: u64,
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     leaf_index: u32,
     /// The resource's integrity before it.
     #[schemars(with = "HashText")]
     previous_integrity: String,
 }
 
-/// The receipt of all the actions of a request that were done.
+/// The receipt of all actions of a request that were done.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the test alone, described by its schema")]
@@ -135,7 +135,7 @@ pub struct BatchReceipt {
     batch: SignedBatch,
     /// The actions, in request order.
     actions: Vec<ReceiptAction>,
-    /// The multiproof of their leaves; empty where they are the whole batch.
+    /// The multiproof of their leaves; empty if they are the whole batch.
     #[schemars(with = "Vec<HashText>")]
     proof: Vec<String>,
 }
@@ -167,14 +167,14 @@ pub struct Checkpoint {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the test alone, described by its schema")]
 pub struct SignedCheckpoint {
-    /// What is signed.
+    /// The signed data.
     checkpoint: Checkpoint,
     /// The signature.
     #[schemars(with = "SignatureText")]
     signature: String,
 }
 
-/// The action, opened: the five words that its content is made of.
+/// The action, opened: the five words that make up its content.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the test alone, described by its schema")]
@@ -185,7 +185,7 @@ pub struct OpenedAction {
     target: String,
     /// The payload's exact text.
     payload: String,
-    /// The address that signed.
+    /// The signing address.
     #[schemars(with = "AddressText")]
     signer: String,
     /// The hash over the signature's hash and the salt.
@@ -193,12 +193,12 @@ pub struct OpenedAction {
     authority: String,
 }
 
-/// Where the leaf stands in its batch.
+/// The position of the leaf in its batch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the test alone, described by its schema")]
 pub struct BatchPath {
-    /// Its place among the batch's leaves.
+    /// Its index among the batch's leaves.
     leaf_index: u32,
     /// From the leaf to the batch root, bottom up.
     #[schemars(with = "Vec<HashText>")]
@@ -218,14 +218,14 @@ pub struct AnchorProof {
     /// The contract that holds the checkpoint.
     #[schemars(with = "AddressText")]
     contract: String,
-    /// The transaction; null where the chain held it already.
+    /// The transaction; null if the chain held it already.
     #[schemars(with = "Option<HashText>")]
     transaction_hash: Option<String>,
     /// That transaction's block.
     block_number: Option<u64>,
 }
 
-/// What shows that the signer signed.
+/// Proof that the signer signed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the test alone, described by its schema")]
@@ -238,7 +238,7 @@ pub struct Authorship {
     nonce: String,
     /// Its deadline, Unix seconds.
     deadline: u64,
-    /// Whether it was all or none.
+    /// Whether the request was all or none.
     atomic: bool,
     /// The action's index in it.
     index: u32,
@@ -250,7 +250,7 @@ pub struct Authorship {
     action_hashes: Vec<String>,
 }
 
-/// A proof file: docs/PROTOCOL.md tells how to check it.
+/// A proof file: docs/PROTOCOL.md explains how to check it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the test alone, described by its schema")]
@@ -266,7 +266,7 @@ pub struct ProofFile {
     action: OpenedAction,
     /// The leaf.
     leaf: ReceiptLeaf,
-    /// The leaf's place in the batch.
+    /// The position of the leaf in the batch.
     inclusion: BatchPath,
     /// The signed header.
     batch: SignedBatch,
@@ -354,7 +354,7 @@ fn request_id() -> Value {
     json!({ "type": "string", "description": "The request's id, as in `X-Request-Id`." })
 }
 
-/// What errors say besides code and message, each where it applies.
+/// Members of errors besides code and message, each where it applies.
 fn details(generator: &mut SchemaGenerator) -> Value {
     json!({
         "errors": {

@@ -7,24 +7,24 @@ use serde::Serialize;
 use super::scalars::{AddressText, IdText, Time};
 use super::schema;
 
-/// A key of the sequencer, and where it is said that it signs.
+/// A key of the sequencer, and the places that name it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SequencerKeyView {
     /// The key's address.
     pub key: AddressText,
     /// The number of the first batch that it signs; the next key's first batch ends it.
     pub from_batch: u64,
-    /// The sequence of the action that names it; null for the log's first key, which no action names, and
-    /// where the contract alone names it.
+    /// The sequence of the action that names it. Null for the log's first key, which no action names, and for a key
+    /// that only the contract names.
     pub sequence: Option<u64>,
     /// That action.
     pub action_id: Option<IdText>,
     /// When it was placed.
     pub named_at: Option<Time>,
-    /// The contract that names the key too; null where it does not, or was not read yet.
+    /// The contract, if it names the key too; null if it does not, or was not read yet.
     pub contract: Option<AddressText>,
-    /// The proof file of that action, without an anchor: who trusts the keys before needs nothing else to
-    /// trust this one.
+    /// The proof file of that action, without an anchor: with trust in the earlier keys, this alone is enough to trust
+    /// this one.
     #[schemars(with = "Option<schema::ProofFile>")]
     pub proof: Option<ProofFile>,
 }

@@ -16,19 +16,19 @@ pub struct WebhookView {
     pub id: IdText,
     /// The organization whose events are sent.
     pub organization_id: IdText,
-    /// Where to.
+    /// The URL that receives the messages.
     pub url: String,
     /// Types of events; `*` is every type.
     pub events: Vec<String>,
-    /// Nothing is sent while it is not.
+    /// While false, nothing is sent.
     pub active: bool,
     /// What it is for.
     pub description: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// When it was changed last.
+    /// When it was last changed.
     pub updated_at: Time,
-    /// How many actions made it what it is.
+    /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
     pub integrity_hash: HashText,
@@ -60,11 +60,11 @@ pub struct WebhookWithSecret {
     /// The webhook.
     #[serde(flatten)]
     pub webhook: WebhookView,
-    /// The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown this once.
+    /// The secret that signs from now on, `whsec_…` (Standard Webhooks). Shown only this once.
     pub secret: String,
 }
 
-/// What a webhook is sent: the event, with the receipt of its action.
+/// A message to a webhook: the event, with the receipt of its action.
 #[derive(JsonSchema)]
 #[expect(
     dead_code,
@@ -73,11 +73,11 @@ pub struct WebhookWithSecret {
 pub struct WebhookMessage {
     #[schemars(flatten)]
     event: EventView,
-    /// Proof that the log holds the action; null where there is none.
+    /// Proof that the log holds the action; null if there is none.
     receipt: Option<schema::Receipt>,
 }
 
-/// What a webhook is sent as a test.
+/// A test message to a webhook.
 #[derive(JsonSchema)]
 #[expect(
     dead_code,
@@ -107,22 +107,22 @@ pub struct TestMessage {
     reason = "described by its schema; the message is written elsewhere"
 )]
 struct TestData {
-    /// The webhook that is tested.
+    /// The tested webhook.
     webhook_id: IdText,
 }
 
 /// The delivery of an event to a webhook.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DeliveryView {
-    /// Its id: `webhook-id` of the message, the same at every attempt.
+    /// Its id: `webhook-id` of the message, the same for every attempt.
     pub id: IdText,
     /// The webhook.
     pub webhook_id: IdText,
     /// The event.
     pub event_id: IdText,
-    /// What the event tells.
+    /// The type of the event.
     pub event_type: String,
-    /// The object that the event speaks of.
+    /// The object of the event.
     pub object_id: Option<IdText>,
     /// `pending`: another attempt will be made; `delivered`; `failed`: given up.
     pub status: &'static str,

@@ -12,13 +12,13 @@ use kedge_protocol::Id;
 
 use crate::config::Network;
 
-/// Names that are looked up at one time: a resolver that hangs must not take every thread.
+/// Names looked up at one time: a resolver that hangs must not occupy every thread.
 const LOOKUPS_MAX: usize = 64;
 /// The longest name (RFC 1035, 2.3.4).
 const NAME_BYTES_MAX: usize = 253;
 
 /// Networks that are not the public internet: IANA's special-purpose registries (RFC 6890), and the
-/// addresses where clouds keep credentials.
+/// addresses where clouds serve credentials.
 const SPECIAL: &[&str] = &[
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -47,9 +47,9 @@ const SPECIAL: &[&str] = &[
 ];
 
 static SPECIAL_NETWORKS: LazyLock<Vec<Network>> = LazyLock::new(|| networks(SPECIAL));
-/// What of IPv6 is the public internet.
+/// The part of IPv6 that is the public internet.
 static GLOBAL_UNICAST: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["2000::/3"]));
-/// IPv4 addresses behind a translator (RFC 6052).
+/// IPv4 addresses mapped by a translator (RFC 6052).
 static TRANSLATED: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["64:ff9b::/96"]));
 
 fn networks(texts: &[&str]) -> Vec<Network> {
@@ -61,7 +61,7 @@ fn holds(networks: &[Network], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(address))
 }
 
-/// True for an address of the public internet, in whatever clothes it comes.
+/// True for an address of the public internet, in whatever form it is given.
 fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V6(address) if holds(&TRANSLATED, address.into()) => {
@@ -75,13 +75,13 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Why a URL is not taken, or not connected to. The words are for the webhook's owner.
+/// Why a URL is refused, or not connected to. The messages are for the webhook's owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TargetError {
-    /// It is no URL.
+    /// It is not a URL.
     #[error("must be an https URL with a host name or address")]
     Form,
-    /// The address is one of a private or reserved network.
+    /// The address is in a private or reserved network.
     #[error("must not lead to a private, local or reserved address")]
     Address,
     /// It is not encrypted.
@@ -98,14 +98,14 @@ enum Host {
     Name(String),
 }
 
-/// A URL, taken apart.
+/// A parsed URL.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     /// True for https.
     pub is_https: bool,
     /// The authority, for the `Host` field.
     pub authority: String,
-    /// What the certificate must name.
+    /// The name in the certificate.
     pub name: String,
     /// Path and query.
     pub path: PathAndQuery,
@@ -114,7 +114,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Takes a URL apart.
+    /// Parses a URL.
     pub fn parse(url: &str) -> Result<Self, TargetError> {
         let uri: Uri = url.parse().map_err(|_| TargetError::Form)?;
         let is_https = match uri.scheme_str() {
@@ -127,7 +127,7 @@ impl Target {
             return Err(TargetError::Form);
         }
         let host = host(authority.host()).ok_or(TargetError::Form)?;
-        // What stands behind a colon must be a port: hyper takes an empty or a too large one for none.
+        // Whatever follows a colon must be a port: hyper ignores one that is empty or too large.
         let has_port = authority.as_str().len() > authority.host().len();
         let port = match authority.port_u16() {
             Some(0) => return Err(TargetError::Form),
@@ -152,7 +152,7 @@ impl Target {
     }
 }
 
-/// The host of a URL. Addresses come in every form that a resolver would take for one.
+/// The host of a URL. Addresses are recognised in every form that a resolver accepts.
 fn host(text: &str) -> Option<Host> {
     if let Some(inside) = text.strip_prefix('[') {
         let address: Ipv6Addr = inside.strip_suffix(']')?.parse().ok()?;
@@ -180,7 +180,7 @@ fn host(text: &str) -> Option<Host> {
 }
 
 /// The forms of inet_aton: one to four numbers, decimal, octal or hexadecimal, the last one filling
-/// what is left.
+/// the rest of the address.
 fn number_form(labels: &[&str]) -> Option<Ipv4Addr> {
     let number = |label: &&str| -> Option<u32> {
         if let Some(digits) = label.strip_prefix("0x") {
@@ -208,15 +208,15 @@ fn number_form(labels: &[&str]) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from_bits(shifted.sum::<u32>() | *last))
 }
 
-/// Says which addresses are connected to.
+/// Decides which addresses may be connected to.
 pub struct Guard {
     allowed: Vec<Network>,
     lookups: Arc<Turns<Id>>,
 }
 
 impl Guard {
-    /// A guard that also lets through to these networks, encrypted or not. Of the names that are
-    /// looked up at one time, so many percent may be one organization's.
+    /// A guard that also allows these networks, encrypted or not. One organization may have at most
+    /// this percentage of the names looked up at one time.
     pub fn new(allowed: Vec<Network>, share_percent: u8) -> Self {
         let each = share(LOOKUPS_MAX, share_percent);
         Self {
@@ -237,7 +237,7 @@ impl Guard {
         }
     }
 
-    /// What can be said of a URL without looking a name up.
+    /// Checks a URL as far as possible without looking up a name.
     pub fn check_url(&self, url: &str) -> Result<(), TargetError> {
         let target = Target::parse(url)?;
         match target.host {
@@ -247,8 +247,8 @@ impl Guard {
         }
     }
 
-    /// The addresses of an organization's target, each of them checked. One that must not be
-    /// connected to refuses all: such a name is made to mislead.
+    /// The addresses of an organization's target, each of them checked. One forbidden address
+    /// refuses all, because such a name is meant to mislead.
     pub async fn addresses(
         &self,
         organization: Id,
@@ -277,7 +277,7 @@ impl Guard {
         let turn = self.lookups.take(organization).await;
         let turn = turn.map_err(|_| TargetError::Unknown)?;
         let lookup = tokio::task::spawn_blocking(move || {
-            // Held until the resolver is done, whoever still waits for it.
+            // Held until the resolver is done, even if nobody waits for it any more.
             let _turn = turn;
             (name.as_str(), port)
                 .to_socket_addrs()
@@ -436,7 +436,7 @@ mod tests {
         for url in ["http://10.2.0.1/", "http://127.0.0.1/"] {
             assert_eq!(guard.check_url(url), Err(TargetError::Address), "{url}");
         }
-        // A name may lead there, so it is only known at the delivery.
+        // A name may lead into the allowed network; only the delivery shows that.
         assert_eq!(guard.check_url("http://inside.example/"), Ok(()));
         let target = Target::parse("http://10.1.2.3:8080/a?b").unwrap();
         let found = guard.addresses(ORGANIZATION, &target).await.unwrap();
@@ -449,7 +449,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_is_checked_by_what_it_leads_to() {
-        // The one name that every machine's resolver knows to lead inside.
+        // The only name that every machine's resolver resolves to an inside address.
         let target = Target {
             host: Host::Name("localhost".to_owned()),
             ..Target::parse("https://example.com/").unwrap()

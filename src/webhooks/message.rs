@@ -24,7 +24,7 @@ struct Message<'a> {
     receipt: Option<&'a Receipt>,
 }
 
-/// The body that tells an event.
+/// The body that reports an event.
 pub fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
     let receipt = match event.action_id {
         Some(_) => receipt_of(app, event.position.sequence)?,
@@ -33,7 +33,7 @@ pub fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
     write(event, receipt.as_ref()).map_err(|error| ApiError::internal(&error))
 }
 
-/// Data that would make the body too large is left out: the action itself has it.
+/// Leaves out data that would make the body too large: the action itself contains it.
 fn write(mut event: Event, receipt: Option<&Receipt>) -> Result<Vec<u8>, serde_json::Error> {
     let message = |event: &Event| serde_json::to_vec(&Message { event, receipt });
     let body = message(&event)?;
@@ -44,7 +44,7 @@ fn write(mut event: Event, receipt: Option<&Receipt>) -> Result<Vec<u8>, serde_j
     message(&event)
 }
 
-/// The body of a test call: of the form of an event, but nothing happened.
+/// The body of a test call: it has the form of an event, but nothing happened.
 pub fn test_body(webhook: &Webhook, event_id: Id, sequence: u64, now_ms: u64) -> Vec<u8> {
     json!({
         "id": event_id,

@@ -29,7 +29,7 @@ use post::{Poster, PosterError};
 pub const MESSAGE_ID: HeaderName = HeaderName::from_static("webhook-id");
 /// When the attempt was made, Unix seconds.
 pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-/// The signatures, with a space between them.
+/// The signatures, separated by spaces.
 pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// Sends messages to webhooks.
@@ -39,7 +39,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Sends as the configuration says.
+    /// A sender with the configured settings.
     pub fn new(config: &Config) -> Result<Self, PosterError> {
         let poster = Poster::new(
             config.webhook_allowed_networks.clone(),
@@ -57,12 +57,12 @@ impl Sender {
         })
     }
 
-    /// Says where webhooks may go.
+    /// The guard that decides where webhooks may go.
     pub fn guard(&self) -> &guard::Guard {
         self.poster.guard()
     }
 
-    /// Takes a turn at a test message of an organization, which lasts until it is dropped.
+    /// Takes a turn for a test message of an organization, which lasts until it is dropped.
     pub fn begin_test(&self, organization: Id) -> Result<Turn<Id>, ApiError> {
         let turn = self.tests.try_take(organization);
         turn.map_err(|full| match full {
@@ -71,7 +71,7 @@ impl Sender {
         })
     }
 
-    /// Signs a message with the webhook's secrets of this moment, and sends it once.
+    /// Signs a message with the webhook's current secrets, and sends it once.
     pub async fn send(&self, app: &App, webhook: &Webhook, id: Id, body: Vec<u8>) -> Verdict {
         let secrets = app.published().snapshot.secret(webhook.id);
         let secrets = match secrets {
@@ -103,7 +103,7 @@ impl Sender {
     }
 }
 
-/// What the owner is told of a failure that is this server's own.
+/// What the owner sees when this server itself failed.
 const INSIDE: &str = "the message could not be made; it will be retried";
 
 fn failed(why: &str) -> Verdict {
@@ -114,7 +114,7 @@ fn failed(why: &str) -> Verdict {
     }
 }
 
-/// Brings the engine's deliveries.
+/// Carries out the engine's deliveries.
 struct Bringer(Arc<App>);
 
 impl Courier for Bringer {
@@ -126,7 +126,7 @@ impl Courier for Bringer {
                 delivery_id,
                 event,
             } = parcel;
-            // What failed is in the log already.
+            // The failure is already logged.
             let Ok(body) = message::body(&app, event) else {
                 return failed(INSIDE);
             };
@@ -156,7 +156,7 @@ impl Courier for Bringer {
     }
 }
 
-/// Begins to serve all webhooks.
+/// Starts serving all webhooks.
 pub async fn start(config: &Config, app: &Arc<App>) -> Result<(), StartError> {
     let options = WebhookOptions {
         schedule: Schedule::new(config.webhook_retry_schedule_s.clone()),

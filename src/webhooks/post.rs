@@ -26,7 +26,7 @@ use tokio_rustls::TlsConnector;
 use super::guard::{Guard, Target, TargetError};
 use crate::config::Network;
 
-/// How long the body of an answer is waited for: it decides nothing.
+/// How long to wait for the body of an answer, which decides nothing.
 const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 const AGENT: &str = concat!("kedge-webhooks/", env!("CARGO_PKG_VERSION"));
 
@@ -37,23 +37,23 @@ pub struct Poster {
     timeout: Duration,
 }
 
-/// Why webhooks cannot be sent by this configuration.
+/// Why webhooks cannot be sent with this configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum PosterError {
-    /// TLS.
+    /// TLS could not be set up.
     #[error("TLS to webhooks: {0}")]
     Tls(#[from] rustls::Error),
-    /// The file of further roots.
+    /// The file of additional roots.
     #[error("option webhook_ca_file: {path}: {why}")]
     Roots {
-        /// Which file.
+        /// Its path.
         path: String,
         /// What is wrong.
         why: String,
     },
 }
 
-/// Why there was no answer. The words are for the webhook's owner, and tell nothing of this
+/// Why there was no answer. The messages are for the webhook's owner, and reveal nothing of this
 /// server's networks.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
@@ -69,7 +69,7 @@ enum NoAnswer {
     Timeout(u64),
 }
 
-/// Drives a connection for as long as it is held.
+/// Runs a connection for as long as it is held.
 struct Driver(AbortHandle);
 
 impl Drop for Driver {
@@ -101,8 +101,8 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, PosterError> {
 }
 
 impl Poster {
-    /// Sends to the public internet and to the allowed networks; each POST within `timeout`.
-    /// Of the names looked up at one time, so many percent may be one organization's.
+    /// Sends to the public internet and to the allowed networks, each POST within `timeout`. One
+    /// organization may have at most this percentage of the names looked up at one time.
     pub fn new(
         allowed: Vec<Network>,
         share_percent: u8,
@@ -206,14 +206,14 @@ where
     let driver = Driver(tokio::spawn(connection).abort_handle());
     let response = sender.send_request(request).await.map_err(broken)?;
     let (parts, body) = response.into_parts();
-    // What is read is thrown away: it lets a receiver that writes first close in peace.
+    // The body is read and dropped, so that a receiver that writes first can close cleanly.
     let rest = Limited::new(body, WEBHOOK_ANSWER_BYTES_MAX).collect();
     let _read = tokio::time::timeout(ANSWER_BODY_TIMEOUT, rest).await;
     drop(driver);
     Ok((parts.status.as_u16(), parts.headers))
 }
 
-/// What an answer means.
+/// The verdict for an answer.
 fn verdict(status: u16, headers: &HeaderMap) -> Verdict {
     let error = match status {
         200..300 => return Verdict::Delivered { status },

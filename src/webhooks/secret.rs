@@ -19,7 +19,7 @@ pub fn new() -> Result<[u8; SECRET_BYTES], SecretError> {
     secrets::random()
 }
 
-/// A secret as its owner is shown it.
+/// A secret in the form shown to its owner.
 pub fn text(secret: &[u8]) -> String {
     format!("{PREFIX}{}", BASE64.encode(secret))
 }
@@ -32,7 +32,7 @@ pub fn sign(secret: &[u8], message_id: &str, timestamp_s: u64, body: &[u8]) -> O
     Some(format!("v1,{}", BASE64.encode(mac.finalize().into_bytes())))
 }
 
-/// The `webhook-signature` field: a signature for each secret that counts at this time.
+/// The `webhook-signature` field: one signature for each secret that is valid at this time.
 pub fn signatures(row: &SecretRow, message_id: &str, timestamp_s: u64, body: &[u8]) -> String {
     let previous = row
         .previous
@@ -48,7 +48,7 @@ pub fn signatures(row: &SecretRow, message_id: &str, timestamp_s: u64, body: &[u
 mod tests {
     use super::*;
 
-    /// What the npm package standardwebhooks 1.0.0 makes of this secret, id, time and body.
+    /// The result of the npm package standardwebhooks 1.0.0 for this secret, id, time and body.
     const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLw==";
     const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
     const TIME_S: u64 = 1_614_265_330;

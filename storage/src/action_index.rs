@@ -105,7 +105,7 @@ pub(crate) fn write(database: &Database, path: &Path, count_min: usize) {
         Ok(last) => index.written(last),
         // Nothing is lost: it is still in memory, and the log has it.
         Err(error) => {
-            tracing::warn!(%error, "the action index could not be written; it is tried again later");
+            tracing::warn!(%error, "the action index could not be written; it will be retried later");
         }
     }
 }

@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
             ensure(
                 record.timestamp_ms >= self.last_timestamp_ms,
                 record.first_sequence,
-                "the request's time falls",
+                "the request's time is before the previous request's",
             )?;
             self.last_timestamp_ms = record.timestamp_ms;
             each(record, &request.leaves)?;
@@ -143,19 +143,19 @@ impl<'a> Walk<'a> {
         let holds = |holds, what| ensure(holds, first, what);
         holds(
             header.first_sequence == first,
-            "the batch does not begin behind the one before it",
+            "the batch does not begin where the previous one ends",
         )?;
         holds(
             header.previous_head == self.head.head,
-            "the batch does not extend the head before it",
+            "the batch does not extend the previous head",
         )?;
         holds(
             header.sealed_at_ms >= self.head.last_sealed_at_ms,
-            "the batch was sealed before the one before it",
+            "the batch was sealed before the previous one",
         )?;
         holds(
             header.history == self.tree.root(),
-            "the header's history is not the root over the batches before it",
+            "the header's history is not the root over the earlier batches",
         )
     }
 
@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
             ensure(
                 stored == node.hash,
                 first,
-                "a stored node of the log tree is not what the batches give",
+                "a stored node of the log tree does not match the batches",
             )?;
         }
         Ok(())

@@ -30,7 +30,7 @@ impl Writer for Behind<'_> {
 pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, row: &T) {
     out.push(FORMAT);
     bincode::encode_into_writer(row, Behind(out), CONFIG)
-        .expect("rows hold nothing that bincode refuses, and memory takes every byte");
+        .expect("bincode encodes every row, and writing to memory cannot fail");
 }
 
 /// Reads a row; every byte must be used.
@@ -41,7 +41,7 @@ pub(crate) fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8]) -> Result<T, 
     if used == body.len() {
         Ok(row)
     } else {
-        Err(CodecError::bytes("bytes are left over behind the row"))
+        Err(CodecError::bytes("bytes are left over after the row"))
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8]) -> Result<T, 
 pub(crate) fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], CodecError> {
     bytes
         .try_into()
-        .map_err(|_| CodecError::Bytes(format!("{} bytes where {N} belong", bytes.len())))
+        .map_err(|_| CodecError::Bytes(format!("{} bytes instead of {N}", bytes.len())))
 }
 
 /// Reads a big-endian number of exactly eight bytes.

@@ -96,7 +96,7 @@ impl Group {
         match (&self.frame, &self.refused) {
             (_, Some(refused)) => Err(refused.clone()),
             (Some(frame), None) => Ok(frame),
-            (None, None) => Err(FrameRefused("the group has rows alone")),
+            (None, None) => Err(FrameRefused("the group has only rows")),
         }
     }
 

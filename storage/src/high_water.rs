@@ -101,7 +101,7 @@ impl HighWater {
             })
             .max_by_key(|released| released.batches)
             .map_or_else(
-                || Mark::Unreadable("no slot of it checks".into()),
+                || Mark::Unreadable("none of its slots is valid".into()),
                 Mark::Released,
             )
     }

@@ -10,7 +10,7 @@ use crate::rocks::Database;
 const NAMED_MAX: usize = 5;
 
 /// What to do if tables are damaged.
-pub(crate) const WHAT_TO_DO: &str = "The log explains every row of it: stop the server and let `kedge rebuild` make the store again from the log";
+pub(crate) const WHAT_TO_DO: &str = "Every row follows from the log: stop the server and run `kedge rebuild` to rebuild the store from it";
 
 /// Checks that every file exists with the size that the manifest names.
 pub(crate) fn check(database: &Database, path: &Path) -> Result<(), OpenError> {
@@ -24,7 +24,7 @@ pub(crate) fn check(database: &Database, path: &Path) -> Result<(), OpenError> {
         let name = file.name.trim_start_matches('/');
         let what = match std::fs::metadata(path.join(name)) {
             Ok(found) if found.len() == file.size as u64 => continue,
-            Ok(found) => format!("has {} bytes and not {}", found.len(), file.size),
+            Ok(found) => format!("has {} bytes instead of {}", found.len(), file.size),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => "is missing".to_owned(),
             Err(error) => error.to_string(),
         };

@@ -74,7 +74,7 @@ pub(crate) fn clear(path: &Path) -> io::Result<()> {
 
 fn lock(file: &File) -> io::Result<()> {
     file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => io::Error::other("another process is making a store in it"),
+        TryLockError::WouldBlock => io::Error::other("another process is creating a store in it"),
         TryLockError::Error(error) => error,
     })
 }

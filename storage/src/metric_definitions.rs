@@ -37,23 +37,23 @@ pub fn describe() {
     describe_histogram!(
         APPEND_SECONDS,
         Unit::Seconds,
-        "Time of appending one commit group to the log"
+        "Time to append one commit group to the log"
     );
-    describe_histogram!(SYNC_SECONDS, Unit::Seconds, "Time of one sync of the log");
+    describe_histogram!(SYNC_SECONDS, Unit::Seconds, "Time to sync the log once");
     describe_histogram!(
         WRITE_SECONDS,
         Unit::Seconds,
-        "Time of writing the rows of one commit group to memory"
+        "Time to write the rows of one commit group to memory"
     );
     describe_counter!(
         FLUSHED_ROWS,
         Unit::Count,
-        "Rows that were flushed to the tables; one that changed several times since the last flush counts once"
+        "Rows flushed to the tables; a row that changed several times since the last flush counts once"
     );
     describe_gauge!(
         RECENT_BYTES,
         Unit::Bytes,
-        "Memory of rows that are newer than the tables, and go there at the next flush"
+        "Memory of rows that are newer than the tables; the next flush writes them there"
     );
     describe_counter!(
         SEALED_RAW_BYTES,
@@ -78,7 +78,7 @@ pub fn describe() {
         SNAPSHOTS,
         "Snapshots held; each keeps the rows that were replaced or deleted since it was taken"
     );
-    describe_gauge!(READ_ONLY, "1 while the store takes no commits");
+    describe_gauge!(READ_ONLY, "1 while the store accepts no commits");
     // A counter that first appears with its first event shows no rate for that event.
     for name in [
         COMMITTED_BYTES,

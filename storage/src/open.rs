@@ -35,7 +35,7 @@ pub const ARCHIVED_LIST: &str = "ARCHIVED.json";
 pub enum OpenError {
     /// The store belongs to another log.
     #[error(
-        "this data directory holds the log of chain {} and contract {}, not of chain {} and contract {}: start with that chain and contract, or give an empty data directory",
+        "this data directory holds the log of chain {} and contract {}, not of chain {} and contract {}: start with that chain and contract, or use an empty data directory",
         .stored.chain_id, .stored.verifying_contract, .asked.chain_id, .asked.verifying_contract
     )]
     OtherDomain {
@@ -46,7 +46,7 @@ pub enum OpenError {
     },
     /// Written by another version of the program.
     #[error(
-        "the store has format {found}; this program reads format {FORMAT_VERSION}: let `kedge rebuild` make it again from the log"
+        "the store has format {found}; this program reads format {FORMAT_VERSION}: run `kedge rebuild` to rebuild it from the log"
     )]
     OtherFormat {
         /// What the store states, or what RocksDB reports about its tables.
@@ -54,14 +54,14 @@ pub enum OpenError {
     },
     /// Its log is in its own tables.
     #[error(
-        "the data directory has format {found}: its log stands in the store's own tables. This program keeps the log in files of its own (format {FORMAT_VERSION}) and can't continue such a store: start with an empty data directory and a new contract, or use the program that wrote it"
+        "the data directory has format {found}: its log is in the store's own tables. This program keeps the log in separate files (format {FORMAT_VERSION}) and cannot continue such a store: start with an empty data directory and a new contract, or use the program that wrote it"
     )]
     LogInStore {
         /// The version that the store states.
         found: u64,
     },
     /// The log's files.
-    #[error("the log in {path} does not open: {error}. Nothing was changed", path = .path.display())]
+    #[error("the log in {path} cannot be opened: {error}. Nothing was changed", path = .path.display())]
     Log {
         /// The log's directory.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum OpenError {
     },
     /// The rows follow from a log that is missing.
     #[error(
-        "there is no log in {path}, and the store beside it was made from one that reached frame {applied}: bring back the log's directory, from the newest backup if need be. Nothing was changed", path = .path.display()
+        "there is no log in {path}, but the store was built from one that reached frame {applied}: restore the log's directory, from the newest backup if necessary. Nothing was changed", path = .path.display()
     )]
     LogMissing {
         /// The log's directory.
@@ -80,7 +80,7 @@ pub enum OpenError {
     },
     /// The log lacks frames that the rows follow from.
     #[error(
-        "the log in {path} ends at frame {last}, and the store beside it was made from one that reached frame {applied}: frames are missing at its end. Bring back the newest copy of the log. Nothing was changed", path = .path.display()
+        "the log in {path} ends at frame {last}, but the store was built from one that reached frame {applied}: frames are missing at its end. Restore the newest copy of the log. Nothing was changed", path = .path.display()
     )]
     LogEndsEarly {
         /// The log's directory.
@@ -92,7 +92,7 @@ pub enum OpenError {
     },
     /// The rows follow from another log.
     #[error(
-        "the store was made from another log than the one in {path}: frame {applied} has another hash there. Bring the two together again, or let `kedge rebuild` make the store from this log. Nothing was changed", path = .path.display()
+        "the store was built from another log than the one in {path}: frame {applied} has another hash there. Restore the log that belongs to the store, or run `kedge rebuild` to rebuild the store from this log. Nothing was changed", path = .path.display()
     )]
     OtherLog {
         /// The log's directory.
@@ -102,7 +102,7 @@ pub enum OpenError {
     },
     /// The rows lag the log by frames that are in an archive.
     #[error(
-        "the log in {path} begins with frame {first_frame}, sequence {first_sequence}, and the store holds frame {applied}: what is between them was archived, and {ARCHIVED_LIST} there says where it is. Copy those segments back into {path}; a restore takes them with --archive. Nothing was changed", path = .path.display()
+        "the log in {path} begins with frame {first_frame}, sequence {first_sequence}, but the store ends at frame {applied}: the frames between them were archived, and {ARCHIVED_LIST} there lists where they are. Copy those segments back into {path}; a restore reads them with --archive. Nothing was changed", path = .path.display()
     )]
     Archived {
         /// The log's directory.
@@ -116,7 +116,7 @@ pub enum OpenError {
     },
     /// The rows lag the log, and the missing frames were not applied.
     #[error(
-        "the store lags its log: it holds frame {applied} of {last}; a start of the server applies the others"
+        "the store lags its log: it holds frame {applied} of {last}; starting the server applies the others"
     )]
     Behind {
         /// The last frame that was applied.
@@ -134,12 +134,12 @@ pub enum OpenError {
     },
     /// The log's end does not match its head and signatures.
     #[error(
-        "the end of the log does not check, somebody or something changed it: {0}. Restore the data directory from a backup; `verify` on a copy tells more"
+        "the end of the log is not valid; somebody or something changed it: {0}. Restore the data directory from a backup; run `verify` on a copy for details"
     )]
     Tampered(Fault),
     /// RocksDB finds its files damaged.
     #[error(
-        "the store {path} is damaged: {text}. Nothing was changed. The log explains every row of it: let `kedge rebuild` make it again"
+        "the store {path} is damaged: {text}. Nothing was changed. Every row follows from the log: run `kedge rebuild` to rebuild the store"
     )]
     Corruption {
         /// The data directory.
@@ -148,7 +148,7 @@ pub enum OpenError {
         text: String,
     },
     /// Table files are missing or have the wrong size.
-    #[error("the store in {path} is not whole: {text}. {help}. Nothing was changed")]
+    #[error("the store in {path} is incomplete: {text}. {help}. Nothing was changed")]
     Incomplete {
         /// The store's directory.
         path: PathBuf,
@@ -159,7 +159,7 @@ pub enum OpenError {
     },
     /// Another process has it.
     #[error(
-        "another process uses the data directory {path}: stop it first, or give another directory ({text})"
+        "another process uses the data directory {path}: stop it first, or use another directory ({text})"
     )]
     Locked {
         /// The data directory.
@@ -179,7 +179,7 @@ pub enum OpenError {
         text: String,
     },
     /// What the log has more than the rows could not be applied.
-    #[error("the system starts no thread more: {0}")]
+    #[error("the system cannot start another thread: {0}")]
     Thread(String),
     /// Rows could not be written.
     #[error(transparent)]
@@ -383,7 +383,7 @@ fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<(LogHead, Applie
         None => {
             return Err(OpenError::Corruption {
                 path: path.to_owned(),
-                text: "it does not say its format; if it was being made for the first time when the machine stopped, empty it".to_owned(),
+                text: "it does not state its format; if the machine stopped while the store was first created, empty the directory".to_owned(),
             });
         }
     }
@@ -394,7 +394,7 @@ fn check_meta(snapshot: &Snapshot, options: &Options) -> Result<(LogHead, Applie
         .map_err(unreadable(path))?
         .ok_or_else(|| OpenError::Corruption {
             path: path.to_owned(),
-            text: "it does not say which chain and contract it belongs to".to_owned(),
+            text: "it does not state which chain and contract it belongs to".to_owned(),
         })?;
     if stored != options.domain {
         return Err(OpenError::OtherDomain {

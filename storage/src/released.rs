@@ -29,11 +29,11 @@ impl MissingMark {
             Mark::Missing if batches == 0 => return None,
             Mark::Released(_) => return None,
             Mark::Missing => "is missing".to_owned(),
-            Mark::Unreadable(what) => format!("says nothing ({what})"),
+            Mark::Unreadable(what) => format!("is unreadable ({what})"),
         };
         (self == Self::ReadOnly).then(|| {
             format!(
-                "it holds {batches} batches, and the high-water mark {} {what}: nothing shows that no header beyond them was let out, and signing those numbers again with other actions would be equivocation. Bring back the mark that belongs to this data directory. Only who is sure that this is the newest copy may start once with --accept-missing-high-water-mark",
+                "it holds {batches} batches, but the high-water mark {} {what}: headers beyond them may have been released, and signing those numbers again with other actions would be equivocation. Restore the mark that belongs to this data directory. Only if you are sure that this is the newest copy, start once with --accept-missing-high-water-mark",
                 path.display(),
             )
         })
@@ -51,14 +51,14 @@ pub(crate) fn equivocation(
     let mark = mark_path.display();
     if batches < released.batches {
         return Some(format!(
-            "it holds {batches} batches, but the headers of {} were signed and let out ({mark}): signing those numbers again with other actions would be equivocation, which the contract punishes. Bring back the newest copy of the data directory; reading goes on meanwhile. Only who is sure that no header beyond the first {batches} ever left may remove the mark and start once with --accept-missing-high-water-mark",
+            "it holds {batches} batches, but the headers of {} were signed and released ({mark}): signing those numbers again with other actions would be equivocation, which the contract punishes. Restore the newest copy of the data directory; reads continue meanwhile. Only if you are sure that no header beyond the first {batches} was ever released, remove the mark and start once with --accept-missing-high-water-mark",
             released.batches,
         ));
     }
     let number = released.batches.checked_sub(1)?;
     (stored(number)? != released.head).then(|| {
         format!(
-            "its batch {number} is another one than the batch {number} whose header was let out ({mark}): going on would be equivocation. Bring back the data directory that belongs to the mark"
+            "its batch {number} differs from the batch {number} whose header was released ({mark}): continuing would be equivocation. Restore the data directory that belongs to the mark"
         )
     })
 }

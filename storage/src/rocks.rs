@@ -115,7 +115,7 @@ impl Database {
     pub(crate) fn note_log_damage(&self, error: &kedge_log::ReadError) {
         if !matches!(error, kedge_log::ReadError::Missing { .. }) {
             self.set_damage(format!(
-                "the log cannot be read: {error}. Restore the newest backup; `kedge verify log` tells more"
+                "the log cannot be read: {error}. Restore the newest backup; run `kedge verify log` for details"
             ));
         }
     }

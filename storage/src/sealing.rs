@@ -14,10 +14,10 @@ const FRAMES_LOOKED_AT: u64 = 1_000;
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// The store was opened read-only.
-    #[error("the store is read-only: its log takes nothing")]
+    #[error("the store is read-only: its log accepts nothing")]
     ReadOnly,
     /// The key cannot begin to seal.
-    #[error("the key cannot be begun: {0}")]
+    #[error("the key cannot begin to seal: {0}")]
     Log(#[from] IoError),
 }
 

@@ -210,7 +210,7 @@ impl Snapshot {
         let database = self.database();
         let log = database
             .log()
-            .ok_or_else(|| ReadError::Log("there is no log beside it".to_owned()))?;
+            .ok_or_else(|| ReadError::Log("the store has no log".to_owned()))?;
         read(log).map_err(|error| {
             database.note_log_damage(&error);
             ReadError::Log(error.to_string())

@@ -225,7 +225,7 @@ impl Store {
         let suspended = self.suspended.write();
         let mut suspended = suspended.unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = suspended.take() {
-            tracing::warn!(why, "the store takes commits again; it was read-only");
+            tracing::warn!(why, "the store accepts commits again; it was read-only");
             let stays = self.read_only.is_some() || self.database.damage().is_some();
             gauge!(names::READ_ONLY).set(f64::from(u8::from(stays)));
         }
@@ -318,7 +318,7 @@ impl Store {
     pub fn put_rows(&self, group: &Group) -> Result<Snapshot, CommitError> {
         if self.database.log().is_some() {
             return Err(CommitError::ReadOnly(
-                "its rows follow from its log alone".to_owned(),
+                "its rows follow only from its log".to_owned(),
             ));
         }
         let batch = write_batch(&self.database, group);
@@ -423,5 +423,5 @@ impl Store {
 }
 
 pub(crate) fn no_log() -> CommitError {
-    CommitError::ReadOnly("its log takes nothing".to_owned())
+    CommitError::ReadOnly("its log accepts nothing".to_owned())
 }

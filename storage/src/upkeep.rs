@@ -66,8 +66,8 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the disk has room for a flush. RocksDB needs a while, and sometimes for ever, to continue after a flush that
-    /// found none: so it is not asked.
+    /// Whether the disk has room for a flush. RocksDB needs seconds to continue after a flush that found none: so it is
+    /// not asked.
     fn check_room(&self) -> Result<(), CommitError> {
         // Where the system does not say, the flush itself finds out.
         let Ok(free_bytes) = self.env.free_bytes(&self.path) else {
@@ -76,7 +76,7 @@ impl Store {
         let needed_bytes = 2 * self.recent.len_bytes() as u64 + FLUSH_ROOM_BYTES;
         if free_bytes < needed_bytes {
             return Err(CommitError::NoSpace(format!(
-                "a flush of the rows needs {needed_bytes} bytes, and {free_bytes} are free"
+                "a flush of the rows needs {needed_bytes} bytes, but only {free_bytes} are free"
             )));
         }
         Ok(())

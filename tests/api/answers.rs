@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Caller, Server, signature};
 
-/// Sends the same signed request, with what more the headers say.
+/// Sends the same signed request, with additional headers.
 async fn lock(server: &Server, caller: &Caller, nonce: u64, object: &str) -> Answer {
     let mut terms = caller.terms(server);
     terms.nonce = nonce;
@@ -34,7 +34,7 @@ async fn a_spent_nonce_says_what_came_of_it() {
     assert_eq!(reason(&again), (&json!("done"), &done.body["sequence"]));
     assert_eq!(again.header("x-nonce-highest"), "100");
 
-    // A request of many: the first of its actions that were done.
+    // A request with several actions: the first of those that were done is named.
     let mut terms = ann.terms(&server);
     terms.nonce = 101;
     let actions = [
@@ -54,7 +54,7 @@ async fn a_spent_nonce_says_what_came_of_it() {
     assert!(unlocked.is_u64(), "{}", batch.body);
     assert_eq!(reason(&again), (&json!("done"), unlocked));
 
-    // What was refused as a whole says that nothing was done and nothing will be.
+    // A request that was refused as a whole reports that nothing was done and nothing will be.
     lock(&server, &ann, 102, &object).await.expect(201);
     let mut terms = ann.terms(&server);
     terms.nonce = 103;
@@ -67,7 +67,8 @@ async fn a_spent_nonce_says_what_came_of_it() {
     let far = lock(&server, &ann, u64::MAX, &object).await;
     assert_eq!(reason(&far), (&json!("refused"), &Value::Null));
 
-    // Below the window nobody can tell. Inside it the place is known, also after a restart.
+    // Below the window the outcome is unknown. Inside it the position is known, also after a
+    // restart.
     lock(&server, &ann, 3_000, &object)
         .await
         .refused(422, "STATE_VIOLATION");
@@ -125,7 +126,7 @@ async fn a_wrong_signature_names_whose_it_is() {
     answer.refused(401, "SIGNATURE_INVALID");
     let recovered = answer.body["body"]["recovered"].as_str().unwrap();
     assert_eq!(recovered.len(), 42);
-    // The signer's address is signed too: the one that is recovered is neither's.
+    // The signer's address is signed too, so the recovered address is neither signer's.
     assert!(recovered != ann.key.address().to_string());
 }
 
@@ -162,14 +163,14 @@ async fn an_organization_has_a_tag() {
         let headers = [&[ann.bearer()], more].concat();
         server.call("GET", "/organizations/me", &headers, "").await
     };
-    // A minute may end between two of them, but not between four.
+    // A minute may end between two requests, but not three times in a row.
     let mut known = get(&[]).await.expect(200);
     for tries in 0..3 {
         let tag = known.header("etag").to_owned();
         assert!(tag.starts_with('"') && tag.len() > 20, "{tag}");
         let again = get(&[("if-none-match", tag.clone())]).await;
         if again.status == 304 {
-            // It cost nothing, so it is the same once more.
+            // It cost nothing, so the next answer is the same again.
             let again = get(&[("if-none-match", tag.clone())]).await;
             assert!([200, 304].contains(&again.status));
             break;
@@ -177,7 +178,7 @@ async fn an_organization_has_a_tag() {
         assert!(tries < 2, "never the same");
         known = again;
     }
-    // Something that was counted, and a change of a role, are seen.
+    // A counted request and a change of a role change the answer.
     let before = get(&[]).await.expect(200);
     server.get("/objects", Some(&ann.token)).await.expect(200);
     let after = get(&[("if-none-match", before.header("etag").to_owned())]).await;

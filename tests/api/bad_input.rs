@@ -104,7 +104,7 @@ async fn signatures_that_are_not_right() {
             assert_eq!(answer.header("x-nonce-highest"), "3");
         }
     }
-    // Bob's key signs well, but not for Ann's wallet.
+    // Bob's signature is valid, but not for Ann's wallet.
     send(&bob, bob.terms(&server), body)
         .await
         .refused(403, "FORBIDDEN");
@@ -117,7 +117,7 @@ async fn signatures_that_are_not_right() {
         .refused(401, "UNAUTHENTICATED");
     assert_eq!(server.sequence().await, before);
 
-    // A replay of what was done, and of what was refused as a whole.
+    // A replay of a request that was done, and of one that was refused as a whole.
     let terms = good();
     send(&ann, terms, body).await.expect(200);
     send(&ann, terms, body).await.refused(409, "NONCE_REUSED");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Server};
 
-/// How a request is signed; [`Caller::terms`] gives the right way, tests bend it.
+/// How a request is signed; [`Caller::terms`] returns the correct terms, and tests alter them.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) domain: Domain,
@@ -32,7 +32,7 @@ pub(crate) struct Caller {
     nonce: AtomicU64,
 }
 
-/// One action as it is signed: kind, target, payload.
+/// One action in its signed form: kind, target, payload.
 pub(crate) type Signed<'a> = (&'a str, &'a str, &'a str);
 
 /// The headers of a signature.
@@ -70,7 +70,7 @@ static CALLERS: AtomicU64 = AtomicU64::new(1);
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
 impl Caller {
-    /// A token as the server makes them, with the server's own key, that ends at this time.
+    /// A token like the server's, signed with the server's own key, that expires at this time.
     pub(crate) async fn token_until(&self, server: &Server, exp: u64) -> String {
         let path = server.dir.path().join("data/keys/token-000001.key");
         let seed = std::fs::read_to_string(path).unwrap();
@@ -156,7 +156,7 @@ impl Caller {
         }
     }
 
-    /// Headers of a signature that is in form and of something else, with a nonce that is not spent.
+    /// Headers of a well-formed signature of something else, with an unspent nonce.
     pub(crate) fn false_signature(&self, server: &Server) -> Vec<(&'static str, String)> {
         let terms = Terms {
             nonce: self.nonce.load(Ordering::Relaxed) + 1,
@@ -186,7 +186,7 @@ impl Caller {
             .await
     }
 
-    /// Sends a signed request with these credentials; what is signed need not be the body.
+    /// Sends a signed request with these credentials; the signed text may differ from the body.
     pub(crate) async fn change_as(
         &self,
         server: &Server,
@@ -213,7 +213,7 @@ impl Caller {
             .await
     }
 
-    /// Makes a template and gives its id.
+    /// Makes a template and returns its id.
     pub(crate) async fn new_template(&self, server: &Server, name: &str) -> String {
         let made = self
             .template(server, &json!({ "name": name }))
@@ -233,7 +233,7 @@ impl Caller {
         .await
     }
 
-    /// Mints an object and gives its id.
+    /// Mints an object and returns its id.
     pub(crate) async fn new_object(&self, server: &Server, template_id: &str) -> String {
         let made = self
             .mint(server, &json!({ "template_id": template_id }))
@@ -242,7 +242,7 @@ impl Caller {
         made.body["id"].as_str().unwrap().to_owned()
     }
 
-    /// Sends actions of the bus: a batch, or with `single` one by itself.
+    /// Sends actions of the bus as a batch.
     pub(crate) async fn bus(
         &self,
         server: &Server,

@@ -23,7 +23,7 @@ fn key() -> Arc<ProvingKey> {
     Arc::clone(KEY.get_or_init(made))
 }
 
-/// A server, with an account that has done something.
+/// A server, with an account that has made an action.
 struct Log {
     server: Server,
     client: Client,
@@ -72,7 +72,7 @@ impl Log {
         proof.await.unwrap()
     }
 
-    /// What the mint did, without whose it was; for this claimant.
+    /// A claim on the mint for this claimant: it discloses what was done, but not by whom.
     async fn claim(&self, claimant: Address, purpose: u8) -> ClaimFile {
         let choice = Choice {
             mask: Mask::new(0b0101).unwrap(),
@@ -121,7 +121,7 @@ async fn a_claim_that_holds_is_recorded_once() {
     assert_eq!(dispute.claim_digest, Some(ClaimFile::digest_of(&normal)));
     check_verdict(&log, dispute.sequence, &file).await;
 
-    // Again, spelled in another way: nothing new.
+    // Submitted again with another spelling: nothing new.
     let again = log
         .bring(&serde_json::to_string_pretty(&file).unwrap())
         .await
@@ -130,7 +130,7 @@ async fn a_claim_that_holds_is_recorded_once() {
     let again = log.ann.bring_claim(&file).await.unwrap();
     assert!(!again.is_new);
     assert_eq!(&again.dispute, dispute);
-    // Proved again for the same context: another claim.
+    // Another proof for the same context is another claim.
     let other = log.own_claim(1).await;
     assert_ne!(other.proof, file.proof);
     assert_eq!(code_of(log.ann.bring_claim(&other).await), "CONFLICT");
@@ -144,7 +144,7 @@ async fn a_claim_that_holds_is_recorded_once() {
     let bob = register(&log.client, "bob@example.com").await;
     assert_eq!(code_of(bob.dispute(dispute.id).await), "RESOURCE_NOT_FOUND");
 
-    // Another purpose, brought many times at once.
+    // Another purpose, submitted many times at once.
     let file = log.own_claim(2).await;
     let bring = || log.ann.bring_claim(&file);
     let (one, two, three, four) = tokio::join!(bring(), bring(), bring(), bring());
@@ -157,11 +157,11 @@ async fn a_claim_that_holds_is_recorded_once() {
     );
 
     assert_eq!(log.server.terminate(), Some(0));
-    // A replay of the log makes the same disputes, to the byte.
+    // Replaying the log reproduces the disputes to the byte.
     assert!(log.server.verify_data().status.success());
 }
 
-/// The verdict is an action that the operator signed about the action, and holds the claim.
+/// The verdict is an action on the claimed action, signed by the operator, and holds the claim.
 async fn check_verdict(log: &Log, sequence: u64, file: &ClaimFile) {
     let token = log.ann.access_token().unwrap();
     let path = format!("/ebus/actions/{sequence}");
@@ -204,7 +204,7 @@ async fn a_claim_is_its_claimants_to_bring() {
     let thief = [bob.bearer()];
     let refused = log.server.call("POST", "/disputes", &thief, &body).await;
     refused.refused(403, "FORBIDDEN");
-    // With the thief's own address in it, the proof is for nobody.
+    // With the thief's own address in it, the proof is valid for nobody.
     let mut stolen = file.clone();
     stolen.binding.claimant = bob.key.address();
     let body = stolen.normal_form().unwrap();
@@ -212,7 +212,7 @@ async fn a_claim_is_its_claimants_to_bring() {
     refused.refused(400, "VALIDATION_ERROR");
     assert_eq!(log.server.sequence().await, before);
 
-    // A key is no wallet, whatever it may do.
+    // A key is not a wallet, whatever its rights.
     let grant = json!({ "resource": "batches", "crud": { "create": true, "read": true } });
     let robot = json!({ "name": "robot", "permissions": [grant] });
     let robot = bob.new_key(&log.server, &robot).await.expect(201).body;
@@ -222,13 +222,13 @@ async fn a_claim_is_its_claimants_to_bring() {
     let refused = log.server.call("POST", "/disputes", &alone, &own).await;
     refused.refused(403, "FORBIDDEN");
     assert_eq!(log.server.sequence().await, before);
-    // Who holds the proof file may claim what it says, for itself.
+    // Anyone who holds the proof file may claim what it states, for their own key.
     let made = log.server.call("POST", "/disputes", &thief, &own).await;
     made.expect(201);
     assert!(log.ann.bring_claim(&file).await.unwrap().is_new);
 }
 
-/// A change of a claim's JSON, and the pointer of what is wrong then.
+/// A change of a claim's JSON, and the pointer of the resulting error.
 type Spoilt = (&'static str, fn(&mut Value));
 
 const SPOILT: &[Spoilt] = &[
@@ -286,7 +286,7 @@ async fn what_does_not_hold_is_refused_where_it_is_wrong_and_leaves_no_trace() {
         let told = &refused.body["body"]["errors"][0]["pointer"];
         assert_eq!(told, pointer, "{}", refused.body);
     }
-    // A header that the sequencer's key signed, and that this log does not hold.
+    // A header that the sequencer's key signed, but that this log does not hold.
     let mut forged = file.clone();
     forged.batch = another(&log.server, &file.batch);
     let refused = log.bring(&forged.normal_form().unwrap()).await;
@@ -300,7 +300,7 @@ async fn what_does_not_hold_is_refused_where_it_is_wrong_and_leaves_no_trace() {
     assert_eq!(log.server.sequence().await, before);
     assert!(log.ann.bring_claim(&file).await.unwrap().is_new);
 
-    // On a chain of worth there is no key until the operator names one.
+    // On a chain with real value there is no key until the operator names one.
     let worth = Log::start(&["chain_id=1"]).await;
     let refused = worth.bring(&body).await;
     refused.refused(503, "UNAVAILABLE");

@@ -68,7 +68,7 @@ async fn an_account_manages_keys_members_and_itself() {
     let shown = format!("{made:?}");
     assert!(!shown.contains(&made.key), "{shown}");
 
-    // By the key alone: the nonces are found from the first refusal.
+    // With the key alone: the nonces are found from the first refusal.
     let robot = connect(&server, Some(&made.key)).await;
     let robot: Account = robot.account(signing_key.clone());
     let template = NewTemplate {

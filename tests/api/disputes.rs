@@ -42,7 +42,7 @@ async fn a_proven_fault_is_recorded_once_with_its_evidence() {
     );
     assert_eq!(made.body["evidence"], json(&file));
 
-    // Again, spelled in another way: nothing new.
+    // Submitted again with another spelling: nothing new.
     let spelled = serde_json::to_string_pretty(&json(&file)).unwrap();
     let again = bring(&server, &ann, &spelled).await.expect(200);
     assert_eq!(again.body, made.body);
@@ -55,7 +55,7 @@ async fn a_proven_fault_is_recorded_once_with_its_evidence() {
     listed.as_object_mut().unwrap().remove("evidence");
     assert_eq!(list.body["items"], json!([listed]));
 
-    // Another organization sees nothing of it, and can bring the same.
+    // Another organization sees nothing of it, and can submit the same.
     let foreign = server.get(&path, Some(&bob.token)).await;
     foreign.refused(404, "RESOURCE_NOT_FOUND");
     let none = server.get("/disputes", Some(&bob.token)).await.expect(200);
@@ -65,11 +65,11 @@ async fn a_proven_fault_is_recorded_once_with_its_evidence() {
 
     check_action(&server, &ann, &made.body, &file).await;
     assert_eq!(server.terminate(), Some(0));
-    // A replay of the log makes the same disputes, to the byte.
+    // Replaying the log reproduces the disputes to the byte.
     assert!(server.verify_data().status.success());
 }
 
-/// The verdict is an action that the operator signed, about what the dispute is about.
+/// The verdict is an action on the subject of the dispute, signed by the operator.
 async fn check_action(server: &Server, ann: &Caller, dispute: &Value, file: &EvidenceFile) {
     let sequence = &dispute["sequence"];
     let path = format!("/ebus/actions/{sequence}");
@@ -87,7 +87,7 @@ async fn check_action(server: &Server, ann: &Caller, dispute: &Value, file: &Evi
     );
     assert_eq!(proof.action.target, dispute["subject_id"]);
 
-    // Who reads it comes to the same verdict.
+    // Any reader of it reaches the same verdict.
     let evidence = EvidenceFile::parse(&dispute["evidence"].to_string()).unwrap();
     let verdict = evidence.check(&Trust::new(server.domain, server.sequencer));
     assert_eq!(verdict.unwrap().fault.text(), dispute["fault"]);
@@ -129,7 +129,7 @@ async fn anchored_checkpoints_are_the_servers_own() {
         .await
         .expect(201);
     assert_eq!(made.body["fault"], "omitted_batch");
-    // One over more batches does not stand for it.
+    // A checkpoint over more batches is no substitute.
     let unknown = bring_file(&server, &ann, &omitted(1, held)).await;
     unknown.refused(422, "STATE_VIOLATION");
     let why = unknown.body["body"]["message"].as_str().unwrap();

@@ -20,10 +20,10 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::harness::Server;
 
-/// By when an answer must be there.
+/// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection from 127.0.0.`host`: to the server another address than 127.0.0.1.
+/// A connection from 127.0.0.`host`: for the server a different address from 127.0.0.1.
 async fn connect_from(server: &Server, host: u8) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(([127, 0, 0, host], 0).into()).unwrap();
@@ -31,7 +31,7 @@ async fn connect_from(server: &Server, host: u8) -> TcpStream {
     socket.connect(address).await.unwrap()
 }
 
-/// An answer of HTTP/1.1 as it came.
+/// An answer of HTTP/1.1 as received.
 #[derive(Debug)]
 struct Raw {
     head: String,
@@ -54,7 +54,7 @@ impl Raw {
         self.header("connection") == Some("close")
     }
 
-    /// Checks that it is an error of the service's form, with the headers that every answer has.
+    /// Checks that it is an error in the service's form, with the headers that every answer has.
     #[track_caller]
     fn refused(&self, status: u16, code: &str) {
         assert_eq!(
@@ -74,7 +74,7 @@ impl Raw {
     }
 }
 
-/// Reads one answer, whose length its head gives.
+/// Reads one answer; its head states its length.
 async fn read_answer(stream: &mut TcpStream) -> Raw {
     let reading = async {
         let mut bytes = Vec::new();
@@ -112,13 +112,13 @@ async fn read_answer(stream: &mut TcpStream) -> Raw {
         .expect("an answer in time")
 }
 
-/// Sends a request as it is and reads its answer.
+/// Sends a request unchanged and reads its answer.
 async fn ask(stream: &mut TcpStream, request: &str) -> Raw {
     stream.write_all(request.as_bytes()).await.unwrap();
     read_answer(stream).await
 }
 
-/// The head of a POST of JSON with these more fields.
+/// The head of a POST of JSON with these additional fields.
 fn post(path: &str, fields: &[(&str, String)]) -> String {
     let fields: String = fields.iter().fold(String::new(), |text, (name, value)| {
         text + &format!("{name}: {value}\r\n")
@@ -126,7 +126,7 @@ fn post(path: &str, fields: &[(&str, String)]) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n{fields}\r\n")
 }
 
-/// A login with a password that is wrong.
+/// A login with a wrong password.
 fn login(email: &str) -> String {
     let body = json!({ "email": email, "password": "wrong horse battery" }).to_string();
     let length = ("Content-Length", body.len().to_string());
@@ -135,7 +135,7 @@ fn login(email: &str) -> String {
 
 type Sender = http2::SendRequest<Full<Bytes>>;
 
-/// A connection of HTTP/2 whose answers get this window, and the task that keeps it until it ends.
+/// An HTTP/2 connection whose answers get this window, and the task that runs it until it ends.
 async fn connect_http2(server: &Server, window: u32) -> (Sender, tokio::task::JoinHandle<()>) {
     let stream = TcpStream::connect(server.address()).await.unwrap();
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())

@@ -9,7 +9,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::harness::Server;
 
-/// Far longer than anything here takes; a test that waits so long has failed.
+/// Far longer than anything here takes: a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One block of a stream.
@@ -47,19 +47,19 @@ impl Block {
     }
 }
 
-/// A stream that is being read.
+/// A stream being read.
 pub(crate) struct EventStream {
     reader: BufReader<TcpStream>,
     pub(crate) head: String,
     pub(crate) status: u16,
-    /// What was read of the body and not given out yet.
+    /// The part of the body that was read but not returned yet.
     text: String,
     ended: bool,
-    /// The last position that the server told.
+    /// The last position that the server sent.
     pub(crate) last_id: String,
 }
 
-/// How a stream is asked for.
+/// How to request a stream.
 #[derive(Clone, Default)]
 pub(crate) struct Ask<'a> {
     pub(crate) query: &'a str,
@@ -103,7 +103,7 @@ impl EventStream {
         }
     }
 
-    /// A stream that was opened well, and its first block read.
+    /// A stream that was opened successfully, with its first block read.
     pub(crate) async fn begin(server: &Server, token: &str, ask: Ask<'_>) -> Self {
         let mut stream = Self::open(server, token, ask).await;
         assert_eq!(stream.status, 200, "{}", stream.head);
@@ -128,7 +128,7 @@ impl EventStream {
         Ok(())
     }
 
-    /// The next block; `None` when the stream has ended as it should, an error when it broke off.
+    /// The next block; `None` when the stream has ended normally, an error when it was cut off.
     pub(crate) async fn try_block(&mut self) -> std::io::Result<Option<Block>> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
@@ -151,7 +151,7 @@ impl EventStream {
         self.try_block().await.unwrap()
     }
 
-    /// The next event; signs of life are left out.
+    /// The next event; heartbeats are skipped.
     pub(crate) async fn event(&mut self) -> Value {
         loop {
             let block = self.block().await.expect("the stream goes on");
@@ -164,7 +164,7 @@ impl EventStream {
         }
     }
 
-    /// The next so many events.
+    /// The next `count` events.
     pub(crate) async fn events(&mut self, count: usize) -> Vec<Value> {
         let mut events = Vec::with_capacity(count);
         while events.len() < count {
@@ -173,7 +173,7 @@ impl EventStream {
         events
     }
 
-    /// The events up to one of this type, which must come.
+    /// The events up to one of this type, which has to occur.
     pub(crate) async fn until(&mut self, event_type: &str) -> Vec<Value> {
         let mut events = Vec::new();
         while events

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{Caller, Server, Signed};
 use crate::program::kedge;
 
-/// A page of the list; every event must be what the document says.
+/// A page of the list; every event must match the document.
 pub(crate) async fn list(server: &Server, caller: &Caller, query: &str) -> Value {
     let path = format!("/ebus/events{query}");
     let page = server
@@ -42,7 +42,7 @@ fn positions(events: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// The events of these types alone.
+/// Only the events of these types.
 fn of_types<'a>(events: &'a [Value], types: &[&str]) -> Vec<&'a Value> {
     events
         .iter()
@@ -50,7 +50,7 @@ fn of_types<'a>(events: &'a [Value], types: &[&str]) -> Vec<&'a Value> {
         .collect()
 }
 
-/// A caller with a template of one object; gives their ids.
+/// A caller with a template and one object; returns their ids.
 async fn with_object(server: &Server, email: &str) -> (Caller, String, String) {
     let caller = Caller::register(server, email).await;
     let template = json!({
@@ -215,7 +215,7 @@ async fn refused_actions_are_told_to_who_sent_them() {
     for event in failed {
         assert_eq!(event["action_id"], Value::Null, "it is not in the log");
     }
-    // Each stands behind what was told before, and what is told later behind it.
+    // Each event comes after those reported before, and later ones come after it.
     let all = list(&server, &ann, "").await;
     let all_types = types(items(&all));
     let end = all_types.len();
@@ -257,7 +257,7 @@ async fn an_organization_sees_its_own_doings_and_what_is_done_to_its_objects() {
             .collect()
     };
     let pair = |event_type: &str, object: &str| (event_type.to_owned(), object.to_owned());
-    // One request of Bob's: his own object, and Ann's, which everybody may stamp.
+    // One request of Bob's: on his own object, and on Ann's, which everybody may stamp.
     let actions: [Signed<'_>; 3] = [
         ("emit", &other_id, "{}"),
         ("x.stamp", &object_id, r#"{"at":"door"}"#),
@@ -281,17 +281,17 @@ async fn an_organization_sees_its_own_doings_and_what_is_done_to_its_objects() {
         stamp["organization_id"],
         items(&list(&server, &ann, "").await)[0]["organization_id"]
     );
-    // By template: what was made of Ann's, whoever acted.
+    // By template: events on what was made from Ann's, whoever acted.
     let of_template = list(&server, &bob, &format!("{query}&template_id={template_id}")).await;
     assert_eq!(items(&of_template).len(), 1);
-    // A foreign object that one may not act on tells nobody anything but its own caller.
+    // A refused action on another's object is reported only to its own caller.
     bob.action(&server, ("update", &object_id, "{}"))
         .await
         .refused(403, "FORBIDDEN");
     assert_eq!(seen(&server, &ann).await.len(), 2);
     assert_eq!(seen(&server, &bob).await.len(), 5);
     assert_eq!(server.get("/ebus/events", None).await.status, 401);
-    // What is kept of who acted on whose objects follows from the log like everything else.
+    // Who acted on whose objects follows from the log, like everything else.
     server.kill();
     let path = server.dir.path().join("data").join("store");
     kedge::verify::store(&path, server.domain, server.sequencer, |_| ()).unwrap();

@@ -42,7 +42,7 @@ fn kedge(arguments: &[&str]) -> Output {
     command.args(arguments).output().unwrap()
 }
 
-/// Runs `kedge verify export` and gives what it shows, or what it says against it.
+/// Runs `kedge verify export` and returns what it shows, or its objection.
 fn verify(source: &str, trust: &[&str]) -> Result<Value, String> {
     let mut arguments = vec!["verify", "export", source, "--json"];
     arguments.extend_from_slice(trust);
@@ -60,7 +60,7 @@ fn save(dir: &Path, name: &str, lines: &[String]) -> PathBuf {
     path
 }
 
-/// Two organizations' requests: registrations, a template, a batch of which one action fails, an
+/// Two organizations' requests: registrations, a template, a batch with one action that fails, an
 /// atomic batch, changes.
 async fn work(server: &Server) -> (Caller, Caller) {
     let ann = Caller::register(server, "ann@example.com").await;
@@ -104,7 +104,7 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
     tokio::time::timeout(Duration::from_mins(1), finalized)
         .await
         .unwrap();
-    // The log goes on behind its newest anchor.
+    // The log continues after its newest anchor.
     ann.new_template(&server, "later").await;
     let told = server.get("/checkpoint", None).await.expect(200).body;
 
@@ -129,7 +129,7 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
         let on_chain = shown["anchored"].as_str().unwrap();
         assert!(on_chain.contains("finalized checkpoint"), "{on_chain}");
     }
-    // Straight from the server, with a token from a file.
+    // Directly from the server, with a token from a file.
     let token = dir.path().join("token");
     std::fs::write(&token, &eve.token).unwrap();
     let trust = [
@@ -144,7 +144,8 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
         (&json!(true), &json!(305))
     );
 
-    // What comes behind a batch is checked without what came before it, and shortened logs show.
+    // The part after a batch can be checked without the part before it, and shortened logs are
+    // noticed.
     let batches = told["checkpoint"]["batches"].as_u64().unwrap();
     for from in 0..=batches {
         let lines = export(&server, &format!("?from={from}"), Some(&eve.token)).await;
@@ -175,14 +176,14 @@ async fn one_changed_byte_is_named_by_its_line() {
         let line = &lines[at];
         let value: Value = serde_json::from_str(line).unwrap();
         let mut changed = 0;
-        // One digit of every hash and number that something signed or hashed holds fast.
+        // Change one digit of every signed or hashed value.
         for (start, _) in line.match_indices("\"0x").step_by(7) {
             let digit = start + 4;
             let mut bytes = line.clone().into_bytes();
             bytes[digit] = if bytes[digit] == b'0' { b'1' } else { b'0' };
             let mut bent = lines.clone();
             bent[at] = String::from_utf8(bytes).unwrap();
-            // A log's peaks and head are held fast by the batch behind it.
+            // A log's peaks and head are bound by the next batch.
             let error = check(&server, &bent).unwrap_err();
             let named = [at + 1, at + 2].map(|line| format!("line {line}, at sequence "));
             let ok =
@@ -193,7 +194,7 @@ async fn one_changed_byte_is_named_by_its_line() {
         assert!(changed > 0, "{wanted}");
         let mut without = lines.clone();
         without.remove(at);
-        // A stranger cannot miss a request that was left out; the leaves are there all the same.
+        // An outsider cannot notice a request that was left out; its leaves are still there.
         assert_eq!(check(&server, &without).is_ok(), wanted == "request");
     }
     let request: Value = serde_json::from_str(&lines[place("request")]).unwrap();
@@ -242,7 +243,7 @@ async fn the_rules_are_replayed_where_nothing_is_missing() {
         (&json!(true), &json!(4))
     );
 
-    // No hash holds an action's version; the rules do.
+    // No hash covers an action's version, but the rules do.
     let at = lines
         .iter()
         .rposition(|line| line.contains("\"type\":\"request\""))

@@ -17,7 +17,7 @@ use crate::harness::{Answer, Caller, PASSWORD, Server, signature};
 const BOUNDARY: &str = "a-boundary";
 const FORM: &str = "multipart/form-data; boundary=a-boundary";
 
-/// A part of a form: what stands behind `form-data;`, and the bytes.
+/// A part of a form: the text after `form-data;`, and the bytes.
 pub(crate) type Part<'a> = (&'a str, &'a [u8]);
 
 pub(crate) fn form(parts: &[Part<'_>]) -> Vec<u8> {
@@ -35,7 +35,7 @@ pub(crate) fn form(parts: &[Part<'_>]) -> Vec<u8> {
     body
 }
 
-/// The headers of an upload whose signer says that it is of these bytes and this name.
+/// The headers of an upload signed for these bytes and this name.
 pub(crate) fn headers(
     server: &Server,
     caller: &Caller,
@@ -70,7 +70,7 @@ pub(crate) fn id(answer: &Answer) -> String {
     answer.body["id"].as_str().unwrap().to_owned()
 }
 
-/// A request for a content, with more headers.
+/// A request for a content, with additional headers.
 pub(crate) async fn content(
     server: &Server,
     caller: &Caller,
@@ -130,7 +130,7 @@ async fn a_file_comes_back_and_its_content_is_kept_once() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let eve = Caller::register(&server, "eve@example.com").await;
-    // Larger than every buffer on the way.
+    // Larger than every buffer along the way.
     let bytes: Vec<u8> = (0..1_500_000u32).flat_map(u32::to_be_bytes).collect();
     let made = upload(&server, &ann, "numbers.bin", &bytes)
         .await
@@ -343,7 +343,7 @@ async fn nothing_of_a_file_runs_and_no_name_leads_astray() {
     }
     assert_eq!(files(&folder(&server)).len(), 1);
 
-    // Without a part `name` the filename is the name.
+    // Without a part `name` the file's name is the filename of the part `file`.
     let signed = headers(&server, &ann, "told.txt", page);
     let told = form(&[("name=\"file\"; filename=\"told.txt\"", page)]);
     let made = post(&server, &signed, told).await.expect(201);
@@ -369,7 +369,7 @@ async fn what_is_refused_leaves_nothing() {
     let whole = || form(&[named, file]);
     let signed = || headers(&server, &ann, name, bytes);
 
-    // Another content than the one that was signed: the answer says what came.
+    // Another content than the signed one: the answer states what was received.
     let other = form(&[named, ("name=\"file\"", b"other text")]);
     let answer = post(&server, &signed(), other).await;
     answer.refused(401, "SIGNATURE_INVALID");
@@ -382,7 +382,7 @@ async fn what_is_refused_leaves_nothing() {
     post(&server, &signed(), renamed)
         .await
         .refused(401, "SIGNATURE_INVALID");
-    // Content-Digest is of the whole body.
+    // Content-Digest covers the whole body.
     let mut digested = signed();
     digested.push(("content-digest", digest_text(&sha256(bytes))));
     post(&server, &digested, whole())
@@ -447,7 +447,7 @@ async fn what_is_refused_leaves_nothing() {
         message.contains("150000") && message.contains("in use"),
         "{message}"
     );
-    // A refusal gives its part of the quota back; another organization has its own.
+    // A refusal releases its part of the quota; another organization has its own.
     upload(&server, &ann, "fits", &large[..50_000])
         .await
         .expect(201);

@@ -18,19 +18,19 @@ use serde_json::Value;
 pub(crate) use crate::caller::{Caller, PASSWORD, Signed, Terms, bus_members, signature};
 use crate::program::kedge;
 
-/// Where a server logs, in its directory.
+/// The server's log file, in its directory.
 const LOG: &str = "server.log";
 
-/// A server of its own, in a directory of its own; both go when it drops.
+/// The test's own server in its own directory; both are removed when it drops.
 pub(crate) struct Server {
     child: Child,
-    /// Kept open: the server must not find that nobody listens to what it prints.
+    /// Kept open, because the server must not find its standard output closed.
     stdout: BufReader<ChildStdout>,
     pub(crate) url: String,
     pub(crate) domain: Domain,
     pub(crate) sequencer: Address,
     pub(crate) dir: tempfile::TempDir,
-    /// The test has changed the store behind the server's back.
+    /// The test has changed the store without the server's knowledge.
     pub(crate) is_spoilt: bool,
     pub(crate) http: Client<HttpConnector, Full<Bytes>>,
 }
@@ -40,7 +40,7 @@ impl Drop for Server {
         let _ended_already = self.child.kill();
         let _reaped = self.child.wait();
         crate::documented::look_through(&String::from_utf8_lossy(&self.log()));
-        // A server that was started again has taken the directory along.
+        // A server that was restarted has taken over the directory.
         let data = self.dir.path().join("data");
         if !self.is_spoilt && !std::thread::panicking() && data.exists() {
             crate::remade::check(&data);
@@ -73,7 +73,7 @@ impl Answer {
         self
     }
 
-    /// Checks that this is an error of the service's form with this code.
+    /// Checks that this is an error in the service's form with this code.
     #[track_caller]
     pub(crate) fn refused(&self, status: u16, code: &str) {
         assert_eq!((self.status, self.code()), (status, code), "{}", self.body);
@@ -84,13 +84,14 @@ impl Answer {
 }
 
 impl Server {
-    /// Holds the stopped server's log against every fault; gives how many actions of each kind it has.
+    /// Checks the stopped server's log for every fault; returns how many actions of each kind it has.
     pub(crate) fn is_never_convicted(&self) -> BTreeMap<String, usize> {
         let store = self.dir.path().join("data/store");
         crate::honest::is_never_convicted(&store, self.domain, self.sequencer)
     }
 
-    /// What `kedge verify data` says of the stopped server's store, whose log must convict nobody.
+    /// The output of `kedge verify data` for the stopped server's store, whose log must convict
+    /// nobody.
     pub(crate) fn verify_data(&self) -> Output {
         self.is_never_convicted();
         kedge()
@@ -108,17 +109,17 @@ impl Server {
         Self::start_in(tempfile::tempdir().unwrap(), options).await
     }
 
-    /// A server that logs everything there is to log.
+    /// A server with the log filter at its most detailed.
     pub(crate) async fn start_traced() -> Self {
         Self::start_with(&["log_filter=trace"]).await
     }
 
-    /// What this server and those before it in its directory logged.
+    /// The log of this server and of earlier ones in its directory.
     pub(crate) fn log(&self) -> Vec<u8> {
         std::fs::read(self.dir.path().join(LOG)).unwrap_or_default()
     }
 
-    /// Starts a server again on the directory of one that has ended.
+    /// Restarts a server on the directory of one that has ended.
     pub(crate) async fn restart(self) -> Self {
         self.restart_with(&[]).await
     }
@@ -126,7 +127,7 @@ impl Server {
     pub(crate) async fn restart_with(mut self, options: &[&str]) -> Self {
         let other = tempfile::tempdir().unwrap();
         let dir = std::mem::replace(&mut self.dir, other);
-        // Tokens name their issuer, which is the URL: the port is another one now.
+        // Tokens name their issuer, which is the URL, and the port is different now.
         let issuer = format!("public_url=\"{}\"", self.url);
         let options = [&[issuer.as_str()], options].concat();
         Self::start_in(dir, &options).await
@@ -144,7 +145,7 @@ impl Server {
             .arg(dir.path().join("data"))
             .args(["--set", "embedded_chain_listen=\"127.0.0.1:0\""])
             .args(["--set", "log_filter=warn"])
-            // `limits` tests them with a server of its own; the others send more than any tier allows.
+            // `limits` tests them with its own server; the other tests send more than any tier allows.
             .args(["--set", "rate_limits=off"])
             .args(["--set", "compare_groups_every=16"])
             .stdout(Stdio::piped())
@@ -189,21 +190,21 @@ impl Server {
         server
     }
 
-    /// The URL of the server's embedded chain; to be asked for once.
+    /// The URL of the server's embedded chain; ask only once.
     pub(crate) fn rpc(&mut self) -> String {
         let mut lines = (&mut self.stdout).lines().map(Result::unwrap);
         let told = lines.find_map(|line| Some(line.split_once("--rpc ")?.1.to_owned()));
         told.expect("the server says where its chain is")
     }
 
-    /// Bytes of memory that the process has.
+    /// Bytes of memory of the process.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let path = format!("/proc/{}/statm", self.child.id());
         let text = std::fs::read_to_string(path).unwrap();
         text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
     }
 
-    /// Asks the process to end, and gives its exit code.
+    /// Stops the process, and returns its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
         assert!(
@@ -216,7 +217,7 @@ impl Server {
         self.child.wait().unwrap().code()
     }
 
-    /// Sends a request and gives the answer's text as it came.
+    /// Sends a request and returns the answer's unparsed text.
     pub(crate) async fn text(
         &self,
         method: &str,
@@ -247,7 +248,7 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Runs a command of the operator.
+    /// Runs an operator command.
     pub(crate) fn admin(&self, command: &str) {
         let socket = self.dir.path().join("data/admin.sock");
         let status = kedge()
@@ -262,7 +263,7 @@ impl Server {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    /// Sends a request and reads the whole answer, whatever it is.
+    /// Sends a request and reads the whole answer, of any status.
     pub(crate) async fn fetch(&self, request: Request<Full<Bytes>>) -> (Parts, Bytes) {
         let response = self.http.request(request).await.unwrap();
         let (parts, body) = response.into_parts();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
 
-/// Changes an object so many times, at most 500 in a request.
+/// Changes an object this many times, at most 500 in a request.
 async fn change(caller: &Caller, server: &Server, object: &str, first: u64, count: u64) {
     for start in (first..first + count).step_by(500) {
         let end = (start + 500).min(first + count);
@@ -76,7 +76,7 @@ async fn a_history_lists_the_last_thousand_actions() {
             let item = &items[(wanted - version) as usize];
             item["sequence"].as_u64().unwrap()
         };
-        // The object as it stood reaches as far as the list.
+        // Past states of the object reach as far back as the list.
         let at = |sequence: u64| format!("/objects/{object}?at_sequence={sequence}");
         for past in [first, 1_000, 1_001, 1_999, 2_000, 2_001, wanted] {
             if (first..=wanted).contains(&past) {
@@ -89,7 +89,7 @@ async fn a_history_lists_the_last_thousand_actions() {
             }
         }
         if first > 1 {
-            // The log keeps what the list does not show.
+            // The log keeps what the list no longer shows.
             let before = sequence(first) - 1;
             let action = format!("/ebus/actions/{before}");
             let unlisted = server.get(&action, Some(&ann.token)).await.expect(200);
@@ -102,8 +102,8 @@ async fn a_history_lists_the_last_thousand_actions() {
         }
     }
 
-    // The state has one row of the object and two of its milestones, however long its history is;
-    // the log has one of each request.
+    // The state has one row for the object and two for its milestones, however long its history is;
+    // the log has one for each request.
     let requests = 3 + 2 + 1 + 1 + 1 + 3;
     let actions = server.sequence().await;
     assert_eq!(server.terminate(), Some(0));
@@ -165,13 +165,13 @@ async fn an_object_is_rebuilt_as_it_stood() {
         ("emit", id, r#"{"anything":1}"#),
         ("transfer", id, &to_bob),
     ];
-    // What was read after each step is what is read of that sequence ever after.
+    // The state read after each step must be returned for that sequence ever after.
     let mut then = vec![(first, read(path.clone()).await.expect(200))];
     for step in steps {
         let done = ann.action(&server, step).await.expect(201);
         let sequence = done.body["sequence"].as_u64().unwrap();
         then.push((sequence, read(path.clone()).await.expect(200)));
-        // Others' actions come between, and change nothing of it.
+        // Actions of others come between, and do not affect it.
         bob.new_template(&server, &format!("between {sequence}"))
             .await;
     }

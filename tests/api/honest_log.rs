@@ -19,7 +19,7 @@ use crate::harness::{Answer, Caller, Server};
 
 const LOOPBACK: &str = "webhook_allowed_networks=[\"127.0.0.0/8\"]";
 const QUICK: &str = "webhook_retry_schedule_s=[0,1,1,1]";
-/// How long anything that the server does by itself may take.
+/// Longest time for anything that the server does by itself.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Life {
@@ -29,13 +29,13 @@ struct Life {
 }
 
 impl Life {
-    /// A signed request of ann's whose payload is its body.
+    /// A signed request of Ann's whose payload is its body.
     async fn ann(&self, request: (&str, &str), kind: (&str, &str), body: &Value) -> Answer {
         let body = body.to_string();
         self.ann.change(&self.server, request, kind, &body).await
     }
 
-    /// The pair that an older rule made a fork of: a registered wallet's first action and its organization's.
+    /// The pair that an older rule took for a fork: the first actions of a registered wallet and of its organization.
     async fn wallets_and_organizations(&self) {
         let (wallet, organization) = (&*self.ann.wallet_id, &*self.ann.organization_id);
         let nickname = json!({ "nickname": "ann" });
@@ -48,7 +48,7 @@ impl Life {
         let invited = self.ann(request, invite, &json!({})).await.expect(201);
         self.ann(request, invite, &json!({})).await.expect(201);
 
-        // Who joins makes a wallet and no organization.
+        // Joining creates a wallet, but no organization.
         let mut carol = Caller::nobody();
         let mut body = carol.registration("carol@example.com");
         body["invitation"] = invited.body["code"].clone();
@@ -59,7 +59,7 @@ impl Life {
         carol.token = text(&joined.body["access_token"]);
         carol.wallet_id = text(&joined.body["wallet"]["id"]);
 
-        // A change of her role extends the organization, hers extend her wallet.
+        // Changing her role extends the organization; her own actions extend her wallet.
         for role in ["admin", "member"] {
             let path = format!("/organizations/me/members/{}", carol.wallet_id);
             let body = json!({ "wallet_id": carol.wallet_id, "role": role });
@@ -78,7 +78,7 @@ impl Life {
         self.ends_of_rights(organization, &carol.wallet_id).await;
     }
 
-    /// An invitation that is revoked, and a member who is removed.
+    /// Revokes an invitation, and removes a member.
     async fn ends_of_rights(&self, organization: &str, member: &str) {
         let invite = ("org.invite", organization);
         let request = ("POST", "/organizations/me/invitations");
@@ -159,7 +159,7 @@ impl Life {
             .ann(("POST", &rotate), ("webhook.rotate", id), &json!({}))
             .await;
         assert!(rotated.status < 300, "{}", rotated.body);
-        // Its receiver is gone for good: the server switches it off.
+        // Its receiver is gone for good, so the server switches the webhook off.
         self.until("the webhook is off", || async {
             let read = self.server.get(&path, Some(&self.ann.token)).await;
             read.body["active"] == json!(false)
@@ -201,7 +201,7 @@ impl Life {
         let object = object.as_str();
         let other = self.ann.new_object(&self.server, template).await;
         let to_bob = json!({ "to": self.bob.wallet_id }).to_string();
-        // Several actions on one object in one request, mints among them; one fails.
+        // Several actions on one object in one request, including mints; one fails.
         let actions = [
             ("update", object, r#"{"properties":{"seat":1}}"#),
             ("set_attributes", object, r#"{"attributes":{"row":2}}"#),
@@ -224,12 +224,12 @@ impl Life {
             ("transfer", object, to_bob.as_str()),
         ];
         self.ann.bus(&self.server, &atomic, true).await.expect(200);
-        // It belongs to another organization's wallet now.
+        // It belongs to a wallet of another organization now.
         let burn = [("emit", object, "{}"), ("burn", object, "{}")];
         self.bob.bus(&self.server, &burn, false).await.expect(200);
     }
 
-    /// What the operator does, and what a stolen key brings about.
+    /// What the operator does, and the consequences of a stolen key.
     async fn system(&self) {
         let socket = self.server.dir.path().join("data/admin.sock");
         for tier in ["developer", "enterprise"] {
@@ -267,7 +267,7 @@ impl Life {
         opened
     }
 
-    /// Accuses the server, over HTTP, by every pair of actions that some reader could take for a fork.
+    /// Accuses the server, over HTTP, with every pair of actions that a reader could take for a fork.
     async fn accuse(&self) {
         let opened = self.opened().await;
         let first_of = |kind: &str| {
@@ -322,7 +322,7 @@ fn leaf(proof: &ProofFile) -> LeafEvidence {
     }
 }
 
-/// A receiver of webhooks that has gone for good.
+/// A webhook receiver that is gone for good.
 async fn gone() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -361,7 +361,7 @@ async fn every_kind_of_action_and_no_pair_of_them_convicts() {
     let known: BTreeSet<String> = kinds.keys().cloned().collect();
     let built_in = Kind::BUILT_IN.iter().map(|kind| kind.text().to_owned());
     let mut expected: BTreeSet<String> = built_in.collect();
-    // A next key needs a contract that knows it: the rotation's own test names some.
+    // A next key needs a contract that knows it; the rotation's own test names some.
     expected.remove("system.sequencer_key");
     expected.insert("x.check_in".to_owned());
     assert_eq!(known, expected, "each kind of action is in the log");

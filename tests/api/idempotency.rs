@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Caller, Server, Signed, bus_members, signature};
 
-/// A signed request that can be sent as often as one likes.
+/// A signed request that can be sent any number of times.
 struct Prepared {
     method: &'static str,
     path: String,
@@ -53,7 +53,7 @@ fn batch(server: &Server, caller: &Caller, key: &str, actions: &[Signed<'_>]) ->
     }
 }
 
-/// What an answer says, without the id of the request that asked.
+/// The content of an answer, without the request's id.
 fn told(answer: &Answer) -> (u16, Value) {
     let mut body = answer.body.clone();
     if let Some(body) = body.get_mut("body").and_then(Value::as_object_mut) {
@@ -87,7 +87,7 @@ async fn a_request_with_a_key_is_done_once_and_answered_again() {
     let id = first.body["id"].as_str().unwrap().to_owned();
     let sequence = server.sequence().await;
 
-    // The object goes on; what was answered stays.
+    // The object changes further; the stored answer stays.
     let path = format!("/objects/{id}");
     let patch = r#"{"properties":{"n":12345678901234567890.10}}"#;
     let change = ("PATCH", path.as_str());
@@ -95,7 +95,7 @@ async fn a_request_with_a_key_is_done_once_and_answered_again() {
         .await
         .expect(200);
     replayed(&first, &request.send(&server).await);
-    // Signed anew, it is the same request all the same.
+    // With a new signature it is still the same request.
     let resigned = mint(&server, &ann, "key-1", &body);
     replayed(&first, &resigned.send(&server).await);
     assert_eq!(server.sequence().await, sequence + 1);
@@ -108,7 +108,7 @@ async fn a_request_with_a_key_is_done_once_and_answered_again() {
         .await
         .expect(201);
     assert_ne!(fresh.body["id"], first.body["id"]);
-    // The key is one organization's: another one's is another key.
+    // A key belongs to one organization: the same text from another one is another key.
     let bob = Caller::register(&server, "bob@example.com").await;
     let his = bob.new_template(&server, "ticket").await;
     let his = json!({ "template_id": his, "properties": { "n": 1 } });
@@ -265,7 +265,7 @@ async fn a_key_is_forgotten_when_its_time_is_over() {
         .send(&server)
         .await
         .expect(201);
-    // Its time is over at the second after the next one at the latest.
+    // It has expired after two more seconds at most.
     tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
     let second = mint(&server, &ann, "k", &body)
         .send(&server)
@@ -317,7 +317,7 @@ async fn a_lost_race_is_told_by_if_match() {
         .await
         .refused(412, "PRECONDITION_FAILED");
 
-    // Of many who saw the same state, one changes it.
+    // Many callers saw the same state; one of them changes it.
     let tag = server
         .get(&path, Some(&ann.token))
         .await

@@ -41,7 +41,7 @@ async fn an_index_writes_what_changes_in_it_and_nothing_where_there_is_none() {
     let mut before = rows_written(port).await;
     let mut done = async |step: Signed<'_>| {
         let answer = ann.action(&server, step).await.expect(201).body;
-        // Each is a batch, and the tree over the batches has another row for each level that the
+        // Each is a batch, and the tree over the batches gets one more row for each level that the
         // batch completes.
         let levels = answer["batch_number"].as_u64().unwrap().trailing_ones();
         let now = rows_written(port).await;
@@ -86,7 +86,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
     let of_template = is("template_id", "eq", template.as_str());
     let items = found(&ann, &server, &of_template, &json!({})).await;
     let ids: Vec<String> = items.iter().map(items_id).collect();
-    // Several changes of one object in one request, some of them back again.
+    // Several changes of one object in one request, some of them undone again.
     let changes: [Signed<'_>; 7] = [
         ("update", &ids[0], r#"{"properties":{"price":5}}"#),
         (
@@ -120,7 +120,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
     };
     let store = open();
     let snapshot = store.snapshot();
-    // One entry for each indexed place of each object of the template that has any.
+    // One entry for each indexed path of each object, of the only template that has any.
     assert_eq!(snapshot.raw_rows(Table::PropertyIndex).count(), 3 * 3);
     let object = snapshot.object(ids[2].parse().unwrap()).unwrap().unwrap();
     drop((snapshot, store));
@@ -133,7 +133,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
         store.close().unwrap();
         verify().map_err(|error| error.to_string())
     };
-    // An entry that is somewhere else, the same back again, and one too many.
+    // A misplaced entry, its correction, and an entry too many.
     server.is_spoilt = true;
     let moved = changes(Some(value(None)), value(Some("7"))).unwrap_err();
     assert!(moved.contains("property_index"), "{moved}");

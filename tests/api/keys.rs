@@ -21,7 +21,7 @@ const AREAS: [&str; 9] = [
     "batches",
 ];
 
-/// The body of a key that may do everything but `without`, such as `objects.read`.
+/// The body of a key with all rights except `without`, such as `objects.read`.
 fn all_but(without: &[&str]) -> Value {
     let grant = |area: &str| {
         let crud = ["create", "read", "update", "delete"].map(|what| {
@@ -74,7 +74,7 @@ impl Key {
     }
 }
 
-/// Asks until the key is refused.
+/// Sends requests until the key is refused.
 async fn until_refused(server: &Server, key: &Key) {
     for _ in 0..500 {
         let answer = key.get(server, "/templates").await;
@@ -124,7 +124,7 @@ async fn a_key_opens_each_kind_of_endpoint_alone_and_beside_a_token() {
         ann.change_as(&server, request, action[0], &body, credentials)
             .await
             .expect(200);
-        // Who signs must be the token's wallet, or of the key's organization.
+        // The signer must be the token's wallet, or of the key's organization.
         bob.change_as(&server, request, action[0], &body, credentials)
             .await
             .refused(403, "FORBIDDEN");
@@ -297,7 +297,8 @@ async fn a_key_ends_by_itself_by_rotation_and_at_once_by_deletion() {
     for key in [&first, &second] {
         key.get(&server, "/templates").await.expect(200);
     }
-    // Only the secret before the last rotation still counts, and without an overlap none.
+    // Only the secret before the last rotation is still valid, and without an overlap not even that
+    // one.
     let third = second.rotate(&server, &ann, r#"{"overlap_s":1}"#).await;
     first
         .get(&server, "/templates")

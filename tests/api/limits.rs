@@ -20,7 +20,7 @@ pub(crate) use ports::free_port;
 
 const ON: &str = "rate_limits=on";
 
-/// How an answer says that the nearest limit stands.
+/// The state of the nearest limit in an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Told {
     limit: u64,
@@ -28,7 +28,7 @@ struct Told {
     reset: u64,
 }
 
-/// Reads `"name";a=1;b=2, "other";a=3;b=4`.
+/// Parses `"name";a=1;b=2, "other";a=3;b=4`.
 fn members(field: &str) -> Vec<(&str, u64, u64)> {
     let member = |text| {
         let mut parts = str::split(text, ';');
@@ -48,7 +48,7 @@ fn members(field: &str) -> Vec<(&str, u64, u64)> {
     field.split(", ").map(member).collect()
 }
 
-/// What the answer tells; both families of fields must be there and agree.
+/// The limits stated in an answer; both families of fields must be present and agree.
 #[track_caller]
 fn told(answer: &Answer) -> Told {
     let number = |name| {
@@ -92,9 +92,9 @@ fn policy(answer: &Answer) -> &str {
     name
 }
 
-/// Sends until it is refused. As long as a window lasts each answer has one less left than the one
-/// before it, and the refusal comes when nothing is left, not sooner and not later. A window that
-/// ends on the way is followed by a whole one. `used` have been counted before.
+/// Sends until a request is refused. Within a window each answer has one less left than the
+/// previous one, and the refusal comes exactly when nothing is left. A window that ends meanwhile
+/// is followed by a whole one. `used` requests have been counted before.
 async fn use_up(
     limit: u64,
     name: &str,
@@ -124,7 +124,7 @@ async fn use_up(
                 assert_eq!(now.remaining + 1, before.remaining, "request {number}");
             }
             None if now.remaining + 1 + used == limit => {}
-            // One that was counted before the window ended may be answered after it.
+            // A request that was counted before the window ended may be answered after it.
             _ => assert!(
                 now.remaining == limit || now.remaining + 1 == limit,
                 "request {number} begins a window"
@@ -155,7 +155,7 @@ pub(crate) async fn metric(port: u16, series: &str) -> u64 {
     page.lines().find_map(value).unwrap_or(0)
 }
 
-/// Gives the caller's organization a tier, as the operator of the server does.
+/// Sets the tier of the caller's organization, as the server's operator does.
 async fn set_tier(server: &Server, caller: &Caller, tier: &str, limits: Value) {
     let socket = server.dir.path().join("data/admin.sock");
     let mut socket = UnixStream::connect(socket).await.unwrap();

@@ -156,7 +156,7 @@ async fn lists_are_narrowed_by_status_and_times() {
         .unwrap()
         .to_owned();
     let created = |i: usize| made[i]["created_at"].as_str().unwrap().to_owned();
-    // Objects that were made within one millisecond share their times.
+    // Objects made within the same millisecond share their times.
     let from = |time: &str| {
         made.iter()
             .filter(|object| object["created_at"].as_str() >= Some(time))

@@ -16,7 +16,7 @@ async fn log_bytes(server: &Server, caller: &Caller) -> u64 {
     view["usage"]["log_bytes"].as_u64().unwrap()
 }
 
-/// Letters that no compression makes small.
+/// Letters that no compression can shrink.
 fn noise(bytes: usize) -> String {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut letter = || {
@@ -50,7 +50,7 @@ async fn past_its_quota_an_organization_reads_and_others_write() {
     refused.refused(403, "QUOTA_EXCEEDED");
     assert_eq!(refused.body["body"]["policy"], "log-bytes");
     let used = log_bytes(&server, &ann).await;
-    // Each mint adds its payload, and the object that it makes.
+    // Each mint adds its payload, and the object it makes.
     assert!(used > QUOTA - 10_000, "{used}");
     let view = organization(&server, &ann).await;
     assert_eq!(view["limits"]["log_bytes"], QUOTA);
@@ -59,11 +59,11 @@ async fn past_its_quota_an_organization_reads_and_others_write() {
     assert_eq!(forecast["remaining"], QUOTA.saturating_sub(used));
     assert!(forecast["exhausted_at"].is_string(), "{forecast}");
 
-    // Reads are served, and others write.
+    // Reads are served, and others can write.
     server.get("/objects", Some(&ann.token)).await.expect(200);
     bob.new_object(&server, &of_bob).await;
 
-    // So it is after a restart, until the tier is another one.
+    // It stays so after a restart, until the tier changes.
     let mut server = server;
     server.terminate();
     let server = server.restart_with(&[&option]).await;

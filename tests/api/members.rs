@@ -33,7 +33,7 @@ pub(crate) async fn change_wallet(server: &Server, caller: &Caller, body: &str) 
         .await
 }
 
-/// Sends a body with a password: its digest is signed.
+/// Sends a body with a password, whose digest is signed.
 pub(crate) async fn change_password(server: &Server, caller: &Caller, body: &Value) -> Answer {
     let body = body.to_string();
     let payload = digest_text(&sha256(body.as_bytes()));
@@ -44,7 +44,7 @@ pub(crate) async fn change_password(server: &Server, caller: &Caller, body: &Val
         .await
 }
 
-/// Removes the key of the path; what is signed names `signed`.
+/// Removes the key of the path; the signed payload names `signed`.
 async fn remove_key(server: &Server, caller: &Caller, path: &str, signed: &str) -> Answer {
     let path = format!("/wallets/me/keys/{path}");
     let payload = json!({ "address": signed }).to_string();
@@ -91,7 +91,7 @@ pub(crate) async fn set_role(
         .await
 }
 
-/// Registers by an invitation.
+/// Registers with an invitation.
 pub(crate) async fn join(
     server: &Server,
     email: &str,

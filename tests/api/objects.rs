@@ -68,14 +68,14 @@ async fn an_object_from_mint_to_transfer() {
         .await
         .expect(200);
     assert_eq!(moved.body["owner_id"], bob.wallet_id.as_str());
-    // Bob sees what he owns; a stranger does not know that it exists.
+    // Bob sees what he owns; an outsider does not learn that it exists.
     server.get(&path, Some(&bob.token)).await.expect(200);
     let eve = Caller::register(&server, "eve@example.com").await;
     let unseen = server.get(&path, Some(&eve.token)).await;
     unseen.refused(404, "RESOURCE_NOT_FOUND");
     assert_eq!(unseen.body["body"]["resource"], "object");
     assert_eq!(unseen.body["body"]["id"], id);
-    // What is Bob's is no longer Ann's to change.
+    // Ann can no longer change what is Bob's.
     let late = ann
         .change(&server, ("PATCH", &path), ("update", id), patch)
         .await;

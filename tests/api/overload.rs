@@ -9,12 +9,12 @@ use serde_json::json;
 use crate::harness::{Caller, Server};
 
 const CALLERS: usize = 32;
-/// By when somebody must have been refused.
+/// Longest time until a request must have been refused.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lasting_overload_refuses_some_and_what_was_let_in_is_done() {
-    // One organization is everybody here.
+    // All callers are of one organization here.
     let options = [
         "wait_target_ms=1",
         "requests_min=2",
@@ -49,8 +49,8 @@ async fn lasting_overload_refuses_some_and_what_was_let_in_is_done() {
     assert!(refused.load(Ordering::Relaxed), "all {done} were let in");
     assert_eq!(server.sequence().await, sequence + done);
 
-    // Who comes alone is let in before long, however long it took before. On a machine that does other things too, the
-    // server may go on for a while to take that for its own load.
+    // A single caller is admitted before long, however long it took before. On a busy machine the server may take the
+    // other load for its own for a while.
     let body = json!({ "template_id": template });
     let begun = Instant::now();
     loop {

@@ -54,7 +54,7 @@ async fn later_actions_see_the_earlier_ones_and_nothing_is_stored() {
     assert_eq!(result(2)["object"]["status"], "locked");
     assert_eq!(result(2)["object"]["version"], 3);
     assert_eq!(result(3)["error"]["code"], "STATE_VIOLATION");
-    // One more fits the supply; its id is settled by the signature.
+    // One more fits the supply; its id depends on the signature.
     assert_eq!(result(4)["object"]["id"], Value::Null);
     assert_eq!(result(4)["object"]["properties"], json!({ "n": 5 }));
     assert_eq!(result(5)["error"]["code"], "STATE_VIOLATION");
@@ -69,7 +69,7 @@ async fn later_actions_see_the_earlier_ones_and_nothing_is_stored() {
         .get(&format!("/objects/{id}"), Some(&ann.token))
         .await;
     assert_eq!(object.expect(200).body["version"], 1);
-    // Asked again, the same nonce is still the next one.
+    // Asked again, the next nonce is the same.
     let message = |answer: &Value| answer["typed_data"]["message"].clone();
     assert_eq!(message(&answer)["nonce"], "4");
     assert_eq!(message(&atomic)["nonce"], "4");
@@ -81,7 +81,7 @@ async fn what_it_tells_to_sign_is_taken() {
     let ann = Caller::register(&server, "ann@example.com").await;
     let template_id = ann.new_template(&server, "ticket").await;
     let id = ann.new_object(&server, &template_id).await;
-    // The payload is signed as it stands in the body, white space and all.
+    // The payload is signed exactly as in the body, including white space.
     let payload = r#"{ "properties": {"price": 1.50, "name": "\u00e4"} }"#;
     let body = format!(r#"{{"action_type":"update","object_id":"{id}","payload": {payload} }}"#);
     let seed = Hash([0x5e; 32]);
@@ -168,7 +168,7 @@ async fn what_could_not_be_asked_for_is_not_previewed() {
     let foreign = json!({ "action_type": "lock", "object_id": id, "signer": bob.key.address() });
     let foreign = ann.preview(&server, &foreign).await;
     foreign.refused(403, "FORBIDDEN");
-    // Who does not see the object learns nothing of it here.
+    // A caller that may not see the object learns nothing of it here.
     let unseen = bob.preview(&server, &lock).await.expect(200).body;
     assert_eq!(unseen["results"][0]["error"]["code"], "RESOURCE_NOT_FOUND");
     assert_eq!(unseen["would_commit"], false);

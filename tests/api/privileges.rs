@@ -33,7 +33,7 @@ fn rights(reads: impl Fn(&str) -> bool) -> Value {
     json!({ "name": "a key", "permissions": permissions })
 }
 
-/// An organization's owner, and an admin who joined it.
+/// An organization's owner, and an admin that joined it.
 pub(crate) async fn two(server: &Server) -> (Caller, Caller, String) {
     let ann = Caller::register(server, "ann@example.com").await;
     let organization = organization_of(server, &ann).await;
@@ -51,7 +51,7 @@ async fn role(server: &Server, by: &Caller, of: &Caller, role: &str) {
     set_role(server, by, &of.wallet_id, &body).await.expect(200);
 }
 
-/// Sends a signed DELETE; what is signed names what the path does.
+/// Sends a signed DELETE; the signed payload names what the path names.
 async fn delete(server: &Server, by: &Caller, path: &str, kind: &str, member: &str) -> Answer {
     let id = path.rsplit('/').next().unwrap();
     let organization = organization_of(server, by).await;
@@ -74,7 +74,7 @@ pub(crate) async fn remove(server: &Server, by: &Caller, member: &str) -> Answer
     delete(server, by, &path, "org.member_remove", "wallet_id").await
 }
 
-/// The store follows from its log, so a replay decides everything as the server did.
+/// The store follows from its log: a replay decides everything as the server did.
 fn verified(mut server: Server) {
     assert_eq!(server.terminate(), Some(0));
     let verified = server.verify_data();
@@ -95,7 +95,7 @@ async fn an_invitation_is_good_while_its_maker_may_invite() {
     let (_, answer) = join(&server, "eve@example.com", &of_bob.body["code"], &none).await;
     answer.refused(403, "FORBIDDEN");
 
-    // An owner's invitation to be an owner needs an owner when it is used.
+    // An owner's invitation for an owner is valid only while the inviter is an owner.
     role(&server, &ann, &bob, "owner").await;
     let owner = json!({ "role": "owner" });
     let of_bob = invite(&server, &bob, &organization, &owner)
@@ -269,7 +269,7 @@ async fn a_removed_member_is_out_at_once() {
         .await
         .refused(404, "RESOURCE_NOT_FOUND");
 
-    // A key of the organization with bob's signature is no way in either.
+    // A key of the organization with Bob's signature does not work either.
     let makes_keys = json!([{ "resource": "api_keys", "crud": { "create": true } }]);
     let body = json!({ "name": "maker", "permissions": makes_keys });
     let of_ann = ann.new_key(&server, &body).await.expect(201);
@@ -291,7 +291,7 @@ async fn a_removed_member_is_out_at_once() {
         .collect();
     assert_eq!(ids, [&json!(ann.wallet_id)]);
 
-    // The address for logging in is free, the signing address is not.
+    // The e-mail address is free again, the signing address is not.
     let new = Caller::register(&server, "bob@example.com").await;
     assert_ne!(new.wallet_id, bob.wallet_id);
     let body = bob.registration("rob@example.com").to_string();
@@ -361,7 +361,8 @@ async fn a_new_password_is_no_way_to_guess_the_old_one() {
             "blind": "MDEyMzQ1Njc4OWFiY2RlZg==",
         })
     };
-    // A token alone is not enough: another key learns nothing, right or wrong.
+    // A token alone is not enough: with another key the answer is the same, whether the password is
+    // right or wrong.
     let mut thief = Caller::nobody();
     thief.token.clone_from(&ann.token);
     thief.wallet_id.clone_from(&ann.wallet_id);
@@ -380,7 +381,7 @@ async fn a_new_password_is_no_way_to_guess_the_old_one() {
     login(&server, "ann@example.com", PASSWORD)
         .await
         .refused(429, "RATE_LIMITED");
-    // What needs no password is not concerned.
+    // Changes without a password are not affected.
     change_wallet(&server, &ann, r#"{"nickname":"ann"}"#)
         .await
         .expect(200);
@@ -400,8 +401,8 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// A store that is older than the headers that its server released takes no writes. Whoever may read it
-/// can log in to do so, and everything that holds for logins holds.
+/// A store that is older than the headers its server released accepts no writes. Everyone who may read it can log in to
+/// do so, and logins follow their usual rules.
 #[tokio::test]
 async fn a_read_only_store_is_read_by_who_logs_in() {
     let mut server = Server::start().await;
@@ -424,7 +425,7 @@ async fn a_read_only_store_is_read_by_who_logs_in() {
         server.dir.path().join("data"),
         server.dir.path().join("old"),
     );
-    // The chain is the one that knows the anchors; everything else is the old copy's.
+    // The chain is the one that knows the anchors; everything else is from the old copy.
     std::fs::rename(&data, server.dir.path().join("newest")).unwrap();
     std::fs::rename(&old, &data).unwrap();
     let server = server.restart_with(&[&issuer]).await;
@@ -448,7 +449,7 @@ async fn a_read_only_store_is_read_by_who_logs_in() {
         .await
         .expect(200);
     reads(&now).await;
-    // A token from before, and one from now, are exchanged once each.
+    // A token from before, and one from now, can each be exchanged once.
     for first in [&before, &now] {
         let second = refresh(&server, &first.body["refresh_token"])
             .await

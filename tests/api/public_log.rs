@@ -142,7 +142,7 @@ async fn headers_describe_the_answer() {
     );
 }
 
-/// The header of a batch as the protocol knows it.
+/// The header of a batch in the protocol's form.
 #[tokio::test]
 async fn a_batch_is_signed_by_the_sequencer() {
     let server = Server::start().await;

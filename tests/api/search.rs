@@ -39,7 +39,7 @@ async fn ask(caller: &Caller, server: &Server, path: &str, body: &str) -> Answer
     server.call("POST", path, &[caller.bearer()], body).await
 }
 
-/// All matches of a filter, with their number counted too.
+/// All matches of a filter; their number is counted too.
 pub(crate) async fn found(
     caller: &Caller,
     server: &Server,
@@ -113,7 +113,7 @@ async fn objects_are_found_counted_and_sorted_as_they_change() {
     ];
     assert_eq!(prices(&all), order);
 
-    // One more than what a double can tell apart, and a key with a dot in it.
+    // One more than a double can distinguish, and a key with a dot in it.
     for (filter, count) in [
         (is("properties.price", "eq", 9_007_199_254_740_992_u64), 0),
         (is("properties.price", "gt", 9_007_199_254_740_992_u64), 1),
@@ -132,7 +132,7 @@ async fn objects_are_found_counted_and_sorted_as_they_change() {
         assert_eq!(items.len(), count, "{filter}");
     }
 
-    // What changes moves in the index.
+    // A changed object moves in the index.
     let id = items_id(&all[0]);
     ann.action(&server, ("update", &id, r#"{"properties":{"price":11}}"#))
         .await
@@ -149,7 +149,7 @@ async fn objects_are_found_counted_and_sorted_as_they_change() {
     let items = found(&ann, &server, &of_template, &newest).await;
     assert_eq!(items[0]["id"], all[0]["id"]);
 
-    // A search waits for what it must reflect.
+    // A search waits for the sequence it must reflect.
     let sequence = server.sequence().await;
     let body = json!({ "filter": of_template }).to_string();
     let path = format!("/objects/search?min_sequence={sequence}");
@@ -194,7 +194,7 @@ async fn pages_follow_each_other_while_objects_are_added() {
                 break;
             }
         }
-        // Every one that was there at first comes exactly once, in order; new ones may come too.
+        // Every object that existed at first occurs exactly once, in order; new ones may occur too.
         let mut ids: Vec<String> = items.iter().map(items_id).collect();
         ids.sort();
         ids.dedup();
@@ -249,7 +249,7 @@ async fn others_objects_are_found_only_where_they_are_public_and_named() {
     let cheap = is("properties.price", "lt", 3);
     let none = json!({ "and": [cheap, { "not": cheap }] });
     let cases = [
-        // Filter, what Ann finds, what Bob finds.
+        // Filter, matches for Ann, matches for Bob.
         (everything.clone(), 7, 1),
         (cheap.clone(), 4, 0),
         (none, 0, 0),
@@ -261,7 +261,7 @@ async fn others_objects_are_found_only_where_they_are_public_and_named() {
             2,
         ),
         (
-            // What a branch of the filter names is named.
+            // Objects named by one branch of the filter count as named.
             json!({ "or": [is("template_id", "eq", public.as_str()), is("version", "gt", 9)] }),
             3,
             3,
@@ -287,7 +287,7 @@ async fn others_objects_are_found_only_where_they_are_public_and_named() {
         let to_bob = found(&bob, &server, &filter, &json!({})).await.len();
         assert_eq!((to_ann, to_bob), (of_ann, of_bob), "{filter}");
     }
-    // Bob may not go along the index of a template that he does not see.
+    // Bob may not use the index of a template that he does not see.
     let by_price = |template: &str| json!({ "filter": is("template_id", "eq", template), "sort": [{ "field": "properties.price" }] });
     let refused = ask(
         &bob,

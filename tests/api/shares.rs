@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use crate::event_stream::{Ask, EventStream};
 use crate::harness::{Answer, Caller, Server, Signed};
 
-/// A request that the server has and does not answer yet: it asks for a sequence that does not come.
+/// A request that the server does not answer yet, because it waits for a sequence that is never reached.
 async fn waiting(server: &Server, caller: &Caller) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let (name, value) = caller.bearer();
@@ -25,7 +25,7 @@ async fn waiting(server: &Server, caller: &Caller) -> TcpStream {
     stream
 }
 
-/// Checks that an answer refuses for want of a share.
+/// Checks that an answer refuses because a share is used up.
 #[track_caller]
 fn share(answer: &Answer, name: &str, limit: &str) {
     answer.refused(429, "RATE_LIMITED");
@@ -48,7 +48,7 @@ async fn requests_in_flight_have_a_share_for_each_organization() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     let refused = server.get("/batches", Some(&ann.token)).await;
     share(&refused, "requests-in-flight", "2");
-    // Nobody else notices, and who names no organization is held to its address.
+    // Nobody else is affected, and callers without an organization have the share of their address.
     server.get("/batches", Some(&bob.token)).await.expect(200);
     server.get("/batches", None).await.expect(200);
     bob.new_object(&server, &template).await;
@@ -85,7 +85,7 @@ async fn event_streams_have_a_share_for_each_organization() {
     bob.new_template(&server, "ticket").await;
 }
 
-/// Begins an export with a small window and reads nothing of it.
+/// Begins an export with a small window and reads none of it.
 async fn unread_export(server: &Server, caller: &Caller) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
@@ -100,7 +100,7 @@ async fn unread_export(server: &Server, caller: &Caller) -> TcpStream {
     stream
 }
 
-/// A log that no socket's buffers hold.
+/// A log too large for the sockets' buffers.
 async fn large_log(server: &Server, caller: &Caller) -> String {
     let template = caller.new_template(server, "large").await;
     for _ in 0..12 {
@@ -158,7 +158,7 @@ async fn exports_have_a_share_and_who_does_not_read_loses_it() {
         )
         .await;
     assert_eq!(parts.status, 200);
-    // It is given up before long, and the share with it.
+    // It is given up before long, and its share is released.
     for _ in 0..100 {
         let request = hyper::Request::get(format!("{}/export", server.url))
             .header("authorization", format!("Bearer {}", ann.token))
@@ -172,8 +172,9 @@ async fn exports_have_a_share_and_who_does_not_read_loses_it() {
     panic!("an export that nobody reads keeps its place");
 }
 
-/// Sends the same request over so many connections at once; gives what each was answered. The connections stand before the
-/// first request is sent, and answers are parsed after the last one came: a slow client would never fill a queue.
+/// Sends the same request over this many connections at once; returns the answers. All connections are open before the
+/// first request is sent, and answers are parsed after the last one arrived, because a slow client would never fill a
+/// queue.
 async fn at_once(server: &Server, caller: &Caller, path: &str, count: usize) -> Vec<Answer> {
     let mut senders = Vec::new();
     for _ in 0..count {
@@ -204,10 +205,11 @@ async fn at_once(server: &Server, caller: &Caller, path: &str, count: usize) -> 
         .collect()
 }
 
-/// One organization asks for more than may wait of it, while another one asks now and then. The first one has its share and
-/// is refused the rest; the other one is never refused, nor does it wait for the first one's.
+/// One organization sends more requests than it may have waiting, while another one sends some now and then. The first
+/// one gets its share and is refused the rest; the other one is never refused and never waits for the first one's
+/// requests.
 async fn others_have_their_turns(path: &str, others_path: &str, name: &str, line_max: usize) {
-    // Whoever waits is served in the end, however slow the machine is.
+    // Every waiting request is served in the end, however slow the machine is.
     let options = [
         "requests_max=65536",
         "answer_bytes_per_caller=268435456",
@@ -270,7 +272,7 @@ async fn long_history(server: &Server, caller: &Caller) -> String {
     object
 }
 
-/// Where the last update of [`long_history`] is not yet: all the others are made again.
+/// A sequence before the last update of [`long_history`]: all updates up to it are replayed.
 const PAST: &str = "/objects/{id}?at_sequence=900";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -77,7 +77,7 @@ async fn a_stream_is_the_list_from_where_it_begins() {
         seen,
         "the same events in the same words"
     );
-    // From every position there is exactly the rest, by header and by parameter alike.
+    // From every position exactly the rest follows, by header and by parameter alike.
     for (n, event) in listed.iter().enumerate().take(listed.len() - 1) {
         let position = event["position"].as_str().unwrap();
         let query = format!("?last_event_id={position}");
@@ -97,7 +97,7 @@ async fn a_stream_is_the_list_from_where_it_begins() {
             );
         }
     }
-    // `after_sequence` leaves the whole sequence out; the header goes before it.
+    // `after_sequence` leaves out the whole sequence; the header takes precedence.
     let sequence = listed[start]["sequence"].as_u64().unwrap();
     let query = format!("?after_sequence={sequence}");
     let ask = Ask {
@@ -113,7 +113,7 @@ async fn a_stream_is_the_list_from_where_it_begins() {
     };
     let mut resumed = EventStream::begin(&server, &ann.token, ask).await;
     assert_eq!(resumed.event().await["id"], listed[1]["id"]);
-    // Nothing of this was Bob's.
+    // None of this was Bob's.
     bob.new_template(&server, "his").await;
     assert_eq!(of_bob.event().await["type"], "template.created");
 }
@@ -145,7 +145,7 @@ async fn a_stream_may_begin_where_the_log_ends_or_later() {
         assert_eq!(again.until("batch.sealed").await[0]["sequence"], sequence);
     }
     assert_eq!(later.event().await["sequence"], head + 2);
-    // A client that has seen nothing yet comes back to where it began.
+    // A client that has seen nothing yet resumes where it began.
     let live = EventStream::begin(&server, &ann.token, Ask::default()).await;
     ann.action(&server, ("emit", &object_id, "{}"))
         .await
@@ -195,7 +195,7 @@ async fn filters_and_signs_of_life() {
     ann.action(&server, ("emit", &object_id, "{}"))
         .await
         .expect(201);
-    // What is not wanted shows in the position that a sign of life carries.
+    // Filtered events show only in the position that a heartbeat carries.
     while stream.last_id == begun_at {
         let block = stream.block().await.unwrap();
         assert!(block.data.is_none() && block.comment.is_some(), "{block:?}");
@@ -215,7 +215,7 @@ async fn nothing_is_lost_or_seen_twice_across_a_kill() {
     let mut position = "0".to_owned();
     for round in 0..3u32 {
         let mut stream = EventStream::begin(&server, &ann.token, after(&position)).await;
-        // A failure last: it is no part of the log, and its place must be remembered all the same.
+        // A failure comes last: it is not part of the log, but its position must be remembered too.
         for _ in 0..=round {
             ann.bus(&server, &[emit; 20], false).await.expect(200);
             ann.action(&server, ("unlock", &object_id, "{}"))
@@ -286,7 +286,7 @@ async fn a_stream_ends_with_its_token() {
     assert_eq!(again.status, 401);
 }
 
-/// A member's streams end with the membership, with a last line that says why; what happens after it is not sent.
+/// A member's streams end with the membership, with a last line that states why; later events are not sent.
 #[tokio::test]
 async fn a_stream_ends_with_its_readers_membership() {
     let server = Server::start().await;
@@ -311,7 +311,7 @@ async fn a_stream_ends_with_its_readers_membership() {
     }
     let last = last.unwrap();
     assert!(last.contains("was removed from its organization"), "{last}");
-    // The others' streams are as they were.
+    // The others' streams are not affected.
     of_ann.until("object.created").await;
     server
         .get("/ebus/events/stream", Some(&bob.token))
@@ -354,14 +354,14 @@ async fn there_is_room_for_so_many_streams_and_other_requests_go_on() {
     let refused = open().await;
     assert_eq!(refused.status, 503);
     assert!(refused.head.to_ascii_lowercase().contains("retry-after: "));
-    // A stream is no request under way.
+    // A stream does not count as a request in flight.
     list(&server, &ann, "").await;
     drop(one);
     until_open(&server, &ann).await;
     drop(other);
 }
 
-/// Asks for a stream until there is room for one.
+/// Requests a stream until there is room for one.
 async fn until_open(server: &Server, caller: &Caller) -> EventStream {
     for _ in 0..600 {
         let stream = EventStream::open(server, &caller.token, Ask::default()).await;
@@ -390,7 +390,7 @@ async fn who_does_not_read_is_cut_off_and_others_are_not() {
     };
     let mut slow = EventStream::begin(&server, &ann.token, ask).await;
     let mut quick = EventStream::begin(&server, &ann.token, Ask::default()).await;
-    // More than the system's buffers on both sides take.
+    // More than the system's buffers on both sides hold.
     let payload = json!({ "text": "x".repeat(4_000) }).to_string();
     let emits: Vec<Signed<'_>> = vec![("emit", &object_id, &payload); 500];
     for _ in 0..BATCHES {
@@ -403,7 +403,7 @@ async fn who_does_not_read_is_cut_off_and_others_are_not() {
         .expect(201);
     assert_eq!(quick.event().await["type"], "object.locked");
     assert_eq!(next.event().await["type"], "object.locked");
-    // What the slow one was sent is whole up to where it was cut off, and it goes on from there.
+    // What the slow one received is complete up to where it was cut off, and it resumes from there.
     let mut seen = 0;
     while let Ok(Some(block)) = slow.try_block().await {
         seen += usize::from(block.data.is_some());
@@ -424,7 +424,7 @@ async fn who_does_not_read_is_cut_off_and_others_are_not() {
 
 type Http2 = Client<HttpConnector, Empty<Bytes>>;
 
-/// A stream of its own on the client's one connection.
+/// A separate stream on the client's one connection.
 async fn open_http2(client: &Http2, server: &Server, caller: &Caller) -> (u16, Incoming) {
     let request = Request::get(format!("{}/ebus/events/stream", server.url))
         .header("authorization", format!("Bearer {}", caller.token))
@@ -434,7 +434,7 @@ async fn open_http2(client: &Http2, server: &Server, caller: &Caller) -> (u16, I
     (response.status().as_u16(), response.into_body())
 }
 
-/// Reads a stream until its text holds this.
+/// Reads a stream until its text contains `wanted`.
 async fn read_until(body: &mut Incoming, wanted: &str) {
     let mut text = String::new();
     while !text.contains(wanted) {

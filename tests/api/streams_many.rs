@@ -7,7 +7,8 @@ use crate::event_stream::{Ask, EventStream};
 use crate::events::types;
 use crate::harness::{Caller, Server, Signed};
 
-/// Streams that are open when memory is looked at first: what the server makes once is made then.
+/// Streams that are open when memory is first measured, so that one-time allocations have been
+/// made.
 const FIRST: usize = 500;
 /// All streams.
 const ALL: usize = 5_000;
@@ -17,11 +18,11 @@ const OTHER_FILES: u64 = 1_000;
 const OPENING: usize = 50;
 /// Memory that one stream may take, with its connection.
 const STREAM_BYTES_MAX: u64 = 48 * 1024;
-/// Memory that sending to all of them may take, for each.
+/// Memory per stream that sending to all of them may take.
 const SENDING_BYTES_MAX: u64 = 24 * 1024;
 
 /// How many streams this process has room for: each is an open file, and shells often allow few
-/// until one asks for more.
+/// until the limit is raised.
 fn room() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit {

@@ -11,7 +11,7 @@ use crate::harness::{Caller, Server, Signed};
 
 const ROUNDS: usize = 25;
 const SUPPLY: usize = 5;
-/// What waits longer than this has met a deadlock.
+/// A request that waits longer than this is in a deadlock.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 async fn bounded(server: &Server, caller: &Caller, round: usize) -> String {
@@ -25,7 +25,8 @@ async fn bounded(server: &Server, caller: &Caller, round: usize) -> String {
     made.body["id"].as_str().unwrap().to_owned()
 }
 
-/// Sends a batch that uses up both templates, the first one first; gives how many mints were done.
+/// Sends a batch that uses up both templates, the first one first; returns how many mints were
+/// done.
 async fn use_up(server: &Server, caller: &Caller, first: &str, second: &str) -> usize {
     let mut mints: Vec<Signed<'_>> = vec![("mint", first, "{}"); SUPPLY];
     mints.extend(vec![("mint", second, "{}"); SUPPLY]);

@@ -22,7 +22,7 @@ impl Caller {
     }
 }
 
-/// Checks that the first violation of a refused request is here.
+/// Checks that the first violation of a refused request has this pointer.
 #[track_caller]
 fn refused_at(answer: &Answer, pointer: &str) {
     answer.refused(400, "VALIDATION_ERROR");
@@ -146,7 +146,7 @@ async fn a_template_changes_until_something_is_minted() {
     // Bob sees it, because it is public, but it is not his.
     let foreign = bob.patch_template(&server, &id, &json!({})).await;
     foreign.refused(403, "FORBIDDEN");
-    // A name that was given up is free, and the new schema counts at once.
+    // A name that was given up is free, and the new schema applies at once.
     ann.new_template(&server, "first").await;
     let mint = |properties: Value| json!({ "template_id": id, "properties": properties });
     refused_at(&ann.mint(&server, &mint(json!({}))).await, "/properties/n");
@@ -225,7 +225,7 @@ async fn custom_kinds_are_for_those_whom_the_template_names() {
             }
         }
     }
-    // A resource's kind is not for the bus, whoever signs it.
+    // A kind of another resource is not allowed on the bus, whoever signs it.
     let dotted = ann.action(&server, ("template.update", &id, "{}")).await;
     refused_at(&dotted, "/action_type");
 }
@@ -248,8 +248,8 @@ async fn a_supply_is_exact_for_many_clients_and_refusals() {
         let email = format!("caller{number}@example.com");
         callers.push(Caller::register(&server, &email).await);
     }
-    // 8 × 6 × 3 mints are asked for. A third is refused by the schema; atomic requests that hold one
-    // of these, or do not fit any more, give back everything that was reserved for them.
+    // 8 × 6 × 3 mints are requested. The schema refuses a third of them. An atomic request that holds one of these, or
+    // no longer fits, releases everything that was reserved for it.
     let (good, bad) = (r#"{"properties":{"n":1}}"#, r#"{"properties":{"n":"1"}}"#);
     let server = Arc::new(server);
     let mut work = JoinSet::new();
@@ -282,7 +282,7 @@ async fn a_supply_is_exact_for_many_clients_and_refusals() {
         .get(&format!("/templates/{id}"), Some(&ann.token))
         .await;
     assert_eq!(template.expect(200).body["minted_count"], minted);
-    // What atomic requests left is minted one by one; then nothing is.
+    // What the atomic requests left over is minted one by one; then nothing is left.
     for _ in minted..SUPPLY {
         let body = json!({ "template_id": id, "properties": { "n": 2 } });
         ann.mint(&server, &body).await.expect(201);
@@ -320,7 +320,7 @@ async fn a_template_is_edited_again_when_its_objects_are_burned() {
     assert_eq!(changed.body["properties"], json!({ "n": 2 }));
     assert_eq!(changed.body["minted_count"], 2);
 
-    // What is indexed stays: the burned ones are in the index.
+    // The indexed paths stay, because the burned objects are in the index.
     let moved = json!({ "schema": { "properties": { "m": { "x-index": true } } } });
     let refused = ann.patch_template(&server, &id, &moved).await;
     refused.refused(422, "STATE_VIOLATION");
@@ -339,7 +339,7 @@ async fn a_template_is_edited_again_when_its_objects_are_burned() {
         .expect(200);
     assert_eq!(found.body["items"].as_array().unwrap().len(), 2);
 
-    // The supply counts those that were burned; what is minted now begins with the new properties.
+    // The supply includes burned objects; new objects begin with the new properties.
     let three = ann
         .mint(&server, &json!({ "template_id": id }))
         .await
@@ -350,7 +350,7 @@ async fn a_template_is_edited_again_when_its_objects_are_burned() {
     let refused = ann.patch_template(&server, &id, &edit).await;
     refused.refused(422, "STATE_VIOLATION");
 
-    // A burned object's past is what it was.
+    // The past of a burned object does not change.
     let before = burned.body["sequence"].as_u64().unwrap() - 1;
     let path = format!("/objects/{two}?at_sequence={before}");
     let past = server.get(&path, Some(&ann.token)).await.expect(200);

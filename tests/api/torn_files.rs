@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use crate::files::{content, files, folder, form, headers, id, until_there_are, upload};
 use crate::harness::{Caller, Server};
 
-/// Begins an upload over a socket of its own and sends a part of it.
+/// Begins an upload over its own socket and sends part of it.
 async fn begin(server: &Server, caller: &Caller, bytes: &[u8]) -> TcpStream {
     let body = form(&[("name=\"name\"", b"torn"), ("name=\"file\"", bytes)]);
     let mut head = format!(
@@ -46,7 +46,7 @@ async fn a_crash_leaves_nothing_that_is_not_named() {
         2,
         "the crash left the half of an upload"
     );
-    // As a crash between putting a content into its place and the commit leaves it.
+    // The state after a crash between putting a content into its place and the commit.
     let orphan = folder(&server).join("ab");
     std::fs::create_dir_all(&orphan).unwrap();
     std::fs::write(orphan.join("cd".repeat(31)), "orphan").unwrap();

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use crate::harness::{Caller, Server};
 
-/// Sends bytes and gives what comes until the server closes.
+/// Sends bytes and returns what is received until the server closes.
 async fn raw(server: &Server, bytes: &str) -> String {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream.write_all(bytes.as_bytes()).await.unwrap();
@@ -56,7 +56,7 @@ async fn slow_and_strange_callers_are_cut_off() {
 async fn above_the_bound_requests_are_told_to_come_back() {
     let server = Server::start_with(&["requests_max=1"]).await;
     let mut slow = TcpStream::connect(server.address()).await.unwrap();
-    // It waits for a sequence that does not come.
+    // It waits for a sequence that is never reached.
     let begun = "GET /batches?min_sequence=1000000 HTTP/1.1\r\nHost: a\r\n\r\n";
     slow.write_all(begun.as_bytes()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;

@@ -55,7 +55,7 @@ async fn renamed_paths_lead_to_their_successors() {
         ),
         ("HEAD", "/user/profile", "/wallets/me"),
     ];
-    // Bytes of the query that a reader might be tempted to write in another way.
+    // Bytes of the query that a parser might normalise.
     let query = "?offset=20&limit=10&q=%2Fa%20b+c&&x=%zz";
     for (method, path, successor) in cases {
         for query in ["", query] {
@@ -99,7 +99,7 @@ async fn what_v2_does_not_have_is_refused_in_its_own_words() {
         ("GET", "/v2/assets/%0d%0aLocation:x", 400),
     ];
     for (method, path, status) in cases {
-        // Problem details are v3's.
+        // Problem details exist only in v3.
         let accept = [("accept", "application/problem+json".to_owned())];
         let answer = server.call(method, path, &accept, "").await;
         assert_eq!(answer.status, status, "{path}: {}", answer.body);
@@ -153,7 +153,7 @@ async fn the_static_headers_of_v2_are_no_credentials() {
     }
 }
 
-/// Runs curl and gives the status that it ends with, and the body.
+/// Runs curl and returns the status it ends with, and the body.
 fn curl(arguments: &[&str]) -> (u16, Value) {
     let output = Command::new("curl")
         .args(["-s", "-S", "--max-time", "20", "-w", "\n%{http_code}"])
@@ -191,7 +191,7 @@ async fn curl_follows() {
     assert_eq!(body["wallet"]["id"], ann.wallet_id.as_str());
 }
 
-/// What a server logs at its start.
+/// The server's log at its start.
 fn logged_at_start(option: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let mut child = kedge()

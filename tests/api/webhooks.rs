@@ -21,7 +21,7 @@ async fn system(schedule: &str) -> (Server, Caller) {
     (server, ann)
 }
 
-/// Makes a webhook; gives its path and its secret.
+/// Makes a webhook; returns its path and its secret.
 async fn hook(server: &Server, caller: &Caller, url: &str, events: &[&str]) -> (String, String) {
     let body = json!({ "url": url, "events": events }).to_string();
     let request = (("POST", "/webhooks"), ("webhook.create", ""));
@@ -52,7 +52,7 @@ async fn deliveries(server: &Server, caller: &Caller, path: &str) -> Vec<Value> 
     answer.expect(200).body["items"].as_array().unwrap().clone()
 }
 
-/// The webhook's deliveries once they are as a test wants them.
+/// The webhook's deliveries once they are as the test requires.
 async fn settled(
     server: &Server,
     caller: &Caller,
@@ -73,7 +73,7 @@ fn all_are(status: &str) -> impl Fn(&[Value]) -> bool {
     move |items| !items.is_empty() && items.iter().all(|item| item["status"] == status)
 }
 
-/// The values of `n` that an object's updates told, in the order of arrival.
+/// The values of `n` in an object's updates, in the order of arrival.
 fn numbers(messages: &[Message], object: &str) -> Vec<u64> {
     let of_object = messages
         .iter()
@@ -136,7 +136,7 @@ async fn events_arrive_signed_in_order_and_with_their_receipts() {
 #[tokio::test]
 async fn a_failure_holds_back_its_own_object_alone() {
     let (server, ann) = system(QUICK).await;
-    // The first try of each object's first update fails.
+    // The first attempt for each object's first update fails.
     let receiver = Receiver::start(|message, before| {
         let first = message.body["data"]["payload"]["properties"]["n"] == 1;
         let tried = before.iter().any(|other| other.id() == message.id());
@@ -221,7 +221,7 @@ async fn a_receiver_that_is_gone_is_switched_off_in_the_log() {
         .get(&format!("/ebus/actions/{sequence}"), Some(&ann.token))
         .await;
     assert_eq!(action.expect(200).body["action_type"], "system.webhook_off");
-    // What happens meanwhile is not told later; what happens afterwards is.
+    // Events meanwhile are not delivered later; events afterwards are.
     ann.new_template(&server, "two").await;
     let again = format!(
         "{path}/deliveries/{}/redeliver",
@@ -296,7 +296,7 @@ async fn one_organizations_receivers_leave_attempts_to_the_others() {
     let begun = std::time::Instant::now();
     bob.new_template(&server, "ticket").await;
     good.wait(|messages| messages.len() == 1).await;
-    // Sooner than any attempt at the other receiver is given up.
+    // Before any attempt at the other receiver is given up.
     assert!(begun.elapsed() < Duration::from_secs(8));
     assert_eq!(dead.so_far().len(), 1, "a quarter of the attempts");
 }
@@ -304,7 +304,7 @@ async fn one_organizations_receivers_leave_attempts_to_the_others() {
 #[tokio::test]
 async fn every_event_arrives_at_least_once_across_kill_9() {
     let (mut server, ann) = system(QUICK).await;
-    // The first messages are never answered: they are under way when the server dies.
+    // The first messages are never answered: they are in flight when the server dies.
     let receiver = Receiver::start(|_, before| {
         if before.len() < 4 {
             Reaction::Silence
@@ -325,7 +325,7 @@ async fn every_event_arrives_at_least_once_across_kill_9() {
     };
     expect(&made.body);
     receiver.wait(|messages| messages.len() >= 4).await;
-    // Not even queued before the end.
+    // Not even queued when the server is killed.
     let more = ann.bus(&server, &vec![mint; 40], false).await.expect(200);
     expect(&more.body);
     server.kill();

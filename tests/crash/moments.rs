@@ -17,12 +17,12 @@ const FIRST_STARTS: u64 = 8;
 const STARTS: u64 = 8;
 const STOPS: u64 = 10;
 const IDLES: u64 = 3;
-/// Servers that are told to stop as soon as they say that they serve.
+/// Servers that are stopped as soon as they announce that they serve.
 const STOPS_AT_ONCE: u64 = 8;
-/// Objects of a batch that a recovery reads again.
+/// Objects in a batch that a recovery replays.
 const BATCH: usize = 100;
 
-/// `kedge verify data`, which must find nothing.
+/// `kedge verify data`, which must not find anything.
 fn verify(setup: &Setup, when: &str) {
     let output = kedge()
         .args(["verify", "data", "--dev"])
@@ -33,13 +33,13 @@ fn verify(setup: &Setup, when: &str) {
     assert!(output.status.success(), "{when}: {error}");
 }
 
-/// How long this server takes to start, here and now.
+/// How long this server currently takes to start.
 fn start_time(setup: &Setup) -> (Server, Duration) {
     let begun = Instant::now();
     (setup.start(), begun.elapsed())
 }
 
-/// A start that is killed at a moment of the generator's choice, up to a little after its end.
+/// Kills a start at a random moment, up to shortly after its end.
 fn kill_a_start(setup: &Setup, usual: Duration, rng: &mut Rng) {
     let starting = setup.begin();
     let moment = rng.below(usual.as_micros() as u64 * 5 / 4);
@@ -47,7 +47,7 @@ fn kill_a_start(setup: &Setup, usual: Duration, rng: &mut Rng) {
     starting.kill();
 }
 
-/// A key file is whole or not there, a chain's journal can be read, a contract is remembered: the next start works.
+/// A key file is complete or missing, the chain's journal is readable, the contract is recorded: the next start works.
 #[test]
 fn a_first_start_that_is_killed_is_no_obstacle_to_the_next() {
     let mut rng = Rng::seeded("kills in the first start");
@@ -65,7 +65,7 @@ fn a_first_start_that_is_killed_is_no_obstacle_to_the_next() {
     }
 }
 
-/// Who hears that a server serves may tell it to stop in the same moment: it ends in order, with code 0.
+/// A server may be stopped right after it announces that it serves: it ends in order, with code 0.
 #[test]
 fn a_server_that_is_told_to_stop_at_once_ends_in_order() {
     let directory = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ fn a_server_that_is_told_to_stop_at_once_ends_in_order() {
     verify(&setup, "after stops at once");
 }
 
-/// Somebody whose every action is acknowledged, and remembered here.
+/// An account whose acknowledged actions are all recorded here.
 struct Life {
     setup: Setup,
     account: Account,
@@ -108,7 +108,7 @@ impl Life {
         }
     }
 
-    /// What is there is what was acknowledged, and it can be added to.
+    /// Checks that exactly the acknowledged actions exist, and that more can be added.
     async fn check(&self, server: &Server, rng: &mut Rng, when: &str) {
         let (status, ready) = server.readiness().await;
         assert_eq!(status, 200, "{when}: {ready}");
@@ -117,7 +117,7 @@ impl Life {
         self.ledger.check_some(&self.account, numbers, 5).await;
     }
 
-    /// Recoveries that are killed on their way: a kill under way leaves a log to recover, and so does each of these.
+    /// Kills recoveries: a kill with actions in flight leaves a log to recover, and so does each of these.
     async fn kill_recoveries(&self, server: Server, rng: &mut Rng) -> Server {
         let mut server = server;
         for kill in 0..STARTS {
@@ -137,7 +137,7 @@ impl Life {
         server
     }
 
-    /// An orderly stop that is given no time: a supervisor's SIGTERM, and soon its SIGKILL.
+    /// An orderly stop without enough time: a supervisor's SIGTERM, and soon its SIGKILL.
     async fn kill_stops(&self, server: Server, rng: &mut Rng) -> Server {
         let mut server = server;
         for kill in 0..STOPS {
@@ -154,7 +154,7 @@ impl Life {
         server
     }
 
-    /// Kills of a server that has nothing to do but its own upkeep.
+    /// Kills a server that is busy only with its own upkeep.
     async fn kill_idle(&self, server: Server, rng: &mut Rng) -> Server {
         let mut server = server;
         for kill in 0..IDLES {
@@ -169,7 +169,7 @@ impl Life {
 }
 
 fn development(data: &Path) -> Setup {
-    // Anchors at every moment too, and few bytes until table files are written.
+    // Anchors at every moment too, and only a few bytes until table files are written.
     Setup::development(data)
         .set("anchor_interval_s", 1)
         .set("memtable_bytes", 2 << 20)

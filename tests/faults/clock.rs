@@ -43,7 +43,7 @@ fn told(output: &Output) -> String {
     )
 }
 
-/// Nobody writes, everybody reads, and the server says why.
+/// Nobody can write, everybody can read, and the server states why.
 async fn check_refused(setup: &Setup, server: &Server, account: &Account, of: Id) {
     let before = server.readiness().await.1["sequence"].clone();
     let refused = account.mint(of, &NewObject::default()).await.unwrap_err();
@@ -64,7 +64,7 @@ async fn check_refused(setup: &Setup, server: &Server, account: &Account, of: Id
         "{}",
         told(&tier)
     );
-    // The token is as good as before, and a login works.
+    // The token is still valid, and a login works.
     account.template(of).await.unwrap();
     account
         .objects(&ListQuery::default())
@@ -85,7 +85,7 @@ async fn check_refused(setup: &Setup, server: &Server, account: &Account, of: Id
     assert!((out - 1.0).abs() < 0.1, "{out}");
 }
 
-/// Writes are taken, and nothing in the log is of the future.
+/// Writes are accepted, and nothing in the log is from the future.
 async fn check_taken(server: &Server, account: &Account, of: Id) {
     account.mint(of, &NewObject::default()).await.unwrap();
     let (status, ready) = server.readiness().await;
@@ -129,7 +129,7 @@ async fn a_wrong_clock_writes_nothing() {
     crate::verify(&setup, &client);
 }
 
-/// A server on a node, and the faults that meet the server alone.
+/// A server with a node, and faults that affect only the server.
 struct OnNode {
     anvil: Anvil,
     contract: Address,
@@ -147,7 +147,7 @@ impl OnNode {
             .set("chain_rpc_url", format!("{:?}", anvil.url()))
             .set("chain_id", CHAIN_ID)
             .set("chain_contract", format!("\"{contract}\""))
-            // No anchor while the test lasts.
+            // No anchor during the test.
             .set("anchor_interval_s", 86_400)
             .environment("KEDGE_SEQUENCER_KEY", to_hex(&sequencer.to_bytes()))
             .environment("KEDGE_OPERATOR_KEY", to_hex(&[0x0b; 32]))
@@ -163,7 +163,7 @@ impl OnNode {
         }
     }
 
-    /// The same server where no node answers.
+    /// The same server with no node that answers.
     fn alone(&self) -> Setup {
         let nobody = format!("http://127.0.0.1:{}", free_port());
         self.setup
@@ -171,7 +171,7 @@ impl OnNode {
             .set("chain_rpc_url", format!("{nobody:?}"))
     }
 
-    /// A client that signs so that it is still good half a day later.
+    /// A client whose signatures are still valid half a day later.
     async fn client(&self) -> Client {
         Client::builder(self.setup.url())
             .retry(RetryPolicy::never())
@@ -182,7 +182,8 @@ impl OnNode {
     }
 }
 
-/// A node's newest block contradicts a clock that is ahead, at a start as while the server runs.
+/// A node's newest block contradicts a clock that is ahead, both at a start and while the server
+/// runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_with_a_wrong_clock_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -210,12 +211,13 @@ async fn a_start_with_a_wrong_clock_writes_nothing() {
     crate::verify(setup, &client);
 }
 
-/// The log's last entry is thirteen hours old: the node's newest block confirms a clock that is right, and nothing else.
+/// The log's last entry is thirteen hours old: the node's newest block confirms a clock that is right, and nothing else
+/// does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_confirms_the_clock_of_an_idle_log() {
     let directory = tempfile::tempdir().unwrap();
     let node = OnNode::new(directory.path()).await;
-    // The log's past: the server's clock was thirteen hours earlier than the node's.
+    // The log's past: the server's clock was thirteen hours behind the node's.
     node.faults.clock_ahead_ms(-13 * HOUR_MS);
     let server = node.setup.start();
     let client = connect(&node.setup.url()).await;
@@ -233,7 +235,7 @@ async fn a_node_confirms_the_clock_of_an_idle_log() {
     let server = node.setup.start();
     account.login(&email, PASSWORD).await.unwrap();
     check_refused(&node.setup, &server, &account, of).await;
-    // The clock is set right, and the next look at it and at the node is enough.
+    // The clock is set right, and the next check of it and of the node is enough.
     node.faults.clock_ahead_ms(0);
     account.login(&email, PASSWORD).await.unwrap();
     check_taken(&server, &account, of).await;
@@ -245,15 +247,15 @@ async fn a_node_confirms_the_clock_of_an_idle_log() {
     node.anvil.stop();
 }
 
-/// A development server has no other source of time. It starts after any idle time and says what it relies on; a clock that
-/// is set while it runs is another matter.
+/// A development server has no other source of time. It starts after any idle time and reports what it relies on; a
+/// clock that is changed while it runs is treated differently.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_development_server_starts_after_any_idle_time() {
     const IDLE_MS: i64 = 400 * DAY_MS;
     let directory = tempfile::tempdir().unwrap();
     let (setup, faults) = crate::setup(directory.path());
     let server = setup.start();
-    // Signed so that it is still good after that time.
+    // Signed so that it is still valid after that time.
     let ahead_ms = u64::try_from(IDLE_MS + HOUR_MS).unwrap();
     let client = Client::builder(setup.url())
         .retry(RetryPolicy::never())
@@ -285,7 +287,7 @@ async fn a_development_server_starts_after_any_idle_time() {
     let account = later.account(key);
     let email = format!("{}@example.com", account.address()).to_lowercase();
     account.login(&email, PASSWORD).await.unwrap();
-    // Whoever reads that the server listens can write.
+    // Once the server reports that it listens, writes are accepted.
     account.mint(of, &NewObject::default()).await.unwrap();
     assert_eq!(server.readiness().await.0, 200);
     assert_eq!(lines(), [1, 1]);
@@ -294,10 +296,10 @@ async fn a_development_server_starts_after_any_idle_time() {
     faults.clock_ahead_ms(IDLE_MS);
     account.mint(of, &NewObject::default()).await.unwrap();
     server.stop();
-    // Soon after, there is nothing to look at.
+    // Soon afterwards there is nothing to check.
     setup.start().stop();
     assert_eq!(lines(), [1, 1]);
-    // A date that cannot be stays refused.
+    // An implausible date stays refused.
     faults.clock_ahead_ms(20 * 365 * DAY_MS);
     let server = setup.start();
     check_refused(&setup, &server, &account, of).await;
@@ -306,7 +308,8 @@ async fn a_development_server_starts_after_any_idle_time() {
     crate::verify(&setup, &client);
 }
 
-/// The log is older than the clock's word counts for, and no node answers: what remains is the operator's word.
+/// The log has been idle longer than the clock is trusted, and no node answers: only the operator can confirm the
+/// clock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_operator_confirms_the_clock_of_an_idle_log() {
     let directory = tempfile::tempdir().unwrap();
@@ -316,7 +319,7 @@ async fn the_operator_confirms_the_clock_of_an_idle_log() {
     let account = register(&client, Rng::seeded("an idle log").key()).await;
     let of = template(&account, "idle").await;
     server.stop();
-    // Thirteen hours later, as far as this server can see.
+    // Thirteen hours later, as far as this server can tell.
     node.faults.clock_ahead_ms(13 * HOUR_MS);
     let setup = node.alone();
     let server = setup.start();

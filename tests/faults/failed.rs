@@ -10,9 +10,9 @@ use crate::support::faults::{Faults, OnCall};
 use crate::support::server::{Server, Setup};
 use crate::support::{Rng, connect, http, register, template};
 
-/// A server whose store fails ends within a second, where the machine has time for it: tests share theirs.
+/// A server whose store fails ends within a second, given enough machine time: tests share the machine.
 const LIMIT: Duration = Duration::from_secs(3);
-/// What the line of log says of it.
+/// The line that it logs.
 const FAILED: &str = "the engine has failed";
 
 struct Running {
@@ -40,7 +40,7 @@ async fn start(directory: &Path, more: impl FnOnce(Setup) -> Setup) -> Running {
 }
 
 impl Running {
-    /// One request, so that something is written; whatever is answered.
+    /// A request, so that something is written; any answer will do.
     fn write(&self) -> tokio::task::JoinHandle<bool> {
         let (account, template) = (self.account.clone(), self.template);
         tokio::spawn(async move {
@@ -49,7 +49,7 @@ impl Running {
         })
     }
 
-    /// The process must end by itself, with one line that holds all of `says`; until then it is not ready.
+    /// The process must end by itself, with one log line that contains all of `says`; until then it is not ready.
     async fn must_end(&mut self, says: &[&str]) {
         let begun = Instant::now();
         let status = loop {
@@ -79,7 +79,7 @@ impl Running {
         }
     }
 
-    /// Without the fault the server starts again and works.
+    /// Without the fault the server can be restarted and works.
     async fn starts_again(self) {
         self.faults.lift();
         let server = self.setup.start();
@@ -123,14 +123,14 @@ async fn a_failed_write_or_sync_ends_the_process() {
     }
 }
 
-/// Day counts are stored a second later; nobody asks for anything any more then.
+/// Day counts are stored a second later, when no more requests arrive.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_server_notices_too() {
     let directory = tempfile::tempdir().unwrap();
     let mut running = start(directory.path(), |setup| setup.set("rate_limits", "on")).await;
     running.faults.fail(OnCall::Fdatasync, ".log");
     running.account.me().await.unwrap();
-    // The count of this request is written within a second.
+    // The count of this request is stored within a second.
     let begun = Instant::now();
     while running.faults.met() == 0 {
         assert!(
@@ -145,7 +145,7 @@ async fn an_idle_server_notices_too() {
     running.starts_again().await;
 }
 
-/// What the store writes in the background has no request that would meet the failure.
+/// No request can meet a failure of what the store writes in the background.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_in_the_background_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
@@ -165,7 +165,7 @@ async fn a_failure_in_the_background_is_noticed() {
             begun.elapsed() < Duration::from_secs(20),
             "no table file was written"
         );
-        // The last of them may meet the failure.
+        // The last mint may meet the failure.
         let _ = running.account.mint(running.template, &object).await;
     }
     running.must_end(&[".sst", "Input/output error"]).await;
@@ -174,7 +174,7 @@ async fn a_failure_in_the_background_is_noticed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_does_not_hide_a_failure() {
-    // The failure first, then SIGTERM; and the other way round, while the stop waits for requests.
+    // The failure first, then SIGTERM; and the reverse, while the stop waits for requests.
     for stopped_first in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let mut running = start(directory.path(), |setup| setup).await;

@@ -15,7 +15,7 @@ use crate::support::losses::Losses;
 use crate::support::server::Setup;
 use crate::support::{Rng, register, template};
 
-/// How often the power goes.
+/// How often the power is cut.
 const LOSSES: usize = 20;
 const WORKERS: usize = 12;
 
@@ -42,7 +42,7 @@ impl Load {
         })
     }
 
-    /// Sends one request after the other, until it is over or one is not answered well.
+    /// Sends one request after the other, until the test ends or one fails.
     async fn work(self: Arc<Self>, mut rng: Rng) {
         while !self.over.load(Ordering::Relaxed) {
             let mint = NewAction::mint(self.template, &NewObject::default()).unwrap();
@@ -71,7 +71,7 @@ async fn a_loss_of_power_takes_nothing_that_was_acknowledged() {
     let faults = Faults::new(directory.path());
     let losses = Losses::new(directory.path());
     let data = directory.path().join("data");
-    // Rows reach the disk often, so that the power also goes while they do.
+    // Rows reach the disk often, so that the power is also cut during that.
     let setup = Setup::development(&data)
         .set("anchor_interval_s", 1)
         .set("replay_bytes_max", 1 << 20);
@@ -104,7 +104,7 @@ async fn a_loss_of_power_takes_nothing_that_was_acknowledged() {
     crate::verify(&setup, load.account.client());
 }
 
-/// Every kind of call on every kind of file, each at some call of the generator's choice.
+/// Every kind of call on every kind of file, each at a random call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_call_fails_the_server_ends_or_says_so_and_starts_again() {
     let mut rng = Rng::seeded("failing calls");

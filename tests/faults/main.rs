@@ -20,14 +20,15 @@ use kedge_client::Client;
 use support::faults::Faults;
 use support::server::Setup;
 
-/// A development server that faults can meet, and the faults.
+/// A development server with fault injection, and its faults.
 fn setup(directory: &Path) -> (Setup, Faults) {
     let faults = Faults::new(directory);
     let setup = faults.under(Setup::development(&directory.join("data")));
     (setup, faults)
 }
 
-/// The whole store of a server that has ended: every hash and signature, and the state of a replay.
+/// Verifies the whole store of a stopped server: every hash and signature, and the state against a
+/// replay.
 fn verify(setup: &Setup, client: &Client) {
     let store = setup.store();
     kedge::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap();

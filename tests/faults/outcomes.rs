@@ -15,10 +15,10 @@ use crate::support::{Rng, connect, register, template};
 
 /// Callers of each kind.
 const CALLERS: usize = 6;
-/// Each way to fail, so often.
+/// How often each kind of failure happens.
 const ROUNDS: u64 = 2;
 
-/// What callers were told, by the name of what they minted.
+/// What the answers reported, by the names of the mints.
 #[derive(Default)]
 struct Told {
     done: Mutex<HashSet<String>>,
@@ -38,7 +38,7 @@ fn named(name: &str) -> NewObject {
     }
 }
 
-/// Mints on and on, and notes what it is told.
+/// Mints repeatedly, and notes the answers.
 async fn listen(account: Account, of: Id, who: usize, told: Arc<Told>, ended: Arc<AtomicBool>) {
     for number in 0.. {
         if ended.load(Ordering::SeqCst) {
@@ -68,7 +68,7 @@ async fn listen(account: Account, of: Id, who: usize, told: Arc<Told>, ended: Ar
     }
 }
 
-/// Mints on and on and follows the rules: everything must be done.
+/// Mints repeatedly and follows the rules: everything must be done.
 async fn insist(account: Account, of: Id, who: usize, told: Arc<Told>, ended: Arc<AtomicBool>) {
     for number in 0.. {
         if ended.load(Ordering::SeqCst) {
@@ -77,9 +77,9 @@ async fn insist(account: Account, of: Id, who: usize, told: Arc<Told>, ended: Ar
         let name = format!("client {who}, {number}");
         match account.mint(of, &named(&name)).await {
             Ok(_) | Err(Error::AlreadyDone { .. }) => {}
-            // Its own sending spent the nonce.
+            // The client itself spent the nonce.
             Err(error) if error.code() == Some("NONCE_REUSED") => {}
-            // Nothing was done, so that the next one may follow.
+            // Nothing was done, so the next one may follow.
             Err(Error::Refused(envelope)) if envelope.body["outcome"] == "nothing_done" => continue,
             Err(error) => panic!("{error}"),
         }
@@ -106,7 +106,7 @@ async fn no_answer_denies_what_the_log_holds() {
         ..RetryPolicy::default()
     };
     let mut accounts = Vec::new();
-    // One wallet mints; each caller has keys and nonces of its own.
+    // One wallet mints; each caller has its own key and nonces.
     for who in 0..CALLERS {
         for retry in [RetryPolicy::never(), insistent.clone()] {
             let key = rng.key();
@@ -121,7 +121,7 @@ async fn no_answer_denies_what_the_log_holds() {
         }
     }
     server.stop();
-    // From here on callers are told soon that nobody knows.
+    // From here on callers soon learn that the outcome is unknown.
     let setup = setup.set("request_timeout_s", 1);
     let mut server = setup.start();
     let (told, ended) = (Arc::new(Told::default()), Arc::new(AtomicBool::new(false)));
@@ -137,7 +137,7 @@ async fn no_answer_denies_what_the_log_holds() {
     for round in 0..ROUNDS * 3 {
         tokio::time::sleep(Duration::from_millis(300 + rng.below(500))).await;
         match round % 3 {
-            // Longer than callers wait; then everything that was placed comes to be.
+            // Longer than callers wait; after that, everything that was placed is committed.
             0 => {
                 faults.stall(OnCall::Fdatasync, ".log");
                 tokio::time::sleep(Duration::from_millis(2_500)).await;
@@ -168,7 +168,7 @@ fn email(account: &Account) -> String {
     format!("{}@example.com", account.address()).to_lowercase()
 }
 
-/// What callers were told against what is there.
+/// Compares what the answers reported with what exists.
 async fn check(issuer: &Account, told: &Told) {
     let begun = Instant::now();
     let mut there: HashMap<String, usize> = HashMap::new();

@@ -9,17 +9,17 @@ use kedge_protocol::resource::Who;
 use crate::support::faults::OnCall;
 use crate::support::{Rng, connect, http, register, template};
 
-/// Longer than any wait in the server used to be.
+/// Long enough to exceed any earlier wait in the server.
 const STALL: Duration = Duration::from_secs(13);
 
 /// Mints that wait while the template's rules change are decided by the new rules, however long the
-/// disk takes to make these durable.
+/// disk takes to make the rules durable.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_for_new_rules_is_decided_by_them() {
     let mut rng = Rng::seeded("a stalled disk");
     let directory = tempfile::tempdir().unwrap();
     let (setup, faults) = crate::setup(directory.path());
-    // Callers are more patient than the stall is long.
+    // Callers wait longer than the stall.
     let setup = setup.set("request_timeout_s", 60);
     let server = setup.start();
     let client = kedge_client::Client::builder(setup.url())
@@ -68,7 +68,7 @@ async fn what_waits_for_new_rules_is_decided_by_them() {
         foreign.push(tokio::spawn(async move {
             bystander.mint(own, &NewObject::default()).await
         }));
-        // Reading needs no disk that writes.
+        // Reading works without writes to the disk.
         assert_eq!(http::get(setup.port(), "/healthz").await.status, 200);
         issuer.template(made).await.unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -97,7 +97,8 @@ async fn what_waits_for_new_rules_is_decided_by_them() {
     crate::verify(&setup, &client);
 }
 
-/// A caller who has gone leaves nothing to be done: what was not placed when it was told so never is.
+/// A request given up by its caller is never done later: if it was not placed when the caller was informed, it never
+/// will be.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_given_up_is_never_done() {
     let mut rng = Rng::seeded("given up");
@@ -119,7 +120,7 @@ async fn what_was_given_up_is_never_done() {
         async move { account.update_template(of, &change).await }
     });
     tokio::time::sleep(Duration::from_millis(500)).await;
-    // Held for the rules that are on their way to the disk.
+    // It waits for the rules that are on their way to the disk.
     let nothing = account.mint(of, &NewObject::default()).await.unwrap_err();
     let unknown = unknown.await.unwrap().unwrap_err();
     let outcome = |error: &Error| match error {
@@ -133,7 +134,7 @@ async fn what_was_given_up_is_never_done() {
         "{nothing}"
     );
     faults.lift();
-    // The nonce of what was never done is free.
+    // The nonce of the request that was never done is free.
     account.mint(of, &NewObject::default()).await.unwrap();
     let objects = account.objects(&kedge_client::ListQuery::default());
     assert_eq!(objects.collect(10).await.unwrap().len(), 1);

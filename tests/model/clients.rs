@@ -16,37 +16,37 @@ use crate::plan::{Form, Known, Plan};
 use crate::support::{PASSWORD, Rng, eventually};
 use crate::wire::{Answer, Prepared, Terms, Wire};
 
-/// How long a server may be away.
+/// How long a server may be down.
 const RESTART_LIMIT: Duration = Duration::from_mins(1);
 
-/// What became of one action, as the answer had it.
+/// The outcome of one action, according to the answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
-    /// In the log: what was told of it.
+    /// In the log, as described in the answer.
     Done(Value),
     /// Refused with this code.
     Refused(String),
-    /// Not in the log; the answer with the reason was lost.
+    /// Not in the log, and the answer with the reason was lost.
     NotDone,
 }
 
-/// A request and what became of it.
+/// A request and its outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
     pub(crate) plan: Plan,
     pub(crate) contents: Vec<Hash>,
-    /// The moments of sending, at first and at last, and of the answer: numbers that only grow.
+    /// The times of the first and last sending, and of the answer, on a logical clock.
     pub(crate) first_sent: u64,
     pub(crate) answered: u64,
-    /// What everybody could see already when it was sent for the last time.
+    /// The sequence visible to everybody when it was last sent.
     pub(crate) seen: u64,
     pub(crate) attempts: u32,
     pub(crate) fates: Vec<Fate>,
-    /// The answer's body, unless the fate had to be looked up.
+    /// The answer's body, unless the outcome had to be looked up.
     pub(crate) body: Option<Value>,
 }
 
-/// An object as somebody read it.
+/// An object as read by a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) reader: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Signer {
     nonce: AtomicU64,
 }
 
-/// Everything that the clients share.
+/// What all clients share.
 pub(crate) struct Clients {
     pub(crate) wire: Wire,
     pub(crate) separator: Hash,
@@ -72,10 +72,10 @@ pub(crate) struct Clients {
     pub(crate) exchanges: Mutex<Vec<Exchange>>,
     pub(crate) readings: Mutex<Vec<Reading>>,
     clock: AtomicU64,
-    /// Requests that were begun.
+    /// Requests that have begun.
     pub(crate) begun: AtomicU64,
     pub(crate) in_flight: AtomicU64,
-    /// Requests of which an answer was lost, and how many of those were in the log all the same.
+    /// Requests whose answer was lost, and how many of those were in the log anyway.
     pub(crate) lost: AtomicU64,
     pub(crate) lost_but_done: AtomicU64,
 }
@@ -203,7 +203,7 @@ impl Clients {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Makes requests for one wallet until `steps` are made by all together.
+    /// Makes requests for one wallet until all clients together have made `steps`.
     pub(crate) async fn work(self: Arc<Self>, caller: usize, steps: u64, mut rng: Rng) {
         while self.begun.fetch_add(1, Ordering::SeqCst) < steps {
             self.in_flight.fetch_add(1, Ordering::SeqCst);
@@ -238,7 +238,7 @@ impl Clients {
         self.readings.lock().unwrap().push(reading);
     }
 
-    /// Reads, again if the server went away meanwhile; tells what could be seen before.
+    /// Reads, again if the server went down meanwhile; returns the sequence visible before.
     async fn get(&self, path: &str, reader: usize) -> (u64, Answer) {
         let token = &self.signers[reader].token;
         let ask = || async {
@@ -284,7 +284,7 @@ impl Clients {
         exchange.answered = self.tick();
         if let Some(answer) = answer {
             exchange.fates = if exchange.attempts > 1 && answer.code() == "NONCE_REUSED" {
-                // It was refused as a whole before, and that is remembered.
+                // It was refused as a whole before, and the server remembers that.
                 vec![Fate::NotDone; exchange.contents.len()]
             } else {
                 fates(&exchange.plan, &answer)
@@ -304,8 +304,8 @@ impl Clients {
         self.exchanges.lock().unwrap().push(exchange);
     }
 
-    /// Asks a server that was started again which actions are in the log. It answers on another
-    /// connection than the lost one, so what the old server began is over.
+    /// Asks a restarted server which actions are in the log. It answers on a new connection, so
+    /// everything that the old server began has ended.
     async fn look_up(&self, caller: usize, contents: &[Hash]) -> Vec<Fate> {
         let mut fates = Vec::with_capacity(contents.len());
         for content in contents {
@@ -351,7 +351,7 @@ impl Clients {
     }
 }
 
-/// What an answer says of each action. Anything that is no answer of the service to these requests
+/// The outcome of each action in an answer. Anything that is not a valid answer to these requests
 /// fails the test.
 fn fates(plan: &Plan, answer: &Answer) -> Vec<Fate> {
     let body = &answer.body;

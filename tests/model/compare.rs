@@ -14,14 +14,14 @@ use crate::replay::{Logged, Replayed, Trust, assert_object, assert_template};
 use crate::support::Rng;
 use crate::wire::Prepared;
 
-/// Actions whose proof files are asked for.
+/// Actions whose proof files are requested.
 const PROOFS: usize = 40;
-/// Objects whose events are asked for by themselves.
+/// Objects whose events are requested separately.
 const OBJECTS_FILTERED: usize = 20;
 /// Above this many refusals the server may have forgotten the oldest (`EVENTS_KEPT_MAX`).
 const FAILURES_SURE: usize = 8_000;
 
-/// What an action of a kind tells.
+/// The event type of a kind of action.
 fn event_type(kind: &str) -> &'static str {
     match kind {
         "mint" => "object.created",
@@ -54,7 +54,7 @@ async fn list(clients: &Clients, path: &str, reader: usize) -> Vec<Value> {
         .await
 }
 
-/// The wallet that made an organization.
+/// The wallet that created an organization.
 fn owner_of(replayed: &Replayed, organization: &str) -> usize {
     let wallets = replayed.state.wallets.iter();
     let mut owners = wallets.enumerate();
@@ -133,8 +133,8 @@ pub(crate) async fn templates(clients: &Clients, replayed: &Replayed) {
     }
 }
 
-/// The events of one organization: those of its stream are those of its list, and tell every action
-/// of the oracle's log once. Gives them.
+/// The events of one organization. Its stream and its list must agree and report every action of
+/// the oracle's log once. Returns the events.
 pub(crate) async fn events(
     clients: &Clients,
     replayed: &Replayed,
@@ -220,7 +220,7 @@ pub(crate) async fn events(
     streamed
 }
 
-/// Two long lists, of which only the first difference is worth reading.
+/// Compares two long lists and shows only the first difference.
 fn assert_same(streamed: &[Value], listed: &[Value]) {
     let differs = streamed.iter().zip(listed).find(|(a, b)| a != b);
     assert_eq!(differs, None, "the stream (first) is not the list");
@@ -236,7 +236,7 @@ fn assert_same(streamed: &[Value], listed: &[Value]) {
     );
 }
 
-/// Every refusal was told once, with the code of its answer, and nothing was told that was not.
+/// Every refusal was reported once, with the code of its answer, and no other refusal was reported.
 pub(crate) fn failures(
     replayed: &Replayed,
     exchanges: &[Exchange],
@@ -265,7 +265,7 @@ pub(crate) fn failures(
             let codes = told.remove(&what).unwrap_or_default();
             match fate {
                 Fate::Done(_) => assert!(codes.is_empty(), "{what} was done: {codes:?}"),
-                // The reason of one that was lost is told at the most.
+                // If the answer was lost, its reason may be reported at most once.
                 Fate::NotDone => {
                     let was_lost = exchange.body.is_none() || exchange.attempts > 1;
                     assert!(codes.is_empty() || was_lost, "{what}: {codes:?}");
@@ -290,7 +290,7 @@ pub(crate) fn failures(
     );
 }
 
-/// Some actions with their receipts and proof files.
+/// Checks some actions with their receipts and proof files.
 pub(crate) async fn proofs(clients: &Clients, replayed: &Replayed, trust: Trust, rng: &mut Rng) {
     for _ in 0..PROOFS {
         let logged = rng.pick(&replayed.log);
@@ -313,7 +313,7 @@ pub(crate) async fn proofs(clients: &Clients, replayed: &Replayed, trust: Trust,
     }
 }
 
-/// The leaves of the whole log, batch by batch, as everybody may read them, and its signed head.
+/// The leaves of the whole log, batch by batch, as publicly readable, and its signed head.
 pub(crate) async fn leaves(clients: &Clients) -> (Vec<Hash>, Hash) {
     let request = Prepared {
         method: "GET",
@@ -336,7 +336,7 @@ pub(crate) async fn leaves(clients: &Clients) -> (Vec<Hash>, Hash) {
 
 type IsForm = fn(Form) -> bool;
 
-/// How many requests of each form were done, refused, or both in part.
+/// How many requests of each form were done, refused, or partly both.
 pub(crate) fn summary(exchanges: &[Exchange]) -> String {
     let count = |form: IsForm, done: bool| {
         let of_form = exchanges.iter().filter(|exchange| form(exchange.plan.form));

@@ -12,12 +12,12 @@ use tokio::sync::watch;
 
 use crate::clients::Clients;
 
-/// Between two tries of a server that is away.
+/// The pause between two attempts while a server is down.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A stream that is so far behind has stopped.
+/// A stream that lags this long has stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A stream that is read in the background.
+/// A stream read in the background.
 pub(crate) struct Follower {
     events: watch::Receiver<Vec<Value>>,
     reading: tokio::task::JoinHandle<()>,
@@ -36,7 +36,7 @@ impl Follower {
         Self { events, reading }
     }
 
-    /// What has come up to a position, once it has.
+    /// The events up to a position, once they have arrived.
     pub(crate) async fn finish(mut self, last: (u64, u64)) -> Vec<Value> {
         let there =
             |events: &Vec<Value>| events.last().is_some_and(|event| position(event) >= last);
@@ -52,14 +52,14 @@ impl Follower {
     }
 }
 
-/// An event's place among all others.
+/// An event's position among all others.
 pub(crate) fn position(event: &Value) -> (u64, u64) {
     let text = event["position"].as_str().unwrap();
     let (sequence, index) = text.split_once('.').unwrap_or((text, "0"));
     (sequence.parse().unwrap(), index.parse().unwrap())
 }
 
-/// Reads until the server goes away.
+/// Reads until the server goes down.
 async fn read(clients: &Clients, reader: usize, events: &watch::Sender<Vec<Value>>) {
     let last = events
         .borrow()

@@ -30,11 +30,11 @@ use support::program::kedge;
 use support::server::{Server, Setup};
 use support::{Rng, connect};
 
-/// Requests of all clients together, unless the environment says otherwise.
+/// Requests of all clients together, unless the environment sets another number.
 const STEPS: u64 = 7_500;
-/// Requests between two kills, about.
+/// Approximate number of requests between two kills.
 const STEPS_A_LIFE: u64 = 450;
-/// Tasks that use one wallet's key side by side.
+/// Tasks that use one wallet's key in parallel.
 const TASKS_A_WALLET: usize = 3;
 
 fn number(name: &str) -> Option<u64> {
@@ -45,8 +45,8 @@ fn number(name: &str) -> Option<u64> {
     )
 }
 
-/// Kills the server at random moments with requests in flight, and starts it again on the same store,
-/// until the clients are done.
+/// Kills the server at random moments with requests in flight, and restarts it on the same store, until the clients are
+/// done.
 async fn live(
     setup: &Setup,
     mut server: Server,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 pub(crate) type Properties = Map<String, Value>;
 
-/// A code of the API, and nothing else of the refusal.
+/// A code of the API; the rest of the refusal is not modelled.
 pub(crate) type Code = &'static str;
 
 const INVALID: Code = "VALIDATION_ERROR";
@@ -19,7 +19,7 @@ const STATE: Code = "STATE_VIOLATION";
 const CONFLICT: Code = "CONFLICT";
 const PRECONDITION: Code = "PRECONDITION_FAILED";
 
-/// One action as it is signed.
+/// One action in its signed form.
 #[derive(Clone, Debug)]
 pub(crate) struct Act {
     pub(crate) kind: &'static str,
@@ -27,7 +27,7 @@ pub(crate) struct Act {
     pub(crate) payload: Value,
 }
 
-/// Who asks.
+/// The caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Wallet {
     pub(crate) id: String,
@@ -90,17 +90,17 @@ pub(crate) struct Object {
     pub(crate) trace: Trace,
 }
 
-/// With what content, and where in the log, an action is placed.
+/// An action's content, and its position in the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) content: Hash,
     pub(crate) sequence: u64,
 }
 
-/// What an action did.
+/// The effect of an action.
 #[derive(Clone, Debug)]
 pub(crate) struct Effect {
-    /// The resource whose history went on.
+    /// The resource whose history was extended.
     pub(crate) resource: String,
     pub(crate) before: Trace,
     pub(crate) after: Trace,
@@ -114,7 +114,7 @@ pub(crate) struct State {
     pub(crate) objects: HashMap<String, Object>,
 }
 
-/// A state, and what a request makes of it as long as nobody has decided that it counts.
+/// A state, with a request's changes that do not count yet.
 pub(crate) struct Attempt<'a> {
     base: &'a State,
     changes: Changes,
@@ -128,7 +128,7 @@ pub(crate) struct Changes {
     objects: HashMap<String, Object>,
 }
 
-/// RFC 7396, section 2: what is null goes, objects merge, everything else replaces.
+/// RFC 7396, section 2: null removes, objects merge, everything else replaces.
 pub(crate) fn merge_patch(target: Option<&Value>, patch: &Value) -> Value {
     let Value::Object(patch) = patch else {
         return patch.clone();
@@ -156,7 +156,7 @@ fn merged(target: &Properties, patch: &Properties) -> Properties {
     }
 }
 
-/// The payload's members, none of which may be another than these.
+/// The payload's members; no others than `known` are allowed.
 fn members<'a>(payload: &'a Value, known: &[&str]) -> Result<&'a Properties, Code> {
     let members = payload.as_object().ok_or(INVALID)?;
     let strange = members.keys().any(|name| !known.contains(&name.as_str()));
@@ -171,7 +171,7 @@ fn object_member(members: &Properties, name: &str) -> Result<Option<Properties>,
     }
 }
 
-/// The tag that `If-Match` carries for a state of an object.
+/// The tag in `If-Match` for a state of an object.
 pub(crate) fn entity_tag(trace: &Trace) -> String {
     let integrity = trace.integrity.to_string();
     format!("\"{}.{}\"", trace.version, &integrity[2..18])
@@ -220,7 +220,7 @@ impl<'a> Attempt<'a> {
         found.ok_or(if well_formed { NOT_FOUND } else { INVALID })
     }
 
-    /// Does one action for a wallet, on what the request's earlier ones left.
+    /// Does one action for a wallet, on the state left by the request's earlier ones.
     pub(crate) fn act(
         &mut self,
         caller: usize,
@@ -339,7 +339,7 @@ impl<'a> Attempt<'a> {
         let may = match template.rules.get("mint").map_or("issuer", String::as_str) {
             "anyone" => true,
             "issuer" => issues && wallet.administers,
-            // Nobody owns what does not exist yet.
+            // Nobody owns an object that does not exist yet.
             _ => false,
         };
         if !may {
@@ -475,7 +475,7 @@ impl<'a> Attempt<'a> {
                     _ => "burned",
                 };
             }
-            // They tell something and change nothing.
+            // They report something and change nothing.
             _ => {}
         }
         Ok(())

@@ -16,7 +16,7 @@ pub(crate) enum Form {
     Resource,
 }
 
-/// A request that somebody will make.
+/// A request to make.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) caller: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Plan {
     pub(crate) if_match: Option<String>,
 }
 
-/// What the clients have been told of so far. Only what was acknowledged gets here.
+/// What the clients have learned so far, from acknowledged requests only.
 #[derive(Default)]
 pub(crate) struct Known {
     pub(crate) wallets: Vec<Wallet>,
@@ -34,11 +34,11 @@ pub(crate) struct Known {
     /// Variations, with the template of each.
     pub(crate) variations: Vec<(String, String)>,
     pub(crate) objects: Vec<String>,
-    /// Entity tags of objects, as answers had them: some are old by now.
+    /// Entity tags of objects, as received: some are outdated by now.
     pub(crate) tags: Vec<(String, String)>,
 }
 
-/// Objects that most requests are about, so that they get into each other's way.
+/// Objects that most requests concern, so that they conflict.
 const HOT_OBJECTS: u64 = 6;
 const TEMPLATES_MAX: usize = 14;
 const KINDS: [&str; 11] = [
@@ -75,7 +75,7 @@ fn value(rng: &mut Rng, depth: u64) -> Value {
     }
 }
 
-/// Members with any values, nulls among them.
+/// Members with any values, including null.
 fn object(rng: &mut Rng, depth: u64) -> Properties {
     let count = rng.below(4);
     let member = |_| (rng.pick(&NAMES).to_owned(), value(rng, depth));
@@ -89,7 +89,7 @@ impl Known {
             return stranger("obj", rng);
         }
         if chance(rng, 2) {
-            // The newest ones: hot for a while, then others are.
+            // The newest objects: each is hot for a while, then others are.
             let back = rng.below(HOT_OBJECTS.min(count));
             return self.objects[(count - 1 - back) as usize].clone();
         }
@@ -272,7 +272,7 @@ impl Known {
                 let count = 1 + rng.below(most);
                 let mut acts: Vec<Act> = (0..count).map(|_| self.act(rng)).collect();
                 if chance(rng, 3) {
-                    // All on one object, each on what the one before left.
+                    // All on one object, each on the state left by the one before.
                     let target = self.object(rng);
                     for act in acts.iter_mut().filter(|act| act.kind != "mint") {
                         act.target.clone_from(&target);

@@ -13,14 +13,14 @@ use crate::clients::{Exchange, Fate, Reading};
 use crate::oracle::{At, Effect, Object, State, Template, entity_tag};
 use crate::plan::Form;
 
-/// Whom the clients trust.
+/// What the clients trust.
 #[derive(Clone, Copy)]
 pub(crate) struct Trust {
     pub(crate) domain: Domain,
     pub(crate) sequencer: Address,
 }
 
-/// An action of the log, as its sender knows it.
+/// An action of the log, as known to its sender.
 #[derive(Clone, Debug)]
 pub(crate) struct Logged {
     pub(crate) sequence: u64,
@@ -28,12 +28,12 @@ pub(crate) struct Logged {
     pub(crate) caller: usize,
     pub(crate) content: Hash,
     pub(crate) effect: Effect,
-    /// How many events it makes, and the organizations that are told of them.
+    /// How many events it causes, and the organizations that receive them.
     pub(crate) events: usize,
     pub(crate) told: Vec<String>,
     pub(crate) batch_number: u64,
     pub(crate) leaf: Hash,
-    /// The log's head with it, where the answer had it.
+    /// The log's head after it, if the answer contained it.
     pub(crate) head: Option<Hash>,
 }
 
@@ -43,11 +43,11 @@ impl Logged {
     }
 }
 
-/// What the oracle made of it all.
+/// The oracle's results.
 pub(crate) struct Replayed {
     pub(crate) state: State,
     pub(crate) log: Vec<Logged>,
-    /// How many refusals and reads were foretold.
+    /// How many refusals and reads were predicted.
     pub(crate) refusals: u64,
     pub(crate) readings: u64,
 }
@@ -56,8 +56,7 @@ fn hash(value: &Value) -> Hash {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// Where an answer says that an action is: the bus says it with the action, a resource's endpoint in
-/// the receipt.
+/// An action's sequence in an answer: the bus states it with the action, a resource's endpoint in the receipt.
 fn sequence_of(form: Form, told: &Value) -> u64 {
     let value = match form {
         Form::Resource if told["receipt"].is_object() && told["action_type"].is_null() => {
@@ -70,7 +69,7 @@ fn sequence_of(form: Form, told: &Value) -> u64 {
         .unwrap_or_else(|| panic!("no sequence: {told}"))
 }
 
-/// One after another: those of a request that were done stand together.
+/// The sequences of a request's done actions, which must be consecutive.
 fn placed(exchange: &Exchange) -> Vec<u64> {
     let told = exchange.fates.iter().filter_map(|fate| match fate {
         Fate::Done(told) => Some(sequence_of(exchange.plan.form, told)),
@@ -85,7 +84,7 @@ fn placed(exchange: &Exchange) -> Vec<u64> {
     sequences
 }
 
-/// What the oracle says to a request, without doing it.
+/// The oracle's prediction for a request, which is not applied.
 fn foretell(state: &State, exchange: &Exchange, first: u64) -> Vec<Result<Effect, &'static str>> {
     let mut attempt = state.attempt();
     let mut sequence = first;
@@ -103,7 +102,7 @@ fn foretell(state: &State, exchange: &Exchange, first: u64) -> Vec<Result<Effect
     acts.map(one).collect()
 }
 
-/// Whether what the server said of a request that did nothing is what the oracle says in this state.
+/// Whether the server's answer to a request that did nothing matches the oracle in this state.
 fn agrees(state: &State, exchange: &Exchange) -> bool {
     let foretold = foretell(state, exchange, 0);
     if exchange.plan.form == (Form::Batch { atomic: true }) {
@@ -126,15 +125,15 @@ fn fits(foretold: &Result<Effect, &str>, fate: &Fate) -> bool {
     }
 }
 
-/// A refusal, or a read, waiting for a state that explains it. Whatever was visible before it was
-/// sent counts, nothing that was sent after its answer can.
+/// A refusal, or a read, waiting for a state that explains it. Everything visible before it was
+/// sent counts; nothing sent after its answer can.
 struct Open<'a> {
     from: u64,
     until: u64,
     asked: Asked<'a>,
 }
 
-/// What was answered with a refusal.
+/// A request that was answered with a refusal.
 #[derive(Clone, Copy, Debug)]
 enum Asked<'a> {
     Change(&'a Exchange),
@@ -146,13 +145,13 @@ pub(crate) struct Replay<'a> {
     state: State,
     log: Vec<Logged>,
     base: u64,
-    /// The highest sequence of all that was sent up to a moment.
+    /// The highest sequence of everything sent up to a moment.
     sent: BTreeMap<u64, u64>,
     exchanges: &'a [Exchange],
 }
 
 impl<'a> Replay<'a> {
-    /// The log stands at `base` before the first of these requests.
+    /// The log is at `base` before the first of these requests.
     pub(crate) fn new(trust: Trust, state: State, base: u64, exchanges: &'a [Exchange]) -> Self {
         let mut sent: BTreeMap<u64, u64> = BTreeMap::new();
         for exchange in exchanges {
@@ -176,13 +175,13 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The highest sequence that an answer of this moment can know of.
+    /// The highest sequence that an answer at this moment can reflect.
     fn until(&self, answered: u64) -> u64 {
         let last = self.sent.range(..answered).next_back();
         last.map_or(self.base, |(_, sequence)| *sequence)
     }
 
-    /// Goes through the log up to `end`, which must have no gaps.
+    /// Walks through the log up to `end`; it must have no gaps.
     pub(crate) fn run(mut self, readings: &[Reading], end: u64) -> Replayed {
         let mut in_log: BTreeMap<u64, &Exchange> = BTreeMap::new();
         let mut open: Vec<Open<'_>> = Vec::new();
@@ -265,7 +264,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Whether the state as it is now explains a refusal.
+    /// Whether the current state explains a refusal.
     fn explains(&self, asked: Asked<'_>) -> bool {
         match asked {
             Asked::Change(exchange) => agrees(&self.state, exchange),
@@ -306,7 +305,7 @@ impl<'a> Replay<'a> {
         );
     }
 
-    /// Does a request; gives the sequence of its last action.
+    /// Applies a request; returns the sequence of its last action.
     fn place(&mut self, first: u64, exchange: &Exchange) -> u64 {
         let plan = &exchange.plan;
         let foretold = foretell(&self.state, exchange, first);
@@ -439,7 +438,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Chains the leaves of the log onto a head; every head that was told must be met on the way.
+/// Chains the leaves of the log onto a head; every reported head must occur on the way.
 pub(crate) fn check_heads(log: &[Logged], mut head: Hash) -> Hash {
     for logged in log {
         head = next_head(&head, &logged.leaf);
@@ -451,7 +450,7 @@ pub(crate) fn check_heads(log: &[Logged], mut head: Hash) -> Hash {
     head
 }
 
-/// Checks that the server shows an object as the oracle has it.
+/// Checks that the server's view of an object matches the oracle's.
 pub(crate) fn assert_object(state: &State, id: &str, object: &Object, shown: &Value) {
     let owner = &state.wallets[object.owner];
     let wanted = [
@@ -472,7 +471,7 @@ pub(crate) fn assert_object(state: &State, id: &str, object: &Object, shown: &Va
     }
 }
 
-/// Checks that the server shows a template as the oracle has it.
+/// Checks that the server's view of a template matches the oracle's.
 pub(crate) fn assert_template(id: &str, template: &Template, shown: &Value) {
     let wanted = [
         ("id", json!(id)),

@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::oracle::Act;
 use crate::plan::{Form, Plan};
 
-/// Longer than anything takes; who waits so long was forgotten.
+/// Longer than anything takes: a request that waits this long was forgotten.
 const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 
 pub(crate) type Http = Client<HttpConnector, Full<Bytes>>;
@@ -46,7 +46,7 @@ impl Answer {
     }
 }
 
-/// A request that can be sent as often as it takes.
+/// A request that can be sent any number of times.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) method: &'static str,
@@ -152,7 +152,7 @@ fn endpoint(act: &Act) -> (&'static str, String) {
     }
 }
 
-/// Sends, and knows what everybody has seen.
+/// Sends requests, and tracks what has become visible.
 pub(crate) struct Wire {
     pub(crate) url: String,
     http: Http,
@@ -173,12 +173,12 @@ impl Wire {
         &self.http
     }
 
-    /// What an answer that is given from now on must reflect.
+    /// The sequence that every answer from now on must reflect.
     pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::SeqCst)
     }
 
-    /// Sends a request once; `None` if the server went away before it had answered.
+    /// Sends a request once; `None` if the server went down before it answered.
     pub(crate) async fn send(&self, request: &Prepared) -> Option<Answer> {
         let mut sent = Request::builder()
             .method(request.method)
@@ -218,7 +218,7 @@ impl Wire {
         self.send(&request).await
     }
 
-    /// Everything that a list holds, page by page.
+    /// Everything in a list, page by page.
     pub(crate) async fn list(&self, path: &str, token: &str) -> Vec<Value> {
         let (mut items, mut cursor) = (Vec::new(), String::new());
         loop {

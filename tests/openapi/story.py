@@ -30,10 +30,10 @@ KEPT_HEADERS = ("ETag",)
 TOKENS = {
     "access_token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFZERTQSJ9.…",
     "refresh_token": "Yk2mVw7yZ0…",
-    "key": "kedge_live_4mTqV9…",
+    "key": "kdg_live_4mTqV9…",
     "secret": "whsec_9tLw2QmX…",
-    "code": "kedge_join_7hRk3P…",
-    "invitation": "kedge_join_7hRk3P…",
+    "code": "kdi_7hRk3P…",
+    "invitation": "kdi_7hRk3P…",
 }
 # Codes of errors are no secrets, and shorter than any.
 ERROR_CODE_CHARS_MAX = 23

@@ -22,7 +22,7 @@ use crate::{done, done_json, refused};
 /// How long an anchor may take to become final.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A server whose embedded chain is what is needed of it.
+/// A server that is used for its embedded chain.
 struct Chain {
     _server: Server,
     url: String,
@@ -39,7 +39,7 @@ impl Chain {
         }
     }
 
-    /// A command of the contract, paid for by one of the development keys.
+    /// A contract command, paid for by one of the development keys.
     fn contract(&self, command: &[&str], key: usize) -> Command {
         let key = &insecure_development_keys()[key];
         let mut contract = kedge();
@@ -49,7 +49,7 @@ impl Chain {
         contract
     }
 
-    /// Deploys a contract; gives its address.
+    /// Deploys a contract; returns its address.
     fn deploy(&self, sequencer: &str, more: &[&str]) -> String {
         let deploy = [&["deploy", "--sequencer", sequencer], more].concat();
         let made = done_json(&mut self.contract(&deploy, 0));
@@ -71,11 +71,11 @@ fn a_contract_is_handed_over_in_two_steps() {
     };
     let state = |told: &Value| (told["owner"].clone(), told["pending_owner"].clone());
 
-    // Who does not own it gives nothing away.
+    // An account that does not own it cannot hand it over.
     refused(&mut step(&["--to", &address(2)], 2), 1);
     let named = done_json(&mut step(&["--to", &address(1)], 0));
     assert_eq!(state(&named), (json!(address(0)), json!(address(1))));
-    // Another than the one that was named takes nothing; until it is taken the owner may name another.
+    // Only the named account can accept; until then the owner may name another one.
     refused(&mut step(&["--accept"], 2), 1);
     let named = done_json(&mut step(&["--to", &address(3)], 0));
     assert_eq!(state(&named), (json!(address(0)), json!(address(3))));
@@ -94,12 +94,12 @@ fn a_contract_is_handed_over_in_two_steps() {
     assert!(told.contains("KEDGE_SIGNING_KEY"), "{told}");
 }
 
-/// A key that nobody has paid anything to.
+/// A key that has not received any funds.
 fn own_key(number: u8) -> SigningKey {
     SigningKey::from_bytes(&[number; 32]).unwrap()
 }
 
-/// A file with a key, as the server wants it.
+/// A file with a key, in the form that the server requires.
 fn key_file(directory: &Path, name: &str, key: &SigningKey) -> PathBuf {
     let file = directory.join(name);
     std::fs::write(&file, to_hex(&key.to_bytes())).unwrap();
@@ -111,7 +111,7 @@ fn quoted(text: impl std::fmt::Debug) -> String {
     format!("{text:?}")
 }
 
-/// A server on the other's chain, whose keys all come from files.
+/// A server on the other one's chain, with all its keys from files.
 fn with_files(chain: &Chain, directory: &Path, contract: &str) -> Setup {
     let file = |name: &str, key: &SigningKey| quoted(key_file(directory, name, key));
     let payer = &insecure_development_keys()[1];
@@ -137,7 +137,7 @@ async fn anchored(account: &Account) {
     eventually("the action is anchored", PATIENCE, proof).await;
 }
 
-/// Whom the log names as its operator, and the tier that the operator set.
+/// The operators named in the log, and the tier that the operator set.
 async fn operators(setup: &Setup, client: &Client, account: &Account) -> Value {
     let organization = account.me().await.unwrap().organization_id.to_string();
     let mut tier = kedge();
@@ -150,7 +150,7 @@ async fn operators(setup: &Setup, client: &Client, account: &Account) -> Value {
     first["operators"].clone()
 }
 
-/// Keys come from the files that options name, and what each signs or pays for is its own.
+/// Keys are read from the files that options name, and each signs or pays only for its own purpose.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_of_files_sign_and_pay() {
     let mut rng = Rng::seeded("key files");
@@ -159,7 +159,7 @@ async fn keys_of_files_sign_and_pay() {
     let sequencer = own_key(6).address();
     let first = chain.deploy(&sequencer.to_string(), &[]);
     let setup = with_files(&chain, directory.path(), &first);
-    // The file goes before the variable.
+    // The file takes precedence over the variable.
     let server = setup
         .clone()
         .environment("KEDGE_SEQUENCER_KEY", to_hex(&own_key(5).to_bytes()))
@@ -201,7 +201,7 @@ async fn keys_of_files_sign_and_pay() {
     setup.start().stop();
 }
 
-/// Mints, waits until the contract holds it, keeps the proof and verifies it.
+/// Mints, waits until the contract holds it, stores the proof and verifies it.
 async fn verifies(folder: &Path, chain: &Chain, account: &Account, contract: &str) -> Value {
     let made = template(account, contract).await;
     let minted = account.mint(made, &NewObject::default()).await.unwrap();
@@ -218,7 +218,7 @@ async fn verifies(folder: &Path, chain: &Chain, account: &Account, contract: &st
     verified(&file, chain, contract)
 }
 
-/// What `kedge verify` says of a proof, by a contract on the chain.
+/// The output of `kedge verify` for a proof, with a contract on the chain.
 fn verified(file: &Path, chain: &Chain, contract: &str) -> Value {
     let mut verify = kedge();
     verify.args(["verify", "proof", "--json"]).arg(file);
@@ -226,7 +226,7 @@ fn verified(file: &Path, chain: &Chain, contract: &str) -> Value {
     done_json(&mut verify)
 }
 
-/// A log goes from one contract to the next: the first one anchors nothing more and its proofs stay, the second one
+/// A log moves from one contract to the next: the first one anchors nothing more and its proofs stay, the second one
 /// continues from its checkpoint.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_retired_contract_hands_its_log_over() {
@@ -251,7 +251,7 @@ async fn a_retired_contract_hands_its_log_over() {
     };
     let contract = |address: &str| AnchorContract::new(rpc(&chain.url), address.parse().unwrap());
     let state = async |address: &str| contract(address).state().await.unwrap();
-    // Nobody but its owner, and only in favour of a contract that waits for this log.
+    // Only its owner can do that, and only in favour of a contract that waits for this log.
     refused(&mut retire(&first, &second, 2), 1);
     let stranger = chain.deploy(&sequencer, &[]);
     refused(&mut retire(&first, &stranger, 0), 1);
@@ -273,7 +273,7 @@ async fn a_retired_contract_hands_its_log_over() {
         contract(&second).latest(At::Latest).await.unwrap().batches,
         handed_over
     );
-    // What is written from here on the first contract does not take.
+    // The first contract does not accept what is written from here on.
     template(&ann, "after").await;
     server.stop();
 
@@ -294,7 +294,8 @@ async fn a_retired_contract_hands_its_log_over() {
     server.stop();
 }
 
-/// `domain_contract` is what is signed, whatever anchors it now: the log of a first contract, under its name.
+/// `domain_contract` is in every signature, whatever contract anchors now: the log keeps the name of its first
+/// contract.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_contract_is_what_is_signed() {
     let directory = tempfile::tempdir().unwrap();
@@ -309,7 +310,7 @@ async fn the_first_contract_is_what_is_signed() {
     assert_eq!(client.domain().verifying_contract.to_string(), first);
     drop(client);
     server.stop();
-    // Without it the newer contract would begin another log.
+    // Without that option the newer contract would begin another log.
     let (status, told) = setup.start_refused();
     assert_eq!(status.code(), Some(1));
     assert!(

@@ -33,7 +33,8 @@ fn the_tests_run_the_program_that_they_are_given() {
     }
 }
 
-/// In both profiles: a number that wraps would be a wrong balance or a wrong place in the log.
+/// In both profiles, because a number that wraps would be a wrong balance or a wrong position in
+/// the log.
 #[test]
 fn a_number_that_would_wrap_stops_instead() {
     let sum = std::panic::catch_unwind(|| std::hint::black_box(u64::MAX) + std::hint::black_box(1));
@@ -45,11 +46,11 @@ fn no_test_passes_whose_server_answered_otherwise_than_documented() {
     look_through("2026-01-01T00:00:00Z  WARN kedge: the disk is full");
     let line = format!("ERROR kedge::server::finish: {UNDOCUMENTED} why=\"GET / is not text\"");
     assert!(std::panic::catch_unwind(|| look_through(&line)).is_err());
-    // The words are the server's.
+    // This is the server's exact message.
     assert!(include_str!("../../src/server/finish.rs").contains(UNDOCUMENTED));
 }
 
-/// KEDGE_BIN names the program for tests and scripts; the program itself must not take it for an option.
+/// KEDGE_BIN names the program for tests and scripts; the program itself must not treat it as an option.
 #[test]
 fn the_name_of_the_program_is_no_option() {
     let directory = tempfile::tempdir().unwrap();
@@ -75,7 +76,7 @@ fn init_writes_every_option_and_the_file_starts_a_server() {
     assert!(error.contains("--force"), "{error}");
     done(kedge().arg("init").arg(&file).arg("--force"));
 
-    // Every default as it stands there, but for the places that are this test's own.
+    // All defaults from the file, except the addresses and paths that belong to this test.
     let own = [
         "dev",
         "chain",
@@ -98,7 +99,7 @@ fn init_writes_every_option_and_the_file_starts_a_server() {
     setup.start().stop();
 }
 
-/// Of a value that is set in several places: the flag, then the environment, then the file.
+/// Precedence of a value set in several places: the flag, then the environment, then the file.
 #[test]
 fn flags_go_before_the_environment_and_that_before_the_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -150,11 +151,11 @@ fn keys_are_made_shown_and_kept_private() {
     let variable = ("KEDGE_SIGNING_KEY", text.trim());
     assert_eq!(done(keys("address").env(variable.0, variable.1)), address);
 
-    // A file that exists is a key that signed something.
+    // The key in an existing file may have signed something.
     let told = refused(keys("new").arg(&file), 1);
     assert!(told.contains(file.to_str().unwrap()), "{told}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-    // Two keys are two keys.
+    // A second key differs from the first.
     let other = done(keys("new").arg(directory.path().join("other")));
     assert_ne!(other, address);
 
@@ -173,7 +174,7 @@ fn keys_are_made_shown_and_kept_private() {
     );
 }
 
-/// The process is killed by its first write to a file: the key's name must not stand for nothing.
+/// The process is killed by its first write to a file: the key's name must not exist without a key.
 #[test]
 fn a_kill_while_a_key_is_written_leaves_no_half_a_key() {
     let directory = tempfile::tempdir().unwrap();

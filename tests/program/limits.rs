@@ -29,14 +29,14 @@ async fn log_in(setup: &Setup, email: &str, password: &str) -> http::Answer {
     http::post(setup.port(), "/wallets/login", &[], &body).await
 }
 
-/// A request whose headers have about so many bytes.
+/// A request with headers of about `bytes` bytes.
 async fn with_headers(setup: &Setup, bytes: usize) -> Option<u16> {
     let mut stream = TcpStream::connect(("127.0.0.1", setup.port()))
         .await
         .unwrap();
     let filler = format!("X-Filler: {}\r\n", "x".repeat(1_000)).repeat(bytes / 1_012);
     let request = format!("GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{filler}\r\n");
-    // The server may have seen enough before it has seen all.
+    // The server may answer before it has read everything.
     let _ = stream.write_all(request.as_bytes()).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
@@ -53,13 +53,13 @@ fn threads(server: u32, name: &str) -> usize {
         .count()
 }
 
-/// Somebody who asks for a file and reads no more of it than its first bytes.
+/// A caller that requests a file and reads only its first bytes.
 async fn slow_download(setup: &Setup, account: &Account, path: &str) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", setup.port()));
     asked(stream.await.unwrap(), account, path).await
 }
 
-/// The same with hardly any room for what is not read.
+/// The same with hardly any room for unread bytes.
 async fn unread(setup: &Setup, account: &Account, path: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
@@ -78,7 +78,7 @@ async fn asked(mut stream: TcpStream, account: &Account, path: &str) -> TcpStrea
     stream
 }
 
-/// One server with several narrow bounds at once; each is met and none is in another's way.
+/// One server with several narrow limits at once; each is reached and none interferes with another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn narrow_bounds_hold() {
     const OBJECTS: usize = 1_500;
@@ -103,13 +103,13 @@ async fn narrow_bounds_hold() {
     let live = |line: &&str| line.starts_with("kedge_object_actors_live{");
     assert_eq!(shards.lines().filter(live).count(), 3, "{shards}");
 
-    // A cache of one token has room for each caller in turn.
+    // A cache for one token serves each caller in turn.
     for _ in 0..3 {
         ann.me().await.unwrap();
         bob.me().await.unwrap();
     }
 
-    // More objects than stay alive: all of them can be changed.
+    // More objects than can stay alive: all of them can be changed.
     let template = template(&ann, "many").await;
     let mint = NewAction::mint(template, &NewObject::default()).unwrap();
     let mut objects = Vec::new();
@@ -125,7 +125,7 @@ async fn narrow_bounds_hold() {
             .collect();
         ann.batch(&updates, BatchMode::Atomic).await.unwrap();
     }
-    // What was used a moment ago stays until the next look, which comes with the next work.
+    // A recently used object stays until the next check, which happens with the next work.
     let work = vec![mint; 60];
     let few = || async {
         ann.batch(&work, BatchMode::Atomic).await.unwrap();
@@ -139,7 +139,7 @@ async fn narrow_bounds_hold() {
     )
     .await;
 
-    // While one file is on its way, another one waits for later.
+    // While one file is being sent, another download has to wait.
     let file = ann
         .upload("large", &vec![7; 16 << 20])
         .await
@@ -181,8 +181,8 @@ async fn snapshots(setup: &Setup) -> f64 {
     http::metric(setup.metrics_port(), "kedge_storage_snapshots", &[]).await
 }
 
-/// An export that nobody reads keeps no old state of the store, however much is written meanwhile: the snapshots that the
-/// store holds are as many as without it, each no older than the newest commits.
+/// An export that nobody reads keeps no old state of the store, however much is written meanwhile. The store holds as
+/// many snapshots as without it, each no older than the newest commits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_export_keeps_no_snapshot() {
     let directory = tempfile::tempdir().unwrap();
@@ -190,7 +190,7 @@ async fn an_export_keeps_no_snapshot() {
     let server = setup.start();
     let ann = account(&setup, "export").await;
     let of = template(&ann, "large").await;
-    // More than the buffers of a connection hold.
+    // More than a connection's buffers hold.
     for _ in 0..20 {
         let large = json!({ "filler": "x".repeat(900_000) });
         let object = NewObject {
@@ -203,7 +203,7 @@ async fn an_export_keeps_no_snapshot() {
         let setup = &setup;
         move || async move { ((snapshots(setup).await - wanted).abs() < 0.1).then_some(()) }
     };
-    // The published one.
+    // The published snapshot.
     eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
     let exports = [
         unread(&setup, &ann, "/export").await,
@@ -213,7 +213,7 @@ async fn an_export_keeps_no_snapshot() {
         ann.mint(of, &NewObject::default()).await.unwrap();
     }
     eventually("no snapshot but the newest", PATIENCE, is(1.0)).await;
-    // They are still in flight: far more is to come than buffers hold.
+    // They are still in flight: far more remains than the buffers hold.
     for mut export in exports {
         let mut piece = vec![0; 1 << 20];
         let mut bytes = 0;
@@ -226,8 +226,8 @@ async fn an_export_keeps_no_snapshot() {
     server.stop();
 }
 
-/// So many wrong passwords of one account, and the right one is not tried any more. The window may end
-/// meanwhile; it is long, so the second try meets no other end.
+/// After this many wrong passwords of one account, the right one is no longer tried. The window may end meanwhile; it
+/// is long, so the second attempt cannot meet another end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_account_shuts_after_as_many_failures_as_the_option_says() {
     let directory = tempfile::tempdir().unwrap();
@@ -253,7 +253,7 @@ async fn an_account_shuts_after_as_many_failures_as_the_option_says() {
     server.stop();
 }
 
-/// A receiver that takes every message and answers none; it knows when each came.
+/// A receiver that accepts every message and answers none; it records when each arrived.
 struct Silent {
     url: String,
     came: Arc<Mutex<Vec<Instant>>>,
@@ -309,7 +309,7 @@ async fn attempts_end_in_time_and_are_as_many_as_may_be() {
         };
         eventually("the attempt is given up", PATIENCE, given_up).await;
     }
-    // Four attempts of two seconds, two at a time: the third waits for the end of one of the first.
+    // Four attempts of two seconds, two at a time: the third waits until one of the first ends.
     assert!(
         begun.elapsed() >= Duration::from_secs(4),
         "{:?}",

@@ -55,7 +55,7 @@ fn the_log_is_for_people_or_for_programs_and_says_as_much_as_asked() {
     assert!(told.contains("option log_filter"), "{told}");
 }
 
-/// The store, the mark and the operator's socket, each where an option says.
+/// The store, the mark and the operator's socket, each at its configured place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn things_are_kept_where_options_say() {
     let directory = tempfile::tempdir().unwrap();
@@ -84,7 +84,7 @@ async fn things_are_kept_where_options_say() {
     let client = crate::support::connect(&setup.url()).await;
     let mut rng = crate::support::Rng::seeded("places");
     let account = crate::support::register(&client, rng.key()).await;
-    // The issuer of the tokens is the URL that callers know.
+    // The tokens' issuer is the public URL.
     let token = account.access_token().unwrap();
     let claims = token.split('.').nth(1).unwrap();
     let claims = base64::Engine::decode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, claims);

@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The exit code, and what was printed where.
+/// The exit code, standard output and standard error.
 fn ran(command: &mut Command) -> (Option<i32>, String, String) {
     let Output {
         status,
@@ -28,7 +28,7 @@ fn ran(command: &mut Command) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// What a command prints that must succeed.
+/// The output of a command that must succeed.
 #[track_caller]
 fn done(command: &mut Command) -> String {
     let (code, printed, error) = ran(command);
@@ -42,7 +42,7 @@ fn done_json(command: &mut Command) -> Value {
     serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
 }
 
-/// What a command says that must end with this code, and print nothing.
+/// The error of a command that must end with this code, and print nothing to standard output.
 #[track_caller]
 fn refused(command: &mut Command, code: i32) -> String {
     let (ended, printed, error) = ran(command);

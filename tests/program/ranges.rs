@@ -9,14 +9,14 @@ use crate::support::program::kedge;
 use crate::support::server::Setup;
 use crate::support::{Rng, register, template};
 
-/// One row for each option; a list has the same range for each of its numbers.
+/// One row for each option; all numbers of a list have the same range.
 fn rows() -> Vec<Range> {
     let mut rows = ranges(&Config::default());
     rows.dedup_by_key(|range| range.option);
     rows
 }
 
-/// A number as the option takes it.
+/// A number in the option's form.
 fn text(range: &Range, number: impl std::fmt::Display) -> String {
     let defaults = toml::Table::try_from(Config::default()).unwrap();
     if defaults[range.option].is_array() {
@@ -75,10 +75,10 @@ fn one_past_each_end_is_refused_with_the_option_and_its_range() {
     assert!(!data.exists(), "a refused configuration made something");
 }
 
-/// A server with all of them at once at one end, and somebody who does something with it.
+/// A server with all options at once at one end of their ranges, and an account that uses it.
 async fn works(setup: Setup, end: impl Fn(&Range) -> u64) {
     let mut rng = Rng::seeded("ranges");
-    // The last one is the one that holds: the setup has set some before.
+    // The last setting applies: the setup has set some options before.
     let setup = rows().iter().fold(setup, |setup, range| {
         setup.set(range.option, text(range, end(range)))
     });

@@ -13,7 +13,7 @@ use crate::support::server::Setup;
 use crate::support::{PASSWORD, free_port};
 use crate::{done, done_json, refused};
 
-/// Headers as `kedge sign` prints them, for a request.
+/// Headers for a request, as `kedge sign` prints them.
 fn lines(printed: &str) -> Vec<(&str, String)> {
     let headers: Vec<_> = printed
         .lines()
@@ -75,7 +75,7 @@ async fn what_sign_prints_is_taken() {
         token: None,
     };
 
-    // A body with a secret is signed by its digest, and a wallet comes of it.
+    // A body with a secret is signed by its digest, and creates a wallet.
     let wallet = json!({
         "email": "ann@example.com", "password": PASSWORD, "address": address.trim(),
         "blind": "MDEyMzQ1Njc4OWFiY2RlZg==",
@@ -102,13 +102,13 @@ async fn what_sign_prints_is_taken() {
     let object = ann.send("/objects", "mint", &body, &mint).await;
     let object_id = answered(&object, 201)["id"].as_str().unwrap().to_owned();
 
-    // What was signed for one target holds for no other.
+    // A signature for one target is not valid for another.
     let other = ann
         .send("/objects", "mint", &body, &["--target", &object_id])
         .await;
     assert_eq!(other.status, 401, "{}", other.body);
 
-    // On the bus, without asking the server for its domain; the action's id is known beforehand.
+    // On the bus, without asking the server for its domain; the action's id is known in advance.
     let domain = get(setup.port(), "/.well-known/eip712-domain.json")
         .await
         .json();
@@ -172,7 +172,7 @@ async fn what_sign_prints_is_taken() {
     server.stop();
 }
 
-/// A claim is made with these words of the file's action.
+/// Makes a claim with these words of the file's action.
 fn prove(file: &Path, disclose: &str, trust: &[String]) -> Command {
     let keys = insecure_development_keys();
     let mut prove = kedge();
@@ -185,7 +185,7 @@ fn prove(file: &Path, disclose: &str, trust: &[String]) -> Command {
     prove
 }
 
-/// The claim that a file shows, checked and spoilt.
+/// A claim from a file, checked and altered.
 fn claims(folder: &Path, proof: &Path, trust: &[String]) {
     let keys = insecure_development_keys();
     let claim = done(&mut prove(proof, "kind,payload", trust));
@@ -214,7 +214,7 @@ fn claims(folder: &Path, proof: &Path, trust: &[String]) {
         "{shown}"
     );
 
-    // It is bound to who claims, and to what is disclosed.
+    // It is bound to the claimant, and to what it discloses.
     let claimant = keys[1].address().to_string();
     for (from, to) in [
         (claimant.as_str(), keys[3].address().to_string()),
@@ -241,7 +241,7 @@ fn claims(folder: &Path, proof: &Path, trust: &[String]) {
     );
 }
 
-/// What needs no server: the keys and the circuit.
+/// Commands that need no server: the keys and the circuit.
 fn circuit(folder: &Path) {
     let key = done_json(kedge().args(["prove", "key", "--dev-insecure"]));
     assert_eq!(key["hash"], json!(dev_insecure().hash()));
@@ -298,7 +298,7 @@ async fn the_demo_does_what_it_says_and_its_proof_is_proven_on() {
         ]
     );
 
-    // What it offers to try next works, by the contract alone.
+    // The suggested next command works, with the contract alone.
     let contract = told["domain"]["verifying_contract"].as_str().unwrap();
     let trust = ["--rpc", &rpc, "--contract", contract].map(str::to_owned);
     let mut verify = kedge();
@@ -318,7 +318,7 @@ async fn the_demo_does_what_it_says_and_its_proof_is_proven_on() {
     refused(&mut prove(&proof, "kind,colour", &trust), 2);
     circuit(folder);
 
-    // A second one finds the first one's things there; nobody listens where it is not.
+    // A second demo meets the first one's data; another URL has no server.
     let told = done(&mut demo(&setup.url()));
     assert!(
         told.contains("what was proven") && told.contains("try it yourself"),

@@ -24,10 +24,10 @@ const DOMAIN: Domain = Domain {
 };
 const SEQUENCER: [u8; 32] = [1; 32];
 const SIDE_KEY: ([u8; 32], KeyId) = ([9; 32], 3);
-/// What the segments there hold.
+/// The contents of those segments.
 const FRAMES: u64 = 8;
 
-/// The segments that were written once for each format, copied: one sealed, one raw.
+/// A copy of the segments that were written once for each format: one sealed, one raw.
 fn segments() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("log/testdata/format-1");
@@ -38,7 +38,7 @@ fn segments() -> TempDir {
     directory
 }
 
-/// The same, with more segments after them; gives the files in the order of the log.
+/// The same, followed by more segments; returns the files in the order of the log.
 fn longer() -> (TempDir, Vec<PathBuf>) {
     let directory = segments();
     let keys = SideKeys::one(SIDE_KEY.1, SIDE_KEY.0);
@@ -161,7 +161,7 @@ fn a_flipped_byte_is_named() {
         done_json(verify(directory.path()).arg("--json"))["valid"],
         true
     );
-    // The sealed segment's header and its blocks; the first frame of every raw one but the last.
+    // The sealed segment's header and its blocks; the first frame of every raw one except the last.
     let raw = files[1..files.len() - 1]
         .iter()
         .map(|file| (file, 4096 + 60));
@@ -190,7 +190,7 @@ fn a_missing_segment_is_named_and_missing_old_ones_are_reported() {
         );
         std::fs::rename(aside, missing).unwrap();
     }
-    // Older segments may have been moved away: what is there holds, and what cannot be known is said.
+    // Older segments may have been moved away: the present ones are checked, and what cannot be checked is reported.
     std::fs::remove_file(&files[0]).unwrap();
     let shown = done_json(verify(directory.path()).arg("--json"));
     assert_eq!(shown["first_frame"], 6, "{shown}");
@@ -236,6 +236,6 @@ fn wrong_usage_and_what_is_no_log() {
     refused(verify(directory.path()).args(["--domain", "1:0x00"]), 2);
     let empty = tempfile::tempdir().unwrap();
     let error = refused(&mut verify(empty.path()), 1);
-    assert!(error.contains("no segment of a log"), "{error}");
+    assert!(error.contains("no log segment"), "{error}");
     refused(&mut verify(&empty.path().join("nowhere")), 1);
 }

@@ -25,7 +25,7 @@ const H2: &[u8] = b"h2";
 const HTTP1: &[u8] = b"http/1.1";
 const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
 
-/// An authority that callers know, and the files that the server reads.
+/// An authority that callers trust, and the files that the server reads.
 struct Place {
     issuer: Issuer<'static, KeyPair>,
     roots: Arc<RootCertStore>,
@@ -72,7 +72,7 @@ impl Place {
         std::fs::write(&self.key_file, key).unwrap();
     }
 
-    /// A certificate that the server is to use.
+    /// Installs a certificate for the server.
     fn put(&self) -> Pair {
         let pair = self.pair();
         self.write(&pair.certificate_pem, &pair.key_pem);
@@ -88,7 +88,7 @@ impl Place {
             .set("tls_key_file", format!("\"{}\"", self.key_file.display()))
     }
 
-    /// A handshake by somebody who speaks these protocols.
+    /// A handshake of a client with these protocols.
     async fn shake(
         &self,
         setup: &Setup,
@@ -198,7 +198,7 @@ async fn callers_see_the_certificate_and_choose_the_protocol() {
             let (status, headers, _) = open.get(&setup, "/version").await;
             assert_eq!(status, 200);
             has_hsts(&headers);
-            // Refusals carry it too.
+            // Refusals have it too.
             let (status, headers, _) = open.get(&setup, "/wallets/me").await;
             assert_eq!(status, 401);
             has_hsts(&headers);
@@ -210,10 +210,10 @@ async fn callers_see_the_certificate_and_choose_the_protocol() {
     let none = place.shake(&setup, &[b"spdy/3"], BOTH).await.unwrap_err();
     assert!(none.to_string().contains("NoApplicationProtocol"), "{none}");
 
-    // Who speaks in the clear gets nothing, and harms nobody.
+    // A caller without TLS gets no answer, and does no harm.
     let plain = crate::support::http::try_get(setup.port(), "/version").await;
     assert!(plain.is_none(), "an answer in the clear");
-    // The URL that tokens name is the one that callers come by.
+    // Callers connect by the URL that tokens name.
     let stream = place.shake(&setup, &[HTTP1], BOTH).await.unwrap();
     let (status, ..) = Open::one(stream).await.get(&setup, "/readyz").await;
     assert_eq!(status, 200);
@@ -221,7 +221,7 @@ async fn callers_see_the_certificate_and_choose_the_protocol() {
     server.stop();
 }
 
-/// What a reload says, so often.
+/// Waits until the log contains a reload's message this often.
 async fn is_logged(setup: &Setup, text: &str, times: usize) {
     let found = || async { (setup.log().matches(text).count() >= times).then_some(()) };
     eventually(text, PATIENCE, found).await;
@@ -257,7 +257,8 @@ async fn a_hangup_renews_the_certificate_and_drops_nobody() {
     is_logged(&setup, DONE, 1).await;
     still_answers(&mut open, &setup).await;
 
-    // Half of a renewal, nonsense, and nothing at all: the one in use stays, and the log says so.
+    // Half of a renewal, nonsense, and nothing at all: the one in use stays, and the log reports
+    // that.
     let third = place.pair();
     for (number, (certificate, key)) in (1..).zip([
         (third.certificate_pem.as_str(), second.key_pem.as_str()),

@@ -14,7 +14,7 @@ use crate::support::server::Setup;
 use crate::support::{PASSWORD, Rng, connect, eventually, free_port, http, register, template};
 use crate::{LIMIT, Rotated, kedge, keys, pinned};
 
-/// A claim about an action, for its own signer.
+/// A claim on an action, for its own signer.
 async fn claim(account: &Account, action: Id) -> ClaimFile {
     let proof = account.proof(action, ProofForm::Inclusion).await.unwrap();
     let key = Arc::new(dev_insecure_proving().unwrap());
@@ -83,10 +83,10 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
     rotated.rotate(&second, from_batch).unwrap();
     passes(&setup, &ann, made, from_batch).await;
     server.stop();
-    // The server has nothing of the first key any more.
+    // The server no longer has the first key.
     let setup = rotated.holding(&second, Some(&third));
     let server = setup.start();
-    // Whoever says that the later key signed the batch is refused.
+    // A file that states that the later key signed the batch is refused.
     let mut claimed = file.clone();
     claimed.sequencer = second.address();
     let refused = ann.bring_claim(&claimed).await.unwrap_err();
@@ -97,11 +97,11 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
     assert_eq!(brought.dispute.batch, number);
     assert_eq!(brought.dispute.subject_id, minted.action_id);
     assert!(!ann.bring_claim(&file).await.unwrap().is_new);
-    // A claim that is made now is about the same batch, and its keys are the same.
+    // A claim made now is about the same batch and has the same keys.
     let again = claim(&ann, minted.action_id).await;
     assert_eq!((again.sequencer, again.batch), (file.sequencer, file.batch));
 
-    // Offline: by the first key and what the log says after it, by the whole list, and by no other.
+    // Offline: with the first key and the log's later ones, with the whole list, and with no other.
     let follower = pinned(&setup, client.domain()).await;
     assert_eq!(follower.sequencer_keys().entries().len(), 2);
     let shown = follower.verify_claim(&file, dev_insecure()).unwrap();
@@ -134,7 +134,7 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
     anvil.stop();
 }
 
-/// The demo verifies what the later key signs, by the keys that server and contract name.
+/// The demo verifies what the later key signs, with the keys that server and contract name.
 fn demo(rotated: &Rotated, setup: &Setup, folder: &Path) {
     let (socket, url) = (rotated.socket(), setup.url());
     let proof = folder.join("demo-proof.json");

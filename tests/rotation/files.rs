@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::support::eventually;
 use crate::{LIMIT, Rotated, kedge};
 
-/// Two headers of one number by one key.
+/// Two headers with one number, signed by one key.
 pub(crate) fn equivocation(
     domain: Domain,
     key: &SigningKey,
@@ -55,7 +55,7 @@ async fn export_of(account: &Account) -> String {
     text
 }
 
-/// Files as their owners keep them.
+/// Files as their owners store them.
 pub(crate) struct Files {
     receipts: Vec<PathBuf>,
     proofs: Vec<PathBuf>,
@@ -116,8 +116,8 @@ impl Files {
         files
     }
 
-    /// Every verifier: the command line with a list of keys and with the contract's, the library, and
-    /// the client in JavaScript. With the first key alone none of them believes the others' batches.
+    /// Every verifier: the command line with a list of keys and with the contract's, the library, and the client in
+    /// JavaScript. With the first key alone none of them accepts the later keys' batches.
     pub(crate) fn check(&self, rotated: &Rotated) {
         let (domain, contract) = (rotated.domain(), rotated.contract.to_string());
         let listed = |keys: &Path| {
@@ -141,7 +141,7 @@ impl Files {
                 assert!(holds, "{what} {}: {told}", file.display());
             }
             if *file == self.proofs[0] {
-                // Which key signed its anchor depends on when that was.
+                // The key that signed its anchor depends on the time of anchoring.
                 continue;
             }
             let of_first_key = *file == self.receipts[0];
@@ -182,7 +182,7 @@ impl Files {
         assert!(check(&keys).unwrap() > second);
         let refused = check(&first).unwrap_err();
         assert!(refused.contains("signed by"), "{refused}");
-        // A list that moves a rotation by one batch is another one.
+        // A list that moves a rotation by one batch is a different list.
         let mut moved = keys.entries().to_vec();
         moved[1].from_batch += 1;
         let moved = SequencerKeys::new(moved).unwrap();

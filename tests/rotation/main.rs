@@ -43,7 +43,7 @@ fn hex(key: &SigningKey) -> String {
     to_hex(&key.to_bytes())
 }
 
-/// The sequencer's keys of these tests, in their order.
+/// The sequencer's keys in these tests, in order.
 fn keys() -> [SigningKey; 4] {
     [0x5a, 0x5b, 0x5c, 0x5d].map(key)
 }
@@ -76,7 +76,7 @@ impl Rotated {
         }
     }
 
-    /// The server with one key, or with one and the next.
+    /// The server with the current key, or with that and the next one.
     fn holding(&self, now: &SigningKey, next: Option<&SigningKey>) -> Setup {
         let setup = self
             .setup
@@ -120,7 +120,7 @@ impl Rotated {
         self.contract_command("rotate", &more)
     }
 
-    /// Rotates to a key far enough ahead of the load; gives its first batch.
+    /// Rotates to a key far enough ahead of the load; returns its first batch.
     async fn rotate_ahead(&self, to: &SigningKey, load: &Load) -> (u64, Value) {
         let mut ahead = AHEAD;
         loop {
@@ -134,7 +134,7 @@ impl Rotated {
         }
     }
 
-    /// What trusts the log's domain, for the command line.
+    /// The command line's option for the log's domain.
     fn domain(&self) -> String {
         format!("{CHAIN_ID}:{}", self.contract)
     }
@@ -149,12 +149,12 @@ fn kedge(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Whether the server or the contract was past the batch that was named.
+/// Whether the server or the contract was already past the named batch.
 fn is_too_late(told: &str) -> bool {
     told.contains("/from_batch") || told.contains("a later batch than")
 }
 
-/// Somebody who writes all the time, and keeps every receipt.
+/// An account that writes all the time, and keeps every receipt.
 struct Load {
     stop: Arc<AtomicBool>,
     receipts: Arc<Mutex<Vec<Receipt>>>,
@@ -167,13 +167,13 @@ impl Load {
         let (ends, kept) = (Arc::clone(&stop), Arc::clone(&receipts));
         let task = tokio::spawn(async move {
             while !ends.load(Ordering::Relaxed) {
-                // A pause keeps the log short enough for the slowest of its verifiers.
+                // A pause keeps the log short enough for the slowest verifier.
                 tokio::time::sleep(Duration::from_millis(60)).await;
                 match account.mint(template, &NewObject::default()).await {
-                    // The client has checked the receipt with the keys that it knows or learnt.
+                    // The client has checked the receipt with the keys it knows or has learned.
                     Ok(minted) => kept.lock().unwrap().extend(minted.receipt),
                     Err(kedge_client::Error::Verification(error)) => panic!("{error}"),
-                    // The server is being started again, or signs nothing for a moment.
+                    // The server is restarting, or signs nothing for a moment.
                     Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
                 }
             }
@@ -203,7 +203,7 @@ impl Load {
     }
 }
 
-/// A client that trusts the first key alone, and learns the others from the log.
+/// A client that trusts only the first key, and learns the others from the log.
 async fn pinned(setup: &Setup, domain: Domain) -> Client {
     Client::builder(setup.url())
         .pin(domain, keys()[0].address())
@@ -249,7 +249,7 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
         let (old, new) = (&all[turn - 1], &all[turn]);
         let (from_batch, told) = rotated.rotate_ahead(new, &load).await;
         assert_eq!(told["from_batch"], from_batch);
-        // The same command finishes what is done already: nothing is named twice.
+        // The same command finishes what remains; nothing is named twice.
         let again = rotated.rotate(new, from_batch).unwrap();
         assert_eq!(again["sequence"], told["sequence"]);
         assert_eq!(again["transaction_hash"], Value::Null);
@@ -269,7 +269,7 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
         assert_eq!(recovered(from_batch - 1).await, old.address());
         assert_eq!(recovered(from_batch).await, new.address());
         anchored(&client, from_batch).await;
-        // From here on the old key is of no use: the next start holds the new one and the one after it.
+        // From here on the old key is no longer needed: the next start holds the new one and its successor.
         if turn == 2 {
             server.kill();
         } else {
@@ -293,7 +293,7 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
     files.check(&rotated);
     store(&rotated, domain, &keys);
 
-    // The first keys' batches are all anchored: the contract notes the end of each.
+    // All batches of the first keys are anchored, so the contract notes the end of each.
     let closed = rotated
         .contract_command("close-key", &["--index", "0"])
         .unwrap();
@@ -303,7 +303,7 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
         .unwrap_err();
     assert!(open.contains("still in use"), "{open}");
 
-    // Keys of the past sign nothing, nor does one of the future.
+    // Neither past keys nor a future one can sign.
     for (present, wanted) in [(&all[0], &all[3]), (&key(0x77), &all[3])] {
         let (status, told) = rotated.holding(present, None).start_refused();
         assert!(!status.success());
@@ -314,7 +314,7 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
     anvil.stop();
 }
 
-/// Evidence is judged by the key of its batch: one that signs the number is convicted, another is not.
+/// Evidence is judged by the key of its batch: only the key that signs this number is convicted.
 async fn disputes(rotated: &Rotated, ann: &Account, keys: &SequencerKeys) {
     let all = self::keys();
     let domain = ann.client().domain();
@@ -356,7 +356,8 @@ async fn endpoint(rotated: &Rotated, keys: &SequencerKeys) {
     }
 }
 
-/// The store, by a replay of its log: from the first key alone, with the whole list, and not with another.
+/// Verifies the store by replaying its log: it holds with the first key alone and with the whole list, but not with
+/// another.
 fn store(rotated: &Rotated, domain: Domain, keys: &SequencerKeys) {
     let path = rotated.setup.store();
     let verify =
@@ -388,7 +389,7 @@ async fn a_batch_is_signed_with_its_key_or_not_at_all() {
     let rotated = Rotated::new(directory.path(), &anvil).await;
     let [first, second, third, _] = keys();
 
-    // A new log begins with the key that the contract names, or does not begin.
+    // A new log must begin with the key that the contract names.
     let setup = rotated.holding(&second, None);
     let server = setup.start();
     let (status, why) = reason(&server).await;
@@ -407,13 +408,13 @@ async fn a_batch_is_signed_with_its_key_or_not_at_all() {
     let mint = || async { ann.mint(made, &NewObject::default()).await };
     mint().await.unwrap();
 
-    // Too early, not held, and not by this account.
+    // Too early, and a key that is not held.
     let refused = rotated.rotate(&second, 1).unwrap_err();
     assert!(is_too_late(&refused), "{refused}");
     let refused = rotated.rotate(&third, 1_000).unwrap_err();
     assert!(refused.contains("does not hold"), "{refused}");
 
-    // The log names a key, the contract does not: the server signs up to the batch before and stops.
+    // The log names a key, but the contract does not: the server signs up to the batch before it and stops.
     let socket = rotated.socket();
     let named = admin(
         &socket,
@@ -434,7 +435,7 @@ async fn a_batch_is_signed_with_its_key_or_not_at_all() {
     let batches = http::get(setup.port(), "/readyz").await.json()["batches"].clone();
     assert_eq!(batches, 6);
 
-    // The command that was begun is finished, and the server goes on without a restart.
+    // The same command is finished, and the server continues without a restart.
     rotated.rotate(&second, 6).unwrap();
     let signs = || async { mint().await.ok() };
     let minted = eventually("batches are signed again", LIMIT, signs).await;
@@ -445,12 +446,12 @@ async fn a_batch_is_signed_with_its_key_or_not_at_all() {
     assert!(!is_stopped(&setup).await);
     server.stop();
 
-    // The old key signs nothing any more, and says which one is wanted.
+    // The old key no longer signs, and the server reports which one is needed.
     let (status, told) = rotated.holding(&first, None).start_refused();
     assert!(!status.success());
     assert!(told.contains(&second.address().to_string()), "{told}");
 
-    // The next key goes before the server gets it: it signs its last batch and stops.
+    // The next key's batch comes before the server has the key: it signs its last batch and stops.
     let setup = rotated.holding(&second, Some(&third));
     let server = setup.start();
     let head = http::get(setup.port(), "/readyz").await.json()["batches"]

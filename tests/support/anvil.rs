@@ -12,17 +12,17 @@ use kedge_protocol::Address;
 
 use super::eventually;
 
-/// Anvil's own default.
+/// Anvil's default.
 pub(crate) const CHAIN_ID: u64 = 31_337;
 
-/// A running Anvil; it is killed with this value.
+/// A running Anvil; dropping it kills it.
 pub(crate) struct Anvil {
     child: Child,
     port: u16,
 }
 
 impl Anvil {
-    /// Starts Anvil with a block each second; two blocks on top make one final. `state` is read at
+    /// Starts Anvil with a block each second; a block is final two blocks later. `state` is read at
     /// the start and written at the end.
     pub(crate) async fn start(port: u16, state: &Path) -> Self {
         let binary = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -54,7 +54,7 @@ impl Anvil {
         rpc(&self.url())
     }
 
-    /// Stops it in a way that lets it write its state.
+    /// Stops it so that it can write its state.
     pub(crate) fn stop(mut self) {
         let id = self.child.id().to_string();
         let told = Command::new("kill").args(["-INT", &id]).status().unwrap();

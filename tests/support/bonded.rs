@@ -51,7 +51,7 @@ impl Bonded {
         bonded
     }
 
-    /// Sends to the bond and waits until a block holds it.
+    /// Sends to the bond and waits until it is in a block.
     pub(crate) async fn send(&self, key: &SigningKey, data: Vec<u8>, value_wei: u128) {
         let to = Some(self.bond.address());
         let fees = FeePolicy::default();
@@ -60,7 +60,7 @@ impl Bonded {
             .unwrap();
     }
 
-    /// Commits to a case, lets the reveal delay pass, and opens it; gives its salt to `open`.
+    /// Commits to a case, lets the reveal delay pass, and opens it; passes its salt to `open`.
     pub(crate) async fn open_case(&self, case: Hash, open: impl FnOnce(Hash) -> Vec<u8>) {
         let key = insecure_development_keys()[3].clone();
         let salt = Hash([7; 32]);
@@ -82,7 +82,7 @@ impl Bonded {
         self.raw("evm_mine", json!([])).await;
     }
 
-    /// Seconds between blocks; 0 makes none at all.
+    /// Sets the seconds between blocks; 0 stops making blocks.
     pub(crate) async fn block_time(&self, seconds: u64) {
         if seconds == 0 {
             self.raw("evm_setAutomine", json!([false])).await;
@@ -94,7 +94,7 @@ impl Bonded {
         self.rpc.request(method, params).await.unwrap()
     }
 
-    /// The first four bytes of what was sent to the bond with the last answer, in hex.
+    /// The first four bytes of the last answer sent to the bond, in hex.
     pub(crate) async fn last_answer_selector(&self) -> String {
         let topic = kedge_protocol::hash::keccak(b"CaseAnswered(bytes32)");
         let filter = json!([{

@@ -16,7 +16,7 @@ use kedge_protocol::{Address, Hash};
 use kedge_storage::verify::{Difference, compare_tables};
 use kedge_storage::{CommitError, Group, Options, SideWrite, Snapshot, Store, Table};
 
-/// A log with what is applied of it.
+/// A log with what is needed to apply it.
 pub(crate) struct Log {
     domain: Domain,
     sequencer: Address,
@@ -25,28 +25,28 @@ pub(crate) struct Log {
     batches: Vec<(SignedBatch, Vec<Hash>)>,
 }
 
-/// A store in a folder of its own.
+/// A store in its own folder.
 pub(crate) struct Made {
     store: Store,
     _folder: tempfile::TempDir,
 }
 
 impl Made {
-    /// Writes a group; its actions are found by their ids.
+    /// Writes a group and indexes its actions by their ids.
     fn write(&self, mut group: Group) -> Result<(), CommitError> {
         self.store.put_rows(&group)?;
         self.store.index(&group.take_action_ids());
         Ok(())
     }
 
-    /// The store with everything that it has in memory.
+    /// The store after flushing everything from memory.
     pub(crate) fn settled(&self) -> Snapshot {
         self.store.write_index();
         self.store.snapshot()
     }
 }
 
-/// All tables that the log explains, itself included.
+/// All tables that follow from the log, including the log's own.
 pub(crate) fn explained() -> Vec<Table> {
     let kept = |table: &Table| Table::KEPT.contains(table) || *table == Table::Meta;
     let all = Table::ALL.iter().copied();
@@ -99,12 +99,12 @@ impl Log {
         }
     }
 
-    /// How many requests there are.
+    /// The number of requests.
     pub(crate) fn requests(&self) -> usize {
         self.requests.len()
     }
 
-    /// How many resources and names an apply has in memory that has forgotten nothing.
+    /// How many resources and names an apply that has forgotten nothing holds in memory.
     pub(crate) fn remembered(&self) -> usize {
         let mut apply = Apply::from_nothing(self.operators.clone());
         self.apply(&mut apply, 1..=self.requests());
@@ -125,7 +125,7 @@ impl Log {
         }
     }
 
-    /// Applies requests by their places, from 1 on, each batch after the last request in it.
+    /// Applies requests by their numbers, from 1 on, each batch after its last request.
     fn apply(&self, apply: &mut Apply, places: RangeInclusive<usize>) {
         for place in places {
             let (record, leaves) = &self.requests[place - 1];
@@ -139,7 +139,7 @@ impl Log {
         }
     }
 
-    /// The log in one piece, from nothing.
+    /// The log in one piece, starting from nothing.
     pub(crate) fn whole(&self) -> Made {
         let made = self.store();
         let mut apply = Apply::from_nothing(self.operators.clone());
@@ -148,8 +148,8 @@ impl Log {
         made
     }
 
-    /// The log in pieces that end at these places, each applied over the store that the ones before have
-    /// left, by an apply that knows nothing else.
+    /// The log in pieces that end at these requests. A new apply, which knows nothing else, applies each of them over
+    /// the store that the earlier ones have left.
     pub(crate) fn in_pieces(&self, cuts: &[usize]) -> Made {
         let made = self.store();
         let mut begun = 0;
@@ -183,9 +183,8 @@ impl Log {
         made
     }
 
-    /// Checks that the log makes what the server has stored, however it is cut: in one piece, at every
-    /// request, and at each set of places that is given. Ids are compared where all of them are in their
-    /// table (`ids`).
+    /// Checks that the log yields what the server has stored, however it is cut: in one piece, at every request, and at
+    /// each given set of cuts. Ids are compared if all of them are in their table (`ids`).
     #[track_caller]
     pub(crate) fn check(&self, live: &Snapshot, ids: bool, cuts: &[Vec<usize>]) {
         let all = explained();
@@ -209,12 +208,12 @@ impl Log {
         }
     }
 
-    /// Every request by itself.
+    /// Every request as a separate piece.
     pub(crate) fn every_cut(&self) -> Vec<usize> {
         (1..self.requests()).collect()
     }
 
-    /// Places that `below` picks, in order.
+    /// Cuts picked by `below`, in order.
     pub(crate) fn some_cuts(&self, count: usize, mut below: impl FnMut(u64) -> u64) -> Vec<usize> {
         let mut cuts: Vec<usize> = (0..count)
             .map(|_| 1 + below(self.requests() as u64 - 1) as usize)

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use super::server::Setup;
 
-/// The file's layout, as `faults.c` has it.
+/// The layout of the file, as in `faults.c`.
 const PATH_AT: u64 = 2;
 const PATH_BYTES: usize = 118;
 const CLOCK_AT: u64 = 120;
@@ -24,7 +24,7 @@ pub(crate) enum With {
     Error,
     /// ENOSPC.
     NoSpace,
-    /// Half of the bytes are written, and the call says so.
+    /// Half of the bytes are written, and the call returns that.
     Half,
     /// The process is killed before the call does anything.
     Kill,
@@ -50,7 +50,7 @@ pub(crate) enum OnCall {
     Pwrite,
     /// Removing a file.
     Unlink,
-    /// Looking a name up; the path is part of the name.
+    /// Looking up a name; the path is part of the name.
     Getaddrinfo,
 }
 
@@ -92,7 +92,7 @@ fn library() -> &'static Path {
 }
 
 impl Faults {
-    /// No fault yet; the file is put into `directory`.
+    /// No fault yet; the control file is created in `directory`.
     pub(crate) fn new(directory: &Path) -> Self {
         let path = directory.join("faults");
         let control = File::options()
@@ -106,7 +106,7 @@ impl Faults {
         Self { path, control }
     }
 
-    /// A server that these faults meet.
+    /// A server that these faults affect.
     pub(crate) fn under(&self, setup: Setup) -> Setup {
         let library = library().to_str().unwrap();
         setup
@@ -135,7 +135,7 @@ impl Faults {
         self.fail_with(With::Error, 0, call, path);
     }
 
-    /// Such calls fail like this, after so many that do not.
+    /// Such calls fail like this, after `spared` calls that do not.
     pub(crate) fn fail_with(&self, with: With, spared: u64, call: OnCall, path: &str) {
         self.begin(call, with.letter(), path, spared);
     }
@@ -145,12 +145,12 @@ impl Faults {
         self.begin(call, b's', path, 0);
     }
 
-    /// What stalls fails instead, and so does what follows.
+    /// Stalled calls fail instead, and so do the following ones.
     pub(crate) fn fail_what_stalls(&self) {
         self.control.write_all_at(b"e", 1).unwrap();
     }
 
-    /// Ends a fault. The clock stays as it is.
+    /// Ends a fault. The clock is not reset.
     pub(crate) fn lift(&self) {
         self.control.write_all_at(&[0, 0], 0).unwrap();
     }
@@ -162,7 +162,7 @@ impl Faults {
         i64::from_ne_bytes(bytes)
     }
 
-    /// Puts the server's clock so far ahead of the right time.
+    /// Sets the server's clock this far ahead of the right time.
     pub(crate) fn clock_ahead_ms(&self, ahead_ms: i64) {
         self.control
             .write_all_at(&ahead_ms.to_ne_bytes(), CLOCK_AT)

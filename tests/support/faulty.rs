@@ -30,24 +30,24 @@ pub(crate) fn sequencer() -> SigningKey {
 
 /// What a sequencer shows of its log, and to whom.
 pub(crate) struct Show {
-    /// What it anchors and, unless told otherwise, serves.
+    /// The log that it anchors and, unless configured otherwise, serves.
     pub(crate) log: SignedLog,
     /// How many batches it anchors.
     pub(crate) anchored: u64,
     /// How many batches it serves.
     pub(crate) served: u64,
-    /// The batches whose leaves it keeps to itself.
+    /// The batches whose leaves it withholds.
     pub(crate) withheld: Vec<u64>,
     /// The checkpoint that it serves.
     pub(crate) checkpoint: SignedCheckpoint,
-    /// What it gave to others: receipts, headers and checkpoints as they hold them.
+    /// What it gave to others: receipts, headers and checkpoints in their form.
     pub(crate) given: Vec<Value>,
-    /// The requests that it serves, behind their batches.
+    /// The requests that it serves, after their batches.
     requests: Vec<RequestRecord<'static>>,
 }
 
 impl Show {
-    /// An honest log of four batches, three of them anchored, as a start.
+    /// An honest log of four batches, three of them anchored, as a starting point.
     pub(crate) fn honest() -> Self {
         let mut log = SignedLog::default();
         for _ in 0..4 {
@@ -56,7 +56,7 @@ impl Show {
         Self::of(log)
     }
 
-    /// An honest log of three batches, and one that was bent; all are anchored.
+    /// An honest log of three batches, and one that `bend` altered; all are anchored.
     pub(crate) fn ending_with(bend: impl FnOnce(Draft) -> Draft) -> Self {
         let mut log = SignedLog::default();
         for _ in 0..3 {
@@ -81,7 +81,7 @@ impl Show {
         }
     }
 
-    /// A log of one anchored batch: a mint in somebody's name, which another key signed.
+    /// A log with one anchored batch: a mint in one account's name, signed by another key.
     pub(crate) fn with_forged_action() -> Self {
         let id = |prefix| Id {
             prefix,
@@ -134,12 +134,12 @@ impl Show {
         }
     }
 
-    /// Gives a header to somebody, signed.
+    /// Gives a signed header to others.
     pub(crate) fn give_header(&mut self, draft: &Draft) {
         self.given.push(json!(draft.signed(&sequencer())));
     }
 
-    /// Gives the receipt of an action of a batch to somebody.
+    /// Gives the receipt of an action of a batch to others.
     pub(crate) fn give_receipt(&mut self, number: u64, index: u32, previous_integrity: Hash) {
         let draft = self.log.batch(number);
         let shown = draft.leaf(index, draft.evidence(&sequencer()));
@@ -202,7 +202,7 @@ impl Show {
     }
 }
 
-/// A server of what is shown.
+/// A server for what is shown.
 pub(crate) struct FaultyServer {
     pub(crate) url: String,
     shown: Arc<Mutex<Show>>,

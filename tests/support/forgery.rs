@@ -17,7 +17,7 @@ pub(crate) fn stolen_key(server: &Server) -> SigningKey {
     secrets::development_key(&path).unwrap()
 }
 
-/// A batch as the server signed it.
+/// A batch as signed by the server.
 pub(crate) async fn batch(server: &Server, number: u64) -> SignedBatch {
     let path = format!("/batches/{number}");
     let view = server.get(&path, None).await.expect(200).body;
@@ -39,7 +39,7 @@ pub(crate) async fn batch(server: &Server, number: u64) -> SignedBatch {
     }
 }
 
-/// The batch, sealed at another time each time, with the sequencer's signature.
+/// The batch with the sequencer's signature, sealed at a different time in each call.
 pub(crate) fn another(server: &Server, batch: &SignedBatch) -> SignedBatch {
     static LATER_MS: AtomicU64 = AtomicU64::new(1);
     let mut header = batch.header;
@@ -47,7 +47,7 @@ pub(crate) fn another(server: &Server, batch: &SignedBatch) -> SignedBatch {
     header.sign(&server.domain.separator(), &stolen_key(server))
 }
 
-/// Two headers of the first batch; others each time.
+/// Two headers of the first batch, different in each call.
 pub(crate) async fn equivocation(server: &Server) -> EvidenceFile {
     let honest = batch(server, 0).await;
     let evidence = Evidence::ConflictingBatches {

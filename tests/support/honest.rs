@@ -15,7 +15,7 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Address, Hash, log_tree};
 use kedge_storage::{Access, AnchorStatus, Options, Page, Snapshot};
 
-/// Up to so many leaves, and so many headers, every pair is tried; of larger logs the pairs that could matter.
+/// Up to this many leaves, and headers, every pair is tried; in larger logs only the pairs that could matter.
 const PAIRS_OF_LEAVES_MAX: usize = 120;
 const PAIRS_OF_HEADERS_MAX: u64 = 64;
 
@@ -34,11 +34,11 @@ struct Log {
     trees: Vec<Vec<Hash>>,
     checkpoints: Vec<SignedCheckpoint>,
     kinds: BTreeMap<String, usize>,
-    /// Where the rows are that the snapshot shows.
+    /// The directory of the rows that the snapshot reads.
     _scratch: tempfile::TempDir,
 }
 
-/// Holds the log of a stopped server's store against every fault; gives how many actions of each kind it has.
+/// Checks the log of a stopped server's store for every fault; returns how many actions of each kind it has.
 pub(crate) fn is_never_convicted(
     store: &Path,
     domain: Domain,
@@ -53,7 +53,7 @@ pub(crate) fn is_never_convicted(
 
 impl Log {
     fn read(path: &Path, domain: Domain, sequencer: Address) -> Self {
-        // The rows of a killed server lag its log, so they are made from it.
+        // The rows of a killed server lag its log, so they are rebuilt from it.
         let scratch = tempfile::tempdir().unwrap();
         let options = Options {
             path: scratch.path().join("store"),
@@ -78,7 +78,7 @@ impl Log {
                 .push(log.snapshot.batch(number).unwrap().unwrap());
             log.trees
                 .push(log.snapshot.leaves(number).unwrap().unwrap());
-            // Every size of the log counts as anchored: the chain may hold any.
+            // Every size of the log counts as anchored, because the chain may hold any.
             let history = log_tree::root(&log.snapshot, number + 1).unwrap();
             log.trust.anchored.insert(number + 1, history);
         }
@@ -116,7 +116,7 @@ impl Log {
             limit: 1_000,
         };
         let rows = self.snapshot.anchors(page).unwrap();
-        // What failed was signed all the same.
+        // Failed anchors were signed too.
         let mut held = 0;
         for row in rows {
             held += usize::from(row.status != AnchorStatus::Failed);
@@ -139,7 +139,7 @@ impl Log {
         HeaderEvidence::signed(&self.batches[number as usize], 0)
     }
 
-    /// By the whole log's history; cheaper to check than a signature.
+    /// Evidence by the whole log's history; cheaper to check than a signature.
     fn anchored(&self, number: u64) -> HeaderEvidence {
         let size = self.size();
         let path = log_tree::inclusion_path(&self.snapshot, number, size).unwrap();
@@ -256,7 +256,8 @@ impl Log {
         }
     }
 
-    /// All pairs, or those that could contradict: with one content or one previous integrity, and where time falls.
+    /// All pairs, or only those that could contradict: with the same content or previous integrity, or with decreasing
+    /// times.
     fn pairs(&self, all: bool) -> Vec<(usize, usize)> {
         let count = self.leaves.len();
         if all {

@@ -43,7 +43,7 @@ pub(crate) async fn try_get(port: u16, path: &str) -> Option<Answer> {
     exchange(port, &request).await
 }
 
-/// GETs `path` with one more header.
+/// GETs `path` with an additional header.
 pub(crate) async fn get_with(port: u16, path: &str, header: &str) -> Answer {
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{header}\r\n\r\n");
@@ -51,7 +51,7 @@ pub(crate) async fn get_with(port: u16, path: &str, header: &str) -> Answer {
     answer.unwrap_or_else(|| panic!("no answer to GET {path} on port {port}"))
 }
 
-/// POSTs a body as it is.
+/// POSTs a body unchanged.
 pub(crate) async fn post(port: u16, path: &str, headers: &[(&str, String)], body: &str) -> Answer {
     let mut request = format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\
@@ -72,7 +72,7 @@ pub(crate) async fn get(port: u16, path: &str) -> Answer {
     answer.unwrap_or_else(|| panic!("no answer to GET {path} on port {port}"))
 }
 
-/// The sum of a metric's samples whose labels hold all of `labels`; 0 if there are none.
+/// The sum of a metric's samples whose labels include all of `labels`; 0 if there are none.
 pub(crate) async fn metric(port: u16, name: &str, labels: &[&str]) -> f64 {
     let page = get(port, "/metrics").await.body;
     page.lines()

@@ -35,7 +35,7 @@ impl From<&Action> for Acknowledged {
     }
 }
 
-/// What was acknowledged, by sequence.
+/// The acknowledged actions, by sequence.
 #[derive(Default)]
 pub(crate) struct Ledger(Mutex<BTreeMap<u64, Acknowledged>>);
 
@@ -53,7 +53,7 @@ impl Ledger {
         self.0.lock().unwrap().len()
     }
 
-    /// What was acknowledged after a sequence.
+    /// The actions acknowledged after a sequence.
     pub(crate) fn after(&self, sequence: u64) -> Vec<Acknowledged> {
         let all = self.0.lock().unwrap();
         all.range(sequence + 1..).map(|(_, known)| *known).collect()
@@ -64,12 +64,12 @@ impl Ledger {
         all.last_key_value().map_or(0, |(sequence, _)| *sequence)
     }
 
-    /// The answer of the action bus.
+    /// Adds the answer of the action bus.
     pub(crate) fn action(&self, action: &Action) {
         self.add(action.into());
     }
 
-    /// The answer of a resource endpoint.
+    /// Adds the answer of a resource endpoint.
     pub(crate) fn changed(&self, changed: &Changed<Object>) {
         let receipt = changed.receipt.as_ref().unwrap();
         let object = &changed.resource;
@@ -88,7 +88,7 @@ impl Ledger {
         });
     }
 
-    /// The answer to a request of many actions.
+    /// Adds the answer to a request of many actions.
     pub(crate) fn batch(&self, outcome: &BatchOutcome) {
         let Some(receipt) = &outcome.receipt else {
             return;
@@ -111,9 +111,9 @@ impl Ledger {
         }
     }
 
-    /// Checks that what was acknowledged after `sequence` has the same leaf at the same place under
-    /// the same signed headers. The client itself checks the headers' signatures, roots and heads,
-    /// and that no header contradicts one that it saw before.
+    /// Checks that what was acknowledged after `sequence` has the same leaf at the same position
+    /// under the same signed headers. The client itself checks the headers' signatures, roots and
+    /// heads, and that no header contradicts one it saw before.
     pub(crate) async fn check_leaves(&self, client: &Client, sequence: u64) {
         let mut batches: HashMap<u64, Vec<Acknowledged>> = HashMap::new();
         for known in self.after(sequence) {
@@ -132,7 +132,7 @@ impl Ledger {
         }
     }
 
-    /// Checks `count` acknowledged actions one by one, through their identifiers.
+    /// Checks `count` acknowledged actions one by one, by their identifiers.
     pub(crate) async fn check_some(
         &self,
         account: &Account,
@@ -154,8 +154,9 @@ impl Ledger {
         }
     }
 
-    /// Reads the log of all accounts that ever acted, and checks that it is whole: sequences dense,
-    /// no content twice, every resource's versions dense, and everything acknowledged in place.
+    /// Reads the log of all accounts that ever acted, and checks that it is complete: sequences
+    /// without gaps, no content twice, every resource's versions without gaps, and everything
+    /// acknowledged in place.
     pub(crate) async fn check_log(&self, accounts: &[Account]) -> Vec<Action> {
         let mut log: BTreeMap<u64, Action> = BTreeMap::new();
         for account in accounts {

@@ -21,18 +21,18 @@ use tokio::net::TcpListener;
 /// The transaction that a lie names.
 const TX: Hash = Hash([0xf0; 32]);
 
-/// What the node says that is not so.
+/// The node's false statement.
 #[derive(Clone)]
 pub(crate) enum Lie {
-    /// Nothing: it passes on what the real one says.
+    /// Nothing: it passes on the real node's answers.
     None,
-    /// The contract's newest checkpoint is another one, in so many answers.
+    /// The contract's newest checkpoint is another one, in this many answers.
     Latest {
         batches: u64,
         history: Hash,
         answers: u32,
     },
-    /// The contract took this checkpoint, in a transaction with this signature, if any.
+    /// The contract accepted this checkpoint, in a transaction with this signature, if any.
     Anchored {
         checkpoint: Checkpoint,
         signature: Option<Signature>,
@@ -207,7 +207,7 @@ impl Node {
     }
 }
 
-/// The selector that an `eth_call` calls.
+/// The selector of an `eth_call`.
 fn called(asked: &Value) -> Option<String> {
     let call = &asked["params"][0];
     let data = call["data"].as_str().or_else(|| call["input"].as_str())?;

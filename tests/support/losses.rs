@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::faults::Faults;
 use super::server::Setup;
 
-/// Bytes of a note before what was replaced.
+/// Bytes of a note before the replaced bytes.
 const NOTE_BYTES: usize = 40;
 
 /// The notes of one server.
@@ -24,7 +24,7 @@ struct Write {
 }
 
 impl Losses {
-    /// The notes are put into `directory`, which must be another than the server's.
+    /// The notes are stored in `directory`, which must not be the server's.
     pub(crate) fn new(directory: &Path) -> Self {
         Self {
             path: directory.join("losses"),
@@ -38,13 +38,13 @@ impl Losses {
             .environment("FAULTS_LOSSES", self.path.to_str().unwrap())
     }
 
-    /// Takes away what no sync has followed, below `root`, and begins new notes. The server must have ended. Gives how
-    /// many writes were lost.
+    /// Undoes all writes below `root` that no sync has followed, and starts new notes. The server must have ended.
+    /// Returns how many writes were lost.
     pub(crate) fn lose(&self, root: &Path) -> usize {
         let notes = std::fs::read(&self.path).unwrap_or_default();
         let mut lost = Vec::new();
         let mut synced = HashSet::new();
-        // From the last note back: what comes before a sync of its file stays.
+        // From the last note backwards: writes before a sync of their file stay.
         for (what, write) in read(&notes).into_iter().rev() {
             if what == b's' {
                 synced.insert(write.file);
@@ -75,7 +75,7 @@ fn read(mut notes: &[u8]) -> Vec<(u8, Write)> {
     let mut found = Vec::new();
     while let Some((head, rest)) = notes.split_at_checked(NOTE_BYTES) {
         let number = |at: usize| u64::from_ne_bytes(head[at..at + 8].try_into().unwrap());
-        // A server that is killed may leave half a note, whose write was not done.
+        // A killed server may leave half a note; its write was not done.
         let Some((replaced, rest)) = rest.split_at_checked(number(32) as usize) else {
             break;
         };

@@ -38,7 +38,7 @@ pub(crate) use rng::Rng;
 /// Every wallet's password.
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
 
-/// Waits until `probe` gives something.
+/// Waits until `probe` returns something.
 pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
     what: &str,
     limit: Duration,
@@ -54,7 +54,7 @@ pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
     }
 }
 
-/// Copies a directory with everything in it; sockets are left out.
+/// Copies a directory with all its contents except sockets.
 pub(crate) fn copy_directory(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -79,7 +79,8 @@ pub(crate) async fn connect(url: &str) -> Client {
         .unwrap()
 }
 
-/// Passwords that the tests' one address has checked at one time: of more the server refuses some.
+/// Passwords checked at one time for the tests' one address: the server refuses some if there are
+/// more.
 static PASSWORD_TURNS: Semaphore = Semaphore::const_new(8);
 
 /// The right to send one password.
@@ -87,7 +88,7 @@ pub(crate) async fn password_turn() -> SemaphorePermit<'static> {
     PASSWORD_TURNS.acquire().await.unwrap()
 }
 
-/// A new wallet with an organization of its own.
+/// A new wallet with its own organization.
 pub(crate) async fn register(client: &Client, key: SigningKey) -> Account {
     let _turn = password_turn().await;
     let account = client.account(key);

@@ -3,14 +3,14 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below the ports that the system gives to outgoing connections, any of which could take a port that
-/// was found free before its server listens.
+/// Below the ports that the system uses for outgoing connections: any of those could take a port that was found free
+/// before its server listens.
 const FIRST: u16 = 10_000;
-/// Test programs that run at the same time begin far from one another.
+/// Test programs that run at the same time begin far apart.
 const APART: u16 = 100;
 const PROGRAMS: u32 = 220;
 
-/// A port on the loopback interface that nobody listens on, given out once.
+/// A port on the loopback interface on which nobody listens, returned only once.
 pub(crate) fn free_port() -> u16 {
     static GIVEN: AtomicU16 = AtomicU16::new(0);
     let first = FIRST + (std::process::id() % PROGRAMS) as u16 * APART;

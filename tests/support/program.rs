@@ -22,7 +22,7 @@ pub(crate) fn chosen(named: Option<OsString>, built: &Path) -> PathBuf {
     program
 }
 
-/// A command of the program. Nothing of the caller's own settings reaches it.
+/// A command of the program that inherits none of the caller's own settings.
 pub(crate) fn kedge() -> Command {
     let built = Path::new(env!("CARGO_BIN_EXE_kedge"));
     let mut command = Command::new(chosen(std::env::var_os("KEDGE_BIN"), built));

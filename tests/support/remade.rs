@@ -11,8 +11,8 @@ use kedge_protocol::eip712::Domain;
 use kedge_storage::verify::compare_remade;
 use kedge_storage::{Access, OpenError, Options, Store};
 
-/// Checks the data directory of a server that was stopped or killed. What a killed one had in its log and not yet in
-/// its store is applied to a copy of that first.
+/// Checks the data directory of a server that was stopped or killed. If it was killed, what its log has and its store
+/// does not is first applied to a copy.
 #[track_caller]
 pub(crate) fn check(data: &Path) {
     let path = data.join("store");
@@ -53,7 +53,7 @@ fn options(data: &Path, path: &Path, domain: Domain) -> Options {
     }
 }
 
-/// Makes a store at `path` from the log of a data directory.
+/// Builds a store at `path` from the log of a data directory.
 #[track_caller]
 pub(crate) fn store(data: &Path, path: &Path, domain: Domain) -> Store {
     open_store(options(data, path, domain)).unwrap()

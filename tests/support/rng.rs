@@ -4,18 +4,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kedge_protocol::signature::SigningKey;
 
-/// Numbers that follow from a seed (splitmix64).
+/// Pseudo-random numbers from a seed (splitmix64).
 #[derive(Clone, Copy)]
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// The seed of `KEDGE_TEST_SEED`, or one of the clock; printed, so that a failure can be had
-    /// again.
+    /// The seed from `KEDGE_TEST_SEED`, or one from the clock; printed, so that a failure can be
+    /// reproduced.
     pub(crate) fn seeded(test: &str) -> Self {
         Self::from_variable(test, "KEDGE_TEST_SEED")
     }
 
-    /// The seed of a variable of the environment, or one of the clock.
+    /// The seed from an environment variable, or one from the clock.
     pub(crate) fn from_variable(test: &str, variable: &str) -> Self {
         let clock = || {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -44,7 +44,7 @@ impl Rng {
         of[usize::try_from(self.below(of.len() as u64)).unwrap()].clone()
     }
 
-    /// Another stream of numbers that follows from this one.
+    /// Another stream of numbers, derived from this one.
     pub(crate) fn fork(&mut self) -> Self {
         Self(self.next())
     }

@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::program::kedge;
 use super::{free_port, http};
 
-/// How long a start may take, recovery included.
+/// Longest time for a start, including recovery.
 const START_LIMIT: Duration = Duration::from_mins(1);
-/// How long a stop may take.
+/// Longest time for a stop.
 const STOP_LIMIT: Duration = Duration::from_secs(40);
 
-/// How a server is started; the same again after a crash.
+/// How to start a server; the same again after a crash.
 #[derive(Clone)]
 pub(crate) struct Setup {
     data: PathBuf,
@@ -36,7 +36,7 @@ impl Setup {
             arguments: Vec::new(),
             environment: Vec::new(),
         };
-        // Small, so that table files are written and logs change within a short test. These tests
+        // Small, so that within a short test table files are written and logs change. These tests
         // send more than any tier allows.
         setup
             .set("rate_limits", "off")
@@ -78,7 +78,7 @@ impl Setup {
         self.data.join("store")
     }
 
-    /// The high-water mark, where the server puts it unless told otherwise.
+    /// The high-water mark, at its default place unless configured otherwise.
     pub(crate) fn high_water(&self) -> PathBuf {
         let mut path = self.data.clone().into_os_string();
         path.push(".high-water");
@@ -128,7 +128,7 @@ impl Setup {
             .unwrap()
     }
 
-    /// Begins to start the server and waits for nothing. What it prints stays unread.
+    /// Begins to start the server without waiting. Its output stays unread.
     pub(crate) fn begin(&self) -> Server {
         Server {
             child: self.spawn(),
@@ -143,7 +143,7 @@ impl Setup {
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                // Nobody listens after the first line; the pipe has to be emptied all the same.
+                // After the first line nobody listens, but the pipe still has to be drained.
                 let _ = sender.send(line);
             }
         });
@@ -160,7 +160,7 @@ impl Setup {
         }
     }
 
-    /// Starts a server that must refuse to; gives what it says.
+    /// Starts a server that must refuse to start; returns its error.
     pub(crate) fn start_refused(&self) -> (ExitStatus, String) {
         let before = self.log().len();
         let mut child = self.spawn();
@@ -191,7 +191,7 @@ fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     None
 }
 
-/// A running server; it is killed with this value.
+/// A running server; dropping it kills it.
 pub(crate) struct Server {
     child: Child,
     setup: Setup,
@@ -204,12 +204,12 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Stops the process where it stands, or lets it go on.
+    /// Pauses the process, or resumes it.
     pub(crate) fn freeze(&self, frozen: bool) {
         self.signal(if frozen { "-STOP" } else { "-CONT" });
     }
 
-    /// Sends a signal, as `kill` names it.
+    /// Sends a signal, by its name for `kill`.
     pub(crate) fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
@@ -221,7 +221,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Asks the server to stop; it must drain and exit with 0.
+    /// Stops the server; it must drain and exit with 0.
     pub(crate) fn stop(mut self) {
         self.signal("-TERM");
         let status = wait(&mut self.child, STOP_LIMIT);
@@ -230,14 +230,14 @@ impl Server {
             "the server did not end cleanly ({status:?}):\n{}",
             self.setup.log_tail()
         );
-        // Rows cannot be made again without the segments that were archived.
+        // Rows cannot be rebuilt without the archived segments.
         if !self.setup.data.join("log/ARCHIVED.json").exists() {
             super::remade::check(&self.setup.data);
         }
     }
 
-    /// Asks the server to stop and does not wait: kill -9 after `grace`, as a supervisor does. True if
-    /// the server was still there.
+    /// Stops the server without waiting, then kill -9 after `grace`, as a supervisor does. True if the server was still
+    /// running.
     pub(crate) fn stop_and_kill(mut self, grace: Duration) -> bool {
         let id = self.child.id().to_string();
         let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
@@ -249,7 +249,7 @@ impl Server {
         was_there
     }
 
-    /// SIGTERM; nothing is waited for.
+    /// SIGTERM, without waiting.
     pub(crate) fn terminate(&self) {
         let id = self.child.id().to_string();
         let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
@@ -266,7 +266,7 @@ impl Server {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// What `/readyz` says of a server that is read-only, as this one must be.
+    /// The `/readyz` answer of a server that must be read-only.
     pub(crate) async fn read_only(&self) -> Value {
         let (status, ready) = self.readiness().await;
         assert_eq!(
@@ -277,7 +277,7 @@ impl Server {
         ready
     }
 
-    /// Why the server is read-only, as it must be.
+    /// Why the server is read-only, which it must be.
     pub(crate) async fn why_read_only(&self) -> String {
         self.read_only().await["reason"]
             .as_str()
@@ -285,7 +285,7 @@ impl Server {
             .to_owned()
     }
 
-    /// What `/readyz` says, with its status.
+    /// The `/readyz` answer, with its status.
     pub(crate) async fn readiness(&self) -> (u16, Value) {
         let answer = http::get(self.setup.port, "/readyz").await;
         (answer.status, answer.json())

@@ -52,7 +52,7 @@ async fn archived_segments_are_named_and_come_back() {
     let before = sealed(&log);
     let oldest = before.keys().next().unwrap().clone();
 
-    // What is in the way, or in the wrong place, changes nothing.
+    // An obstacle, or a wrong place, changes nothing.
     assert_eq!(
         archive(&made.setup, &at("archive"), &[]).status.code(),
         Some(2)
@@ -93,7 +93,7 @@ async fn archived_segments_are_named_and_come_back() {
         serde_json::from_slice(&std::fs::read(log.join("ARCHIVED.json")).unwrap()).unwrap();
     assert_eq!(list["segments"][count - 1]["last_sequence"], json!(last));
 
-    // Reads say where it is; writes and newer reads go on, also after a crash.
+    // Reads report where it is; writes and newer reads continue, also after a crash.
     let place = at("archive").display().to_string();
     let mut server = server;
     for _ in 0..2 {
@@ -116,7 +116,7 @@ async fn archived_segments_are_named_and_come_back() {
     let mut export = made.client.export(from, None).await.unwrap();
     while export.line().await.unwrap().is_some() {}
 
-    // A backup holds what is here, and the list; a restore needs the archive.
+    // A backup holds the local files and the list; a restore needs the archive.
     let backup = json_of(&back_up(&made.setup, &at("backup"), None));
     assert!(
         backup["archived_in"].as_str().unwrap().contains(&place),
@@ -138,7 +138,7 @@ async fn archived_segments_are_named_and_come_back() {
     assert_eq!(restored["actions"], restored["sequence"]);
     done(&kedge(&["verify", "data", "--dev"], &[&at("restored")]));
 
-    // What needs the log from its beginning says what is missing.
+    // Commands that need the log from its beginning report what is missing.
     done(&kedge(&["verify", "log"], &[&log]));
     let error = refused(&kedge(&["verify", "data", "--dev"], &[&at("data")]));
     assert!(
@@ -156,7 +156,7 @@ async fn archived_segments_are_named_and_come_back() {
     let _made_meanwhile = std::fs::remove_dir_all(made.setup.store());
     std::fs::rename(at("store"), made.setup.store()).unwrap();
 
-    // Copied back, it is all there.
+    // After copying the segments back, everything is there again.
     for (path, content) in every_file(&at("archive")) {
         std::fs::write(log.join(path.file_name().unwrap()), content).unwrap();
     }
@@ -181,7 +181,7 @@ fn command(setup: &Setup, command: &Value) -> Value {
     answer
 }
 
-/// A client that trusts the first key alone finds the named one by the proof file of the action.
+/// A client that trusts only the first key finds the named one by the proof file of the action.
 async fn key_is_followed(made: &Made, named: Address) {
     let (domain, first) = (made.client.domain(), made.client.sequencer());
     let pinned = Client::builder(made.setup.url()).pin(domain, first);

@@ -18,10 +18,10 @@ use crate::support::server::Setup;
 use crate::support::{Rng, connect, copy_directory, register};
 
 const KEEP_ONE: &[&str] = &["--keep-segments", "1"];
-/// How long the server may take to reach the call that kills it.
+/// Longest time until the server reaches the call that kills it.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Every kind of step, and how many such calls are spared first: segments written into the archive, synced, named; the
+/// Every kind of step, and how many such calls are spared first: segments written to the archive, synced, named; the
 /// list in the log's directory; segments removed, and the directory synced after that.
 const MOMENTS: &[(OnCall, &str, &[u64])] = &[
     (OnCall::Write, "/archive/", &[0, 2, 7]),
@@ -31,7 +31,7 @@ const MOMENTS: &[(OnCall, &str, &[u64])] = &[
     (OnCall::Unlink, "/data/log/0", &[0, 1, 2]),
 ];
 
-/// Everything that a log's directory holds, checked.
+/// Checks everything in a log's directory.
 fn verified(log: &Path) -> Summary {
     let (reader, _) = LogReader::open(Arc::new(RealEnv), log, None, 1 << 20).unwrap();
     let plan = Plan {
@@ -41,19 +41,19 @@ fn verified(log: &Path) -> Summary {
     kedge_log::verify::verify(&reader, &plan, |_| ()).unwrap()
 }
 
-/// Puts what the archive holds next to what the log holds, elsewhere.
+/// Copies the archive's files together with the log's files to another directory.
 fn together(log: &Path, archive: &Path, to: &Path) {
     copy_directory(log, to);
     for (path, content) in every_file(archive) {
         let name = path.file_name().unwrap().to_str().unwrap();
-        // What a kill left unfinished has a name of its own.
+        // Files that a kill left unfinished have another kind of name.
         if kedge_log::SegmentName::of_file(name).is_some() {
             std::fs::write(to.join(name), content).unwrap();
         }
     }
 }
 
-/// Each segment that was in the log is in it still, or in the archive with the same bytes.
+/// Each segment of the earlier log is still in it, or in the archive with the same bytes.
 #[track_caller]
 fn nothing_is_lost(before: &BTreeMap<String, Vec<u8>>, log: &Path, archive: &Path, when: &str) {
     for (name, content) in before {
@@ -108,17 +108,17 @@ async fn a_kill_at_any_step_of_archiving_loses_no_segment() {
         let is_listed = log.join("ARCHIVED.json").exists();
         seen.insert((sealed(&archived).len(), is_listed, sealed(&log).len()));
 
-        // What is left opens, by itself and with the archive.
+        // The remaining log opens, by itself and with the archive.
         verified(&log);
         together(&log, &archived, &at("together"));
         let found = verified(&at("together"));
         assert_eq!(found.actions, whole.actions, "{when}");
         assert!(found.histories, "{when}");
 
-        // The server starts with it, and the same command completes.
+        // The server starts with it, and running the same command again completes it.
         let server = setup.start();
         assert_eq!(server.readiness().await.0, 200, "{when}");
-        // A client that has seen the round before would take the same batch number for equivocation.
+        // A client from the previous round would take the same batch number for equivocation.
         register(&connect(&setup.url()).await, rng.key()).await;
         json_of(&archive(&setup, &archived, KEEP_ONE));
         assert_eq!(sealed(&log).len(), 1, "{when}");
@@ -129,7 +129,7 @@ async fn a_kill_at_any_step_of_archiving_loses_no_segment() {
         let found = verified(&at("together"));
         assert!(found.actions > whole.actions && found.histories, "{when}");
     }
-    // Nothing yet, one segment more after the other, the list, one segment less after the other: nearly all of it was met.
+    // Nothing yet, one more segment each time, the list, one segment less each time: nearly all of these were met.
     let segments = before.len() - 1;
     assert!(seen.len() > 2 * segments, "{seen:?}");
 }

@@ -23,7 +23,7 @@ fn restore(from: &Path, to: &Path) -> Output {
     kedge(&["restore", "--json", "--data"], &[to, from])
 }
 
-/// Backups while others write, each restored and held against what was acknowledged before it.
+/// Backups while others write, each restored and compared with what was acknowledged before it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
     let mut rng = Rng::seeded("backup");
@@ -96,7 +96,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
         server.stop();
     }
 
-    // With the lost machine's mark it stays read-only whatever is asked.
+    // With the lost machine's mark it stays read-only, whatever flags are set.
     let (from, told) = &backups[0];
     let data = directory.path().join("restored-0");
     let setup = Setup::development(&data);
@@ -111,7 +111,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
     );
     server.stop();
 
-    // The chain says it too: an older copy next to the newest chain.
+    // The chain shows it too: an older copy with the newest chain.
     let older = directory.path().join("older");
     done(&restore(from, &older));
     std::fs::copy(
@@ -123,7 +123,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
     server.read_only().await;
     server.stop();
 
-    // Who is sure says so, and continues where the backup ends.
+    // An operator who is sure confirms it, and the server continues where the backup ends.
     let moved = directory.path().join("moved");
     done(&restore(from, &moved));
     let setup = Setup::development(&moved);
@@ -166,7 +166,7 @@ async fn what_is_no_whole_backup_is_not_made_and_not_restored() {
     let target = directory.path().join("target");
     let error = refused(&restore(&backup, &occupied));
     assert!(error.contains("not empty"), "{error}");
-    // Every file counts, whichever is damaged.
+    // Every file is checked, whichever is damaged.
     let files: Vec<_> = every_file(&backup.join("data")).into_keys().collect();
     assert!(
         files

@@ -35,7 +35,7 @@ pub(crate) fn json_of(output: &std::process::Output) -> Value {
     serde_json::from_str(&done(output)).unwrap()
 }
 
-/// Enough actions that segments are closed, with some that have a batch of their own.
+/// Enough actions that segments are closed, some of them in their own batches.
 pub(crate) async fn load(made: &Made, rounds: usize) {
     for _ in 0..rounds {
         let mut object = NewObject::default();
@@ -70,7 +70,7 @@ pub(crate) async fn has_sealed(setup: &Setup, count: usize) {
     eventually("segments are sealed", Duration::from_secs(30), probe).await;
 }
 
-/// The lines of an export with the account's own requests, and what a stranger who checks it finds.
+/// The lines of an export with the account's own requests, checked as an outsider would.
 async fn export(client: &Client, account: &Account) -> Vec<String> {
     let token = account.access_token().unwrap();
     let mut export = client.export(0, Some(&token)).await.unwrap();
@@ -117,11 +117,11 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
     let second = json_of(&back_up(&made.setup, &at("second"), Some(&at("first"))));
     check_links(&at("first"), &at("second"), &second);
     let original = export(&made.client, &made.account).await;
-    // What came after the second backup is lost with the machine.
+    // Everything after the second backup is lost with the machine.
     made.mint(2).await;
     server.kill();
 
-    // The middle of a batch between the two backups: the cut is before that batch.
+    // The middle of a batch between the two backups: the log is cut before that batch.
     let ends = batches(&original);
     let ends_after = |sequence: u64| ends.partition_point(|end| end.0 <= sequence);
     let sequences = [&first, &second].map(|backup| backup["sequence"].as_u64().unwrap());
@@ -129,7 +129,7 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
     let is_long = |index: &usize| ends[*index].0 - ends[*index - 1].0 > 100;
     let long = (middle..ends.len()).find(is_long);
     let wanted = ends[long.unwrap()].0 - 1;
-    // The lost machine's mark is at hand; its directory is not.
+    // The lost machine's mark exists; its directory does not.
     let mark = made.setup.high_water();
     std::fs::rename(at("data"), at("lost")).unwrap();
     std::fs::rename(&mark, at("mark")).unwrap();
@@ -147,7 +147,7 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
     done(&kedge(&["verify", "data", "--dev"], &[&at("data")]));
     done(&kedge(&["verify", "log"], &[&at("data/log")]));
 
-    // Without any mark it takes nothing; with the lost server's mark it takes nothing whatever is asked.
+    // Without any mark it accepts no writes; with the lost server's mark it accepts none whatever flags are set.
     let log_before = every_file(&at("data/log"));
     for (has_mark, flags) in [(false, &[][..]), (true, &[][..]), (true, &[ACCEPT][..])] {
         let mut setup = made.setup.clone();
@@ -162,7 +162,7 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
         assert_eq!(ready["sequence"], json!(sequence));
         let client = crate::support::connect(&setup.url()).await;
         let found = export(&client, &made.account).await;
-        // All but the signed checkpoint at its end are the original's first lines.
+        // All lines except the signed checkpoint at its end are the original's first lines.
         let (_, lines) = found.split_last().unwrap();
         assert_eq!(lines, &original[..lines.len()]);
         assert_eq!(batches(&found).len(), ends_after(sequence));
@@ -182,7 +182,7 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
         "the log was changed"
     );
 
-    // A time cuts there too: between two batches that were sealed at different times.
+    // A time cuts at the same point: between two batches that were sealed at different times.
     let index = ends_after(sequence) - 1;
     let later = ends[index..]
         .iter()
@@ -198,7 +198,7 @@ async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
     assert_eq!(restored["sequence"], json!(last.0));
 }
 
-/// What can never change is one file with two names, and everything is its owner's alone.
+/// Files that never change are one file with two names, and only their owner has access.
 fn check_links(first: &Path, second: &Path, printed: &Value) {
     let inode = |path: &Path| std::fs::metadata(path).unwrap().ino();
     let (older, newer) = (
@@ -263,7 +263,7 @@ async fn an_older_backup_must_be_whole_and_of_the_same_log() {
     let error = refused(&back_up(&made.setup, &at("new"), Some(&at("unfinished"))));
     assert!(error.contains("not a complete backup"), "{error}");
 
-    // Another log: of another contract, and one that only begins alike.
+    // Another log: one of another contract, and one that only begins alike.
     let other = Setup::development(&at("other"));
     let running = other.start();
     let other = Made::running(other, &mut rng).await;
@@ -280,7 +280,7 @@ async fn an_older_backup_must_be_whole_and_of_the_same_log() {
     }
     assert!(!at("new").exists());
 
-    // A damaged one: what is linked from it does not hold, and the command finds it.
+    // A damaged backup: a file linked from it does not verify, and the command notices.
     for (number, folder) in ["log", "files"].into_iter().enumerate() {
         let damaged = at(&format!("damaged-{number}"));
         copy_directory(&at("first"), &damaged);
@@ -299,7 +299,7 @@ async fn an_older_backup_must_be_whole_and_of_the_same_log() {
             "{error}"
         );
     }
-    // One that was cut off by a crash is no backup, and the next one is made elsewhere.
+    // A backup cut off by a crash is not a backup, and the next one is made elsewhere.
     let error = refused(&back_up(&made.setup, &at("unfinished"), Some(&at("first"))));
     assert!(error.contains("not empty"), "{error}");
     done(&back_up(&made.setup, &at("new"), Some(&at("first"))));
@@ -343,7 +343,7 @@ async fn a_cut_elsewhere_than_in_the_log_is_refused() {
     }
     let wrong = restore(&at("backup"), &at("restored"), &["--to-time", "noon"]);
     assert_eq!(wrong.status.code(), Some(2));
-    // The last sequence leaves nothing out.
+    // Cutting at the last sequence leaves nothing out.
     let whole = json_of(&restore(
         &at("backup"),
         &at("restored"),

@@ -25,7 +25,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// A server that has done something and was stopped in order.
+    /// A server with some data, stopped in order.
     pub(crate) async fn stopped(data: &Path, rng: &mut Rng) -> Self {
         let setup = Setup::development(data);
         let server = setup.start();
@@ -34,7 +34,7 @@ impl Made {
         made
     }
 
-    /// The same on a server that runs.
+    /// The same on a running server.
     pub(crate) async fn running(setup: Setup, rng: &mut Rng) -> Self {
         let client = connect(&setup.url()).await;
         let account = register(&client, rng.key()).await;
@@ -50,7 +50,7 @@ impl Made {
         made
     }
 
-    /// Mints one by one, so that each has a batch of its own, and then as many at once.
+    /// Mints one by one, so that each has its own batch, and then as many at once.
     pub(crate) async fn mint(&self, count: usize) {
         for _ in 0..count {
             let object = NewObject::default();
@@ -75,7 +75,7 @@ impl Made {
         }
     }
 
-    /// Brings everything into table files, as a clean close does.
+    /// Writes everything to table files, as an orderly close does.
     pub(crate) fn settle(&self) {
         open_store(self.options()).unwrap().close().unwrap();
     }
@@ -126,7 +126,7 @@ pub(crate) fn refused(output: &Output) -> String {
     error
 }
 
-/// Every file below a directory with its content.
+/// Every file below a directory, with its content.
 pub(crate) fn every_file(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in std::fs::read_dir(root).unwrap() {

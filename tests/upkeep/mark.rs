@@ -25,7 +25,7 @@ async fn a_copy_without_its_mark_signs_nothing() {
     for (content, what) in [
         (None, "is missing"),
         (Some(&b""[..]), "it is empty"),
-        (Some(&torn[..]), "no slot of it checks"),
+        (Some(&torn[..]), "none of its slots is valid"),
     ] {
         std::fs::remove_file(&mark).unwrap();
         if let Some(content) = content {
@@ -49,7 +49,7 @@ async fn a_copy_without_its_mark_signs_nothing() {
     }
     assert_eq!(made.verify().batches, batches);
 
-    // Once, for who is sure; the next start has a mark again.
+    // Only once, for an operator who is sure; the next start has a mark again.
     std::fs::remove_file(&mark).unwrap();
     let server = made.setup.clone().flag(ACCEPT).start();
     made.mint(1).await;
@@ -60,7 +60,8 @@ async fn a_copy_without_its_mark_signs_nothing() {
     made.verify();
 }
 
-/// The chain is asked before the first write, and before files go that an old store does not name.
+/// The chain is asked before the first write, and before files are removed that an old store does
+/// not name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_the_chain_contradicts_never_writes() {
     let mut rng = Rng::seeded("old store");
@@ -86,7 +87,7 @@ async fn a_store_that_the_chain_contradicts_never_writes() {
     .await;
     server.stop();
 
-    // The whole machine of yesterday: the store with its own mark. The chain knows more.
+    // Yesterday's whole machine: the store with its own mark. The chain knows more.
     let newest = directory.path().join("newest");
     let newest_mark = std::fs::read(made.setup.high_water()).unwrap();
     std::fs::create_dir(&newest).unwrap();
@@ -111,7 +112,7 @@ async fn a_store_that_the_chain_contradicts_never_writes() {
     let server = made.setup.start();
     let file = made.account.file(uploaded.resource.id).await.unwrap();
     assert_eq!(&made.account.download(&file).await.unwrap()[..], b"kept");
-    // What really nothing names still goes.
+    // Files that nothing names are still removed.
     server.stop();
     let orphan = data.join("files/ff").join("e".repeat(62));
     std::fs::create_dir_all(orphan.parent().unwrap()).unwrap();
@@ -129,7 +130,8 @@ fn hex_of(bytes: [u8; 32]) -> String {
     kedge_protocol::hash::to_hex(&bytes)[2..].to_owned()
 }
 
-/// With the node down a server with its mark serves; one without waits for the only other witness.
+/// While the node is down, a server with its mark serves; one without waits for the only other
+/// witness.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_the_node_down_the_mark_decides() {
     let mut rng = Rng::seeded("node down");
@@ -144,14 +146,14 @@ async fn with_the_node_down_the_mark_decides() {
         .set("chain_contract", format!("\"{contract}\""))
         .environment("KEDGE_SEQUENCER_KEY", key("5e"))
         .environment("KEDGE_ANCHOR_KEY", key("5f"));
-    // A new log asks the contract for its first key.
+    // A new log reads its first key from the contract.
     let server = setup.start();
     let made = Made::running(setup, &mut rng).await;
     server.stop();
     anvil.stop();
     let server = made.setup.start();
     made.mint(1).await;
-    // Nothing says yet that a newer copy does not name it.
+    // It is not known yet whether a newer copy names it.
     let orphan = made.setup.data().join("files/ff").join("e".repeat(62));
     std::fs::create_dir_all(orphan.parent().unwrap()).unwrap();
     std::fs::write(&orphan, "perhaps a newer copy's").unwrap();
@@ -164,7 +166,7 @@ async fn with_the_node_down_the_mark_decides() {
     let log = made.setup.log();
     assert!(log.contains(&format!("{ACCEPT} had no effect")), "{log}");
     server.stop();
-    // Having asked for it once changes nothing for later starts.
+    // Setting the flag once changes nothing for later starts.
     assert!(!made.setup.high_water().exists());
     let server = made.setup.start();
     assert!(server.why_read_only().await.contains("is missing"));

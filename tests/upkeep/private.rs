@@ -18,7 +18,7 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Whatever of a directory others may do something with.
+/// Everything in a directory to which others have any access.
 fn open_to_others(root: &Path, found: &mut Vec<String>) {
     if mode(root) & 0o077 != 0 {
         found.push(format!("{} {:o}", root.display(), mode(root)));
@@ -44,7 +44,7 @@ async fn the_data_directory_is_the_owners_alone() {
     };
     is_private();
 
-    // As a copy makes it, or a careless command.
+    // As after copying, or a careless command.
     let of_store = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().path();
     let store_files = std::fs::read_dir(made.setup.store()).unwrap().map(of_store);
     for file in store_files.collect::<Vec<_>>() {
@@ -67,14 +67,14 @@ async fn the_data_directory_is_the_owners_alone() {
     server.stop();
     is_private();
 
-    // A key that was readable is no secret any more; whoever runs the server decides.
+    // A key that was readable is no longer secret; the operator has to decide.
     set_mode(&data.join("keys/api-key.key"), 0o644);
     let (status, told) = made.setup.start_refused();
     assert!(!status.success());
     assert!(told.contains("api-key.key can be read by others"), "{told}");
 }
 
-/// A crash while a small file was written left nothing of it, or an older program did.
+/// An empty file is what a crash left while it was written, or what an older program left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_file_of_state_says_what_to_do() {
     let mut rng = Rng::seeded("empty file");
@@ -102,7 +102,7 @@ async fn a_lost_key_of_api_keys_is_not_replaced_silently() {
     let data = directory.path().join("data");
     let made = Made::stopped(&data, &mut rng).await;
     let path = data.join("keys/api-key.key");
-    // Without API keys there is nothing to lose.
+    // Without API keys nothing can be lost.
     std::fs::remove_file(&path).unwrap();
     let server = made.setup.start();
     let key = NewApiKey {
@@ -179,7 +179,7 @@ async fn a_stolen_token_key_is_retired_at_once() {
     ));
     assert!(told.contains("retired"), "{told}");
     assert_eq!(with(old.clone()).await, 401);
-    // Logins stay: a refresh token is no signature.
+    // Logins stay valid: refresh tokens are not signatures.
     made.account.refresh().await.unwrap();
     assert_eq!(with(made.account.access_token().unwrap()).await, 200);
     server.stop();

@@ -11,7 +11,7 @@ use kedge_storage::{OpenError, Options, Store, Table};
 use crate::made::{Made, done, every_file, kedge, refused};
 use crate::support::{Rng, copy_directory};
 
-/// Everything that must be the same again: all tables but what the store says of itself.
+/// Everything that must be the same afterwards: all tables except the store's own metadata.
 fn tables() -> Vec<Table> {
     [Table::DERIVED, Table::KEPT].concat()
 }
@@ -47,7 +47,7 @@ async fn varied(data: &Path, rng: &mut Rng) -> Made {
         name: Some("renamed".to_owned()),
         ..TemplateChange::default()
     };
-    // One of which nothing was minted: it may change.
+    // A template without minted objects: it may change.
     let other = crate::support::template(account, "other").await;
     account.update_template(other, &change).await.unwrap();
     let variation = NewVariation {
@@ -60,12 +60,13 @@ async fn varied(data: &Path, rng: &mut Rng) -> Made {
         .unwrap();
     made.mint(20).await;
     server.stop();
-    // Into table files, all of it.
+    // All of it into table files.
     made.settle();
     made
 }
 
-/// Which table files belong to which table: what a start says of a copy that lacks one.
+/// Finds which table files belong to which table, from what a start reports about a copy that lacks
+/// one.
 fn files_of(made: &Made) -> BTreeMap<String, Vec<PathBuf>> {
     let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for path in every_file(&made.setup.store()).into_keys() {
@@ -103,7 +104,7 @@ async fn every_table_is_made_again() {
     let made = varied(&data, &mut rng).await;
     let before = made.rows(&tables());
     let files = files_of(&made);
-    // Files are gone, cut off, and overwritten, in turn.
+    // Files are removed, cut off, and overwritten, in turn.
     let mut damaged = 0;
     for table in tables() {
         for file in files.get(table.name()).into_iter().flatten() {
@@ -135,7 +136,7 @@ async fn every_table_is_made_again() {
     for known in made.ledger.after(0) {
         account.action(known.id).await.unwrap();
     }
-    // Sessions were kept: the account is still logged in.
+    // Sessions are kept: the account is still logged in.
     made.account.refresh().await.unwrap();
     made.mint(3).await;
     server.stop();
@@ -155,7 +156,7 @@ async fn a_start_without_the_store_makes_the_same_rows() {
     assert_eq!(made.rows(&tables()), before);
     assert!(every_file(&data.join("log")) == log, "the log was changed");
 
-    // So does a server, which continues as if nothing had been lost.
+    // A server does the same, and continues as if nothing had been lost.
     std::fs::remove_dir_all(made.setup.store()).unwrap();
     let server = made.setup.start();
     let account = &made.account;
@@ -165,7 +166,7 @@ async fn a_start_without_the_store_makes_the_same_rows() {
     server.stop();
     made.verify();
 
-    // Without the keys of the side entries nothing is made, and it says which key is missing.
+    // Without the keys of the side entries nothing is built, and the missing key is reported.
     std::fs::remove_dir_all(made.setup.store()).unwrap();
     let key = data.join("keys/side-entries-1.key");
     let away = directory.path().join("away.key");
@@ -246,7 +247,7 @@ async fn an_interrupted_rebuild_starts_again() {
         cut += u32::from(child.try_wait().unwrap().is_none());
         let _already_dead = child.kill();
         child.wait().unwrap();
-        // A whole store is there under its name at every moment.
+        // At every moment a whole store exists under its name.
         assert_eq!(made.rows(&tables()), before, "round {round}");
     }
     assert!(cut > 0, "no rebuild was cut off");

@@ -22,7 +22,7 @@ use crate::made::{Made, done, kedge, refused};
 use crate::support::server::Setup;
 use crate::support::{PASSWORD, Rng, http, register, template};
 
-/// A signed request with an idempotency key, as often as one likes.
+/// A signed request with an idempotency key, to be sent any number of times.
 struct Repeated {
     headers: Vec<(&'static str, String)>,
     body: String,
@@ -58,7 +58,7 @@ impl Repeated {
             answer: Value::Null,
         };
         repeated.answer = repeated.send(made, account, 201).await;
-        // The account did not sign this one itself, so it has to hear of the nonce.
+        // The account did not sign this one itself, so it has to learn the nonce.
         account.me().await.unwrap();
         repeated
     }
@@ -76,7 +76,7 @@ impl Repeated {
     }
 }
 
-/// A running server with an account whose requests can be sent again.
+/// A running server with an account whose requests can be repeated.
 struct Sealed {
     made: Made,
     rng: Rng,
@@ -104,7 +104,7 @@ impl Sealed {
         }
     }
 
-    /// Writes what becomes side entries: a password, sessions, a webhook's secret, an idempotency key.
+    /// Writes data that becomes side entries: a password, sessions, a webhook's secret, an idempotency key.
     async fn write(&mut self) {
         let registered = register(&self.made.client, self.rng.key()).await;
         self.registered.push(registered);
@@ -121,7 +121,7 @@ impl Sealed {
         self.made.mint(1).await;
     }
 
-    /// Whether what the side entries hold still counts.
+    /// Checks that the contents of the side entries are still valid.
     async fn counts(&self) {
         for repeated in &self.repeated {
             let again = repeated.send(&self.made, &self.account, 201).await;
@@ -154,7 +154,7 @@ fn key_files(setup: &Setup) -> BTreeSet<String> {
     names.filter(|name| name.starts_with("side-")).collect()
 }
 
-/// The keys that the log of a stopped server names, in its order.
+/// The keys that the log of a stopped server names, in order.
 fn named(setup: &Setup) -> Vec<u64> {
     let log = setup.data().join("log");
     let (reader, _) = LogReader::open(Arc::new(RealEnv), &log, None, 1 << 20).unwrap();
@@ -207,7 +207,7 @@ async fn keys_rotate_while_the_server_runs_and_the_log_still_makes_every_row() {
     let printed = done(&kedge(&["verify", "log"], &[&setup.data().join("log")]));
     assert!(printed.contains("keys 1, 2, 3, 4"), "{printed}");
 
-    // The log and the keys alone make every row.
+    // The log and the keys alone yield every row.
     let tables = [Table::KEPT, Table::DERIVED].concat();
     let before = sealed.made.rows(&tables);
     for table in [Table::Credentials, Table::Secrets, Table::Idempotency] {
@@ -244,13 +244,13 @@ async fn a_missing_key_is_named_and_its_number_is_not_given_again() {
     let (status, error) = setup.start_refused();
     assert!(!status.success());
     assert!(
-        error.contains("sealed under key 2, which is not at hand"),
+        error.contains("sealed under key 2, which is missing"),
         "{error}"
     );
     let _made_meanwhile = std::fs::remove_dir_all(setup.store());
     std::fs::rename(at("store"), setup.store()).unwrap();
 
-    // With it the server serves, and no backup is taken for one.
+    // With it the server serves, and no backup is mistaken for one.
     server = setup.start();
     sealed.counts().await;
     let error = refused(&back_up(&setup, &at("backup"), None));
@@ -261,7 +261,7 @@ async fn a_missing_key_is_named_and_its_number_is_not_given_again() {
     put_back(2);
     json_of(&back_up(&setup, &at("second"), None));
 
-    // A key that is taken from a running server stays that of its number.
+    // A key removed from a running server keeps its number.
     take(3);
     let rotated = json_of(&rotate(&setup));
     assert_eq!(rotated["number"], json!(4));
@@ -271,7 +271,7 @@ async fn a_missing_key_is_named_and_its_number_is_not_given_again() {
     put_back(3);
     server.stop();
 
-    // The newest one is needed in any case: the next rotation must not give its number again.
+    // The newest one is needed in any case, because the next rotation must not reuse its number.
     take(4);
     let (status, error) = setup.start_refused();
     assert!(!status.success());

@@ -19,14 +19,14 @@ async fn a_kill_during_an_orderly_stop_loses_nothing() {
     let mut cut = 0;
     for stop in 0..STOPS {
         made.mint(10).await;
-        // An idle machine stops within a few milliseconds, a busy one takes long.
+        // An idle machine stops within a few milliseconds; a busy one takes long.
         let grace = Duration::from_millis(rng.below(61));
         let stopped = tokio::task::spawn_blocking(move || server.stop_and_kill(grace));
         cut += u64::from(stopped.await.unwrap());
         server = made.setup.start();
         let (status, ready) = server.readiness().await;
         assert_eq!(status, 200, "after stop {stop}: {ready}");
-        // By their ids: the index of actions is what is written at a stop.
+        // By their ids, because the index of actions is what a stop writes.
         let account = &made.account;
         made.ledger.check_some(account, || rng.next(), 30).await;
     }

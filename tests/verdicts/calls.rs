@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const HEADER: &str = "(uint64,uint64,uint32,bytes32,bytes32,bytes32,bytes32,bytes32,uint64)";
 const WORD_BYTES: usize = 32;
 
-/// Whose contract is called.
+/// The contract that is called.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum To {
@@ -21,21 +21,21 @@ pub(crate) enum To {
     Claims,
 }
 
-/// The question to the contract; its answer is the table's verdict.
+/// The query to the contract; its answer is the table's verdict.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 pub(crate) struct Call {
     pub(crate) to: To,
-    /// Who calls: a claim is its claimant's alone.
+    /// The caller: only the claimant can submit a claim.
     pub(crate) from: Address,
     pub(crate) calldata: String,
-    /// A call that must give the leaf's content; none where no words are opened.
+    /// A call that must return the leaf's content; none if no words are opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) opening: Option<String>,
-    /// What it must give.
+    /// The content that it must return.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<Hash>,
-    /// The error that the contract reverts with, `OtherContent` if the opening gives another content;
-    /// null where the contract takes the file for good.
+    /// The error that the contract reverts with, or `OtherContent` if the opening returns another content; null if the
+    /// contract accepts the file.
     pub(crate) refused: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl Call {
         }
     }
 
-    /// That the anchored history holds the batch.
+    /// Asks whether the anchored history holds the batch.
     pub(crate) fn verify_batch(batches: u64, header: &BatchHeader, path: &[Hash]) -> Self {
         let mut fixed = vec![number(batches)];
         fixed.extend(header_words(header));
@@ -94,7 +94,7 @@ impl Call {
         Self::of(To::Anchor, encoded(&signature, fixed, &[path]))
     }
 
-    /// That the anchored history holds the action.
+    /// Asks whether the anchored history holds the action.
     pub(crate) fn verify_action(
         batches: u64,
         header: &BatchHeader,
@@ -110,7 +110,7 @@ impl Call {
         Self::of(To::Anchor, encoded(&signature, fixed, &paths))
     }
 
-    /// And that its content opens to these words.
+    /// Also asks whether its content opens to these words.
     pub(crate) fn opened(mut self, action: &OpenedAction, content: Hash) -> Self {
         let words = vec![
             keccak(action.kind.as_bytes()),
@@ -125,7 +125,7 @@ impl Call {
         self
     }
 
-    /// The claim, sent by its claimant; none for one that is not anchored.
+    /// The claim, sent by its claimant; none for a claim that is not anchored.
     pub(crate) fn resolve(claim: &ClaimFile) -> Option<Self> {
         let calldata = to_hex(&resolve_claim(claim, 1)?);
         Some(Self {

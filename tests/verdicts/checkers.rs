@@ -16,7 +16,7 @@ use super::log::Log;
 use super::program::kedge;
 use super::table::{Kind, Row};
 
-/// The names of checks, as the table has them.
+/// The name of a check, as in the table.
 fn of_receipt(error: &ReceiptError) -> &'static str {
     match error {
         ReceiptError::Version(_) => "version",
@@ -64,7 +64,7 @@ fn of_claim(error: &ClaimError) -> &'static str {
 fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, &'static str> {
     let read: Result<Object<T>, _> = serde_json::from_str(text);
     read.map(|Object(file)| file).map_err(|error| {
-        // A signature that is none is found by its reader.
+        // An invalid signature is noticed when it is parsed.
         let told = error.to_string();
         let of_signature = ["a signature ", "the signature ", "the signature's "];
         if of_signature.iter().any(|words| told.contains(words)) {
@@ -125,7 +125,7 @@ fn the_library_comes_to_every_verdict() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// As a user would ask who has the file, and knows the log and its sequencer.
+/// The command of a user that has the file, and knows the log and its sequencer.
 fn command_line(row: &Row, log: &Log, file: &std::path::Path) -> Output {
     std::fs::write(file, row.text()).unwrap();
     let domain = log.domain();
@@ -166,7 +166,7 @@ fn the_command_line_comes_to_every_verdict() {
         let told = (output.status.code(), shown["valid"] == true);
         let expected = match row.refused.as_deref() {
             None => (Some(0), true),
-            // Contents for some of its actions alone are no way to call it.
+            // The command needs the contents of all its actions, not only some.
             Some("actions") => (Some(2), false),
             Some(_) => (Some(1), false),
         };

@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 
 use super::table::{Good, Kind, Maker};
 
-/// The first contract of an account of the contracts' tests.
+/// The first contract deployed by an account in the contracts' tests.
 pub(crate) const RESOLVER: &str = "0x8464135c8F25Da09e49BC8782676a84730C318bC";
 const CLAIMANT: &str = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 /// The order of the field of the points' coordinates.
 const BASE_FIELD: &str = "0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47";
 /// 2^256 in that field.
 const TWO_256_REDUCED: &str = "0x0e0a77c19a07df2f666ea36f7879462c0a78eb28f5c70b3dd35d438dc58f0d9d";
-/// A point of the twist that is not of the group: x = 1.
+/// A point of the twist that is not in the group: x = 1.
 const OTHER_GROUP: [&str; 4] = [
     "0x0000000000000000000000000000000000000000000000000000000000000000",
     "0x0000000000000000000000000000000000000000000000000000000000000001",
@@ -33,15 +33,15 @@ const OTHER_GROUP: [&str; 4] = [
 
 static PROVING_KEY: LazyLock<ProvingKey> = LazyLock::new(|| keys::dev_insecure_proving().unwrap());
 
-/// The proofs of the table as it stands, by the names of their cases.
+/// The stored proofs of the table, by the names of their cases.
 pub(crate) struct Kept {
     pub(crate) proofs: HashMap<String, ProofParts>,
-    /// Whether to prove anew what does not hold.
+    /// Whether proofs that no longer hold may be replaced by new ones.
     pub(crate) may_prove: bool,
 }
 
 impl Kept {
-    /// A claim with the proof that is kept for it.
+    /// A claim with its stored proof.
     fn claim(&self, name: &str, file: &ProofFile, choice: Choice) -> ClaimFile {
         let key = keys::dev_insecure();
         let mut claim = unproved(name, file, choice);
@@ -106,7 +106,8 @@ fn unproved(name: &str, file: &ProofFile, choice: Choice) -> ClaimFile {
     claim
 }
 
-/// What is shown of which action: its sequence, the batches of its anchor, the mask, hashes alone.
+/// What is disclosed of which action: its sequence, the batches of its anchor, the mask, whether
+/// only hashes.
 const CLAIMS: [(u64, Option<u64>, u8, bool); 12] = [
     (10, Some(11), 15, false),
     (10, Some(11), 8, false),
@@ -225,7 +226,7 @@ fn words(maker: &mut Maker, good: &Good) {
     maker.turned(good, "/key_hash", ["key", ""]);
 }
 
-/// What is hidden and said nevertheless.
+/// Words that are stated although they are hidden.
 fn more_words(maker: &mut Maker, good: &Good) {
     let why = ["inputs", "ProofRefused"];
     maker.spoiled(good, "a kind that is hidden", why, |file| {
@@ -240,7 +241,7 @@ fn inputs(maker: &mut Maker, good: &Good) {
     for input in 0..13 {
         maker.turned(good, &format!("/public_inputs/{input}"), ["inputs", ""]);
     }
-    // The file says the same in words and numbers; only the proof knows better.
+    // The file is consistent in its words and numbers; only the proof shows the change.
     let agreed = |maker: &mut Maker, what: &str, edit: fn(&mut ClaimFile)| {
         let why = ["proof", "ProofRefused"];
         maker.spoiled(good, &format!("{what}, in its inputs too"), why, |file| {
@@ -267,7 +268,7 @@ fn inputs(maker: &mut Maker, good: &Good) {
     });
 }
 
-/// The sum, or the difference, of two words that is a word too.
+/// The sum or difference of two words, if it fits a word.
 fn sum(left: &Hash, right: &Hash, sign: i16) -> Hash {
     let mut carry = 0;
     let mut out = Hash::ZERO;
@@ -280,14 +281,14 @@ fn sum(left: &Hash, right: &Hash, sign: i16) -> Hash {
     out
 }
 
-/// A number of the field, subtracted from its order or added to it.
+/// A field element, subtracted from the field's order or added to it.
 fn with_order(value: &Value, negated: bool) -> Value {
     let word: Hash = serde_json::from_value(value.clone()).unwrap();
     let order: Hash = BASE_FIELD.parse().unwrap();
     json!(sum(&order, &word, if negated { -1 } else { 1 }))
 }
 
-/// A word that, subtracted from the order as words are, gives the same number as this one.
+/// A word that, subtracted from the order as words are, yields the same number as this one.
 fn wrapped(value: &Value) -> Value {
     let word: Hash = serde_json::from_value(value.clone()).unwrap();
     let order: Hash = BASE_FIELD.parse().unwrap();
@@ -327,7 +328,7 @@ fn points(maker: &mut Maker, good: &Good, other: &Good) {
     maker.spoiled(good, "b negated", why, |file| {
         negate(file, &["/proof/b/2", "/proof/b/3"]);
     });
-    // Whoever has a proof can write it otherwise; it says the same.
+    // Anyone who has a proof can write it in another form; it proves the same.
     maker.varied(good, "a and b negated", |file| {
         negate(file, &["/proof/a/1", "/proof/b/2", "/proof/b/3"]);
     });

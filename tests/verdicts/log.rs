@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const VECTORS: &str = include_str!("../../protocol/vectors/chain.json");
 
-/// A number that the vectors write as a decimal string or as a number.
+/// A number that the vectors contain as a decimal string or as a number.
 fn number(value: &Value) -> u64 {
     value
         .as_u64()
@@ -124,7 +124,8 @@ impl Log {
         (receipt, Self::contents(request))
     }
 
-    /// The contents of all actions of a request, failed ones too, as their sender makes them.
+    /// The contents of all actions of a request, including failed ones, as computed by their
+    /// sender.
     fn contents(request: &Value) -> Vec<Hash> {
         let signature: Signature = read(&request["signature"]);
         let signer: Address = read(&request["message"]["signer"]);
@@ -142,7 +143,7 @@ impl Log {
         actions.map(content).collect()
     }
 
-    /// The inclusion form of an action's proof file, with the anchor over so many batches if any.
+    /// The inclusion form of an action's proof file, with the anchor over `batches` batches if any.
     pub(crate) fn proof(&self, sequence: u64, batches: Option<u64>) -> Value {
         let record = self.record(sequence);
         let request = self.request(record);
@@ -195,12 +196,12 @@ impl Log {
             "transaction_hash": null, "block_number": null})
     }
 
-    /// From a batch to the history of the checkpoint over so many batches.
+    /// The path from a batch to the history of the checkpoint over `batches` batches.
     pub(crate) fn batch_path(&self, batch: u64, batches: u64) -> Vec<Hash> {
         read(&self.checkpoint(batches)["batch_paths"][batch as usize])
     }
 
-    /// The checkpoints as the contract takes them, one after the other.
+    /// The checkpoints as the contract accepts them, one after the other.
     pub(crate) fn anchors(&self) -> Vec<Value> {
         let mut before = 0;
         let checkpoints = self.0["checkpoints"].as_array().unwrap().iter();
@@ -226,7 +227,7 @@ impl Log {
         json!(checkpoint.sign(&self.domain().separator(), &self.key("sequencer")))
     }
 
-    /// Signs a header as the sequencer: one that no anchored history holds.
+    /// Signs a header as the sequencer: a header that no anchored history holds.
     pub(crate) fn signed(&self, header: BatchHeader) -> Value {
         json!(header.sign(&self.domain().separator(), &self.key("sequencer")))
     }

@@ -29,7 +29,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/vectors/files.json")
 }
 
-/// The table as it stands.
+/// The stored table.
 fn kept() -> Vec<Row> {
     #[derive(Deserialize)]
     struct Table {
@@ -39,7 +39,7 @@ fn kept() -> Vec<Row> {
     serde_json::from_str::<Table>(&text).unwrap().cases
 }
 
-/// The proofs of its good claims.
+/// The proofs of its valid claims.
 fn kept_proofs() -> Kept {
     let may_prove = std::env::var_os("KEDGE_WRITE_FILES").is_some();
     if !path().exists() && may_prove {
@@ -58,7 +58,7 @@ fn kept_proofs() -> Kept {
     }
 }
 
-/// One case a line, so that a change shows which one it is.
+/// One case per line, so that a diff shows which one has changed.
 fn made() -> String {
     let mut maker = Maker {
         log: Log::read(),

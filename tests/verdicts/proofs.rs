@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::log::Log;
 use super::table::{Good, Kind, Maker};
 
-/// Of batch 4 with its five leaves, the third; its request's third action failed.
+/// The third action of batch 4, which has five leaves; its request's third action failed.
 const SPOILED: u64 = 10;
 
-/// Of every width. Its last character is what some readers make of half a one.
+/// Characters of every width. The last one is what some parsers make of half a character.
 const TARGET: &str = "größer 🦀\u{fffd}";
 
 fn proof(file: Value, name: &str) -> Good {
@@ -206,7 +206,7 @@ fn authorship(maker: &mut Maker, good: &Good) {
     });
 }
 
-/// An action of a log that the sequencer signed on its own: what no rule of the service would let in.
+/// An action of a log signed by the sequencer alone, with content that no rule of the service would allow.
 fn own_log(maker: &mut Maker) {
     let log = Log::read();
     let signed = |kind: &str, deadline_s: u64, bend: fn(&mut BatchHeader)| {

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::log::Log;
 use super::table::{Good, Kind, Maker, turned};
 
-/// The checkpoint that every receipt of the table lies under.
+/// The checkpoint that covers every receipt of the table.
 const BATCHES: u64 = 11;
-/// Of batch 4 with its five leaves, the second.
+/// The second action of batch 4, which has five leaves.
 const SPOILED: u64 = 9;
 /// Four actions in batch 4, the third of which failed.
 const SPOILED_REQUEST: u64 = 7;
@@ -105,7 +105,7 @@ fn single(maker: &mut Maker, good: &Good) {
         ..good.clone()
     };
     maker.spoiled(&other, "held against this one", ["content", ""], |file| {
-        // Spelled otherwise, so that the file is another one; it says the same.
+        // Spelled differently, so that the file differs; its meaning is the same.
         let contract = &mut file["domain"]["verifying_contract"];
         *contract = json!(contract.as_str().unwrap().to_lowercase());
     });
@@ -113,7 +113,7 @@ fn single(maker: &mut Maker, good: &Good) {
 
 type Bend = fn(&mut BatchHeader);
 
-/// Headers that the sequencer might sign, over one leaf that is as it should be.
+/// Headers that the sequencer might sign, over one correct leaf.
 fn signed_by_the_sequencer(maker: &mut Maker, good: &Good) {
     let seal = |log: &Log, leaf: &ReceiptLeaf, bend: fn(&mut BatchHeader)| {
         let mut header = Log::header_over(leaf);
@@ -170,7 +170,7 @@ fn signed_by_the_sequencer(maker: &mut Maker, good: &Good) {
         let file = seal(&maker.log, &leaf, bend);
         maker.spoiled(&base, what, [refused, ""], |spoiled| *spoiled = file);
     }
-    // A batch of 501 would hold the action in all else.
+    // Apart from its size, a batch of 501 would hold the action correctly.
     let mut leaves = vec![keccak(b"another leaf"); 501];
     leaves[0] = leaf.hash().unwrap();
     let tree = BatchTree::new(&leaves);
@@ -253,7 +253,7 @@ fn many(maker: &mut Maker, good: &Good) {
     });
 }
 
-/// A sequencer that places one action twice may sign it, but has no receipt to give for it.
+/// A sequencer that places one action twice may sign that, but cannot make a receipt for it.
 fn one_content_twice(maker: &mut Maker) {
     let content = keccak(b"placed twice");
     let first = chain::next_integrity(&Hash::ZERO, &content);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::calls::Call;
 use super::log::Log;
 
-/// What a file is.
+/// The kind of file.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -25,20 +25,20 @@ pub(crate) enum Kind {
     Claim,
 }
 
-/// A case, as it stands in the table.
+/// A case of the table.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) valid: bool,
-    /// The check that refuses it; null for a valid one.
+    /// The check that refuses it; null if it is valid.
     pub(crate) refused: Option<String>,
     pub(crate) contract: Option<Call>,
-    /// Of a receipt: the contents of all actions that were sent.
+    /// For a receipt: the contents of all actions that were sent.
     pub(crate) contents: Vec<Hash>,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<Box<RawValue>>,
-    /// The file where it is no JSON, or where its spelling is the point.
+    /// The file if it is not JSON, or if its spelling matters.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Good {
     pub(crate) kind: Kind,
     pub(crate) file: Value,
     pub(crate) contents: Vec<Hash>,
-    /// Of a receipt: the batches of a checkpoint that covers it, and the path to its history.
+    /// For a receipt: the batches of a checkpoint that covers it, and the path to its history.
     pub(crate) covered: Option<(u64, Vec<Hash>)>,
 }
 
@@ -68,7 +68,7 @@ fn read<T: DeserializeOwned>(file: &Value) -> Option<T> {
 }
 
 impl Good {
-    /// What the contract is asked about the file, as it is now.
+    /// The query to the contract about the current file.
     fn ask(&self, file: &Value) -> Option<Call> {
         match self.kind {
             Kind::Receipt => {
@@ -112,7 +112,7 @@ impl Good {
     }
 }
 
-/// Another value of the same kind: one more, or a last digit turned.
+/// Another value of the same kind: one more, or with the last digit changed.
 pub(crate) fn turned(value: &Value) -> Value {
     if let Some(number) = value.as_u64() {
         return json!(number + 1);
@@ -136,7 +136,7 @@ const HEADER: [&str; 9] = [
     "sealed_at_ms",
 ];
 
-/// Where the cases come together.
+/// Collects the cases.
 pub(crate) struct Maker {
     pub(crate) log: Log,
     pub(crate) rows: Vec<Row>,
@@ -170,13 +170,13 @@ impl Maker {
         row.file = Some(to_raw_value(file).unwrap());
     }
 
-    /// A file that every party takes.
+    /// Adds a file that every party accepts.
     pub(crate) fn good(&mut self, good: &Good) {
         let call = good.ask(&good.file);
         self.push_file(good, &good.name, None, call, &good.file);
     }
 
-    /// A good file in which something does not count.
+    /// Adds a good file with a change that does not matter.
     pub(crate) fn varied(&mut self, good: &Good, what: &str, edit: impl FnOnce(&mut Value)) {
         let mut file = good.file.clone();
         edit(&mut file);
@@ -185,8 +185,8 @@ impl Maker {
         self.push_file(good, &name, None, good.ask(&file), &file);
     }
 
-    /// A spoiled file, the check that refuses it, and the contract's error, empty where the contract is
-    /// not told what was spoiled.
+    /// Adds a spoiled file, the check that refuses it, and the contract's error, empty if the spoiled part is not sent
+    /// to the contract.
     pub(crate) fn spoiled(
         &mut self,
         good: &Good,
@@ -208,7 +208,7 @@ impl Maker {
         self.push_file(good, &name, Some(refused), call, &file);
     }
 
-    /// One member turned; the name is the member's place.
+    /// Changes one member; the case is named after its pointer.
     pub(crate) fn turned(&mut self, good: &Good, pointer: &str, why: [&'static str; 2]) {
         let what = format!("{} turned", pointer[1..].replace('/', "."));
         self.spoiled(good, &what, why, |file| {
@@ -217,7 +217,7 @@ impl Maker {
         });
     }
 
-    /// Every member of the header turned: nobody signed that, and no history holds it.
+    /// Changes every member of the header in turn: nobody signed that, and no history holds it.
     pub(crate) fn headers_turned(&mut self, good: &Good, contract: &'static str) {
         for member in HEADER {
             self.turned(
@@ -228,7 +228,7 @@ impl Maker {
         }
     }
 
-    /// The leaf's time, and its way to the signed header.
+    /// Spoils the leaf's time, and its path to the signed header.
     pub(crate) fn ways_spoiled(&mut self, good: &Good) {
         let why = ["path", "ActionNotInBatch"];
         self.spoiled(good, "an earlier time", why, |file| {
@@ -245,7 +245,7 @@ impl Maker {
         self.signatures_spoiled(good, "/batch/signature", "signature");
     }
 
-    /// Every way to spoil a list of hashes; the contract takes it as an argument or not at all.
+    /// Spoils a list of hashes in every way; the contract gets it as an argument or not at all.
     pub(crate) fn paths_spoiled(&mut self, good: &Good, pointer: &str, why: [&'static str; 2]) {
         self.turned(good, &format!("{pointer}/0"), why);
         let name = pointer[1..].replace('/', ".");
@@ -263,7 +263,7 @@ impl Maker {
         });
     }
 
-    /// Signatures that are none, and one by somebody else; the contract is not told signatures.
+    /// Malformed signatures, and one by another key; signatures are not sent to the contract.
     pub(crate) fn signatures_spoiled(&mut self, good: &Good, pointer: &str, refused: &'static str) {
         let name = pointer[1..].replace('/', ".");
         let bytes = |file: &Value| {
@@ -303,7 +303,7 @@ impl Maker {
         );
     }
 
-    /// A text: another spelling of a good file, or what no reader may take.
+    /// A text: another spelling of a good file, or one that every reader must refuse.
     pub(crate) fn respelled(
         &mut self,
         good: &Good,
@@ -319,7 +319,8 @@ impl Maker {
         self.rows.last_mut().unwrap().text = Some(text);
     }
 
-    /// Spellings that JSON readers differ in; `member` is a number of the file, `number` its value.
+    /// Spellings on which JSON parsers differ; `member` is a number of the file, `number` its
+    /// value.
     pub(crate) fn spellings(&mut self, good: &Good, member: &str, number: u64) {
         let stands = format!("\"{member}\":{number}");
         let form = Some("form");
@@ -348,7 +349,7 @@ impl Maker {
         });
     }
 
-    /// Shapes that are not the format's, wherever they stand.
+    /// Structures that violate the format, wherever they are.
     pub(crate) fn shapes_spoiled(&mut self, good: &Good) {
         let form = ["form", ""];
         for place in ["", "/domain", "/batch", "/batch/header"] {
@@ -404,7 +405,7 @@ impl Maker {
     }
 }
 
-/// s becomes its negative, and v fits again: the other form of a signature.
+/// Negates s and adapts v: the other form of the same signature.
 fn negate_s(signature: &mut [u8; 65]) {
     // The order of secp256k1.
     let order = kedge_protocol::hash::from_hex::<32>(

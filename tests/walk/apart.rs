@@ -11,10 +11,10 @@ use crate::row::Auth;
 use crate::table::{find, table};
 use crate::world::text;
 
-/// Stands in everything private that the first organization writes.
+/// Contained in everything private that the first organization writes.
 const WORD: &str = "zebra";
 
-/// What one caller sees of everything, by path.
+/// Everything that one caller sees, by path.
 async fn everything(server: &Server, bob: &Bob) -> BTreeMap<String, String> {
     let mut seen = BTreeMap::new();
     let mut paths: Vec<String> = table()
@@ -32,7 +32,7 @@ async fn everything(server: &Server, bob: &Bob) -> BTreeMap<String, String> {
     seen
 }
 
-/// The second organization, with something of its own.
+/// The second organization, with its own data.
 struct Bob {
     caller: Caller,
     template: String,
@@ -75,7 +75,7 @@ impl Bob {
     }
 }
 
-/// What the first organization does: something of every kind, with the word in all of it.
+/// The first organization's actions: one of every kind, with the word in all of them.
 async fn act(server: &Server, ann: &Caller) -> (String, String, String) {
     let open = json!({ "name": format!("open {WORD}"), "public_access": true });
     let open = ann.template(server, &open).await.expect(201).body;
@@ -131,7 +131,7 @@ async fn what_one_organization_sees_is_not_changed_by_the_other() {
     stream(&server, &bob, first).await;
     keys(&server, &ann, &bob).await;
     public(&server, &bob, &open, &shown).await;
-    // What is public is seen; what is given away is the new owner's to see.
+    // Public data is visible; what was given away is visible to the new owner.
     let token = Some(bob.caller.token.as_str());
     server
         .get(&format!("/objects/{shown}"), token)
@@ -151,7 +151,7 @@ async fn what_one_organization_sees_is_not_changed_by_the_other() {
     server.get(&path, token).await.expect(200);
 }
 
-/// A public template is read by everybody, and its objects too; nobody else changes or mints them.
+/// Everybody can read a public template and its objects; nobody else can change or mint them.
 async fn public(server: &Server, bob: &Bob, template: &str, object: &str) {
     let token = Some(bob.caller.token.as_str());
     for path in [
@@ -197,7 +197,7 @@ async fn public(server: &Server, bob: &Bob, template: &str, object: &str) {
     }
 }
 
-/// Batches hold everybody's actions, and the export everybody's leaves: hashes, and no more.
+/// Batches contain everybody's actions, and the export everybody's leaves: only hashes.
 async fn log(server: &Server, bob: &Bob, after: u64) {
     let token = Some(bob.caller.token.as_str());
     let batches = server
@@ -239,7 +239,7 @@ async fn log(server: &Server, bob: &Bob, after: u64) {
     assert!(of.len() > 5, "{export}");
 }
 
-/// A stream that goes on behind an event of the other's tells one's own events alone.
+/// A stream that resumes after another organization's event reports only the caller's own events.
 async fn stream(server: &Server, bob: &Bob, after: u64) {
     let (template, object) = (&bob.template, &bob.object);
     assert!(!template.is_empty());
@@ -262,7 +262,7 @@ async fn stream(server: &Server, bob: &Bob, after: u64) {
     assert_eq!(list["items"][0]["object_id"], object.as_str());
 }
 
-/// The same idempotency key, method and path of two organizations are two keys.
+/// The same idempotency key, method and path of two organizations are two different keys.
 async fn keys(server: &Server, ann: &Caller, bob: &Bob) {
     let row = find("POST", "/templates");
     for caller in [ann, &bob.caller] {

@@ -15,16 +15,16 @@ use serde_json::Value;
 use crate::harness::{Caller, Server, Signed, Terms, signature};
 use crate::row::{Row, Signs};
 
-/// A request's parts, from which the walk makes it good or bad.
+/// A request's parts, from which the walk builds valid and invalid requests.
 #[derive(Clone)]
 pub(crate) struct Ask {
-    /// The path, with its query.
+    /// The path, including its query.
     pub(crate) path: String,
     pub(crate) body: Vec<u8>,
     /// Kind, target and payload of each action; the payload of a body is filled in when it is sent.
     pub(crate) actions: Vec<(String, String, String)>,
     pub(crate) atomic: bool,
-    /// Who signs, if not the one who asks.
+    /// The signer, if it is not the caller.
     pub(crate) signer: Option<Arc<Caller>>,
     pub(crate) headers: Vec<(&'static str, String)>,
 }
@@ -50,7 +50,7 @@ impl Ask {
         self
     }
 
-    /// Signs one action of this kind; a body is its payload.
+    /// Signs one action of this kind; the body is its payload.
     pub(crate) fn signing(self, kind: &str, target: &str) -> Self {
         self.signing_payload(kind, target, "")
     }
@@ -67,7 +67,7 @@ impl Ask {
         self
     }
 
-    /// The same with one more parameter of the query.
+    /// The same with an additional query parameter.
     pub(crate) fn query(mut self, parameter: &str) -> Self {
         self.path
             .push(if self.path.contains('?') { '&' } else { '?' });
@@ -75,7 +75,7 @@ impl Ask {
         self
     }
 
-    /// The actions as they are signed.
+    /// The actions in their signed form.
     fn signed(&self, signs: Signs) -> Vec<(String, String, String)> {
         let mut actions = self.actions.clone();
         for (_, _, payload) in &mut actions {
@@ -88,7 +88,7 @@ impl Ask {
         actions
     }
 
-    /// The signature's headers on these terms.
+    /// The signature's headers for these terms.
     pub(crate) fn sign(
         &self,
         row: &Row,
@@ -111,13 +111,13 @@ impl Ask {
         signature(&signer.key, &terms, &actions)
     }
 
-    /// Fresh terms of whoever signs.
+    /// New terms for the signer.
     pub(crate) fn terms(&self, server: &Server, caller: &Caller) -> Terms {
         self.signer.as_deref().unwrap_or(caller).terms(server)
     }
 }
 
-/// An answer as it came.
+/// An answer as received.
 #[derive(Clone)]
 pub(crate) struct Got {
     pub(crate) status: u16,
@@ -125,7 +125,7 @@ pub(crate) struct Got {
     pub(crate) bytes: Bytes,
     /// The request id that was sent.
     pub(crate) request_id: String,
-    /// What was asked, for messages.
+    /// A description of the request, for messages.
     pub(crate) asked: String,
 }
 
@@ -150,7 +150,7 @@ impl Got {
 
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// Sends a request and reads what comes of the answer at first: for answers without an end.
+/// Sends a request and reads only the beginning of the answer: for endless answers.
 async fn begin(server: &Server, request: Request<Full<Bytes>>) -> (Parts, Bytes) {
     let response = server.http.request(request).await.unwrap();
     let (parts, mut body) = response.into_parts();
@@ -159,7 +159,7 @@ async fn begin(server: &Server, request: Request<Full<Bytes>>) -> (Parts, Bytes)
     (parts, first.unwrap_or_default())
 }
 
-/// Sends a request with exactly these headers besides the ask's own.
+/// Sends a request with exactly these headers in addition to its own.
 pub(crate) async fn send(
     server: &Server,
     method: &str,

@@ -15,7 +15,7 @@ use crate::row::{Auth, Row, Signs};
 use crate::table::walk;
 use crate::world::{World, key_body, new_key};
 
-/// Credentials that were good once.
+/// Credentials that were valid once.
 struct Ended {
     token: String,
     expired: String,
@@ -87,19 +87,19 @@ async fn unknown(world: &World, row: &Row) {
         ),
         (vec![bearer(&world.key)], "UNAUTHENTICATED"),
         (vec![bearer(&ended.token)], "TOKEN_EXPIRED"),
-        (vec![key("kedge_live_nothing")], "UNAUTHENTICATED"),
+        (vec![key("kdg_live_nothing")], "UNAUTHENTICATED"),
         (vec![key(&ended.expired)], "UNAUTHENTICATED"),
         (vec![key(&ended.deleted)], "UNAUTHENTICATED"),
         (vec![key(&ended.replaced)], "UNAUTHENTICATED"),
-        // One of two that is no good spoils both.
+        // Of two credentials, one invalid one is enough to refuse.
         (vec![good.clone(), key(&ended.deleted)], "UNAUTHENTICATED"),
         (vec![bearer(&ended.token), key(&world.key)], "TOKEN_EXPIRED"),
-        // v2's credentials never count.
+        // v2's credentials are never valid.
         (
             vec![("app-id", "1".to_owned()), ("app-secret", "2".to_owned())],
             "UNAUTHENTICATED",
         ),
-        // Both are good, but of two organizations.
+        // Both are valid, but for two organizations.
         (vec![good, key(&world.bobs_key)], "FORBIDDEN"),
         (vec![world.bob.bearer(), key(&world.key)], "FORBIDDEN"),
     ];
@@ -128,7 +128,7 @@ async fn without_role(world: &World, row: &Row) {
         .await;
     refused(&got, "FORBIDDEN");
     if row.signs != Signs::Nothing {
-        // The key may do everything, but who signs may not.
+        // The key has all rights, but the signer does not.
         let key = [("x-api-key", world.key.clone())];
         let got = world.call(row, &ask, &world.max, &key).await;
         refused(&got, "FORBIDDEN");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::ask::Got;
 
-/// Members of one of the two families of rate-limit fields: `"name";a=1;b=2`, as name and first number.
+/// Parses one of the two families of rate-limit fields, `"name";a=1;b=2`, into names and first numbers.
 fn members<'a>(field: &'a str, parameters: [&str; 2]) -> Vec<(&'a str, u64)> {
     let one = |text: &'a str| {
         let parts: Vec<&str> = text.split(';').collect();
@@ -24,7 +24,7 @@ fn members<'a>(field: &'a str, parameters: [&str; 2]) -> Vec<(&'a str, u64)> {
     field.split(", ").map(one).collect()
 }
 
-/// Checks what every answer has.
+/// Checks what every answer must have.
 #[track_caller]
 pub(crate) fn every_answer(got: &Got) {
     let told = got.told();
@@ -124,7 +124,7 @@ pub(crate) fn refused(got: &Got, code: &str) {
     assert_eq!(got.status, status_of(code), "{}", got.told());
 }
 
-/// The status that goes with a code.
+/// The status of a code.
 pub(crate) fn status_of(code: &str) -> u16 {
     match code {
         "VALIDATION_ERROR" | "MALFORMED_JSON" | "CURSOR_INVALID" => 400,

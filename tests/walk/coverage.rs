@@ -18,7 +18,7 @@ static DOCUMENTED: OnceCell<Refusals> = OnceCell::const_new();
 static SEEN: Mutex<Refusals> = Mutex::new(Refusals::new());
 static FINISHED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
 
-/// The tests that meet refusals. The last of them to end compares.
+/// The tests that meet refusals. The last one to end compares.
 const TESTS: [&str; 11] = [
     "a_lost_race_is_told",
     "a_new_password_ends_every_login_before_it",
@@ -33,7 +33,7 @@ const TESTS: [&str; 11] = [
     "the_others_ids_are_answered_as_ids_of_nothing",
 ];
 
-/// Refusals of every operation that the walk does not meet, and why.
+/// Refusals that the walk meets for no operation, and why.
 const NEVER: [(&str, &str); 5] = [
     (
         "INTERNAL",
@@ -212,7 +212,7 @@ fn operation<'d>(documented: &'d Refusals, method: &str, path: &str) -> Option<&
             && pairs.all(|(part, segment)| part == segment || part.starts_with('{'))
     };
     let templates = documented.keys().map(|of| of.split_once(' ').unwrap().1);
-    // A path that is spelled out comes before one with an id in its place.
+    // A literal path takes precedence over one with an id in its place.
     let template = templates
         .filter(fits)
         .min_by_key(|template| template.matches('{').count())?;
@@ -220,7 +220,7 @@ fn operation<'d>(documented: &'d Refusals, method: &str, path: &str) -> Option<&
     Some(of)
 }
 
-/// Notes a refusal, which must be documented.
+/// Records a refusal, which must be documented.
 pub(crate) async fn saw(server: &Server, method: &str, path: &str, status: u16, body: &[u8]) {
     if status < 400 {
         return;
@@ -241,7 +241,7 @@ pub(crate) async fn saw(server: &Server, method: &str, path: &str, status: u16, 
         .insert(refusal);
 }
 
-/// A test has met all that it meets. The last one finds out what was documented and never met.
+/// A test has ended. The last one checks for documented refusals that were never met.
 pub(crate) fn finished(test: &'static str) {
     assert!(TESTS.contains(&test), "{test} is not in the list");
     let mut finished = locked(&FINISHED);

@@ -13,7 +13,7 @@ use crate::row::{Auth, Gives, NOBODY, Row};
 use crate::table::{find, table, walk};
 use crate::world::World;
 
-/// An answer's headers that may differ: of the request, the moment, and the limits.
+/// An answer's headers that may differ: those of the request, the moment, and the limits.
 const MOMENTARY: [&str; 9] = [
     "x-request-id",
     "date",
@@ -26,7 +26,7 @@ const MOMENTARY: [&str; 9] = [
     "ratelimit-policy",
 ];
 
-/// An answer without what names the request: status, headers and text.
+/// An answer without the parts that identify the request: status, headers and text.
 fn shape(got: &Got, id: &str) -> (u16, BTreeMap<String, String>, String) {
     let headers = got.headers.iter().filter_map(|(name, value)| {
         let momentary = MOMENTARY.contains(&name.as_str());
@@ -40,7 +40,7 @@ fn shape(got: &Got, id: &str) -> (u16, BTreeMap<String, String>, String) {
     (got.status, headers.collect(), text)
 }
 
-/// Checks that the other's id is answered as one of nothing.
+/// Checks that another organization's id is answered like one that names nothing.
 #[track_caller]
 fn same(others: &Got, id: &str, nothing: &Got, nothing_id: &str) {
     assert_eq!(
@@ -79,7 +79,7 @@ async fn with_id(
             .collect(),
         ..ask.clone()
     };
-    // What acts on the caller's own organization names it.
+    // Requests on the caller's own organization name it.
     let own = |text: &str| text.replace(&world.ann.organization_id, &world.bob.organization_id);
     let own = |text: &str| own(text).replace(&world.ann.wallet_id, &world.bob.wallet_id);
     let actions = ask.actions.iter();
@@ -108,7 +108,7 @@ fn ids_of(world: &World, row: &Row, ask: &Ask) -> Vec<String> {
     let mut ids: Vec<String> = ids.collect();
     ids.sort();
     ids.dedup();
-    // A wallet is nobody's secret: objects are given to it. Its place among the members is.
+    // A wallet's id is not secret, because objects are given to it. Its membership is.
     ids.retain(|id| !id.starts_with("wal") || row.path.starts_with("/organizations"));
     ids.retain(|id| *id != world.ann.organization_id);
     ids
@@ -135,7 +135,7 @@ async fn others_ids(world: Arc<World>, row: Arc<Row>) {
                 continue;
             }
             if row.path == "/objects/search" || row.path == "/objects/count" {
-                // Nothing is found of it, or it is not there: the same for both.
+                // Nothing is found of it, or it does not exist: the same answer for both.
                 assert_eq!(shape(&others, id), shape(&missing, &nothing));
                 assert!(!others.told().contains(&world.object), "{}", others.told());
                 continue;
@@ -146,7 +146,7 @@ async fn others_ids(world: Arc<World>, row: Arc<Row>) {
     }
 }
 
-/// The same for an answer that holds one for each action.
+/// The same for an answer with one result per action.
 #[track_caller]
 fn one_action(others: &Got, id: &str, missing: &Got, nothing: &str) {
     let error = |got: &Got| got.json()["results"][0]["error"].clone();
@@ -174,7 +174,7 @@ async fn the_others_ids_are_answered_as_ids_of_nothing() {
     crate::coverage::finished("the_others_ids_are_answered_as_ids_of_nothing");
 }
 
-/// Filters that name the other's things.
+/// Filters that name the other organization's things.
 async fn queries(world: &World) {
     let row = find("GET", "/objects");
     let as_bob = async |path: String| {
@@ -188,7 +188,7 @@ async fn queries(world: &World) {
     same(&others, &world.template, &missing, &nothing);
     for (parameter, id) in [
         ("/objects?owner_id", &world.ann.wallet_id),
-        // One's own failed attempts name them too: these are one's own.
+        // A caller's own failed attempts name them too.
         ("/ebus/events?type=object.created&object_id", &world.object),
         (
             "/ebus/events?type=object.created&template_id",
@@ -204,7 +204,7 @@ async fn queries(world: &World) {
     }
 }
 
-/// Cursors that the other was given.
+/// Cursors that the other organization received.
 async fn cursors(world: &World) {
     for row in table() {
         if row.gives != Gives::List || row.has_id() || row.auth == Auth::Public {
@@ -226,7 +226,7 @@ async fn cursors(world: &World) {
     }
 }
 
-/// Nobody joins an organization whose name they only know.
+/// Nobody can join an organization by knowing only its name.
 async fn registering(world: &World) {
     let row = find("POST", "/wallets/register");
     let told = async |id: &str| {

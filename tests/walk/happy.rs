@@ -10,7 +10,7 @@ use crate::row::{Auth, Gives, Row, Signs};
 use crate::table::walk;
 use crate::world::{World, key_body, new_key};
 
-/// Checks that this is what the endpoint gives.
+/// Checks that this is a good answer of the endpoint.
 #[track_caller]
 pub(crate) fn good(row: &Row, got: &Got) {
     let told = got.told();
@@ -62,7 +62,7 @@ fn has(row: &Row, value: &Value) {
     assert!(sequence.is_none_or(|sequence| sequence > 0), "{value}");
 }
 
-/// The rights that a key needs for a row. Who previews sees objects.
+/// The rights that a key needs for a row. A preview shows objects, so it needs to read them.
 pub(crate) fn needs(row: &Row, area: &str, access: &str) -> bool {
     let also = row.path == "/ebus/actions/preview" && (area, access) == ("objects", "read");
     (area, access) == row.right || also

@@ -72,7 +72,7 @@ async fn every_endpoint_when_a_limit_is_used_up() {
 }
 
 const BODY_BYTES_MAX: usize = 65_536;
-/// The same for those who show no credentials.
+/// The same for callers without credentials.
 const PUBLIC_BYTES_MAX: usize = 16_384;
 
 async fn too_large(world: Arc<World>, row: Arc<Row>) {

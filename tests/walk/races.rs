@@ -9,7 +9,7 @@ use crate::row::Row;
 use crate::table::find;
 use crate::world::{BLIND, RECEIVER, World, text};
 
-/// Reads, changes with the tag that was read, and tries to change with it once more.
+/// Reads, changes with the tag that was read, and tries to change with it again.
 async fn conditional(
     world: &World,
     path: &str,
@@ -32,7 +32,7 @@ async fn conditional(
     let done = world.by_ann(&write, &first).await;
     assert_eq!(done.status, 200, "{}", done.told());
     refused(&world.by_ann(&write, &second).await, "PRECONDITION_FAILED");
-    // What was read anew, or any state, will do.
+    // A newly read tag, or any state, is accepted.
     let tag = world
         .by_ann(&read, &Ask::get(path))
         .await
@@ -118,7 +118,7 @@ async fn a_new_password_ends_every_login_before_it() {
     };
     let one = text(&login(PASSWORD).await.json(), "refresh_token");
     let two = text(&login(PASSWORD).await.json(), "refresh_token");
-    // A change that is refused ends nothing.
+    // A refused change ends nothing.
     refused(
         &change("not the password at all").await,
         "CREDENTIALS_INVALID",
@@ -136,7 +136,7 @@ async fn a_new_password_ends_every_login_before_it() {
     crate::coverage::finished("a_new_password_ends_every_login_before_it");
 }
 
-/// Many at once make the last webhook that there is room for: one of them does.
+/// Many concurrent requests create the last webhook for which there is room: one of them succeeds.
 #[tokio::test]
 async fn the_last_place_is_taken_once() {
     const MOST: usize = 100;
@@ -147,7 +147,7 @@ async fn the_last_place_is_taken_once() {
         let body = json!({ "url": RECEIVER, "events": ["wallet.registered"], "active": false });
         Ask::json("/webhooks", &body).signing("webhook.create", "")
     };
-    // One was made with the world.
+    // One was created with the world.
     let mut made = 1;
     while made < MOST - 1 {
         let four = [ask(), ask(), ask(), ask()];
@@ -168,7 +168,7 @@ async fn the_last_place_is_taken_once() {
     for got in &full {
         refused(got, "STATE_VIOLATION");
     }
-    // One that ends makes room.
+    // Deleting one makes room.
     let id = text(&done[0].json(), "id");
     let end = find("DELETE", "/webhooks/{id}");
     let end_it = Ask::get(format!("/webhooks/{id}")).signing("webhook.delete", &id);
@@ -176,7 +176,7 @@ async fn the_last_place_is_taken_once() {
     assert_eq!(world.by_ann(&row, &ask()).await.status, 201);
 }
 
-/// Drives futures at the same time, and gives what they give in order.
+/// Runs futures concurrently, and returns their results in order.
 async fn together<T>(futures: Vec<impl Future<Output = T>>) -> Vec<T> {
     let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
     let mut results: Vec<Option<T>> = futures.iter().map(|_| None).collect();

@@ -13,7 +13,7 @@ use crate::row::{Auth, Gives, Row, Signs};
 use crate::table::{find, table, walk};
 use crate::world::World;
 
-/// Paths whose ids may be numbers, and `nonsense` is none.
+/// Malformed ids. Some paths accept numbers too, which `nonsense` is not.
 const MALFORMED: [&str; 3] = ["nonsense", "obj_1", "wal_5yrzzxc7r7qyrbt578rhejqh4m"];
 
 async fn methods(world: &World, row: &Row) {
@@ -37,7 +37,7 @@ async fn methods(world: &World, row: &Row) {
     }
 }
 
-/// Where `If-Match` has a meaning; anywhere else it is refused.
+/// Where `If-Match` has a meaning; it is refused anywhere else.
 const CONDITIONAL: [(&str, &str); 7] = [
     ("PATCH", "/wallets/me"),
     ("PATCH", "/organizations/me/members/{id}"),
@@ -83,13 +83,13 @@ async fn nobody_there(world: &World, row: &Row) {
 }
 
 async fn conditions(world: &World, row: &Row, ask: &Ask) {
-    // Others change what a resource shows meanwhile; then its tag is another one.
+    // Others may change what a resource shows meanwhile; then its tag differs.
     for _ in 0..20 {
         let first = world.by_ann(row, ask).await;
         let tag = first.header("etag").to_owned();
         let known = format!("\"other\", W/{tag}");
         let mut same = true;
-        // The last one costs like any read, so that a count of reads shows something else after it.
+        // The last one costs as much as any read, so a count of reads differs after it.
         for condition in [tag.as_str(), &known, "*"] {
             let got = world
                 .by_ann(row, &ask.clone().with("if-none-match", condition))
@@ -249,7 +249,7 @@ async fn step(world: Arc<World>, row: Arc<Row>) {
 async fn every_read_and_every_path() {
     let world = World::new(&[]).await;
     for _ in 0..3 {
-        // Something for second pages.
+        // Content for second pages.
         world.new_object().await;
         world.new_template().await;
         world.new_webhook().await;
@@ -257,7 +257,7 @@ async fn every_read_and_every_path() {
     walk(&world, |_| true, step).await;
     let got = world.raw("GET", &Ask::get("/moons"), &[]).await;
     refused(&got, "RESOURCE_NOT_FOUND");
-    // A request id that cannot be written everywhere is not taken over.
+    // A request id with unsafe characters is not adopted.
     let request = hyper::Request::builder()
         .method(Method::GET)
         .uri(format!("{}/healthz", world.server.url))
@@ -271,7 +271,7 @@ async fn every_read_and_every_path() {
     crate::coverage::finished("every_read_and_every_path");
 }
 
-/// Half of a file, more than all of it, and nothing of it.
+/// Half of a file, more than all of it, and none of it.
 #[tokio::test]
 async fn a_part_of_a_file_that_is_not_there() {
     let world = World::new(&[]).await;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use crate::ask::Ask;
 use crate::world::World;
 
-/// Makes a request that succeeds, or one that fails in a way of its own.
+/// Makes a request that succeeds, or one that fails in its own way.
 pub(crate) type AskFn = for<'a> fn(&'a World) -> Pin<Box<dyn Future<Output = Ask> + Send + 'a>>;
 
 /// Who may call.
@@ -13,9 +13,9 @@ pub(crate) type AskFn = for<'a> fn(&'a World) -> Pin<Box<dyn Future<Output = Ask
 pub(crate) enum Auth {
     /// Anybody.
     Public,
-    /// Whoever shows an access token, an API key, or both.
+    /// Callers that show an access token, an API key, or both.
     Any,
-    /// As [`Auth::Any`], but a key alone has no wallet to speak of.
+    /// As [`Auth::Any`], but a key alone has no wallet.
     Wallet,
 }
 
@@ -27,11 +27,11 @@ pub(crate) enum Signs {
     Body,
     /// Its body's digest.
     Digest,
-    /// Actions whose payloads stand by themselves.
+    /// Actions whose payloads are given separately.
     Actions,
 }
 
-/// What the body is.
+/// The kind of body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Takes {
     Nothing,
@@ -39,23 +39,23 @@ pub(crate) enum Takes {
     Form,
 }
 
-/// What a good answer is.
+/// The kind of good answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gives {
-    /// One resource, as a read of it gives it: with an ETag.
+    /// One resource, in the form of a read: with an ETag.
     One,
     /// A page of a list.
     List,
     /// Other JSON.
     Json,
-    /// Something that is no JSON, of this media type.
+    /// Anything but JSON, with this media type.
     Other(&'static str),
 }
 
-/// One way to be refused.
+/// One kind of refusal.
 pub(crate) struct Case {
     pub(crate) code: &'static str,
-    /// Where the body is wrong, for a VALIDATION_ERROR of a body.
+    /// The pointer of the error, for a VALIDATION_ERROR of a body.
     pub(crate) pointer: Option<&'static str>,
     pub(crate) ask: AskFn,
 }
@@ -65,9 +65,9 @@ pub(crate) struct Row {
     pub(crate) path: &'static str,
     pub(crate) status: u16,
     pub(crate) auth: Auth,
-    /// The area and the access that an API key must be granted.
+    /// The area and the access that an API key needs.
     pub(crate) right: (&'static str, &'static str),
-    /// Owners and admins alone.
+    /// Only for owners and admins.
     pub(crate) admin: bool,
     pub(crate) signs: Signs,
     pub(crate) takes: Takes,
@@ -93,13 +93,13 @@ impl Row {
         self.path.contains('{')
     }
 
-    /// The path with an id in every place for one: of the right form, but of nothing.
+    /// The path with an id in every place for one: well-formed, but naming nothing.
     pub(crate) fn nowhere(&self) -> String {
         let named = self.path.replace("{delivery_id}", &format!("dlv_{NOBODY}"));
         named.replace("{id}", &format!("{}_{NOBODY}", self.prefix()))
     }
 
-    /// The prefix of the ids that the path takes.
+    /// The prefix of the ids in the path.
     pub(crate) fn prefix(&self) -> &'static str {
         let known = [
             ("/organizations/me/members", "wal"),
@@ -119,10 +119,10 @@ impl Row {
     }
 }
 
-/// The rest of an identifier that nothing has.
+/// The rest of an identifier that names nothing.
 pub(crate) const NOBODY: &str = "5yrzzxc7r7qyrbt578rhejqh4m";
 
-/// A request, made with the world at hand.
+/// A request that is built with the world.
 macro_rules! ask {
     ($world:ident => $made:expr) => {
         |$world| Box::pin(async move { $made })
@@ -130,7 +130,7 @@ macro_rules! ask {
 }
 pub(crate) use ask;
 
-/// A refusal, with the pointer where there is one.
+/// A refusal, with the pointer if there is one.
 macro_rules! case {
     ($code:literal, $world:ident => $made:expr) => {
         crate::row::Case {
@@ -149,7 +149,7 @@ macro_rules! case {
 }
 pub(crate) use case;
 
-/// A row with what most rows share: a read of one thing by anybody who is known.
+/// A row with the values that most rows share: a read of one thing by any authenticated caller.
 pub(crate) fn row(method: &'static str, path: &'static str, ask: AskFn) -> Row {
     Row {
         method,

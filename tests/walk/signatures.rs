@@ -16,7 +16,7 @@ use crate::world::{World, upload};
 
 type Header = (&'static str, String);
 
-/// What changes something beside the log and is shown once: it is in no answer that comes again.
+/// Things created besides the log and shown once: a replayed answer does not contain them.
 const SHOWN_ONCE: [&str; 6] = [
     "access_token",
     "refresh_token",
@@ -35,7 +35,7 @@ async fn sent(world: &World, row: &Row, ask: &Ask, mut headers: Vec<Header>) -> 
     got
 }
 
-/// The same request with something else in it.
+/// The same request with different content.
 pub(crate) fn another(row: &Row, ask: &Ask) -> Option<Ask> {
     let text = || String::from_utf8(ask.body.clone()).unwrap();
     match (row.takes, row.signs) {
@@ -101,7 +101,7 @@ async fn bad_terms(world: &World, row: &Row, ask: &Ask) {
     );
     let contract = terms(|terms| terms.domain.verifying_contract = Address::ZERO);
     refused(&sent(world, row, ask, contract).await, "SIGNATURE_INVALID");
-    // What was signed is not what is sent.
+    // The signed request differs from the one that is sent.
     let mut changed = ask.clone();
     match another(row, ask) {
         Some(other) => changed = other,
@@ -120,7 +120,7 @@ async fn bad_terms(world: &World, row: &Row, ask: &Ask) {
     refused(&sent(world, row, ask, far).await, "NONCE_REUSED");
 }
 
-/// An answer without what is shown once.
+/// An answer without the things that are shown only once.
 fn told(got: &Got) -> Value {
     let mut body = got.json();
     for name in SHOWN_ONCE {
@@ -163,7 +163,8 @@ fn good_again(first: &Got, second: &Got) {
     );
 }
 
-/// What sends or records something and is not signed: an `Idempotency-Key` works there too.
+/// Requests that send or record something without a signature: an `Idempotency-Key` works there
+/// too.
 const KEPT: [&str; 3] = [
     "/disputes",
     "/webhooks/{id}/test",

@@ -33,7 +33,7 @@ pub(crate) fn find(method: &str, path: &str) -> Row {
     found.unwrap_or_else(|| panic!("no row for {method} {path}"))
 }
 
-/// The document that the server gives comes from its own table of endpoints.
+/// The server's document comes from its own table of endpoints.
 #[tokio::test]
 async fn every_endpoint_has_its_row() {
     let server = Server::start().await;
@@ -53,10 +53,10 @@ async fn every_endpoint_has_its_row() {
     assert_eq!(unique, served);
 }
 
-/// Steps that are under way at one time: many, because reads wait for what never comes.
+/// Steps in progress at one time: many, because reads wait for a sequence that is never reached.
 const STEPS: usize = 24;
 
-/// Takes a step for each of these rows, some at a time, and tells of all that failed.
+/// Takes a step for each of these rows, some at a time, and reports all that failed.
 pub(crate) async fn walk<F>(
     world: &Arc<World>,
     wanted: impl Fn(&Row) -> bool,

@@ -24,7 +24,7 @@ pub(crate) const AREAS: [&str; 9] = [
 ];
 pub(crate) const ACCESSES: [&str; 4] = ["create", "read", "update", "delete"];
 pub(crate) const OPTIONS: [&str; 3] = [
-    // What is tried out is sent to nobody: nothing listens on port 1.
+    // Test messages reach nobody: nothing listens on port 1.
     "webhook_allowed_networks=[\"127.0.0.0/8\"]",
     "anchor_interval_s=1",
     "password_hashes_max=4",
@@ -38,7 +38,7 @@ pub(crate) struct World {
     pub(crate) server: Server,
     /// Owner of the first organization.
     pub(crate) ann: Caller,
-    /// A member of it without any office.
+    /// A member of it without special rights.
     pub(crate) max: Caller,
     /// Owner of the other organization.
     pub(crate) bob: Caller,
@@ -47,7 +47,7 @@ pub(crate) struct World {
     pub(crate) locked: String,
     pub(crate) action: String,
     pub(crate) key_id: String,
-    /// A key that may do everything.
+    /// A key with all rights.
     pub(crate) key: String,
     pub(crate) bobs_key: String,
     pub(crate) file: String,
@@ -59,7 +59,7 @@ pub(crate) struct World {
     number: AtomicU64,
 }
 
-/// The body of a key that may do what `allows` says.
+/// The body of a key with the rights that `allows` selects.
 pub(crate) fn key_body(allows: impl Fn(&str, &str) -> bool) -> Value {
     let grant = |area: &&str| {
         let crud = ACCESSES.map(|what| (what.to_owned(), Value::Bool(allows(area, what))));
@@ -118,7 +118,7 @@ pub(crate) fn upload(name: &str, bytes: &[u8]) -> Ask {
         .with("content-type", "multipart/form-data; boundary=edge")
 }
 
-/// Asks until there is an item in the list, and gives the first one.
+/// Reads until the list has an item, and returns the first one.
 async fn first_of(server: &Server, caller: &Caller, path: &str) -> Value {
     for _ in 0..600 {
         let page = server.get(path, Some(&caller.token)).await.expect(200);
@@ -192,12 +192,12 @@ impl World {
         })
     }
 
-    /// A number that is used once.
+    /// A number that is never repeated.
     pub(crate) fn fresh(&self) -> u64 {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Sends a request as `caller` with these credentials, signed well.
+    /// Sends a request as `caller` with these credentials, correctly signed.
     pub(crate) async fn call(
         &self,
         row: &Row,
@@ -267,7 +267,7 @@ impl World {
         text(&made.expect(201).body, "id")
     }
 
-    /// The id of an invitation that somebody joined by.
+    /// The id of an invitation that was used to join.
     pub(crate) async fn used_invitation(&self) -> String {
         let path = "/organizations/me/invitations";
         text(&first_of(&self.server, &self.ann, path).await, "id")

@@ -87,7 +87,8 @@ impl Apply {
             // After the rules: they know which action differs.
             if !batch.is_signed {
                 let number = batch.sealed.header.number;
-                let what = format!("the requests of batch {number} do not have its header's root");
+                let what =
+                    format!("the requests of batch {number} do not lead to its header's root");
                 return Err(ApplyError::Frame(what));
             }
             self.batch(&batch.sealed, &batch.leaves)?;

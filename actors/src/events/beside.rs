@@ -108,7 +108,10 @@ impl Beside {
         let mut told: Vec<Option<Id>> = Vec::new();
         for event in &events {
             let Some(position) = next_position(self.last, sequence) else {
-                tracing::warn!("no more events can be told at sequence {sequence}");
+                tracing::warn!(
+                    sequence,
+                    "events are dropped: the sequence has no position left for them"
+                );
                 break;
             };
             let scope = event.organization_id;

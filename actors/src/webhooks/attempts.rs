@@ -87,7 +87,7 @@ impl Desk {
             let Some(event) = event else {
                 let lost = Verdict::Failed {
                     status: None,
-                    error: "the event is not kept any more".to_owned(),
+                    error: "the event is no longer kept".to_owned(),
                     retry_after_ms: None,
                 };
                 self.end(number, &lost).await?;

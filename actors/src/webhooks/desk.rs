@@ -188,7 +188,7 @@ impl Desk {
             waiting.under_way = false;
         }
         if webhook.active {
-            tracing::warn!(webhook = %self.id, "its receiver is gone; it waits to be changed");
+            tracing::warn!(webhook = %self.id, "the webhook's receiver is gone; the webhook waits to be changed");
         }
         loop {
             match orders.recv().await {

@@ -108,7 +108,7 @@ pub enum RedeliverError {
     #[error("the webhook is not active; activate it first")]
     Off,
     /// It could not be stored now.
-    #[error("webhooks are not served now; try again")]
+    #[error("webhooks are unavailable now; try again")]
     Unavailable,
 }
 

@@ -38,7 +38,7 @@ pub(super) enum Trouble {
     Read(#[from] ReadError),
     #[error("deliveries could not be stored: {0}")]
     Write(#[from] SubmitError),
-    #[error("an attempt broke off: {0}")]
+    #[error("an attempt was aborted: {0}")]
     Attempt(#[from] tokio::task::JoinError),
 }
 

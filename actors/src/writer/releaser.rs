@@ -96,7 +96,7 @@ impl Releaser {
             Err(CommitError::NoSpace(why)) => {
                 tracing::warn!(
                     why,
-                    "the last rows were not brought to the disk, which is full; the next start applies them again"
+                    "the disk is full, so the last rows were not flushed; the next start applies them again"
                 );
             }
             written => written?,

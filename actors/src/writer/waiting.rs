@@ -36,7 +36,7 @@ impl Waiting {
             }
             CommitError::ReadOnly(why) if store.is_suspended() => {
                 if self.0.is_due(Reason::Suspended, now) {
-                    tracing::error!(why, "the store takes no commits; what was placed waits");
+                    tracing::error!(why, "the store accepts no commits; what was placed waits");
                 }
                 Ok(SUSPENDED_PAUSE)
             }
@@ -49,7 +49,7 @@ impl Waiting {
         if let Some(began) = std::mem::take(&mut self.0).began {
             let waited = env.now().saturating_duration_since(began);
             let waited_s = waited.as_secs();
-            tracing::warn!(waited_s, "the commit that waited is written");
+            tracing::warn!(waited_s, "the waiting commit was written");
         }
     }
 }

@@ -20,11 +20,11 @@ use crate::sample::{self, START_MS, Sample};
 
 /// Actions of a frame.
 const ACTIONS: usize = 500;
-/// Frames of a log that is read.
+/// Frames of a log to read.
 const FRAMES: usize = 64;
-/// Bytes of decompressed blocks that are kept where most are to be decompressed: a few blocks.
+/// Bytes of decompressed blocks to cache when most reads should decompress: a few blocks.
 const FEW_BLOCKS: u64 = 1024 * 1024;
-/// So that some segments of it are closed.
+/// Small enough that some segments are closed.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 
 fn open(directory: &TempDir, options: Options) -> FileLog {
@@ -39,7 +39,7 @@ fn open(directory: &TempDir, options: Options) -> FileLog {
     opened.expect("a log").0
 }
 
-/// Requests of the sample, sealed in batches that follow each other.
+/// Requests of the sample, sealed in consecutive batches.
 struct Chain<'s> {
     sample: &'s Sample,
     number: u64,
@@ -47,7 +47,7 @@ struct Chain<'s> {
     tree: Frontier,
 }
 
-/// What goes into a frame.
+/// The content of a frame.
 type Sealed<'s> = (RequestRecord<'s>, SignedBatch, Vec<Hash>);
 
 impl<'s> Chain<'s> {
@@ -124,7 +124,7 @@ fn appended(bencher: Bencher<'_, '_>, sync: bool) {
         });
 }
 
-/// A log whose closed segments are sealed, and how many actions these hold.
+/// A log whose closed segments are sealed, and the number of actions in these.
 fn written(directory: &TempDir, cache_bytes: u64) -> (FileLog, u64) {
     let sample = Sample::new(ACTIONS);
     let options = Options {
@@ -145,7 +145,7 @@ fn written(directory: &TempDir, cache_bytes: u64) -> (FileLog, u64) {
     (log, actions)
 }
 
-/// One request by the sequence of one of its actions, out of the open segment.
+/// One request by the sequence of one of its actions, from the open segment.
 #[divan::bench]
 fn read_from_open_segment(bencher: Bencher<'_, '_>) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -154,7 +154,7 @@ fn read_from_open_segment(bencher: Bencher<'_, '_>) {
     read(bencher, &log.reader(), sealed + 1, count);
 }
 
-/// The same out of sealed ones; the number is how many bytes of decompressed blocks are kept.
+/// The same from sealed segments; the number is how many bytes of decompressed blocks are cached.
 #[divan::bench(args = [FEW_BLOCKS, 64 * 1024 * 1024])]
 fn read_from_sealed_segments(bencher: Bencher<'_, '_>, cache_bytes: u64) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -171,7 +171,7 @@ fn read(bencher: Bencher<'_, '_>, reader: &LogReader, first: u64, count: u64) {
     });
 }
 
-/// Batches of a log in sealed segments, checked by one thread: everything but the signatures of requests.
+/// Batches of a log in sealed segments, checked by one thread: everything except the signatures of requests.
 #[divan::bench]
 fn verify_batches(bencher: Bencher<'_, '_>) {
     let directory = tempfile::tempdir().expect("a directory");

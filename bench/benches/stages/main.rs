@@ -21,16 +21,17 @@ use mimalloc::MiMalloc;
 
 use crate::sample::{START_MS, Sample};
 
-/// The server's, with its calls counted: the table tells how much memory each stage asks for.
+/// The server's allocator, with its calls counted: the table shows how much memory each stage
+/// requests.
 #[global_allocator]
 static ALLOCATOR: AllocProfiler<MiMalloc> = AllocProfiler::new(MiMalloc);
 
 /// Actions of a request.
 const SIZES: [usize; 2] = [500, 1];
-/// Keys that the sequencer remembers.
+/// Keys that the sequencer caches.
 const RECENT_KEYS_MAX: usize = 1_000_000;
 
-/// Long enough for a stage's figure to stand still.
+/// Long enough for a stage's figure to be stable.
 const MEASURE: Duration = Duration::from_millis(500);
 
 fn main() {
@@ -40,7 +41,7 @@ fn main() {
         .main();
 }
 
-/// The body's JSON into actions, as the edge reads it.
+/// Parses the body's JSON into actions, as the server does.
 #[divan::bench(args = SIZES)]
 fn a_parse(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
@@ -67,7 +68,7 @@ fn b_digest(bencher: Bencher<'_, '_>, actions: usize) {
     });
 }
 
-/// The signer's address out of signature and digest.
+/// The signer's address from signature and digest.
 #[divan::bench(args = SIZES)]
 fn c_recover(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
@@ -94,7 +95,7 @@ fn d_decide(bencher: Bencher<'_, '_>, actions: usize) {
     });
 }
 
-/// The sequencer's step: what the request rests on is checked, and it is placed.
+/// The sequencer's step: checks the versions that the request is based on, and places it.
 #[divan::bench(args = SIZES)]
 fn e_sequence(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
@@ -121,7 +122,7 @@ fn e_sequence(bencher: Bencher<'_, '_>, actions: usize) {
     });
 }
 
-/// Leaves side by side, heads one after the other.
+/// Leaves in parallel, heads one after the other.
 #[divan::bench(args = SIZES)]
 fn f_chain(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
@@ -144,7 +145,7 @@ fn g_merkle(bencher: Bencher<'_, '_>, actions: usize) {
         .bench(|| BatchTree::new(black_box(&leaves)).root());
 }
 
-/// A commit group formed of one request: the record and the objects after it.
+/// A commit group of one request: the record and the objects after it.
 #[divan::bench(args = SIZES)]
 fn h_encode(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
@@ -153,7 +154,7 @@ fn h_encode(bencher: Bencher<'_, '_>, actions: usize) {
         .bench(|| sample.group(1));
 }
 
-/// A group of so many actions into the store, with one write and one sync.
+/// Commits a group of this many actions to the store, with one write and one sync.
 #[divan::bench(args = [8_000, 500, 1], sample_size = 1, sample_count = 200)]
 fn i_commit(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions.min(500));
@@ -173,7 +174,7 @@ fn i_commit(bencher: Bencher<'_, '_>, actions: usize) {
         .bench_local_values(|group| store.commit(group).expect("room on the disk"));
 }
 
-/// The path of one action of a batch of so many, and what a verifier makes of it.
+/// The path of one action in a batch of this size, and its verification.
 #[divan::bench(args = [500])]
 fn j_proof(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
@@ -188,7 +189,7 @@ fn j_proof(bencher: Bencher<'_, '_>, actions: usize) {
     });
 }
 
-/// A request out of the log, applied to the state with the rules: what `verify` does for each.
+/// A request from the log, applied to the state under the rules: what `verify` does for each.
 #[divan::bench(args = SIZES)]
 fn k_replay(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);

@@ -17,7 +17,7 @@ use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_storage::{Group, Options};
 
-/// The time of everything, milliseconds.
+/// The time of all records, Unix milliseconds.
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
 /// Bytes of an action's target and payload.
 const ACTION_BYTES: usize = 286;
@@ -38,7 +38,7 @@ pub(crate) struct Sample {
     after: Vec<Object>,
 }
 
-/// What the request is signed for.
+/// The domain of the request's signature.
 pub(crate) fn domain() -> Domain {
     Domain {
         chain_id: 31_337,
@@ -46,7 +46,7 @@ pub(crate) fn domain() -> Domain {
     }
 }
 
-/// Who signs.
+/// The signer.
 pub(crate) fn caller() -> Caller {
     Caller {
         wallet_id: id(Prefix::Wallet, 1),
@@ -98,7 +98,7 @@ fn object(number: u64) -> Object {
     }
 }
 
-/// The object with one more action behind it.
+/// The object after one more action.
 fn after(object: &Object) -> Object {
     let mut after = object.clone();
     after.trace = after.trace.next(&Hash::ZERO);
@@ -117,7 +117,7 @@ fn payload() -> String {
 }
 
 impl Sample {
-    /// A request of so many updates, each of another object.
+    /// A request with this many updates, each of another object.
     pub(crate) fn new(actions: usize) -> Self {
         let objects: Vec<Object> = (0..actions as u64).map(object).collect();
         let targets: Vec<String> = objects.iter().map(|object| object.id.to_string()).collect();
@@ -162,7 +162,7 @@ impl Sample {
         sample
     }
 
-    /// The texts that are signed.
+    /// The signed texts.
     pub(crate) fn texts(&self) -> Vec<ActionTexts<'_>> {
         (0..)
             .zip(&self.targets)
@@ -217,7 +217,7 @@ impl Sample {
         Arc::clone(&state.templates[&self.objects[0].template_id])
     }
 
-    /// Each object with the action on it.
+    /// Each object with its action.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = (Id, Input<'_>)> {
         let texts = self.targets.iter().zip(&self.contents);
         self.objects
@@ -236,7 +236,7 @@ impl Sample {
             })
     }
 
-    /// What the request writes when its objects have this version.
+    /// The request's writes when its objects have this version.
     pub(crate) fn writes(&self, base_version: u64) -> Vec<KeyWrite> {
         let write = |object: &Object| KeyWrite {
             key: Key::resource(object.id),
@@ -258,7 +258,7 @@ impl Sample {
             .collect()
     }
 
-    /// The log's record of it, from this sequence on.
+    /// Its record in the log, from this sequence on.
     pub(crate) fn record(&self, first_sequence: u64) -> RequestRecord<'_> {
         let actions = (0..).zip(self.objects.iter().zip(&self.targets));
         let actions = actions.map(|(index, (object, target))| ActionRecord {
@@ -287,7 +287,7 @@ impl Sample {
         }
     }
 
-    /// A group of this request alone.
+    /// A group with only this request.
     pub(crate) fn group(&self, first_sequence: u64) -> Group {
         let mut group = Group::new();
         self.put(&mut group, first_sequence);

@@ -8,23 +8,23 @@ use tokio::task::JoinSet;
 
 use crate::{Options, Result};
 
-/// Latencies up to a minute are told apart, to three digits.
+/// Latencies are distinguished up to a minute, to three digits.
 const LATENCY_US_MAX: u64 = 60_000_000;
 
 /// A connection.
 pub(crate) trait Append: Send + 'static {
-    /// Appends its next records, and comes back when they are stored.
+    /// Appends the next records, and returns when they are stored.
     fn append(&mut self) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// How it went.
+/// The result of a measurement.
 pub(crate) struct Told {
     records_per_second: f64,
     latency_us: Histogram<u64>,
 }
 
 impl Told {
-    /// One line.
+    /// The result as one line of JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         let at = |quantile| self.latency_us.value_at_quantile(quantile) as f64 / 1e3;
         serde_json::json!({
@@ -36,7 +36,7 @@ impl Told {
     }
 }
 
-/// Warm-up and measure.
+/// Runs the warm-up and the measurement.
 pub(crate) async fn measure<A: Append>(options: &Options, connections: Vec<A>) -> Result<Told> {
     let measured = Duration::from_secs(options.duration_s);
     let counted_from = Instant::now() + Duration::from_secs(options.warm_up_s);
@@ -59,7 +59,7 @@ pub(crate) async fn measure<A: Append>(options: &Options, connections: Vec<A>) -
 
 struct Seen {
     latency_us: Histogram<u64>,
-    /// One that was under way at an end of the measure counts by its share inside.
+    /// A group in flight at either end of the measurement counts by its share inside.
     groups: f64,
 }
 

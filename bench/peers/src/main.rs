@@ -15,12 +15,12 @@ use clap::{Parser, ValueEnum};
 
 use crate::load::{Told, measure};
 
-/// What can go wrong, said once at the end.
+/// Any error, reported once at the end.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Peer {
-    /// COPY of all records in a transaction; INSERT where there is one.
+    /// COPY of all records in a transaction; INSERT for a single one.
     PostgresCopy,
     /// A function that chains the records with SHA-256 and inserts them.
     PostgresChain,
@@ -34,11 +34,11 @@ enum Peer {
 #[derive(Parser)]
 #[command(version)]
 struct Options {
-    /// What is measured.
+    /// The store to measure.
     peer: Peer,
-    /// Where it is: a connection string for PostgreSQL, host:port for the others.
+    /// Its address: a connection string for PostgreSQL, host:port for the others.
     address: String,
-    /// Records that are appended at a time.
+    /// Records to append at a time.
     #[arg(long, default_value_t = 500)]
     records: usize,
     /// Bytes of a record.
@@ -47,10 +47,10 @@ struct Options {
     /// Connections.
     #[arg(long, default_value_t = 16)]
     connections: usize,
-    /// Seconds before the measure.
+    /// Seconds before the measurement.
     #[arg(long, default_value_t = 2)]
     warm_up_s: u64,
-    /// Seconds of the measure.
+    /// Seconds of the measurement.
     #[arg(long, default_value_t = 8)]
     duration_s: u64,
 }

@@ -15,7 +15,7 @@ const STREAM: &str = r#"{"name":"RECORDS","subjects":["records"],"storage":"file
 pub(crate) struct Publisher {
     nats: Nats,
     groups: Vec<Vec<Record>>,
-    /// One acknowledgement for a group.
+    /// One acknowledgement for each group.
     atomic: bool,
     next: usize,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Publisher {
 impl Publisher {
     pub(crate) async fn open(options: &Options) -> Result<Vec<Self>> {
         let mut first = Nats::connect(&options.address, 0).await?;
-        // There may be none yet; what it says is not needed.
+        // There may be none yet; the answer does not matter.
         first.ask("$JS.API.STREAM.DELETE.RECORDS", "").await?;
         let made = first.ask("$JS.API.STREAM.CREATE.RECORDS", STREAM).await?;
         check(&made)?;
@@ -70,7 +70,7 @@ fn messages(group: &[Record], inbox: &str) -> String {
     text
 }
 
-/// All messages in one batch; the last one commits it and asks for the acknowledgement.
+/// All messages in one batch; the last one commits it and requests the acknowledgement.
 fn batch(group: &[Record], inbox: &str, number: usize) -> String {
     let mut text = String::new();
     for (sequence, Record { object, payload }) in (1..).zip(group) {
@@ -91,7 +91,7 @@ fn batch(group: &[Record], inbox: &str, number: usize) -> String {
     text
 }
 
-/// JetStream answers well without an `error` member.
+/// A successful answer of JetStream has no `error` member.
 fn check(answer: &[u8]) -> Result<()> {
     let answer = String::from_utf8_lossy(answer);
     if answer.contains(r#""error""#) {

@@ -20,7 +20,7 @@ CREATE TABLE records (
     payload text NOT NULL
 )";
 
-/// One request at a time extends the chain: it holds the tip's row until its commit.
+/// Only one request at a time extends the chain: it holds the tip's row until its commit.
 const CHAINED: &str = "
 DROP FUNCTION IF EXISTS append_records;
 DROP TABLE IF EXISTS chained, tip;
@@ -54,12 +54,12 @@ $$ LANGUAGE plpgsql";
 
 async fn connect(address: &str) -> Result<Client> {
     let (client, connection) = tokio_postgres::connect(address, NoTls).await?;
-    // Its error comes to the client too, with the statement that meets it.
+    // Its error also reaches the client, with the statement that meets it.
     tokio::spawn(connection);
     Ok(client)
 }
 
-/// Makes the tables, and a connection for each number.
+/// Creates the tables and the connections.
 async fn clients(options: &Options, tables: &str) -> Result<Vec<Client>> {
     connect(&options.address)
         .await?

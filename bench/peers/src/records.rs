@@ -4,7 +4,7 @@
 const OBJECTS: usize = 100_000;
 /// `obj_` and 26 digits.
 const OBJECT_BYTES: usize = 30;
-/// Different groups of records that a connection sends in turn.
+/// Different groups of records that a connection sends in rotation.
 pub(crate) const GROUPS: usize = 8;
 
 /// One record's texts.
@@ -13,7 +13,7 @@ pub(crate) struct Record {
     pub(crate) payload: String,
 }
 
-/// The groups of records of a connection, made before anything is measured.
+/// The groups of records of a connection, made before the measurement.
 pub(crate) fn groups(connection: usize, records: usize, bytes: usize) -> Vec<Vec<Record>> {
     (0..GROUPS)
         .map(|group| {

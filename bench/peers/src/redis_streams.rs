@@ -49,7 +49,7 @@ impl Append for Stream {
     }
 }
 
-/// An empty stream, and a file without the one before.
+/// Starts with an empty stream, and an append-only file without the previous one.
 async fn begin_anew(wire: &mut Wire) -> Result<()> {
     let sync = ask(wire, &["CONFIG", "GET", "appendfsync"]).await?;
     if !sync.ends_with("always") {
@@ -90,7 +90,7 @@ fn pipeline(group: &[Record]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// One answer; the words of a list one after the other.
+/// One answer; the words of a list are joined.
 async fn answer(wire: &mut Wire) -> Result<String> {
     let mut words = Vec::new();
     let mut left = 1_usize;

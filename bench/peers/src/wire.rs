@@ -11,7 +11,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// The connection.
 pub(crate) struct Wire {
     stream: TcpStream,
-    /// Read and not yet looked at.
+    /// Read but not parsed yet.
     bytes: BytesMut,
 }
 
@@ -45,7 +45,7 @@ impl Wire {
         }
     }
 
-    /// So many bytes, and the end of a line behind them.
+    /// This many bytes, followed by the end of a line.
     pub(crate) async fn counted(&mut self, length: usize) -> Result<Vec<u8>> {
         self.fill(length + 2).await?;
         let taken = self.bytes[..length].to_vec();

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use super::pipeline::{Pipeline, Shape};
 use crate::Result;
 
-/// Serves connections, each as a task of its own.
+/// Serves connections, each in its own task.
 pub(super) async fn serve(listener: TcpListener, pipeline: Arc<Pipeline>) -> Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
@@ -27,7 +27,7 @@ pub(super) async fn serve(listener: TcpListener, pipeline: Arc<Pipeline>) -> Res
                 let pipeline = Arc::clone(&pipeline);
                 async move { Ok::<_, Infallible>(answer(&pipeline, request).await) }
             });
-            // A caller that goes away is no concern of anybody else's.
+            // A caller that disconnects concerns nobody else.
             let _gone = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;

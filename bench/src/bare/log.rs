@@ -16,15 +16,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::Result;
 
-/// Requests that wait for the thread at the most.
+/// Most requests that wait for the thread.
 const WAITING_MAX: usize = 4_096;
 /// Bytes of rows in memory before they go to a file.
 const MEMTABLE_BYTES: usize = 128 * 1024 * 1024;
 
-/// A request whose signature holds.
+/// A request with a valid signature.
 pub(super) struct Entry {
     pub(super) body: Bytes,
-    /// Where the text of each action stands in the body.
+    /// The ranges of each action's text in the body.
     pub(super) texts: Vec<Range<usize>>,
     pub(super) action_hashes: Vec<Hash>,
     pub(super) head: RequestHead,
@@ -32,7 +32,7 @@ pub(super) struct Entry {
     pub(super) signature: Signature,
 }
 
-/// Where a request stands in the log.
+/// The position of a request in the log.
 pub(super) struct Placed {
     pub(super) first_sequence: u64,
     pub(super) head: Hash,
@@ -40,9 +40,9 @@ pub(super) struct Placed {
 
 type Waiting = (Entry, oneshot::Sender<Placed>);
 
-/// The way to the thread.
+/// The channel to the thread.
 pub(super) struct Log {
-    /// `None` has the thread close the database and end: the process must not end meanwhile.
+    /// `None` makes the thread close the database and end; the process must not end before that.
     messages: mpsc::Sender<Option<Waiting>>,
 }
 
@@ -71,13 +71,13 @@ impl Log {
         Ok((Self { messages }, thread))
     }
 
-    /// Has the thread end behind what waits for it.
+    /// Makes the thread end after the requests that wait for it.
     pub(super) async fn end(&self) {
-        // A thread that has ended needs no telling.
+        // If the thread has ended, nothing needs to be sent.
         let _ended = self.messages.send(None).await;
     }
 
-    /// Comes back when the request is on the disk.
+    /// Returns when the request is on the disk.
     pub(super) async fn append(&self, entry: Entry) -> Result<Placed> {
         let (reply, placed) = oneshot::channel();
         let ended = || "the log has ended: a write failed";
@@ -96,7 +96,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// Until it is told to end, or to the first write that fails.
+    /// Writes until it receives the end, or until the first write that fails.
     fn write_all(mut self, mut messages: mpsc::Receiver<Option<Waiting>>) {
         let mut durable = WriteOptions::default();
         durable.set_sync(true);
@@ -118,7 +118,7 @@ impl Chain {
                 return;
             }
             for ((_, reply), placed) in group.drain(..).zip(placed.drain(..)) {
-                // Who waited may have gone.
+                // The waiting task may be gone.
                 let _gone = reply.send(placed);
             }
         }

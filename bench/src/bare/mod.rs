@@ -19,19 +19,19 @@ use tokio::net::TcpListener;
 
 use crate::Result;
 
-/// Where the bare pipeline listens, and what the signatures that it checks are bound to.
+/// Where the bare pipeline listens, and the domain of the signatures that it checks.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Where it listens; port 0 takes a free one.
+    /// Where it listens; port 0 picks a free one.
     #[arg(long, default_value = "127.0.0.1:8090")]
     listen: SocketAddr,
-    /// Its directory, made if it is not there; a temporary one by default.
+    /// Its directory, created if missing; a temporary one by default.
     #[arg(long)]
     data: Option<PathBuf>,
     /// The chain id of the domain (EIP-712); a development server's by default.
     #[arg(long, default_value_t = 31_337)]
     chain_id: u64,
-    /// The verifying contract of the domain: /.well-known/eip712-domain.json of a server tells it.
+    /// The verifying contract of the domain, as in a server's /.well-known/eip712-domain.json.
     #[arg(long)]
     verifying_contract: Address,
 }

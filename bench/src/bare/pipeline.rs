@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::log::{Entry, Log};
 use crate::Result;
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Clone, Copy)]
 pub(super) enum Shape {
     Single,
@@ -55,12 +55,12 @@ impl Pipeline {
         }
     }
 
-    /// Has the log end.
+    /// Ends the log.
     pub(super) async fn end(&self) {
         self.log.end().await;
     }
 
-    /// Checks a request and has it written down; gives the answer's text.
+    /// Checks a request and writes it to the log; returns the answer's text.
     pub(super) async fn take(
         &self,
         shape: Shape,
@@ -101,7 +101,7 @@ impl Pipeline {
         if signer != head.signer {
             return Err("another key signed".into());
         }
-        // What is kept of an action: its target and payload, and what stands between them.
+        // What is stored of an action: its target and payload, and the text between them.
         let texts = actions
             .iter()
             .map(|action| {
@@ -121,7 +121,7 @@ impl Pipeline {
     }
 }
 
-/// hashStruct(Action) of each, all of them side by side.
+/// hashStruct(Action) of each, computed in parallel.
 fn hash(actions: &[Action<'_>], seed: &Hash) -> Result<Vec<Hash>> {
     let mut hashes = Vec::with_capacity(2 * actions.len());
     let mut texts: Vec<&str> = actions.iter().map(|action| action.object_id).collect();
@@ -144,7 +144,7 @@ fn hash(actions: &[Action<'_>], seed: &Hash) -> Result<Vec<Hash>> {
     Ok(action_hashes(&words, &salts(seed, 0..words.len() as u16)))
 }
 
-/// Where a slice of the body stands in it.
+/// The range of a slice within the body.
 fn place(body: &[u8], slice: &str) -> Range<usize> {
     let start = slice.as_ptr() as usize - body.as_ptr() as usize;
     start..start + slice.len()

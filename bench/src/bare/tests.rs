@@ -68,7 +68,7 @@ async fn requests_follow_one_another_in_one_chain_on_the_disk() {
     pipeline.end().await;
     thread.join().unwrap();
 
-    // The rows alone lead to the head that was answered.
+    // The rows alone reproduce the head that was answered.
     let db = rocksdb::DB::open_for_read_only(&rocksdb::Options::default(), data.path(), false);
     let db = db.unwrap();
     let mut head = SEPARATOR;

@@ -22,41 +22,41 @@ use crate::growth::scratch;
 use crate::requests::{Plan, Shape};
 use crate::server::{Limits, Server};
 
-/// Between two runs, so that what one has left to do does not fall into the next.
+/// The pause between two runs, so that leftover work of one does not affect the next.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// What is compared, and how long.
+/// What to compare, and for how long.
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Options {
     /// The server's program.
     #[arg(long, default_value = "target/release/kedge")]
     #[serde(skip)]
     server: PathBuf,
-    /// Where the data lies meanwhile: on a real disk, with 20 GB to spare.
+    /// Where to put the data meanwhile: on a real disk, with 20 GB to spare.
     #[arg(long)]
     #[serde(skip)]
     scratch: Option<PathBuf>,
     #[command(flatten)]
     size: Size,
-    /// What the requests hold; both, one after the other, by default.
+    /// The content of requests; both, one after the other, by default.
     #[arg(long)]
     shape: Vec<Shape>,
-    /// How often each is measured.
+    /// How often to measure each.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Seconds before each measure.
+    /// Seconds before each measurement.
     #[arg(long, default_value_t = 2)]
     warm_up_s: u64,
-    /// Seconds of each measure.
+    /// Seconds of each measurement.
     #[arg(long, default_value_t = 8)]
     duration_s: u64,
     #[command(flatten)]
     peers: Peers,
-    /// Where the figures are written as JSON.
+    /// Where to write the figures as JSON.
     #[arg(long)]
     #[serde(skip)]
     json: Option<PathBuf>,
-    /// Where the tables are written as Markdown.
+    /// Where to write the tables as Markdown.
     #[arg(long)]
     #[serde(skip)]
     markdown: Option<PathBuf>,
@@ -71,7 +71,7 @@ impl Options {
     }
 }
 
-/// Who takes part.
+/// The systems that are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Subject {
@@ -83,7 +83,7 @@ pub(crate) enum Subject {
     NatsJetstream,
 }
 
-/// Measures everybody in turns, and tells.
+/// Measures all of them in turns, and reports.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = scratch(options.scratch.as_deref())?;
     let data = scratch.path().join("kedge");
@@ -91,7 +91,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         "making {} organizations, {} objects\n",
         options.size.organizations, options.size.objects
     ))?;
-    // Who makes a thousand organizations from one address would be limited; who measures them is not.
+    // Creating a thousand organizations from one address would be limited; measuring them is not.
     let server = Server::start(&options.server, &data)?;
     let fleet = Arc::new(Fleet::make(&server, options.size).await?);
     server.stop()?;
@@ -111,7 +111,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         let plan = Arc::new(Plan::new(&fleet, shape));
         for round in 0..options.runs {
             for turn in 0..subjects.len() {
-                // Each begins a round once, so that nobody always comes behind the same one.
+                // Each begins a round once, so that none always follows the same one.
                 let subject = subjects[(turn + round) % subjects.len()];
                 tokio::time::sleep(SETTLE).await;
                 let run = match subject {
@@ -164,7 +164,7 @@ async fn of_bare(
     Ok(Run::driven(Subject::Bare, plan.shape, &driven))
 }
 
-/// Drives a server, away from the threads of this runtime; any refusal ends everything.
+/// Drives a server on separate threads, not those of this runtime; any refusal ends everything.
 pub(crate) async fn measure(server: &Server, plan: &Arc<Plan>, end: End) -> Result<Driven> {
     let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
     let driven = tokio::task::spawn_blocking(move || drive(&url, pid, &plan, end)).await??;

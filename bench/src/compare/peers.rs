@@ -12,7 +12,7 @@ use crate::Result;
 use crate::drive::Latency;
 use crate::requests::{ACTION_BYTES, Shape};
 
-/// Where they are; those without an address take no part.
+/// Their addresses; those without one are left out.
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Peers {
     /// The program with their clients.
@@ -31,7 +31,7 @@ pub(crate) struct Peers {
     #[arg(long)]
     #[serde(skip)]
     nats: Option<String>,
-    /// What is to be said of them, such as their versions.
+    /// A note about them for the report, such as their versions.
     #[arg(long)]
     pub(super) peers_note: Option<String>,
 }
@@ -45,7 +45,7 @@ struct Told {
 }
 
 impl Peers {
-    /// Those that take part.
+    /// Those that are compared.
     pub(super) fn subjects(&self) -> Vec<Subject> {
         let mut subjects = Vec::new();
         if self.postgres.is_some() {

@@ -9,12 +9,12 @@ use crate::figures::{Spread, say, table, write_json, write_text};
 use crate::machine::{Machine, load_average};
 use crate::requests::{ACTION_BYTES, Shape};
 
-/// One measure.
+/// One measurement.
 #[derive(Serialize)]
 pub(super) struct Run {
     pub(super) subject: Subject,
     pub(super) shape: Shape,
-    /// Actions or records.
+    /// Actions or records per second.
     pub(super) per_second: f64,
     pub(super) latency_ms: Latency,
     pub(super) server_cores: Option<f64>,
@@ -46,7 +46,7 @@ impl Subject {
         }
     }
 
-    /// What it leaves out of what the server does for the same record.
+    /// What the server does for the same record and this one does not.
     fn lacks(self) -> &'static str {
         match self {
             Self::Kedge => "-",
@@ -64,7 +64,7 @@ impl Subject {
     }
 }
 
-/// A line for people while it goes on.
+/// A line for people during the run.
 pub(super) fn line(subject: Subject, shape: Shape, run: &Run) -> String {
     format!(
         "{:<15} {:<25} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms\n",
@@ -76,7 +76,7 @@ pub(super) fn line(subject: Subject, shape: Shape, run: &Run) -> String {
     )
 }
 
-/// Everything of one comparison.
+/// All results of one comparison.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     program: &'static str,

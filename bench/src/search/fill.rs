@@ -19,23 +19,23 @@ use crate::connection::Connection;
 const EMAIL: &str = "bench@example.com";
 const PASSWORD: &str = "correct horse battery staple";
 const TEMPLATE: &str = "ticket";
-/// Batches under way at the same time.
+/// Batches in flight at the same time.
 const BATCHES_UNDER_WAY: usize = 4;
-/// Categories: so many objects share each on average.
+/// How many objects share a category, on average.
 pub(crate) const OBJECTS_A_CATEGORY: u64 = 100;
-/// Regions: a hundredth of all objects share each.
+/// Regions: each has a hundredth of all objects.
 pub(crate) const REGIONS: u64 = 100;
 /// Prices are below this.
 pub(crate) const PRICE_MAX: u64 = 1_000_000;
 
-/// What the server was filled with.
+/// The data that the server was filled with.
 #[derive(Serialize)]
 pub(crate) struct Filled {
     pub(crate) template: String,
     pub(crate) seconds: f64,
 }
 
-/// Numbers that follow from a seed (splitmix64).
+/// Pseudo-random numbers from a seed (splitmix64).
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
@@ -53,7 +53,7 @@ pub(crate) fn categories(objects: u64) -> u64 {
     (objects / OBJECTS_A_CATEGORY).max(1)
 }
 
-/// The properties of the object of this number.
+/// The properties of the object with this number.
 fn properties(number: u64, objects: u64) -> Value {
     let mut rng = Rng(number);
     json!({

@@ -10,30 +10,30 @@ use std::time::Duration;
 use crate::server::Server;
 use crate::{Result, machine};
 
-/// How objects are searched.
+/// The options of the search bench.
 #[derive(clap::Args, serde::Serialize)]
 pub(crate) struct Options {
     /// The server's program.
     #[arg(long, default_value = "target/release/kedge")]
     server: PathBuf,
-    /// The server's directory; one that is there already is not filled again.
+    /// The server's directory; an existing one is not filled again.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Objects to be minted.
+    /// Objects to mint.
     #[arg(long, default_value_t = 1_000_000)]
     objects: u64,
-    /// Seconds of each measure.
+    /// Seconds of each measurement.
     #[arg(long, default_value_t = 15)]
     duration_s: u64,
-    /// Connections that search at the same time, one measure for each number.
+    /// Connections that search at the same time, one measurement for each number.
     #[arg(long, default_values_t = [1, 4])]
     connections: Vec<usize>,
-    /// Where the figures are written as JSON.
+    /// Where to write the figures as JSON.
     #[arg(long)]
     output: Option<PathBuf>,
 }
 
-/// Fills a server, starts it again, and measures one kind of search after the other.
+/// Fills a server, restarts it, and measures one kind of search after the other.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let data = match &options.data {
@@ -43,7 +43,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let load_average_before = machine::load_average();
     let server = Server::start(&options.server, &data)?;
     let filled = fill::fill(&server.url, options.objects).await?;
-    // What was written last is in memory still; a start reads it as any other start would.
+    // The last writes are still only in memory; a start loads them as any other start would.
     server.stop()?;
     let server = Server::start(&options.server, &data)?;
     let token = fill::log_in(&server.url).await?;

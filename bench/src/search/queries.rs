@@ -14,7 +14,7 @@ use crate::connection::Connection;
 /// How long a connection searches before its answers count.
 const WARM_UP: Duration = Duration::from_secs(3);
 
-/// What is searched.
+/// The kind of search.
 #[derive(Clone, Copy)]
 pub(crate) enum Query {
     /// One category (about 100 objects), and a quarter of all prices.
@@ -34,7 +34,7 @@ pub(crate) const ALL: [Query; 4] = [
     Query::Count,
 ];
 
-/// Whom to ask, and about what.
+/// The server and data to search.
 pub(crate) struct Asked<'a> {
     pub(crate) url: &'a str,
     pub(crate) token: &'a str,
@@ -115,13 +115,13 @@ impl Query {
     }
 }
 
-/// What one connection saw.
+/// The results of one connection.
 struct Seen {
     latencies_us: Histogram<u64>,
     found: u64,
 }
 
-/// Searches on so many connections, each one after the other, and measures.
+/// Searches on this many connections, on each one search after the other, and measures.
 pub(crate) async fn measure(
     asked: &Asked<'_>,
     query: Query,
@@ -135,7 +135,7 @@ pub(crate) async fn measure(
     for number in 0..connections {
         let shared = Arc::clone(&shared);
         let mut rng = Rng(number as u64 + 1);
-        // Bodies are made beforehand: only the server is measured.
+        // Bodies are made beforehand, so that only the server is measured.
         let bodies: Vec<String> = (0..10_000)
             .map(|_| query.body(asked, &mut rng).to_string())
             .collect();

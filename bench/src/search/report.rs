@@ -11,7 +11,7 @@ use super::queries::Measure;
 use crate::Result;
 use crate::machine::Machine;
 
-/// Everything of one run.
+/// All results of one run.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     pub(crate) program: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Report<'a> {
     pub(crate) measures: Vec<Measure>,
 }
 
-/// Prints one measure.
+/// Prints one measurement.
 pub(crate) fn line(measure: &Measure) -> Result<()> {
     let latency = &measure.latency_ms;
     let mut stdout = std::io::stdout().lock();

@@ -57,7 +57,7 @@ pub enum ReadError {
         function: &'static str,
     },
     /// The answer is not a claim resolver's.
-    #[error("{address} did not answer `{function}` as a resolver of claims does")]
+    #[error("{address} did not answer `{function}` as a claim resolver does")]
     NotAResolver {
         /// The address.
         address: Address,

@@ -91,7 +91,7 @@ pub async fn transact_paying(
     rpc.send_raw_transaction(&signed.raw).await?;
     let receipt = wait_for_receipt(rpc, signed.hash, patience_ms).await?;
     if receipt.status != Some(1.into()) {
-        let reason = "in its block, though the node had foreseen success";
+        let reason = "in its block, although the node had predicted success";
         return Err(TransactError::Reverted(reason.to_owned()));
     }
     Ok(MinedTransaction {

@@ -249,7 +249,7 @@ fn storage(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
     let slot = slot
         .strip_prefix("0x")
         .and_then(|digits| U256::from_str_radix(digits, 16).ok())
-        .ok_or_else(|| Failure::invalid_params("parameter 1 is no storage slot"))?;
+        .ok_or_else(|| Failure::invalid_params("parameter 1 is not a storage slot"))?;
     let word = chain.state.storage(address, slot);
     Ok(json!(hex(&word.to_be_bytes::<32>())))
 }

@@ -41,7 +41,7 @@ pub enum JournalError {
         path: PathBuf,
     },
     /// The journal belongs to a chain with another id.
-    #[error("journal {path} is of chain {found}, not {expected}")]
+    #[error("journal {path} belongs to chain {found}, not {expected}")]
     ChainId {
         /// The journal's file.
         path: PathBuf,
@@ -369,7 +369,7 @@ fn read_record(rest: &[u8]) -> Parsed {
         return if rest.iter().all(|byte| *byte == 0) {
             Parsed::Torn
         } else {
-            Parsed::Corrupt("its length is not intact")
+            Parsed::Corrupt("its length is damaged")
         };
     }
     let length = length as usize;
@@ -382,7 +382,7 @@ fn read_record(rest: &[u8]) -> Parsed {
         return if after.is_empty() {
             Parsed::Torn
         } else {
-            Parsed::Corrupt("its checksum does not fit")
+            Parsed::Corrupt("its checksum does not match")
         };
     }
     match Record::decode(body) {

@@ -73,7 +73,7 @@ pub enum Error {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// Replaying the journal produces different blocks.
-    #[error("the journal's block {number} cannot be made again: {what}")]
+    #[error("the journal's block {number} cannot be rebuilt: {what}")]
     Diverged {
         /// The block's height.
         number: u64,

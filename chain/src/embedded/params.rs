@@ -59,8 +59,9 @@ impl Params<'_> {
     pub(super) fn block(&self, index: usize) -> Result<BlockId, Failure> {
         match self.0.get(index) {
             None | Some(Value::Null) => Ok(BlockId::Head),
-            Some(value) => block_id(value)
-                .ok_or_else(|| Failure::invalid_params(format!("parameter {index} is no block"))),
+            Some(value) => block_id(value).ok_or_else(|| {
+                Failure::invalid_params(format!("parameter {index} is not a block"))
+            }),
         }
     }
 }
@@ -175,9 +176,8 @@ impl Filter {
         }
         let side = |value: &Option<Value>| match value {
             None => Ok(BlockId::Head),
-            Some(value) => {
-                block_id(value).ok_or_else(|| Failure::invalid_params("the filter's block"))
-            }
+            Some(value) => block_id(value)
+                .ok_or_else(|| Failure::invalid_params("the filter's block is not valid")),
         };
         Ok((side(&self.from_block)?, side(&self.to_block)?))
     }

@@ -250,7 +250,8 @@ impl<S: AnswerStore> Responder<S> {
             Ok(_) => Ok(()),
             // Already known, or the nonce is used up: a receipt or the nonce will show.
             Err(RpcError::Node(error)) => {
-                tracing::debug!(case = %id, message = error.message, "the node about an answer");
+                tracing::debug!(case = %id, message = error.message,
+                    "the node did not accept the answer's transaction");
                 Ok(())
             }
             Err(error) => Err(error.into()),

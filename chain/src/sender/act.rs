@@ -315,7 +315,7 @@ impl<S: IntentStore> Sender<S> {
         tracing::warn!(
             batches = self.open[index].stored.intent.batches(),
             next_nonce = observed.next_nonce,
-            "the anchor transaction's nonce was used by another one; a new nonce is taken"
+            "the anchor transaction's nonce was used by another transaction; it is sent with a new nonce"
         );
         self.open[index].note = Some("its nonce was used by another transaction".to_owned());
         self.open[index].memory.nonce_strikes = 0;
@@ -427,7 +427,7 @@ impl<S: IntentStore> Sender<S> {
                 None => error.message,
             }),
             Err(error) => Err(error.into()),
-            Ok(_) => Ok("the reason cannot be found any more (out of gas, perhaps)".to_owned()),
+            Ok(_) => Ok("the reason can no longer be found (out of gas, perhaps)".to_owned()),
         }
     }
 }

@@ -77,13 +77,13 @@ impl Options {
 #[derive(Debug, Error)]
 pub enum SubmitError {
     /// A transaction is in flight and not yet in a block, or an end has not been reported.
-    #[error("the anchor of {batches} batches is still under way")]
+    #[error("the anchor of {batches} batches is still in flight")]
     Busy {
         /// The `batches` of the intent in flight.
         batches: u64,
     },
     /// An open intent already covers as much.
-    #[error("an anchor of {open_batches} batches is open already")]
+    #[error("an anchor of {open_batches} batches is already open")]
     NotNewer {
         /// The largest open intent.
         open_batches: u64,
@@ -128,7 +128,7 @@ pub(crate) enum StepError {
 enum Hold {
     #[error("held: the fee ceiling is reached")]
     FeeCeiling,
-    #[error("held: the sender's account has not enough funds")]
+    #[error("held: the sender's account does not have enough funds")]
     Funds,
     #[error("held: the node refused it: {0}")]
     Refused(String),
@@ -312,7 +312,7 @@ impl<S: IntentStore> Sender<S> {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
         self.next_step_at_ms = now_ms + pause_ms;
         tracing::warn!(%error, pause_ms, failures = self.consecutive_failures,
-            "the anchor sender cannot go on");
+            "the anchor sender cannot continue");
         self.last_error = Some(error.to_string());
     }
 

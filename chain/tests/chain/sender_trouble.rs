@@ -419,7 +419,10 @@ async fn an_account_without_funds_waits_for_them() {
     rig.step().await;
     let last = rig.updates.last().unwrap();
     assert!(
-        last.note.as_ref().unwrap().contains("not enough funds"),
+        last.note
+            .as_ref()
+            .unwrap()
+            .contains("not have enough funds"),
         "{last:?}"
     );
     let balance = json!([poor.address(), "0xde0b6b3a7640000"]);

@@ -15,7 +15,7 @@ fn id(prefix: Prefix, number: usize) -> Id {
     Id::of_hash(prefix, &keccak(&number.to_be_bytes()))
 }
 
-/// Organizations with so many objects each.
+/// Organizations with this many objects each.
 pub(crate) fn workload(arguments: &str, organizations: usize, objects: usize) -> Workload {
     let arguments = std::iter::once("kedge-load").chain(arguments.split(' '));
     let mut options = Options::try_parse_from(arguments).unwrap();

@@ -9,11 +9,11 @@ use tempfile::TempDir;
 
 use crate::{command, load, read_json, serve, server_program, text};
 
-/// Owns the embedded chain's contract; the first of the keys that everybody knows.
+/// Owns the embedded chain's contract; the first of the well-known keys.
 const OWNER: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const RUN: &str = "single-updates --organizations 1 --objects 2 --connections 2 --threads 1 --warm-up-s 0 --duration-s 2 --prepared 10 --verify all";
 
-/// A development server that holds the next sequencer key too.
+/// A development server that also holds the next sequencer key.
 struct Rotated {
     child: Child,
     url: String,
@@ -45,7 +45,7 @@ impl Rotated {
         };
         let url = after("listening on ");
         let rpc = after("--rpc ");
-        // The pipe has to be emptied.
+        // The pipe has to be drained.
         std::thread::spawn(move || lines.count());
         Self {
             child,
@@ -102,7 +102,7 @@ impl Rotated {
     }
 }
 
-/// Every answer's receipt was verified, and nothing was found.
+/// Every answer's receipt was verified, and no problem was found.
 fn check(run: &Value) {
     assert_eq!(run["problems"], Value::Array(Vec::new()));
     let verified = run["receipts_verified"].as_u64().unwrap();
@@ -122,10 +122,10 @@ fn receipts_are_checked_with_the_key_of_their_batch() {
     server.rotate(&next, from_batch);
     check(&server.run(Some(first)).unwrap());
     assert!(server.batches() > from_batch);
-    // All of it is after the rotation.
+    // All of this run is after the rotation.
     check(&server.run(None).unwrap());
     check(&server.run(Some(first)).unwrap());
-    // Who trusts another first key believes nothing.
+    // A client that trusts another first key accepts nothing.
     let told = server.run(Some(&next.address().to_string())).unwrap_err();
     assert!(told.contains("sequencer key"), "{told}");
 }

@@ -105,7 +105,7 @@ pub enum HeaderError {
     #[error("frame format {0} is not known; this program knows {FORMAT}")]
     Format(u16),
     /// The checksum does not hold.
-    #[error("the checksum of the frame's header does not hold")]
+    #[error("the checksum of the frame's header does not match")]
     Crc,
     /// The checksum holds, but the header is invalid.
     #[error("the frame's header contradicts itself: {0}")]
@@ -323,7 +323,7 @@ impl FrameHeader {
             .sum();
         holds(
             self.header_bytes() as u64 + body == length as u64 && length <= FRAME_BYTES_MAX,
-            "its length is not that of its sections",
+            "its length does not match its sections",
         )?;
         holds(self.number > 0, "frames are counted from 1")?;
         holds(
@@ -338,7 +338,7 @@ impl FrameHeader {
                     .first_batch
                     .checked_add(u64::from(self.batches))
                     .is_some(),
-            "its numbers pass the last one",
+            "its numbers overflow",
         )?;
         let expects =
             |kind, bytes: Option<usize>, may_be_dropped: bool| match (self.section(kind), bytes) {
@@ -354,7 +354,7 @@ impl FrameHeader {
             expects(SectionKind::Batches, some(self.batches, BATCH_BYTES), false)
                 && expects(SectionKind::Leaves, some(self.actions, LEAF_BYTES), true)
                 && self.section(SectionKind::Requests).is_some() == (self.actions > 0),
-            "its sections are not those of its counts",
+            "its sections do not match its counts",
         )
     }
 }

@@ -84,7 +84,7 @@ impl Frame {
     /// [`FrameRefused`] if the bytes are not a packed request, or its sequences do not continue those of the frame.
     pub fn push_packed(&mut self, bytes: &[u8]) -> Result<(), FrameRefused> {
         let request = PackedRequest::read(bytes);
-        let request = request.map_err(|_| FrameRefused("these bytes are no packed request"))?;
+        let request = request.map_err(|_| FrameRefused("these bytes are not a packed request"))?;
         let first = request.head().first_sequence;
         self.requests
             .push(first, request.count(), |out| out.extend_from_slice(bytes))
@@ -99,12 +99,12 @@ impl Frame {
         let header = &batch.header;
         if leaves.len() != header.count as usize || leaves.is_empty() {
             return Err(FrameRefused(
-                "a batch has another count of leaves than of actions",
+                "a batch has a different number of leaves than of actions",
             ));
         }
         let ends = header.first_sequence.checked_add(u64::from(header.count));
         let (Some(next_sequence), Some(next_batch)) = (ends, header.number.checked_add(1)) else {
-            return Err(FrameRefused("a batch's numbers pass the last one"));
+            return Err(FrameRefused("a batch's numbers overflow"));
         };
         let mut bounds = self.batch_bounds.unwrap_or(Bounds {
             first_batch: header.number,
@@ -113,7 +113,7 @@ impl Frame {
             next_sequence: header.first_sequence,
         });
         if (bounds.next_batch, bounds.next_sequence) != (header.number, header.first_sequence) {
-            return Err(FrameRefused("a batch does not continue the one before it"));
+            return Err(FrameRefused("a batch does not continue the previous one"));
         }
         (bounds.next_batch, bounds.next_sequence) = (next_batch, next_sequence);
         self.batch_bounds = Some(bounds);
@@ -217,7 +217,7 @@ impl Frame {
             Some(bounds) => {
                 if of_requests != Some((bounds.first_sequence, bounds.next_sequence)) {
                     return Err(FrameRefused(
-                        "its batches and its requests are not of the same actions",
+                        "its batches and its requests do not hold the same actions",
                     ));
                 }
                 if (bounds.first_sequence, bounds.first_batch)
@@ -251,7 +251,7 @@ pub(crate) struct Place {
 pub(crate) enum EncodeError {
     #[error(transparent)]
     Refused(#[from] FrameRefused),
-    #[error("the frame has side entries, and there is no key to seal them")]
+    #[error("the frame has side entries, but there is no key to seal them")]
     NoKey,
     #[error(transparent)]
     Side(#[from] SideError),

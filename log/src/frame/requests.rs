@@ -40,12 +40,10 @@ impl RequestsWriter {
             (self.first, self.next) = (first_sequence, first_sequence);
         }
         if first_sequence != self.next || actions == 0 {
-            return Err(FrameRefused(
-                "a request does not continue the one before it",
-            ));
+            return Err(FrameRefused("a request does not continue the previous one"));
         }
         let next = first_sequence.checked_add(actions as u64);
-        let next = next.ok_or(FrameRefused("a request's sequences pass the last number"))?;
+        let next = next.ok_or(FrameRefused("a request's sequences overflow"))?;
         let start = self.packed.len();
         pack(&mut self.packed);
         let too_long = || FrameRefused("the frame is too long");
@@ -129,7 +127,7 @@ impl<'a> RequestTable<'a> {
         let crc = Fields(&table[4..]).u32();
         if crc != Some(table_crc(table)) {
             return Err(CodecError::bytes(
-                "the checksum of the table of requests does not hold",
+                "the checksum of the table of requests does not match",
             ));
         }
         let (entries, _) = table[TABLE_HEAD_BYTES..].as_chunks::<ENTRY_BYTES>();

@@ -49,10 +49,10 @@ pub struct SideEntry {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SideError {
     /// The key that sealed them is not among the given ones.
-    #[error("the side entries are sealed under key {0}, which is not at hand")]
+    #[error("the side entries are sealed under key {0}, which is missing")]
     NoKey(KeyId),
     /// The given key does not open them: it is a different key, or the bytes are damaged.
-    #[error("the side entries do not open under key {0}")]
+    #[error("the side entries cannot be opened with key {0}")]
     Closed(KeyId),
     /// The bytes are not a section of side entries.
     #[error("the side entries are damaged: {0}")]

@@ -21,10 +21,10 @@ pub enum FrameError {
     #[error("the frame is cut off")]
     Short,
     /// The body's checksum does not hold.
-    #[error("the checksum of the frame's body does not hold")]
+    #[error("the checksum of the frame's body does not match")]
     Crc,
     /// A section does not have its digest.
-    #[error("the section of {0:?} does not have the digest that the header names")]
+    #[error("the section of {0:?} does not match the digest in the header")]
     Digest(SectionKind),
     /// A section cannot be read, though its checksum and digest hold.
     #[error("the section of {0:?} cannot be read: {1}")]
@@ -162,7 +162,7 @@ impl StoredFrame {
             let bytes = &section[place.range.clone()];
             if !place.is_of(bytes) {
                 return Err(damaged(CodecError::bytes(
-                    "a request's checksum does not hold",
+                    "a request's checksum does not match",
                 )));
             }
             found.push(bytes);
@@ -247,7 +247,7 @@ pub(crate) fn batches(section: &[u8]) -> Result<Vec<SignedBatch>, CodecError> {
     if rest.is_empty() {
         batches.iter().map(read_batch).collect()
     } else {
-        Err(CodecError::bytes("the batches are not whole"))
+        Err(CodecError::bytes("the batches are incomplete"))
     }
 }
 

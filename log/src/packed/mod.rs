@@ -223,9 +223,7 @@ impl<'a> PackedRequest<'a> {
             return Err(CodecError::bytes("a record without an action"));
         }
         if head.first_sequence.checked_add(done_count as u64).is_none() {
-            return Err(CodecError::bytes(
-                "the record's sequences pass the last number",
-            ));
+            return Err(CodecError::bytes("the record's sequences overflow"));
         }
         for _ in 0..failed_count {
             head.failed.push(FailedAction {
@@ -280,7 +278,7 @@ impl<'a> PackedRequest<'a> {
         let bytes = self
             .actions
             .get(start..self.end(position))
-            .ok_or_else(|| CodecError::bytes("the offsets of the actions do not rise"))?;
+            .ok_or_else(|| CodecError::bytes("the offsets of the actions do not increase"))?;
         read_action(Reader(bytes))
     }
 
@@ -366,7 +364,7 @@ fn read_action(mut reader: Reader<'_>) -> Result<PackedAction<'_>, CodecError> {
         Hash(reader.array()?)
     };
     if flags & flag::PREVIOUS != 0 && previous_integrity == Hash::ZERO {
-        return Err(CodecError::bytes("a zero integrity is not written"));
+        return Err(CodecError::bytes("a zero integrity must be left out"));
     }
     let disclosed = if flags & flag::DISCLOSED == 0 {
         None
@@ -394,7 +392,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Kind, CodecError> {
     }
     match Kind::of_text(read_text(reader)?) {
         Some(kind @ Kind::Custom(_)) => Ok(kind),
-        _ => Err(CodecError::bytes("a kind's text is no custom kind")),
+        _ => Err(CodecError::bytes("a kind's text is not a custom kind")),
     }
 }
 
@@ -427,7 +425,7 @@ fn read_id(reader: &mut Reader<'_>) -> Result<Id, CodecError> {
 
 fn read_text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, CodecError> {
     let bytes = usize::try_from(reader.varint()?)
-        .map_err(|_| CodecError::bytes("a text's length is no length"))?;
+        .map_err(|_| CodecError::bytes("a text's length is too large"))?;
     reader.text(bytes)
 }
 

@@ -141,7 +141,7 @@ impl SegmentHeader {
             .ok_or("the segment's header is cut off")?;
         let mut fields = Fields(whole);
         if fields.array() != Some(MAGIC) {
-            return Err("the file does not begin as a segment".to_owned());
+            return Err("the file does not begin like a segment".to_owned());
         }
         let mut read = || {
             let (format, kind, crc) = (fields.u16()?, fields.u16()?, fields.u32()?);
@@ -157,7 +157,7 @@ impl SegmentHeader {
         };
         let (format, kind, crc, header) = read().ok_or("the segment's header is cut off")?;
         if crc_around(whole, CRC_AT) != crc {
-            return Err("the checksum of the segment's header does not hold".to_owned());
+            return Err("the checksum of the segment's header does not match".to_owned());
         }
         if format != FORMAT {
             return Err(format!(
@@ -345,7 +345,7 @@ impl Segment {
             return Err(self.damaged(
                 offset,
                 Some(header),
-                "the frame passes the end of its segment",
+                "the frame extends past the end of its segment",
             ));
         }
         self.read_into(blocks, offset, length, &mut buffer)?;

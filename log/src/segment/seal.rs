@@ -159,7 +159,7 @@ fn check(env: &dyn Env, path: &Path, hashes: &[Hash]) -> Result<(), MaintenanceE
             let error = segment.damaged(
                 at,
                 Some(header),
-                "what was written reads back as something else",
+                "what was written does not read back the same",
             );
             return Err(error);
         }
@@ -182,7 +182,7 @@ pub(crate) fn check_whole(segment: &Segment) -> Result<(), ReadError> {
     each_frame(segment, |at, frame| {
         let header = frame.header();
         if header.previous != previous || header.number != next {
-            let what = "the frame does not continue the one before it";
+            let what = "the frame does not continue the previous one";
             return Err(segment.damaged(at, Some(header), what));
         }
         (previous, next) = (header.hash(), header.number + 1);

@@ -185,10 +185,7 @@ impl SealedSegment {
             })
         };
         if header.kind != Kind::Sealed {
-            return Err(damaged(
-                0,
-                "the segment's header is none of a sealed segment",
-            ));
+            return Err(damaged(0, "the segment's header is not a sealed segment's"));
         }
         let trailer_at = bytes.saturating_sub(TRAILER_BYTES as u64);
         let trailer = read_exact(&*file, trailer_at, (bytes - trailer_at) as usize);
@@ -206,7 +203,7 @@ impl SealedSegment {
         let at = at.ok_or_else(|| damaged(trailer_at, "the footer is longer than the segment"))?;
         let footer = read_exact(&*file, at, length as usize).map_err(IoError::at(path))?;
         if crc32c::crc32c(&footer) != crc {
-            return Err(damaged(at, "the checksum of the footer does not hold"));
+            return Err(damaged(at, "the checksum of the footer does not match"));
         }
         let footer =
             Footer::read(&footer).filter(|footer| footer.fits(&header, bytes, u64::from(length)));
@@ -297,14 +294,14 @@ impl SealedSegment {
             read_exact_into(&*self.file, self.starts[index], bytes, compressed)
                 .map_err(IoError::at(&self.path))?;
             if crc32c::crc32c(compressed) != entry.crc {
-                return Err(self.damaged(number, "the checksum of the block does not hold"));
+                return Err(self.damaged(number, "the checksum of the block does not match"));
             }
             let start = u64::from(number) * u64::from(self.footer.block_bytes);
             let length =
                 (self.footer.raw_bytes - start).min(u64::from(self.footer.block_bytes)) as usize;
             match decompress(decompressor, compressed, length, out) {
                 Ok(()) if out.len() == length => Ok(()),
-                _ => Err(self.damaged(number, "the block does not decompress")),
+                _ => Err(self.damaged(number, "the block cannot be decompressed")),
             }
         })
     }

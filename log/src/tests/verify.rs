@@ -101,11 +101,11 @@ fn what_was_changed_is_named() {
     let text = changed(true, |writer| {
         one(writer, |record| record.first_leaf_index = 1)
     });
-    assert!(text.contains("another place"), "{text}");
+    assert!(text.contains("its own place"), "{text}");
     let text = changed(true, |writer| one(writer, |record| record.head.nonce += 1));
     assert!(text.contains("signed by"), "{text}");
     let text = changed(true, |writer| one(writer, |record| record.batch_number = 9));
-    assert!(text.contains("another place"), "{text}");
+    assert!(text.contains("its own place"), "{text}");
     let text = changed(true, |writer| {
         let record = writer.request(3, "#", 0);
         let (mut batch, leaves) = writer.batch(std::slice::from_ref(&record));

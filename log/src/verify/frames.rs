@@ -194,7 +194,7 @@ fn placed(
 ) -> Result<Vec<(SignedBatch, usize)>, Fault> {
     let first = frame.header().first_sequence;
     let other_actions = || {
-        let what = "the batches and the requests are not of the same actions";
+        let what = "the batches and the requests do not hold the same actions";
         fault(frame, first, what)
     };
     let mut next = requests.iter();
@@ -216,7 +216,7 @@ fn placed(
             inside += request.count();
         }
         if inside != end {
-            let what = "a request lies over the edge of its batch";
+            let what = "a request crosses the edge of its batch";
             return Err(fault(frame, first, what));
         }
         placed.push((batch, done));
@@ -237,12 +237,12 @@ fn placed_right(
 ) -> Result<(), &'static str> {
     let (header, request) = (&batch.header, request.head());
     if request.batch_number != header.number || request.first_leaf_index as usize != place {
-        return Err("the request names another place than its own");
+        return Err("the request does not name its own place");
     }
     if request.timestamp_ms > header.sealed_at_ms
         || request.timestamp_ms > request.head.deadline_s.saturating_mul(1000)
     {
-        return Err("the request's time passes its batch or its deadline");
+        return Err("the request's time is after its batch or its deadline");
     }
     Ok(())
 }
@@ -254,7 +254,7 @@ fn times(requests: &[PackedRequest<'_>]) -> Result<Option<(u64, u64)>, &'static 
         let time = request.head().timestamp_ms;
         let (begin, last) = times.unwrap_or((time, time));
         if time < last {
-            return Err("a request's time falls");
+            return Err("a request's time is before the previous request's");
         }
         times = Some((begin, time));
     }
@@ -277,7 +277,7 @@ fn check_batch(batch: &SignedBatch, leaves: &[Hash], head: Hash) -> Result<(), S
     let root = BatchTree::new(leaves).root();
     holds(
         root == header.root,
-        "the leaves do not have the header's root",
+        "the leaves do not lead to the header's root",
     )
 }
 
@@ -326,12 +326,12 @@ mod tests {
             let error = check(batches, actions).unwrap_err();
             assert!(error.contains(why), "{error}");
         };
-        refused(batches[..2].to_vec(), 15, "not of the same actions");
-        refused(batches.clone(), 14, "not of the same actions");
+        refused(batches[..2].to_vec(), 15, "do not hold the same actions");
+        refused(batches.clone(), 14, "do not hold the same actions");
         refused(vec![batches[0], batches[2]], 15, "have a gap");
         let mut longer = batches.clone();
         longer[0].header.count += 1;
-        refused(longer, 15, "another place");
+        refused(longer, 15, "its own place");
         let mut shorter = batches;
         shorter[0].header.count = 3;
         refused(shorter, 15, "the edge of its batch");

@@ -176,7 +176,11 @@ impl Walk {
         let first = header.first_sequence;
         if let Some((begin, last)) = own.times {
             if begin < self.last_timestamp_ms {
-                return Err(fault(frame, first, "the request's time falls"));
+                return Err(fault(
+                    frame,
+                    first,
+                    "the request's time is before the previous request's",
+                ));
             }
             self.last_timestamp_ms = last;
         }
@@ -211,11 +215,11 @@ impl Walk {
                 let before = &before.header;
                 holds(
                     header.previous_head == before.head,
-                    "the batch does not extend the head before it",
+                    "the batch does not extend the previous head",
                 )?;
                 holds(
                     header.sealed_at_ms >= before.sealed_at_ms,
-                    "the batch was sealed before the one before it",
+                    "the batch was sealed before the previous one",
                 )?;
             }
             None if header.number == 0 => {
@@ -233,7 +237,7 @@ impl Walk {
         if let Some(tree) = &mut self.tree {
             holds(
                 header.history == tree.root(),
-                "the header's history is not the root over the batches before it",
+                "the header's history is not the root over the earlier batches",
             )?;
             tree.append(log_tree::leaf(&header.hash()));
         }

@@ -96,7 +96,7 @@ impl<'a> Graph<'a> {
         let weight = walk.weigh(0, 0);
         if walk.problems.is_empty() && weight > SCHEMA_WEIGHT_MAX {
             let message = format!(
-                "lets more than {SCHEMA_WEIGHT_MAX} subschemas meet in one place; make it simpler"
+                "applies more than {SCHEMA_WEIGHT_MAX} subschemas to one place; simplify it"
             );
             walk.problems.push(problem("", "range", message));
         }
@@ -138,12 +138,12 @@ impl<'a> Walk<'a> {
             .iter()
             .filter(|keyword| members.contains_key(**keyword))
         {
-            let message = "is not taken; refer with $ref and a pointer".to_owned();
+            let message = "is not supported; refer with $ref and a pointer".to_owned();
             self.problems
                 .push(problem(&place(keyword), "unknown", message));
         }
         if index > 0 && members.contains_key("$id") {
-            let message = "is for the whole schema alone; remove it".to_owned();
+            let message = "is allowed only on the whole schema; remove it".to_owned();
             self.problems
                 .push(problem(&place("$id"), "unknown", message));
         }
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
                 self.nodes[index].beside.push(target);
             } else {
                 let place = format!("{}/$ref", self.nodes[index].pointer);
-                let message = "must lead to a subschema of this schema by pointer, like #/$defs/name; \
+                let message = "must point to a subschema of this schema by JSON pointer, like #/$defs/name; \
                                nothing is fetched from elsewhere";
                 self.problems
                     .push(problem(&place, "format", message.to_owned()));
@@ -295,7 +295,7 @@ impl<'a> Walk<'a> {
     fn leads_back(&mut self, index: usize) {
         let place = format!("{}/$ref", self.nodes[index].pointer);
         let message =
-            "leads back to a schema that it is part of; say how deep it goes instead".to_owned();
+            "leads back to a schema that contains it; write out the levels instead".to_owned();
         self.problems.push(problem(&place, "format", message));
     }
 }

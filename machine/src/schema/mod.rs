@@ -118,7 +118,8 @@ impl Schema {
         // The library gathers all errors before it returns the first, so for a large value only the fact is reported.
         let work = self.weight.saturating_mul(text.len() as u64);
         if work > SCHEMA_WORK_TOLD_MAX {
-            let message = "does not fulfil the template's schema, and is too large to say where";
+            let message =
+                "does not conform to the template's schema, and is too large to report where";
             return Err(Refusal::field(pointer, "schema", message));
         }
         let errors = self.validator.iter_errors(&value);

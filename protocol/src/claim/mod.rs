@@ -28,7 +28,7 @@ pub const CLAIM_VERSION: u32 = 1;
 pub enum ClaimTextError {
     /// Longer than [`CLAIM_BYTES_MAX`].
     #[error(
-        "the file has {0} bytes; a claim has at most {CLAIM_BYTES_MAX}: show a longer text by its hash alone"
+        "the file has {0} bytes; a claim has at most {CLAIM_BYTES_MAX}: show only the hash of a longer text"
     )]
     TooLong(usize),
     /// Not the JSON of a claim file.
@@ -40,10 +40,10 @@ pub enum ClaimTextError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimFileError {
     /// Another kind of file.
-    #[error("format {0:?} is no claim; a claim's is {CLAIM_FORMAT:?}")]
+    #[error("format {0:?} is not a claim; it must be {CLAIM_FORMAT:?}")]
     Format(String),
     /// Written by a newer program.
-    #[error("claim version {0} is not known here; this program reads version {CLAIM_VERSION}")]
+    #[error("claim version {0} is unknown; this program reads version {CLAIM_VERSION}")]
     Version(u32),
     /// The claim is about a different log than expected.
     #[error("the claim is about another log: its domain is not the expected one")]
@@ -57,10 +57,10 @@ pub enum ClaimFileError {
         found: Hash,
     },
     /// A disclosed text does not match its hash.
-    #[error("the disclosed {0} does not have the hash that stands beside it")]
+    #[error("the disclosed {0} does not match the hash next to it")]
     Text(&'static str),
     /// The public inputs are not those of the claim.
-    #[error("public input {0} is not what the claim says")]
+    #[error("public input {0} does not match the claim")]
     Input(usize),
     /// The leaf, its path or the batch header is wrong.
     #[error(transparent)]

@@ -63,7 +63,7 @@ pub enum NoFault {
         until_batch: u64,
     },
     /// No key signs a checkpoint of no batches.
-    #[error("a checkpoint of no batches is signed by nobody")]
+    #[error("no key signs a checkpoint of no batches")]
     EmptyCheckpoint,
     /// No such checkpoint is anchored.
     #[error("no checkpoint of {0} batches is known to be anchored")]
@@ -77,7 +77,7 @@ pub enum NoFault {
         number: u64,
     },
     /// A path does not lead where it must.
-    #[error("a path does not lead where it has to")]
+    #[error("a path does not lead where it must")]
     PathLeadsElsewhere,
     /// The records are valid and contradict nothing.
     #[error("the records contradict neither each other nor the protocol")]

@@ -376,9 +376,7 @@ pub enum EvidenceFileError {
     #[error("the file's format is {0:?}, not {EVIDENCE_FORMAT:?}")]
     Format(String),
     /// Written by a newer program.
-    #[error(
-        "evidence file version {0} is not known here; this program reads version {EVIDENCE_VERSION}"
-    )]
+    #[error("evidence file version {0} is unknown; this program reads version {EVIDENCE_VERSION}")]
     Version(u32),
 }
 

@@ -30,7 +30,7 @@ pub struct Opening {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAuthorised {
     /// The words are not the leaf's, or the request does not hold the action at this index.
-    #[error("the opened action is another than the leaf's")]
+    #[error("the opened action is not the leaf's")]
     AnotherAction,
     /// The signature recovers to no key.
     #[error("the request's signature: {0}")]

@@ -133,7 +133,7 @@ fn at_most<'de, D: Deserializer<'de>>(
     let hashes = Vec::<Hash>::deserialize(deserializer)?;
     if hashes.len() > most {
         return Err(D::Error::custom(format_args!(
-            "{} {what}, where there are at most {most}",
+            "{} {what}; the limit is {most}",
             hashes.len()
         )));
     }

@@ -117,15 +117,16 @@ impl Checker {
     /// Checks the next line.
     pub fn line(&mut self, text: &str) -> Result<Checked, ExportError> {
         self.line += 1;
-        let line: Line = serde_json::from_str(text)
-            .map_err(|error| self.wrong(self.sequence, format!("no line of an export: {error}")))?;
+        let line: Line = serde_json::from_str(text).map_err(|error| {
+            self.wrong(self.sequence, format!("not a line of an export: {error}"))
+        })?;
         self.ensure(
             self.checkpoint.is_none(),
             "nothing may follow the checkpoint",
         )?;
         self.ensure(
             self.log.is_none() == matches!(line, Line::Log(_)),
-            "the line that tells the log must be the first, and only that",
+            "the line that describes the log must be the first line and no other",
         )?;
         match line {
             Line::Log(log) => self.log(log).map(Checked::Log),
@@ -165,16 +166,16 @@ impl Checker {
         self.ensure(log.domain == self.domain, "it is of another log")?;
         self.ensure(
             log.sequencer == self.keys.key_of(log.from),
-            "it names another sequencer than the one to trust",
+            "it names another sequencer than the trusted one",
         )?;
         let named = log.sequencer_keys.as_ref();
         self.ensure(
             named.is_none_or(|named| self.keys.extends(named) || named.extends(&self.keys)),
-            "it names other keys of the sequencer than those to trust",
+            "it names other keys of the sequencer than the trusted ones",
         )?;
         let frontier = Frontier::of_peaks(log.from, log.peaks.clone());
         self.frontier =
-            frontier.ok_or_else(|| self.wrong(0, "its peaks are not those of its batches"))?;
+            frontier.ok_or_else(|| self.wrong(0, "its peaks do not match its batches"))?;
         self.ensure(
             log.from != 0 || (log.head == self.separator && log.sequence == 0),
             "a log begins at sequence 0, with its domain as head",
@@ -204,7 +205,7 @@ impl Checker {
         };
         ensure(
             header.number == self.frontier.size() && header.first_sequence == first,
-            "the batch does not follow the one before",
+            "the batch does not follow the previous one",
         )?;
         ensure(
             header.previous_head == self.head,
@@ -217,11 +218,11 @@ impl Checker {
         ensure(header.state == Hash::ZERO, "the batch's state is not zero")?;
         ensure(
             header.sealed_at_ms >= self.sealed_at_ms,
-            "the batch was sealed before the one before",
+            "the batch was sealed before the previous one",
         )?;
         ensure(
             header.count as usize == leaves.len(),
-            "the batch's leaves are not as many as its header counts",
+            "the batch does not have as many leaves as its header states",
         )?;
         ensure(
             BatchTree::new(&leaves).root() == header.root,
@@ -266,13 +267,13 @@ impl Checker {
                 && end.is_some_and(|end| end <= self.leaves.len())
                 && !line.actions.is_empty()
                 && first > self.opened_to,
-            "the request has no such place in its batch",
+            "the request's place in its batch is not valid",
         )?;
         ensure(
             line.timestamp_ms >= self.placed_at_ms
                 && line.timestamp_ms <= self.sealed_at_ms
                 && line.timestamp_ms <= line.deadline.saturating_mul(1_000),
-            "the request's time does not fit its batch, its deadline or the request before",
+            "the request's time does not fit its batch, its deadline or the previous request",
         )?;
         let leaf_index = line.first_leaf_index as usize;
         let record = line.into_record();
@@ -284,7 +285,7 @@ impl Checker {
         let opened = record.leaves(&hashes).into_iter();
         for ((opened, leaf), sequence) in opened.zip(&self.leaves[leaf_index..]).zip(first..) {
             if opened != *leaf {
-                return Err(self.wrong(sequence, "the action is not what its leaf says"));
+                return Err(self.wrong(sequence, "the action does not match its leaf"));
             }
         }
         self.opened_to = record.last_sequence();
@@ -317,7 +318,7 @@ impl Checker {
                 && history == self.frontier.root()
                 && state == Hash::ZERO
                 && issued_at_ms >= self.sealed_at_ms,
-            "the checkpoint is not where the batches lead",
+            "the checkpoint does not match the batches",
         )?;
         self.checkpoint = Some(signed);
         Ok(())

@@ -27,7 +27,7 @@ pub enum KeyError {
         curve: String,
     },
     /// Its parts do not fit together.
-    #[error("the key says {said} public inputs and has points for {found}")]
+    #[error("the key states {said} public inputs but has points for {found}")]
     Inputs {
         /// The number that the file states.
         said: usize,

@@ -32,10 +32,10 @@ pub enum ZkeyError {
     #[error("the key is not for Groth16 over BN254")]
     System,
     /// It ends before it should.
-    #[error("the file is cut off, or section {0} has another size than its header says")]
+    #[error("the file is cut off, or the size of section {0} does not match its header")]
     Size(u32),
     /// A section is missing or repeated.
-    #[error("section {0} must be there once")]
+    #[error("section {0} must be present exactly once")]
     Section(u32),
     /// Numbers that are not a point.
     #[error("section {section}: {error}")]

@@ -90,7 +90,7 @@ const SPOILT: &[Spoilt] = &[
     (
         "another format",
         |c| c["format"] = json!("kedge.proof"),
-        "is no claim",
+        "is not a claim",
     ),
     ("a newer version", |c| c["version"] = json!(2), "version 2"),
     (

@@ -20,7 +20,7 @@ use super::report::Report;
 use super::steps::Shown;
 
 /// Time before the second look at the server; it doubles with each look, up to the longest. A free
-/// organization has 100 requests a minute, and the steps before have taken nearly half of them.
+/// organization has 100 requests a minute, and the earlier steps have used nearly half of them.
 const POLL_FIRST: Duration = Duration::from_millis(500);
 const POLL_LONGEST: Duration = Duration::from_secs(4);
 
@@ -95,7 +95,8 @@ fn check_offline(proof: &ProofFile, client: &Client, report: &mut Report) -> Res
     Ok(())
 }
 
-/// Asks the node: the contract anchors this log, knows this sequencer, and holds the checkpoint.
+/// Checks at the node that the contract anchors this log, knows this sequencer, and holds the
+/// checkpoint.
 async fn check_chain(
     proof: &ProofFile,
     args: &Args,
@@ -131,8 +132,8 @@ async fn check_chain(
     Ok(())
 }
 
-/// The first batch for which contract and server name different keys: of all that the checkpoint covers, and of later
-/// ones where both know a key. One of the two may hear of a next key first.
+/// The first batch for which contract and server name different keys, among all that the checkpoint covers and later
+/// ones where both know a key. One of the two may learn of a next key first.
 fn disagreement(
     named: &SequencerKeys,
     stated: &SequencerKeys,
@@ -146,7 +147,7 @@ fn disagreement(
     named.first_difference(stated, end)
 }
 
-/// One character of the payload changed: the file must not hold any more.
+/// Changes the payload by one character: the file must no longer verify.
 fn check_forgery(proof: &ProofFile, client: &Client, report: &mut Report) -> Result<(), Failure> {
     let mut forged = proof.clone();
     forged.action.payload.push(' ');
@@ -210,7 +211,7 @@ mod tests {
             assert_eq!(disagreement(&known, &other, &anchored), differs_at);
             assert_eq!(disagreement(&other, &known, &anchored), differs_at);
         }
-        // Past the anchor too, where each knows another next key.
+        // After the anchor too, if each knows a different next key.
         let (one, other) = (keys(&[(1, 0), (2, 15)]), keys(&[(1, 0), (3, 15)]));
         assert_eq!(disagreement(&one, &other, &anchored), Some(15));
     }

@@ -12,8 +12,8 @@ use kedge_client::{Client, RetryPolicy};
 
 use super::output::{Failure, print, print_json};
 
-/// Most objects of one demo: enough to measure, and few enough for a free organization's limits:
-/// eight batches to mint them and one to update some, where ten a minute are allowed.
+/// Most objects of one demo: enough to measure, and few enough for a free organization's limits.
+/// Minting takes eight batches and updating takes one; ten a minute are allowed.
 const OBJECTS_MAX: u32 = 4_000;
 
 #[derive(clap::Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// The server.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     url: String,
-    /// The server's admin socket, for asking for an anchor.
+    /// The server's admin socket, used to request an anchor.
     #[arg(long, value_name = "PATH", default_value = "data/admin.sock")]
     socket: PathBuf,
     /// JSON-RPC URL of the chain that the server anchors on.
@@ -31,10 +31,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(OBJECTS_MAX)))]
     objects: u32,
-    /// How many seconds to wait for the chain to have the anchor for good.
+    /// How many seconds to wait until the anchor is final on the chain.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     patience: u64,
-    /// Where to write the proof file; otherwise into the directory for temporary files.
+    /// Where to write the proof file; the directory for temporary files if absent.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Print the report as JSON.
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    // A demo that waits for minutes shows nothing: refusals come out at once.
+    // A demo must not wait for minutes, so it never retries and shows refusals at once.
     let client = Client::builder(&args.url)
         .retry(RetryPolicy::never())
         .connect()

@@ -8,7 +8,7 @@ use kedge_protocol::SequencerKeys;
 use kedge_protocol::eip712::Domain;
 use serde_json::{Value, json};
 
-/// One kind of step: how many actions and requests, and how long each request took.
+/// One kind of step: the numbers of actions and requests, and the latency of each request.
 pub(super) struct Measure {
     name: &'static str,
     actions: u64,
@@ -24,7 +24,7 @@ impl Measure {
         }
     }
 
-    /// Times one request of this many actions.
+    /// Times one request with this many actions.
     pub(super) async fn time<T>(&mut self, actions: u64, request: impl Future<Output = T>) -> T {
         let started = Instant::now();
         let outcome = request.await;
@@ -67,7 +67,7 @@ fn sequencers(keys: &SequencerKeys) -> String {
     words
 }
 
-/// The report, as it grows.
+/// The report being built.
 pub(super) struct Report {
     domain: Domain,
     keys: SequencerKeys,

@@ -17,13 +17,13 @@ use super::report::{Measure, Report};
 /// Single requests of each kind: enough for a median, few enough for a free organization's limits.
 const SINGLE_REQUESTS: usize = 16;
 
-/// What the following steps show a proof of.
+/// What the later steps prove.
 pub(super) struct Shown {
-    /// Whose action it is.
+    /// The account that made the action.
     pub(super) account: Account,
-    /// A mint.
+    /// The mint action.
     pub(super) action_id: Id,
-    /// The object that it made.
+    /// The object it made.
     pub(super) object_id: Id,
 }
 
@@ -137,7 +137,7 @@ async fn mint(
     Ok(done)
 }
 
-/// Sends the actions in batches of 500, all or none of each.
+/// Sends the actions in batches of 500; each batch is accepted or refused as a whole.
 async fn batches(
     account: &Account,
     actions: &[NewAction],

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     key: KeyArgs,
     #[command(flatten)]
     trust: TrustArgs,
-    /// Print what is shown as JSON.
+    /// Print what the claim shows as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -33,7 +33,7 @@ struct KeyArgs {
     /// The verification key of the circuit's ceremony, as snarkjs writes it.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// The development key. Anybody can forge claims for it: test chains only.
+    /// The development key. Anybody can forge claims for it: for test chains only.
     #[arg(long)]
     dev_insecure: bool,
 }

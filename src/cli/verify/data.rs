@@ -17,14 +17,14 @@ use super::super::trust::TrustArgs;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The data directory of a server that is stopped.
+    /// The data directory of a stopped server.
     dir: PathBuf,
-    /// A development server's directory: take its contract and its key from the directory itself.
+    /// A development server's directory: read its contract and its key from the directory itself.
     ///
-    /// That finds damage, but no forgery: whoever can write the directory can write both.
+    /// This detects damage but no forgery: anyone who can write the directory can change both.
     #[arg(long, conflicts_with_all = ["url", "domain", "sequencer", "rpc"])]
     dev: bool,
-    /// How much is checked; each includes what stands before it.
+    /// How much to check; each level includes the ones before it.
     #[arg(long, value_enum, default_value_t)]
     checks: Checks,
     #[command(flatten)]
@@ -39,9 +39,9 @@ enum Checks {
     /// Every hash, tree, chain and index of the log, the signatures of batches and anchors, and the
     /// contents of files.
     Hashes,
-    /// The signature of every request too.
+    /// Also the signature of every request.
     Signatures,
-    /// The state too: the log is replayed with the rules, which must make every row of it.
+    /// Also the state: replaying the log under the rules must produce every row of it.
     #[default]
     State,
 }
@@ -137,7 +137,7 @@ fn signed_by(verifier: &Verifier) -> Result<String, Failure> {
     Ok(texts.collect::<Vec<_>>().join(", "))
 }
 
-/// Checks the store; gives how many actions a second that was, too.
+/// Checks the store; also returns how many actions a second it checked.
 fn check(verifier: &Verifier, checks: Checks) -> Result<(Summary, u64), Failure> {
     let bar = ProgressBar::new(0).with_message("verifying");
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} batch {pos} of {len} {eta}") {
@@ -154,7 +154,7 @@ fn check(verifier: &Verifier, checks: Checks) -> Result<(Summary, u64), Failure>
     Ok((summary, actions_per_s as u64))
 }
 
-/// What a development server keeps beside its store.
+/// The domain and key that a development server keeps next to its store.
 pub(crate) fn development(dir: &Path) -> Result<(Domain, Address), Failure> {
     let file = dir.join("contract");
     let contract = std::fs::read_to_string(&file)

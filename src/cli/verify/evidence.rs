@@ -21,7 +21,7 @@ pub(crate) struct Args {
     checkpoint: Vec<(u64, Hash)>,
     #[command(flatten)]
     trust: TrustArgs,
-    /// Print what is shown as JSON.
+    /// Print what the evidence shows as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -56,7 +56,7 @@ pub(super) fn check(file: &EvidenceFile, trust: &evidence::Trust) -> Result<Rows
     ])
 }
 
-/// What the caller, or the contract, tells about the log.
+/// What the caller, or the contract, states about the log.
 async fn trust_of(
     file: &EvidenceFile,
     trust: &Trust,

@@ -20,17 +20,17 @@ use super::{Rows, report};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The file; or the server's URL, to check an export as it comes.
+    /// The file; or the server's URL, to check an export while it is received.
     source: String,
-    /// The number of the first batch, of an export that a server sends.
+    /// The number of the first batch, for an export from a server.
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// File with an access token: the server then sends its organization's requests too.
+    /// File with an access token: the server then includes its organization's requests.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     #[command(flatten)]
     trust: TrustArgs,
-    /// Print what is shown as JSON.
+    /// Print what the export shows as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -77,7 +77,7 @@ impl Source {
                 line
             }
         };
-        // What is no UTF-8 is no JSON either: the checker says so, with the line's number.
+        // Text that is not UTF-8 is not JSON either: the checker reports it with the line's number.
         Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 }
@@ -135,7 +135,7 @@ fn rows(shown: &Shown, replayed: bool, anchored: &str) -> Rows {
     ]
 }
 
-/// The rules, replayed for as long as no request is missing.
+/// Replays the rules as long as no request is missing.
 struct Replay {
     state: Option<State>,
     sequence: u64,
@@ -152,7 +152,7 @@ impl Replay {
 
     fn request(&mut self, record: &RequestRecord<'_>) -> Result<(), Failure> {
         if record.first_sequence != self.sequence + 1 {
-            // Somebody else's request lies between: what it did cannot be known.
+            // A request of another organization is missing here, and its effect is unknown.
             self.state = None;
         }
         if let Some(state) = &mut self.state {
@@ -167,10 +167,10 @@ impl Replay {
     }
 }
 
-/// What the contract holds, to be met on the way.
+/// The contract's newest checkpoint, which the export has to reach.
 struct Chain {
     newest: Option<LatestCheckpoint>,
-    /// The head of that checkpoint, where the node still has the event.
+    /// The head of that checkpoint, if the node still has the event.
     head: Option<Hash>,
     met: bool,
 }

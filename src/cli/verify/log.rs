@@ -15,17 +15,17 @@ use super::super::output::{Failure, print_error};
 use super::super::trust::TrustArgs;
 use super::{Rows, report};
 
-/// Bytes of decompressed blocks that are kept: a check reads each once.
+/// Bytes of decompressed blocks that are cached: a check reads each block once.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The directory of the segments, `data/log` of a server. The server may run.
+    /// The directory of the segments, `data/log` of a server. The server may be running.
     dir: PathBuf,
-    /// Check the signature of every request too, not only those of batches.
+    /// Also check the signature of every request, not only those of batches.
     #[arg(long)]
     signatures: bool,
-    /// A key that opens side entries, and the number by which the segments name it; once for each key.
+    /// A key that opens side entries, with its number in the segments; repeat for each key.
     #[arg(long, value_name = "ID:FILE", value_parser = parse_key)]
     key: Vec<(KeyId, PathBuf)>,
     #[command(flatten)]
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     report(&rows(&plan, &reader, &summary, actions_per_s), args.json)
 }
 
-/// Checks the log; gives how many actions a second that was, too.
+/// Checks the log; also returns how many actions a second it checked.
 fn check(reader: &LogReader, plan: &Plan) -> Result<(Summary, u64), Failure> {
     let bar = ProgressBar::new(reader.position().next_sequence - 1).with_message("verifying");
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} sequence {pos} of {len} {eta}")

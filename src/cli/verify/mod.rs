@@ -27,57 +27,57 @@ use super::trust::{Trust, TrustArgs, read_failure};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Verify a receipt: that the sequencer signed a batch which holds the action.
+    /// Verify a receipt: that the sequencer signed a batch that holds the action.
     ///
-    /// The file is a receipt, or an answer of the server that has one. A receipt of a request of many
-    /// actions needs the contents of those that were done, in request order.
+    /// The file is a receipt, or an answer of the server that contains one. A receipt of a request of many actions
+    /// needs the contents of the actions that were carried out, in request order.
     Receipt {
         /// The file; - for standard input.
         file: PathBuf,
-        /// The content of the action that was sent, as `kedge sign --json` tells it; once for each
-        /// action.
+        /// The content of the action that was sent, as printed by `kedge sign --json`; repeat for
+        /// each action.
         #[arg(long, value_name = "HASH")]
         content: Vec<Hash>,
         #[command(flatten)]
         trust: TrustArgs,
-        /// Print what is shown as JSON.
+        /// Print what the receipt shows as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Verify a proof file: offline, and with --rpc against the contract too.
+    /// Verify a proof file: offline, and with --rpc also against the contract.
     Proof {
         /// The file; - for standard input.
         file: PathBuf,
         #[command(flatten)]
         trust: TrustArgs,
-        /// Print what is shown as JSON.
+        /// Print what the proof shows as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Verify evidence of a fault: whether the sequencer signed or anchored what contradicts itself.
+    /// Verify evidence of a fault: whether the sequencer signed or anchored contradictory statements.
     ///
-    /// With --rpc the contract tells its keys and its checkpoints; without, --checkpoint gives the
-    /// checkpoints that the evidence names.
+    /// With --rpc the contract provides its keys and its checkpoints; without it, --checkpoint gives the checkpoints
+    /// that the evidence names.
     Evidence(evidence::Args),
-    /// Verify a claim file: that the log holds an action with the words that are disclosed.
+    /// Verify a claim file: that the log holds an action with the disclosed words.
     ///
-    /// Offline, and with --rpc against the contract too. It does not show that the signer signed.
+    /// Offline, and with --rpc also against the contract. It does not show that the signer signed.
     Claim(claim::Args),
     /// Verify a data directory: recompute every hash and signature, and replay the log.
     ///
-    /// Names the first sequence that does not hold, and says what was checked. --checks leaves out what
-    /// takes long. Nothing in the directory is changed.
+    /// Names the first sequence that does not hold, and reports what was checked. --checks leaves out what takes long.
+    /// Nothing in the directory is changed.
     Data(data::Args),
     /// Verify an export of the log: every header, leaf and request, up to its signed head.
     ///
     /// Names the line and the sequence that do not hold. With --rpc the contract must hold the same
-    /// history at its newest checkpoint. Where the export holds every request of the log, the rules
+    /// history at its newest checkpoint. If the export holds every request of the log, the rules
     /// are replayed too.
     Export(export::Args),
     /// Verify the segments of a log: every checksum, hash and batch signature, without the store.
     ///
-    /// Names segment, byte and sequences that do not hold. Whom to trust is optional: without it the
-    /// signers are reported and not compared. Nothing in the directory is changed.
+    /// Names the segment, byte and sequences that do not hold. Naming whom to trust is optional: without it the signers
+    /// are reported but not compared. Nothing in the directory is changed.
     Log(log::Args),
 }
 
@@ -106,7 +106,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// What is shown: a name and a value for people and programs alike.
+/// The result: names and values for people and programs alike.
 type Rows = Vec<(&'static str, Value)>;
 
 fn report(rows: &Rows, as_json: bool) -> Result<(), Failure> {
@@ -146,7 +146,7 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str, what: &str) -> Result
     serde_json::from_str(text).map_err(|error| Failure::refused(format!("not {what}: {error}")))
 }
 
-/// An answer of the server that has a receipt; or a receipt, which has no such member.
+/// An answer of the server that contains a receipt; or a receipt, which has no such member.
 #[derive(Deserialize)]
 struct Answer<'a> {
     #[serde(borrow)]
@@ -234,7 +234,7 @@ async fn check_proof(proof: &ProofFile, trust: &Trust) -> Result<Rows, Failure> 
     Ok(proof_rows(proof, shown, &anchored))
 }
 
-/// What can be said of the anchor in a file.
+/// What a file's anchor shows.
 async fn anchored(anchor: Option<&AnchorProof>, trust: &Trust) -> Result<String, Failure> {
     match (anchor, trust.contract()) {
         (None, None) => Ok("no: the file has no anchor yet".to_owned()),

@@ -30,13 +30,13 @@ pub(super) struct AnchoredLog {
     path: PathBuf,
     file: File,
     kept: BTreeMap<u64, Hash>,
-    /// Final, and not in the file yet.
+    /// Final, but not in the file yet.
     unwritten: Vec<Final>,
-    /// What was read and not taken yet.
+    /// Read, but not consumed yet.
     signed: Vec<SignedCheckpoint>,
-    /// Taken in blocks that are not final yet.
+    /// Accepted in blocks that are not final yet.
     recent: BTreeMap<u64, AnchoredEvent>,
-    /// The first block that was not read as a final one; `None` before the first round.
+    /// The first block that was not read as final; `None` before the first round.
     next_block: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ impl AnchoredLog {
         Ok(Self {
             file: append(&path)?,
             path,
-            // Its block may hold others that were not written any more.
+            // Its block may hold others that have not been written yet.
             next_block: kept.last().map(|last| last.block_number),
             kept: kept
                 .iter()
@@ -59,19 +59,19 @@ impl AnchoredLog {
         })
     }
 
-    /// The histories of all checkpoints that are known to be anchored.
+    /// The histories of all checkpoints known to be anchored.
     pub(super) fn histories(&self) -> BTreeMap<u64, Hash> {
         let recent = self.recent.iter();
         let recent = recent.map(|(batches, event)| (*batches, event.checkpoint.history));
         self.kept.clone().into_iter().chain(recent).collect()
     }
 
-    /// The checkpoints that were read since the last call, as they were signed.
+    /// Returns the signed checkpoints that were read since the last call.
     pub(super) fn take_signed(&mut self) -> Vec<SignedCheckpoint> {
         std::mem::take(&mut self.signed)
     }
 
-    /// Reads on.
+    /// Reads the checkpoints since the last call.
     pub(super) async fn read(&mut self, contract: &AnchorContract) -> Result<(), Failure> {
         let Some(head) = contract.rpc().block(At::Latest).await.map_err(refused)? else {
             return Ok(());
@@ -123,7 +123,8 @@ impl AnchoredLog {
         }
     }
 
-    /// Writes what is final now. What was signed is to be on disk before: it is not read again.
+    /// Writes the checkpoints that are final now. The signed ones must be on disk before: they are
+    /// not read again.
     pub(super) fn keep(&mut self) -> Result<(), Failure> {
         for kept in self.unwritten.drain(..) {
             write_line(&mut self.file, &kept)?;

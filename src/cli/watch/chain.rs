@@ -61,11 +61,11 @@ impl Contracts {
         Ok(head.map_or(0, |head| head.timestamp.low_u64()))
     }
 
-    /// What evidence is checked against: keys, and every checkpoint that is known to be anchored.
+    /// What evidence is checked against: keys, and every checkpoint known to be anchored.
     pub(super) async fn trust(&self, anchored: &AnchoredLog) -> Result<Trust, Failure> {
         let latest = self.anchor.latest(At::Latest).await.map_err(read_failure)?;
         let mut histories = anchored.histories();
-        // A successor's first one came without a checkpoint of its own.
+        // A successor contract may begin with a first checkpoint that it never anchored itself.
         histories.insert(0, empty_root());
         histories.insert(latest.batches, latest.history);
         Ok(Trust {
@@ -73,7 +73,7 @@ impl Contracts {
             keys: self.anchor.key_terms().await.map_err(read_failure)?,
             coverage: self.anchor.coverage().await.map_err(read_failure)?,
             anchored: histories,
-            // Without a bond it always counts.
+            // Without a bond, evidence counts for ever.
             evidence_age_s: self
                 .bond
                 .as_ref()

@@ -16,7 +16,7 @@ use super::super::output::Failure;
 use super::super::trust::read_failure;
 use super::chain::Contracts;
 
-/// What is shown to the bond.
+/// What is filed with the bond.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Subject {
@@ -35,7 +35,7 @@ pub(super) enum Subject {
 pub(super) struct Dispute {
     pub(super) subject: Subject,
     pub(super) salt: Hash,
-    /// It has come to its end. Cases are kept: what their deposits came to counts on.
+    /// The dispute has ended. Cases are kept, because their deposits still count.
     #[serde(default)]
     pub(super) is_over: bool,
 }
@@ -54,7 +54,7 @@ impl Dispute {
         })
     }
 
-    /// What is committed to.
+    /// The hash that is committed to.
     pub(super) fn subject_hash(&self) -> Hash {
         match &self.subject {
             Subject::Report(evidence) => keccak(&evidence_calldata(evidence)),
@@ -67,7 +67,7 @@ impl Dispute {
         }
     }
 
-    /// What opens its case.
+    /// The call that opens its case.
     pub(super) async fn opening(&self, contracts: &Contracts) -> Result<Vec<u8>, Failure> {
         match &self.subject {
             Subject::Report(evidence) => {
@@ -95,7 +95,7 @@ impl Dispute {
         }
     }
 
-    /// The case that asks the operator; `None` where a fault is shown instead.
+    /// The case that asks the operator; `None` if a fault is reported instead.
     pub(super) fn case(&self) -> Option<Hash> {
         match self.subject {
             Subject::Report(_) => None,
@@ -105,7 +105,7 @@ impl Dispute {
         }
     }
 
-    /// The batch whose leaves are out once the case is answered.
+    /// The batch whose leaves are public once the case is answered.
     pub(super) fn published(&self) -> Option<u64> {
         match self.subject {
             Subject::Leaves(withheld) => Some(withheld.number),
@@ -113,7 +113,7 @@ impl Dispute {
         }
     }
 
-    /// What is asked for, for people.
+    /// A description of the demand, for people.
     pub(super) fn asked(&self) -> String {
         match &self.subject {
             Subject::Report(evidence) => evidence.fault().to_string(),
@@ -126,7 +126,7 @@ impl Dispute {
     }
 }
 
-/// The place in the contract's list of the key that signed a header.
+/// The index, in the contract's list, of the key that signed a header.
 async fn key_index(contracts: &Contracts, batch: &SignedBatch) -> Result<u32, Failure> {
     let digest = batch.header.digest(&contracts.domain.separator());
     let signer = batch.signature.recover(&digest).map_err(Failure::refused)?;

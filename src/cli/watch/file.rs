@@ -24,38 +24,38 @@ use super::memory::{read_json, write_json};
 
 /// How long a transaction may take to be mined, in milliseconds.
 const PATIENCE_MS: u64 = 10 * 60 * 1000;
-/// How often the chain's time is looked at while a commitment ages.
+/// How often to check the chain's time while a commitment ages.
 const POLL: Duration = Duration::from_millis(500);
 
 pub(super) struct Filer {
     key: SigningKey,
-    /// What all deposits together may come to, in wei; that of an answered case is lost.
+    /// Limit of all deposits together, in wei; the deposit of an answered case is lost.
     deposits_wei: u128,
     path: PathBuf,
     /// Reports before demands; all are stored.
     disputes: Vec<Dispute>,
-    /// Cases of which it was told that no deposit is left for them.
+    /// Cases for which a missing deposit was already reported.
     told: BTreeSet<Hash>,
     is_done: bool,
 }
 
-/// How far a dispute has come.
+/// The progress of a dispute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// Its commitment is too young.
     Ages,
     /// It waits for the operator, or for a deposit.
     Waits,
-    /// The bond took what was shown.
+    /// The bond accepted the report.
     Shown,
-    /// The bond would not take it.
+    /// The bond refused it.
     Refused,
-    /// The case has come to its end.
+    /// The case has ended.
     Over,
 }
 
 impl Filer {
-    /// Goes on with what was under way.
+    /// Continues with the stored disputes.
     pub(super) fn open(
         directory: &Path,
         key: SigningKey,
@@ -83,7 +83,7 @@ impl Filer {
         self.is_done
     }
 
-    /// Takes a finding; it is stored before anything is sent.
+    /// Accepts a finding; it is stored before anything is sent.
     pub(super) fn queue(&mut self, finding: &Finding) -> Result<(), Failure> {
         let dispute = Dispute::new(finding)?;
         let subject = dispute.subject_hash();
@@ -94,7 +94,7 @@ impl Filer {
         {
             return Ok(());
         }
-        // A fault is proven at once, a demand waits for its deadline.
+        // A fault is proven at once; a demand waits for its deadline.
         let reports = |known: &&Dispute| known.case().is_none();
         let place = match dispute.case() {
             None => self.disputes.iter().take_while(reports).count(),
@@ -108,8 +108,8 @@ impl Filer {
         write_json(&self.path, &self.disputes)
     }
 
-    /// Goes on with the disputes. Commitments that have to age are waited for or, unless `waits`, left
-    /// to the next call. Gives the batches whose leaves the operator published in an answer.
+    /// Advances the disputes. Commitments that have to age are waited for or, unless `waits`, left to the next call.
+    /// Returns the batches whose leaves the operator published in an answer.
     pub(super) async fn file(
         &mut self,
         contracts: &Contracts,
@@ -163,7 +163,7 @@ impl Filer {
         over.filter_map(Dispute::published)
     }
 
-    /// Whether the bond is gone; what is to be had back of it is taken.
+    /// Whether the bond is gone; if so, recovers the deposits that it returns.
     async fn has_ended(
         &mut self,
         contracts: &Contracts,
@@ -177,7 +177,7 @@ impl Filer {
         Ok(self.is_done)
     }
 
-    /// Once the bond is gone, settling an own case gives its deposit back.
+    /// Once the bond is gone, settling our own case returns its deposit.
     async fn take_back(&self, bond: &BondContract) -> Result<(), Failure> {
         for id in self.disputes.iter().filter_map(Dispute::case) {
             let case = bond.case(id, At::Latest).await.map_err(read_failure)?;
@@ -217,7 +217,7 @@ impl Filer {
         if shown == Progress::Ages {
             return Ok(shown);
         }
-        // Somebody else may have asked the same a moment before.
+        // Somebody else may have opened the same case a moment before.
         let case = bond.case(id, At::Latest).await.map_err(read_failure)?;
         if case.state == CaseState::None {
             return Ok(Progress::Refused);
@@ -226,7 +226,7 @@ impl Filer {
         self.follow(contracts, bond, dispute, id, &case).await
     }
 
-    /// A case that the bond has: it is settled once its deadline is over.
+    /// A case that the bond holds: it is settled once its deadline has passed.
     async fn follow(
         &self,
         contracts: &Contracts,
@@ -263,7 +263,7 @@ impl Filer {
         }
     }
 
-    /// Whether a deposit is allowed beside those of the cases that are open, or were answered.
+    /// Whether a further deposit is allowed in addition to those of open and answered cases.
     async fn may_spend(
         &mut self,
         bond: &BondContract,
@@ -291,7 +291,7 @@ impl Filer {
         Ok(false)
     }
 
-    /// Commits and, once the commitment is old enough, shows.
+    /// Commits and, once the commitment is old enough, reveals.
     async fn show(
         &self,
         contracts: &Contracts,

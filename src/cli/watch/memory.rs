@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::super::output::{Failure, print_error};
 use super::chain::Contracts;
 
-/// A file that a watchtower may be given.
+/// A file that the watchtower may be given.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Given {
@@ -38,7 +38,7 @@ pub(super) struct Memory {
     kept_batches: u64,
     checkpoints: File,
     kept_checkpoint: Option<SignedCheckpoint>,
-    /// As it stands on disk.
+    /// As stored on disk.
     lacking: BTreeMap<u64, u64>,
     lacking_path: PathBuf,
     taken: BTreeSet<OsString>,
@@ -48,7 +48,7 @@ pub(super) fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::refused(format!("{}: {error}", path.display()))
 }
 
-/// The lines of a file that holds one value a line. A last line that a crash cut off is dropped.
+/// The lines of a file with one value per line. A last line that was cut off by a crash is dropped.
 pub(super) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, Failure> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -89,7 +89,7 @@ pub(super) fn write_line(file: &mut File, value: &impl Serialize) -> Result<(), 
     file.write_all(&line).map_err(Failure::refused)
 }
 
-/// A file that holds one value; `None` if there is none.
+/// The value of a one-value file; `None` if there is no file.
 pub(super) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, Failure> {
     match fs::read(path) {
         Ok(bytes) => {
@@ -101,7 +101,7 @@ pub(super) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Opt
     }
 }
 
-/// Puts a value in place of a file's, so that a crash leaves one of the two.
+/// Replaces a file's value atomically: after a crash the file holds either the old or the new one.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let bytes = serde_json::to_vec(value).map_err(Failure::refused)?;
     let beside = path.with_extension("new");
@@ -114,7 +114,7 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Fail
 }
 
 impl Memory {
-    /// Opens the directory, and tells the tower what it held before.
+    /// Opens the directory, and gives the tower what it holds.
     pub(super) fn open(directory: &Path, tower: &mut Watchtower) -> Result<Self, Failure> {
         for folder in ["given", "evidence"] {
             let path = directory.join(folder);
@@ -151,8 +151,8 @@ impl Memory {
         })
     }
 
-    /// Keeps the next batch of the log; one that was kept already is no news, and another one with
-    /// its number goes into the evidence.
+    /// Keeps the next batch of the log. A batch that is kept already adds nothing, and a different
+    /// one with its number goes into the evidence.
     pub(super) fn keep_batch(
         &mut self,
         tower: &Watchtower,
@@ -173,7 +173,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Keeps since when leaves are lacking: a restart gives the operator no more time.
+    /// Stores since when leaves are lacking: a restart gives the operator no more time.
     pub(super) fn keep_lacking(&mut self, tower: &Watchtower) -> Result<(), Failure> {
         if self.lacking != *tower.lacking() {
             self.lacking.clone_from(tower.lacking());
@@ -190,7 +190,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Reads the files of the folder `given` that were not read yet.
+    /// Reads the files of the folder `given` that have not been read yet.
     pub(super) fn take_given(&mut self, tower: &mut Watchtower) -> Result<(), Failure> {
         let folder = self.directory.join("given");
         let entries = fs::read_dir(&folder).map_err(|error| failed(&folder, error))?;
@@ -202,7 +202,7 @@ impl Memory {
             let path = entry.path();
             let text = fs::read_to_string(&path).map_err(|error| failed(&path, error))?;
             let Ok(given) = serde_json::from_str::<Given>(&text) else {
-                // It may be written just now: it is read again.
+                // It may still be being written, so it is read again.
                 print_error(&format!("{}: not a known kind of file", path.display()));
                 continue;
             };
@@ -214,7 +214,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes a finding to a file of its own; says which.
+    /// Writes a finding to its own file; returns the file's path.
     pub(super) fn keep_finding(
         &self,
         contracts: &Contracts,

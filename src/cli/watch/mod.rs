@@ -38,30 +38,30 @@ pub(crate) struct Args {
     /// The anchor contract that the log uses now.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
-    /// The log's domain, where its first anchor contract is another one.
+    /// The log's domain, if its first anchor contract is another one.
     #[arg(long, value_name = "CHAIN_ID:ADDRESS", value_parser = parse_domain)]
     domain: Option<Domain>,
     /// Directory of the watchtower's memory. Receipts, proof files, signed headers and signed
-    /// checkpoints that are put into its folder `given` are read with the next round.
+    /// checkpoints put into its folder `given` are read in the next round.
     #[arg(long, value_name = "DIRECTORY")]
     data: PathBuf,
-    /// File with an access token: the requests of its organization are checked too.
+    /// File with an access token: its organization's requests are checked too.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// File disputes on the chain, with the key of --key-file or KEDGE_SIGNING_KEY paying.
+    /// File disputes on the chain; the key of --key-file or KEDGE_SIGNING_KEY pays.
     #[arg(long)]
     report: bool,
     #[command(flatten)]
     key: KeyArgs,
-    /// With --report: what the deposits of demands and challenges may come to, all together. The deposit
-    /// of a case that the operator answers is lost. Without it nothing that takes one is filed.
+    /// With --report: the limit of all deposits of demands and challenges together. The deposit of a case that the
+    /// operator answers is lost. Without it nothing that needs a deposit is filed.
     #[arg(long, value_name = "WEI", default_value_t = 0, requires = "report")]
     deposits_wei: u128,
-    /// Seconds of the chain's time that the operator has to give the leaves of an anchored batch, and
-    /// to anchor a batch that it signed; then they are demanded.
+    /// Seconds of the chain's time that the operator has to provide the leaves of an anchored batch, and to anchor a
+    /// batch that it signed; after that they are demanded.
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
     patience_s: u64,
-    /// Look once and end, instead of watching on.
+    /// Look once and exit.
     #[arg(long)]
     once: bool,
     /// Seconds between looks.
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     interval_s: u64,
 }
 
-/// How many batches that were served without leaves are asked for again in a round.
+/// How many batches that were served without leaves are requested again in a round.
 const ASKED_AGAIN_MAX: usize = 8;
 
 fn parse(line: &[u8]) -> Result<Line, Failure> {
@@ -80,7 +80,7 @@ fn not_signed(number: u64, error: NotSigned) -> Failure {
     Failure::refused(format!("the server's batch {number}: {error}"))
 }
 
-/// The watchtower at work.
+/// A running watchtower.
 struct Watch {
     args: Args,
     contracts: Contracts,
@@ -89,7 +89,7 @@ struct Watch {
     anchored: AnchoredLog,
     filer: Option<Filer>,
     findings: usize,
-    /// Whether the log was read once by this process: what its requests show is not kept on disk.
+    /// Whether this process has read the whole log: what its requests show is not kept on disk.
     has_read: bool,
 }
 
@@ -138,7 +138,7 @@ impl Watch {
     async fn round(&mut self) -> Result<(), Failure> {
         self.read_chain().await?;
         self.memory.take_given(&mut self.tower)?;
-        // A server that does not answer must not keep what was found from being filed.
+        // If the server does not answer, findings must still be filed.
         let followed = self.follow().await;
         self.tower.review(followed.is_ok());
         self.memory.keep_lacking(&self.tower)?;
@@ -159,8 +159,8 @@ impl Watch {
         followed
     }
 
-    /// Reads every checkpoint that the contract took since the last round: each is held against the
-    /// log, also one that later ones stand before.
+    /// Reads every checkpoint that the contract accepted since the last round. Each is compared
+    /// with the log, including those that later ones have replaced.
     async fn read_chain(&mut self) -> Result<(), Failure> {
         self.anchored.read(&self.contracts.anchor).await?;
         self.tower
@@ -174,7 +174,7 @@ impl Watch {
         self.anchored.keep()
     }
 
-    /// Reads the log on from the last batch that was followed, which is read again.
+    /// Reads the log from the last batch that was followed, which is read again.
     async fn follow(&mut self) -> Result<(), Failure> {
         let token = match &self.args.token_file {
             Some(path) => Some(std::fs::read_to_string(path).map_err(Failure::usage)?),
@@ -193,7 +193,7 @@ impl Watch {
         self.ask_again(&client).await
     }
 
-    /// Asks for the leaves of batches that were served without them.
+    /// Requests the leaves of batches that were served without them.
     async fn ask_again(&mut self, client: &Client) -> Result<(), Failure> {
         let batches = self.tower.batches();
         let lacking = self.tower.lacking().keys().copied();
@@ -235,7 +235,7 @@ impl Watch {
                 }
                 Line::Checkpoint(signed) => {
                     self.memory.keep_checkpoint(&signed)?;
-                    // One over an empty log is signed and says nothing.
+                    // A checkpoint over an empty log is signed but states nothing.
                     if signed.checkpoint.batches > 0 {
                         self.tower.checkpoint(&signed).map_err(|error| {
                             Failure::refused(format!("the server's checkpoint: {error}"))

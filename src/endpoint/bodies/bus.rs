@@ -29,11 +29,11 @@ impl JsonSchema for BusKind {
 /// `x.` and at most 64 bytes in all.
 const CUSTOM_KIND: &str = r"x\.[A-Za-z0-9._-]{1,62}";
 
-/// One action of the bus. Each kind has a payload of its own.
+/// One action of the bus. Each kind has its own payload.
 pub(in crate::endpoint) struct ActionBody;
 
 impl ActionBody {
-    /// An action on an object; `payload` may be absent where it may be empty.
+    /// An action on an object; `payload` is optional if it may be empty.
     fn on_object(
         generator: &mut SchemaGenerator,
         title: &str,
@@ -131,7 +131,7 @@ impl JsonSchema for ActionBody {
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read as slices; this describes it")]
 pub(in crate::endpoint) struct BatchBody {
-    /// They are done in this order.
+    /// The actions, done in this order.
     #[schemars(length(min = 1, max = BATCH_ACTIONS_MAX))]
     actions: Vec<ActionBody>,
     /// All or none; part of what is signed.
@@ -139,7 +139,7 @@ pub(in crate::endpoint) struct BatchBody {
     atomic: bool,
 }
 
-/// One action as the bus takes it, or several in `actions`; and who would sign.
+/// One action as the bus accepts it, or several in `actions`; and the signer that is assumed.
 pub(in crate::endpoint) struct PreviewRequest;
 
 impl JsonSchema for PreviewRequest {

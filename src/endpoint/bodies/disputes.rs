@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::views::scalars::{AddressText, HashText};
 use crate::views::schema::{BatchPath, Domain, SignedBatch, SignedCheckpoint};
 
-/// Members of evidence that are signed or placed records.
+/// Members of evidence that are signed or positioned records.
 const RECORDS: [&str; 11] = [
     "action", "batch", "before", "earlier", "first", "last", "later", "left", "next", "second",
     "signed",
@@ -18,7 +18,7 @@ const HASH_LISTS: [&str; 3] = ["leaves", "path", "proof"];
 /// Members that are hashes.
 const HASHES: [&str; 3] = ["beginning", "held", "previous"];
 
-/// The members of all kinds of evidence; PROTOCOL.md says which kind has which.
+/// The members of all kinds of evidence; PROTOCOL.md lists which kind has which.
 fn members(fault: &Schema) -> serde_json::Value {
     let mut members = serde_json::Map::new();
     members.insert("fault".to_owned(), fault.clone().to_value());
@@ -72,7 +72,7 @@ fn hashes(generator: &mut SchemaGenerator, count: usize) -> Schema {
     json_schema!({ "type": "array", "items": items, "minItems": count, "maxItems": count })
 }
 
-/// An object whose members are all required, or all optional, and no others.
+/// An object with these members and no others; all are required, or all are optional.
 fn object(members: &[(&str, Schema)], all_required: bool) -> Schema {
     let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
     let required = if all_required { names } else { Vec::new() };
@@ -175,7 +175,7 @@ impl JsonSchema for ClaimBody {
     }
 }
 
-/// What is brought: `format` says what it is.
+/// The submitted file: `format` names its kind.
 pub(in crate::endpoint) struct DisputeBody;
 
 impl JsonSchema for DisputeBody {

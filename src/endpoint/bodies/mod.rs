@@ -25,13 +25,13 @@ type Properties = serde_json::Map<String, Value>;
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub(in crate::endpoint) struct ObjectBody {
-    /// The template that it is made from.
+    /// The template that the object is made from.
     template_id: TemplateId,
     /// One of the template's variations.
     variation_id: Option<VariationId>,
-    /// Merged over those of template and variation.
+    /// Merged over the properties of template and variation.
     properties: Option<Properties>,
-    /// Whose it is; the caller's own if absent.
+    /// The new object's owner; the caller if absent.
     to: Option<Recipient>,
 }
 

@@ -10,12 +10,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::views::scalars::{AddressInput, NameInput, WalletId};
 
-/// A signing key to be added.
+/// A signing key to add.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub(in crate::endpoint) struct SignerBody {
-    /// Its address, which must be no other wallet's, now or ever.
+    /// Its address, which no other wallet may have, now or ever.
     address: AddressInput,
 }
 
@@ -24,13 +24,13 @@ pub(in crate::endpoint) struct SignerBody {
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub(in crate::endpoint) struct RoleBody {
-    /// The member, as in the path: what is signed must name them.
+    /// The member, as in the path: the signed body must name them.
     wallet_id: WalletId,
-    /// What they may do from now on.
+    /// The new role.
     role: Role,
 }
 
-/// An invitation to be made.
+/// An invitation to create.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
@@ -38,9 +38,9 @@ pub(in crate::endpoint) struct InviteBody {
     /// The only e-mail address that may use it; any if absent.
     #[schemars(extend("format" = "email"), length(max = EMAIL_BYTES_MAX))]
     email: Option<String>,
-    /// What the wallet that joins may do; member if absent.
+    /// The role of the wallet that joins; member if absent.
     role: Option<Role>,
-    /// How long it stands open, seconds; a week if absent.
+    /// How long the invitation is valid, seconds; a week if absent.
     #[schemars(range(min = 1, max = INVITATION_S_MAX))]
     expires_in_s: Option<u64>,
 }
@@ -50,9 +50,9 @@ pub(in crate::endpoint) struct InviteBody {
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 struct WantedPermission {
-    /// To what.
+    /// The resource.
     resource: Area,
-    /// What; each is false if absent.
+    /// The kinds of access; each is false if absent.
     crud: WantedCrud,
 }
 
@@ -64,41 +64,41 @@ struct WantedPermission {
     reason = "the body is read by the rules; this describes it"
 )]
 struct WantedCrud {
-    /// Make.
+    /// Create.
     #[schemars(default)]
     create: bool,
     /// Read.
     #[schemars(default)]
     read: bool,
-    /// Change.
+    /// Update.
     #[schemars(default)]
     update: bool,
-    /// End.
+    /// Delete.
     #[schemars(default)]
     delete: bool,
 }
 
-/// An API key to be made.
+/// An API key to create.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub(in crate::endpoint) struct KeyBody {
-    /// A name to tell it by; not unique.
+    /// A name to recognise it by; not unique.
     name: NameInput,
-    /// Each resource once; what is not granted is refused.
+    /// Each resource at most once; anything not granted is refused.
     #[schemars(length(min = 1, max = KEY_PERMISSIONS_MAX))]
     permissions: Vec<WantedPermission>,
-    /// When the key ends by itself, RFC 3339; it must be in the future.
+    /// When the key expires, RFC 3339; it must be in the future.
     #[schemars(extend("format" = "date-time"))]
     expires_at: Option<String>,
 }
 
-/// What a new secret takes.
+/// The options of a new secret.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
 pub(in crate::endpoint) struct RotateBody {
-    /// How long the secret until now still counts, seconds: a day if absent, at most a week.
+    /// How long the previous secret stays valid, seconds: a day if absent, at most a week.
     #[schemars(range(max = ROTATION_OVERLAP_S_MAX))]
     overlap_s: Option<u64>,
 }
@@ -119,7 +119,7 @@ pub(in crate::endpoint) struct UploadBody {
     name: Option<String>,
 }
 
-/// No control characters, and one character that is no white space.
+/// No control characters, and at least one character that is not white space.
 const FILE_NAME_PATTERN: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*\
     [^\\s\\u0000-\\u001f\\u007f-\\u009f]\
     [^\\u0000-\\u001f\\u007f-\\u009f]*$";
@@ -165,7 +165,7 @@ fn yes() -> bool {
     true
 }
 
-/// What of a webhook changes.
+/// The changes to a webhook.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
@@ -183,7 +183,7 @@ pub(in crate::endpoint) struct WebhookPatch {
     description: Option<String>,
 }
 
-/// A host, perhaps a port and a path; no credentials and no fragment.
+/// A host, optionally a port and a path; no credentials and no fragment.
 const URL_PATTERN: &str = "^https?://[^/?#@\\s]+([/?][!-\"$-~]*)?$";
 
 /// A type of events.

@@ -18,23 +18,22 @@ pub(in crate::endpoint) struct TemplateBody {
     /// What it is for.
     #[schemars(default, length(max = DESCRIPTION_CHARS_MAX))]
     description: String,
-    /// What its objects begin with.
+    /// The initial properties of its objects.
     properties: Option<Properties>,
-    /// JSON Schema 2020-12 that its objects' properties fulfil: at most 64 KiB, `$ref` within itself
-    /// and not in circles, patterns without look-around. `format` says something, but checks nothing.
+    /// JSON Schema 2020-12 that its objects' properties must satisfy: at most 64 KiB, `$ref` only within itself and
+    /// without cycles, patterns without look-around. `format` is an annotation and checks nothing.
     schema: Option<Properties>,
-    /// How many objects may ever be minted; no bound if absent. A number, or a decimal text, as answers
-    /// have it.
+    /// How many objects may ever be minted; no limit if absent. A number, or a decimal text as in answers.
     max_supply: Option<WholeInput>,
-    /// Who may do what, where the default does not fit; each kind once.
+    /// Who may do what, if the default does not fit; each kind at most once.
     #[schemars(default, length(max = TEMPLATE_RULES_MAX))]
     actions: Vec<RuleBody>,
-    /// Readable, with its objects, by every organization.
+    /// Every organization can read it and its objects.
     #[schemars(default)]
     public_access: bool,
 }
 
-/// What of a template changes; the members are those of a new one, each replaced as a whole.
+/// The changes to a template; the members are those of a new one, each replaced as a whole.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]
@@ -44,14 +43,14 @@ pub(in crate::endpoint) struct TemplatePatch {
     /// What it is for.
     #[schemars(length(max = DESCRIPTION_CHARS_MAX))]
     description: Option<String>,
-    /// What its objects begin with.
+    /// The initial properties of its objects.
     properties: Option<Properties>,
-    /// JSON Schema 2020-12 that its objects' properties fulfil.
+    /// JSON Schema 2020-12 that its objects' properties must satisfy.
     schema: Option<Properties>,
-    /// Who may do what; each kind once.
+    /// Who may do what; each kind at most once.
     #[schemars(length(max = TEMPLATE_RULES_MAX))]
     actions: Option<Vec<RuleBody>>,
-    /// Readable, with its objects, by every organization.
+    /// Every organization can read it and its objects.
     public_access: Option<bool>,
 }
 
@@ -64,11 +63,11 @@ struct RuleBody {
     kind: BusKind,
     /// Who may do it.
     who: Who,
-    /// JSON Schema of its payload; for custom kinds alone.
+    /// JSON Schema of its payload; only for custom kinds.
     schema: Option<Properties>,
 }
 
-/// Variations; one bare variation is taken too.
+/// Variations; a single variation without a list is accepted too.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "the body is read by the rules; this describes it")]

@@ -17,7 +17,7 @@ pub(super) mod webhooks;
 use super::Parameter;
 use crate::error::Code;
 
-/// The condition of changes of what is no object.
+/// The condition for changes of anything but objects.
 const IF_MATCH: &[Parameter] = &[Parameter {
     name: "If-Match",
     schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(\\.[0-9a-f]{32})?\")$"}"#,
@@ -29,32 +29,32 @@ const IF_MATCH: &[Parameter] = &[Parameter {
 pub struct Doc {
     /// `operationId`: the name that clients are generated with. Never changed.
     pub id: &'static str,
-    /// The heading that it stands under.
+    /// Its heading.
     pub tag: &'static str,
     /// One line about it.
     pub summary: &'static str,
     /// What it does and what to know about it. Lines between back quotes are shown as code.
     pub description: &'static str,
-    /// Codes that the handler itself gives; those that follow from the row are not repeated.
+    /// Codes that the handler itself returns; those that follow from the row are not repeated.
     pub errors: &'static [Code],
-    /// Errors whose status is not the usual one of their code.
+    /// Errors with a status other than their code's usual one.
     pub errors_otherwise: &'static [(u16, Code)],
-    /// Other statuses that carry the same body as success, and when they are given.
+    /// Other statuses that carry the same body as success, each with its condition.
     pub also: &'static [(u16, &'static str)],
-    /// It is public, and tells more to who shows credentials.
+    /// It is public, but returns more to callers that show credentials.
     pub may_authenticate: bool,
-    /// Parameters of the query that must be there.
+    /// Required parameters of the query.
     pub required: &'static [&'static str],
-    /// Headers that requests may have, besides those that follow from the row.
+    /// Headers that requests may have, in addition to those that follow from the row.
     pub request_headers: &'static [Parameter],
-    /// Headers of success, besides those that follow from the row.
+    /// Headers of success, in addition to those that follow from the row.
     pub response_headers: &'static [Parameter],
-    /// Where a caller can go on with the answer.
+    /// Next requests that a caller can make with the answer.
     pub links: &'static [Link],
 }
 
 impl Doc {
-    /// An endpoint that nobody has described yet. A test names it.
+    /// An endpoint without a description yet. A test reports it.
     pub const MISSING: Self = Self {
         id: "",
         tag: "",
@@ -78,7 +78,7 @@ pub struct Link {
     pub to: &'static str,
     /// Its parameters: names, with runtime expressions for their values.
     pub parameters: &'static [(&'static str, &'static str)],
-    /// Its body: JSON, with runtime expressions in its texts. Empty where there is none.
+    /// Its body: JSON, with runtime expressions in its texts. Empty if there is none.
     pub body: &'static str,
 }
 

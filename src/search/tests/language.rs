@@ -10,7 +10,7 @@ use super::model::{OBJECTS, WALLETS};
 use super::store::{address, id, template, time_ms, wallet};
 use super::values::{Rng, V};
 
-/// An object with its values as the model has them.
+/// An object with its values in the model.
 pub(super) struct Known {
     pub(super) object: Object,
     pub(super) values: Vec<(&'static str, V)>,
@@ -23,7 +23,7 @@ impl Known {
     }
 }
 
-/// As filters write them.
+/// The paths as filters spell them.
 pub(super) const PATHS: [&str; 5] = ["price", "name", "size.w", "tag", r"na\.me"];
 
 const ORDERED: [&str; 4] = ["gt", "gte", "lt", "lte"];
@@ -37,11 +37,11 @@ pub(super) enum F {
     Ids(&'static str, &'static str, Vec<Id>),
     Address(u64),
     Status(&'static str, Vec<ObjectStatus>),
-    /// Of version or sequence.
+    /// On version or sequence.
     Number(&'static str, &'static str, V),
     /// Microseconds.
     Time(&'static str, &'static str, Vec<u64>),
-    /// Of a field that stands in every object, or of the variation.
+    /// On a field that every object has, or on the variation.
     Exists(&'static str, bool),
     Property(&'static str, &'static str, Vec<V>),
 }
@@ -114,7 +114,7 @@ impl F {
         }
     }
 
-    /// Of an identifier.
+    /// A condition on an identifier.
     fn of(rng: &mut Rng, field: &'static str, mut ids: Vec<Id>) -> Self {
         let op = rng.pick(&["in", "in", "eq", "eq", "ne"]);
         if op != "in" {
@@ -241,12 +241,12 @@ impl F {
         }
     }
 
-    /// Whether a known object matches by naming its template, its owner or itself.
+    /// Whether a known object matches because its template, its owner or itself is named.
     pub(super) fn names(&self, known: &Known) -> bool {
         self.names_it(known, true)
     }
 
-    /// The same of what is wanted to hold, or not to.
+    /// The same for a condition that must hold, or must not.
     fn names_it(&self, known: &Known, wanted: bool) -> bool {
         let holds = |filter: &Self| filter.holds(known) == wanted;
         let names = |filter: &Self| filter.names_it(known, wanted);
@@ -263,7 +263,7 @@ impl F {
         }
     }
 
-    /// The only template that every match is of.
+    /// The only template that matches can belong to.
     pub(super) fn template(&self, found: &mut Option<Vec<Id>>) {
         match self {
             Self::And(all) => all.iter().for_each(|f| f.template(found)),
@@ -281,7 +281,7 @@ impl F {
     }
 }
 
-/// What a condition holds: an array for `in`.
+/// The value of a condition: an array for `in`.
 fn one_or_list(op: &str, values: &[String]) -> String {
     match op {
         "in" => format!("[{}]", values.join(",")),

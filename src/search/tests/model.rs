@@ -25,7 +25,7 @@ const TEMPLATES: [NewTemplate<'static>; 5] = [
     (4, 2, &["price", "name"], true),
     (5, 2, &["price"], false),
 ];
-/// 1 and 2 are of the first organization.
+/// Wallets 1 and 2 are of the first organization.
 pub(super) const WALLETS: u64 = 4;
 
 fn objects(rng: &mut Rng, store: &mut TestStore) -> Vec<Known> {
@@ -40,7 +40,7 @@ fn objects(rng: &mut Rng, store: &mut TestStore) -> Vec<Known> {
         for (path, value) in &values {
             let json = value.json(rng);
             let member = match path.split_once('.') {
-                // A dot of the key itself.
+                // A dot that is part of the key.
                 Some((outer, inner)) if outer.ends_with('\\') => {
                     format!(r#""{}.{inner}":{json}"#, outer.trim_end_matches('\\'))
                 }
@@ -79,7 +79,7 @@ fn sees(caller: &Caller, filter: &F, known: &Known) -> bool {
         || filter.names(known) && public
 }
 
-/// Whether an order by this property can be had.
+/// Whether the server can sort by this property.
 fn is_served(caller: &Caller, filter: &F, path: &str) -> bool {
     let mut templates = None;
     filter.template(&mut templates);

@@ -13,12 +13,12 @@ use crate::search::{Counted, Filter, Found, Wanted, count, parse, search, sort};
 
 /// Objects of the large template.
 const LARGE: u64 = 60_000;
-/// Objects of the small one, made last.
+/// Objects of the small template, made last.
 const SMALL: u64 = 500;
 
 /// The first template is large and has `rare` (every 2,000th is "yes"), `half` (0 or 1), `rising`
 /// (0, 1, 2, …) and `plain` (like rising, not indexed). The small one is like it. Wallet 1 owns
-/// nothing but every 600th, wallet 2 the rest; both are of the organization.
+/// only every 600th object, wallet 2 the rest; both are of the organization.
 fn large() -> &'static (TestStore, Snapshot) {
     static STORE: OnceLock<(TestStore, Snapshot)> = OnceLock::new();
     STORE.get_or_init(|| {
@@ -95,17 +95,17 @@ fn the_smallest_index_is_read() {
     let of_large = of_template(1);
     let found = find(&all(&[&of_large, &rare]), 100);
     assert_eq!(found.objects.len(), 30);
-    // The entries and the objects, and what was read of nothing else.
+    // The entries and the objects; nothing was read of any other source.
     assert_eq!(found.rows, 60);
 
-    // A wide range, and a value that half of all have, are given up early.
+    // A wide range, and a value that half of all objects have, are given up early.
     let wide = is("rising", "gte", "1000");
     let half = is("half", "eq", "1");
     let found = find(&all(&[&half, &wide, &rare, &of_large]), 100);
     assert_eq!(found.objects.len(), 29);
     assert!(found.rows <= 60 + 2 * 64, "{}", found.rows);
 
-    // A narrow range of two conditions on one path, where the value is common.
+    // A narrow range from two conditions on one path, together with a common value.
     let from = is("rising", "gt", "30000");
     let until = is("rising", "lte", "30010");
     let found = find(&all(&[&half, &from, &until, &of_large]), 100);
@@ -156,7 +156,7 @@ fn or_and_not_are_served_from_the_indexes() {
     let id = find(&all(&[&of_large]), 1).objects[0].id;
     let by_id = format!(r#"{{"field":"id","op":"eq","value":"{id}"}}"#);
     let cases = [
-        // Each branch has an index of its own.
+        // Each branch has its own index.
         (
             any(&[&both(&[&of_large, &rare]), &both(&[&of_small, &rare])]),
             31,
@@ -166,7 +166,7 @@ fn or_and_not_are_served_from_the_indexes() {
         (any(&[&by_id, &both(&[&of_large, &rare])]), 31),
         (both(&[&any(&[&of_large, &of_small]), &rare]), 31),
         (any(&[&rare, &both(&[&of_large, &below])]), 36),
-        // The contrary of a condition has a place in the index too.
+        // The negation of a condition is a range of the index too.
         (both(&[&of_large, &is("rare", "ne", "\"no\"")]), 30),
         (both(&[&of_large, &not(&is("rising", "gte", "10"))]), 10),
         (
@@ -213,7 +213,7 @@ fn an_order_by_an_indexed_property_goes_along_the_index() {
     let found = find_by(&all(&[&of_template(1)]), by_rising, 10).unwrap();
     assert_eq!(found.objects[0].trace.created_sequence, LARGE);
     assert_eq!(found.rows, 2 * 64);
-    // Few matches are sorted; many are met along the way.
+    // A few matches are sorted; many are found while reading in order.
     let rare = all(&[&of_template(1), &is("rare", "eq", "\"yes\"")]);
     assert!(find_by(&rare, by_rising, 10).unwrap().rows <= 60);
     let below = all(&[&of_template(1), &is("rising", "lt", "50000")]);
@@ -270,7 +270,7 @@ fn counts_read_indexes_alone_where_these_answer() {
             "{conditions:?}"
         );
     }
-    // What is not indexed is looked up.
+    // Properties without an index are looked up.
     let filter = all(&[
         &of_large,
         &is("rising", "lt", "20"),

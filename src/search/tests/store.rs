@@ -16,7 +16,7 @@ use kedge_storage::{Group, LogHead, Options, Snapshot, Store};
 
 /// The time of the first object.
 pub(super) const START_MS: u64 = 1_790_000_000_000;
-/// The time between two objects: some share one.
+/// Milliseconds between two objects; some share a time.
 const STEP_MS: u64 = 3;
 
 pub(super) fn id(prefix: Prefix, number: u64) -> Id {
@@ -51,23 +51,23 @@ pub(super) fn caller(wallet_number: u64, organization_number: u64) -> Caller {
 /// A template: number, organization, indexed properties, whether it is public.
 pub(super) type NewTemplate<'a> = (u64, u64, &'a [&'a str], bool);
 
-/// An object of a template (its place in the list) and an owner.
+/// An object of a template (an index into the list) and an owner.
 pub(super) struct NewObject {
     pub(super) template: usize,
     pub(super) owner: u64,
     pub(super) properties: String,
     pub(super) status: ObjectStatus,
-    /// How many objects were made before it was changed for the last time.
+    /// How many objects were made before its last change.
     pub(super) changed_after: u64,
 }
 
-/// A store of its own.
+/// A store for one test.
 pub(super) struct TestStore {
     store: Store,
     templates: Vec<(Template, IndexedPaths)>,
     group: Group,
     sequence: u64,
-    /// Where the log ends with what was committed.
+    /// The log's head after the last commit.
     head: LogHead,
     _directory: tempfile::TempDir,
 }
@@ -229,7 +229,7 @@ impl TestStore {
         }
     }
 
-    /// Seals what came since the last batch, and commits it. Nobody looks at its hashes.
+    /// Seals what was added since the last batch, and commits it. Its hashes are never checked.
     fn commit(&mut self) {
         let mut group = std::mem::replace(&mut self.group, Group::new());
         let count = self.sequence - self.head.sequence;
@@ -257,7 +257,7 @@ impl TestStore {
         self.store.commit(group).unwrap();
     }
 
-    /// Notes how many objects the templates have, and gives what is there.
+    /// Stores how many objects the templates have, and returns a snapshot.
     pub(super) fn snapshot(&mut self, minted: &[(u64, u64)]) -> Snapshot {
         for (number, count) in minted {
             self.group.put_minted(template(*number), *count);

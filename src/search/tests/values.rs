@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kedge_protocol::limits::{INDEXED_NUMBER_DIGITS_MAX, INDEXED_TEXT_BYTES_MAX};
 
-/// Numbers that follow from a seed (splitmix64).
+/// Pseudo-random numbers from a seed (splitmix64).
 pub(super) struct Rng(u64);
 
 impl Rng {
@@ -37,15 +37,16 @@ impl Rng {
     }
 }
 
-/// A value, as the model has it.
+/// A value of the model.
 #[derive(Clone, Debug)]
 pub(super) enum V {
     Null,
     Bool(bool),
-    /// A mantissa and how many digits of it stand behind the point.
+    /// A mantissa, and how many of its digits are after the point.
     Number(i64, u32),
-    /// One digit more than an index tells apart, the same but for the last, which is one less than
-    /// this; further from zero than any `Number`, on the side of its sign.
+    /// A number with one digit more than an index distinguishes. Such numbers differ only in the
+    /// last digit, which is one less than this; they are further from zero than any `Number`, on
+    /// the side of their sign.
     Huge(i64),
     Text(String),
     List(Vec<V>),
@@ -93,7 +94,7 @@ impl V {
         }
     }
 
-    /// JSON, in one of the forms that a value has.
+    /// The value as JSON, in one of its possible forms.
     pub(super) fn json(&self, rng: &mut Rng) -> String {
         match self {
             Self::Null => "null".to_owned(),
@@ -157,7 +158,7 @@ impl V {
         }
     }
 
-    /// The order of places: of types first, then of values.
+    /// The order in the index: by type first, then by value.
     pub(super) fn cmp_places(one: Option<&Self>, other: Option<&Self>) -> Ordering {
         Self::rank(one).cmp(&Self::rank(other)).then_with(|| {
             let (Some(one), Some(other)) = (one, other) else {
@@ -165,7 +166,7 @@ impl V {
             };
             match (one, other) {
                 (Self::Text(one), Self::Text(other)) => text_place(one).cmp(&text_place(other)),
-                // The last digit is cut, unless it is 0, which is none.
+                // The last digit is cut, unless it is 0 and therefore not there.
                 (Self::Huge(one), Self::Huge(other)) => {
                     one.clamp(&-2, &2).cmp(other.clamp(&-2, &2))
                 }
@@ -175,7 +176,7 @@ impl V {
     }
 }
 
-/// What an index tells apart: how a text begins, and whether it goes on.
+/// What an index distinguishes: how a text begins, and whether it continues.
 fn text_place(text: &str) -> (&[u8], bool) {
     let kept = text.len().min(INDEXED_TEXT_BYTES_MAX);
     (&text.as_bytes()[..kept], kept < text.len())

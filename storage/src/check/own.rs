@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         ensure(
             BatchTree::new(leaves).root() == header.root,
             first,
-            "the leaves do not have the header's root",
+            "the leaves do not lead to the header's root",
         )
     }
 
@@ -242,16 +242,16 @@ fn placed_right(record: &RequestRecord<'_>, batch: &SignedBatch, next: u64) -> R
     holds(record.first_sequence == next, "the log has no request here")?;
     holds(
         record.last_sequence() <= header.last_sequence() && record.batch_number == header.number,
-        "the request lies over the edge of its batch",
+        "the request crosses the edge of its batch",
     )?;
     holds(
         u64::from(record.first_leaf_index) == next - header.first_sequence,
-        "the request names another leaf than its own",
+        "the request does not name its own leaf",
     )?;
     holds(
         record.timestamp_ms <= header.sealed_at_ms
             && record.timestamp_ms <= record.head.deadline_s.saturating_mul(1000),
-        "the request's time passes its batch or its deadline",
+        "the request's time is after its batch or its deadline",
     )
 }
 

@@ -198,7 +198,7 @@ impl Opening {
         let entries = frame.side(&identity, &self.options.side_keys);
         entries.map_err(|error| OpenError::Apply {
             frame: frame.header().number,
-            what: format!("{error}. Put the keys that seal side entries back from a backup"),
+            what: format!("{error}. Restore the keys that seal side entries from a backup"),
         })
     }
 
@@ -364,7 +364,7 @@ fn open_to_append(options: &Options, released: kedge_log::Released) -> Result<Fi
             bytes = torn.bytes,
             frame = torn.frame,
             what = torn.what,
-            "the log's last frame was cut off before it was durable, and is removed; it was never acknowledged"
+            "the log's last frame was cut off before it was durable and is removed; it was never acknowledged"
         );
     }
     Ok(log)
@@ -433,7 +433,7 @@ fn refuses(
 ) -> Option<String> {
     match options.access {
         Access::Read => return Some("it was opened for reading".to_owned()),
-        Access::Derive => return Some("its rows are made from its log".to_owned()),
+        Access::Derive => return Some("its rows are being built from its log".to_owned()),
         Access::Write => {}
     }
     let mark_path = mark_path(options);

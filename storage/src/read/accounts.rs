@@ -17,7 +17,7 @@ fn wallet(id: [u8; 16], bytes: &[u8]) -> Result<Wallet, CodecError> {
 }
 
 fn cut_off() -> CodecError {
-    CodecError::bytes("the row ends before its time")
+    CodecError::bytes("the row ends too early")
 }
 
 impl Snapshot {

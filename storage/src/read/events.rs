@@ -57,7 +57,7 @@ impl LoggedRequest {
     pub fn action(&self, sequence: u64) -> Result<PlacedAction, ReadError> {
         let read = || -> Result<PlacedAction, CodecError> {
             if !self.holds(sequence) {
-                return Err(CodecError::bytes("the sequence is another request's"));
+                return Err(CodecError::bytes("the sequence belongs to another request"));
             }
             let position = (sequence - self.request.first_sequence) as usize;
             PlacedAction::read(&packed(&self.request)?, position)

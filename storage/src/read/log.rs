@@ -22,7 +22,9 @@ pub(crate) fn packed(request: &StoredRequest) -> Result<PackedRequest<'_>, Codec
     if packed.head().first_sequence == request.first_sequence {
         Ok(packed)
     } else {
-        Err(CodecError::bytes("the request stands at another's place"))
+        Err(CodecError::bytes(
+            "the request is at another request's place",
+        ))
     }
 }
 

@@ -52,7 +52,7 @@ impl PlacedAction {
             leaf_index: head
                 .first_leaf_index
                 .checked_add(step)
-                .ok_or_else(|| CodecError::bytes("a leaf index passes the last number"))?,
+                .ok_or_else(|| CodecError::bytes("a leaf index overflows"))?,
             timestamp_ms: head.timestamp_ms,
             organization_id: head.organization_id,
             wallet_id: head.wallet_id,

@@ -166,7 +166,7 @@ impl Snapshot {
     pub fn nonces(&self, signer: Address) -> Result<NonceWindow, ReadError> {
         let window = self.get(Table::Nonces, &signer.0, |bytes| {
             NonceWindow::from_bytes(bytes)
-                .ok_or_else(|| CodecError::bytes("a nonce window has another length"))
+                .ok_or_else(|| CodecError::bytes("a nonce window has the wrong length"))
         })?;
         Ok(window.unwrap_or_default())
     }
@@ -180,7 +180,7 @@ impl Snapshot {
                     Ok((u64::from_be_bytes(*spent), u64::from_be_bytes(*sequence)))
                 }
                 _ => Err(CodecError::bytes(
-                    "a spent nonce's place has another length",
+                    "a spent nonce's place has the wrong length",
                 )),
             }
         })?;

@@ -1,13 +1,15 @@
 //! A layer of recent rows: what was written between two flushes, in memory, readable as it stood after any group that
 //! still has a reader.
 
-use std::collections::BTreeMap;
+mod rows;
+
 use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use smallvec::SmallVec;
 
+use self::rows::Rows;
 use crate::tables::Table;
 
 /// A row's key; nearly all of them fit in without an allocation.
@@ -32,12 +34,20 @@ struct Version {
 /// The versions of a row that somebody may read, oldest first. Most rows have the newest one and the one before.
 type Versions = SmallVec<[Version; 2]>;
 
-type Shard = RwLock<BTreeMap<Key, Versions>>;
+type Shard = RwLock<Rows>;
 
 /// Which keys of a walk are wanted.
 pub(crate) struct Range<'a> {
     pub(crate) from: Bound<&'a [u8]>,
     pub(crate) to: Bound<&'a [u8]>,
+}
+
+impl Range<'_> {
+    /// Every key.
+    const ALL: Self = Self {
+        from: Bound::Unbounded,
+        to: Bound::Unbounded,
+    };
 }
 
 /// The rows of all tables that were written since the layer began.
@@ -48,9 +58,10 @@ pub(crate) struct Layer {
 
 impl Default for Layer {
     fn default() -> Self {
-        let shards = Table::ALL.len() * SHARDS;
+        let of = |table: &Table| Shard::new(Rows::of(*table));
+        let shards = Table::ALL.iter().flat_map(|table| (0..SHARDS).map(move |_| of(table)));
         Self {
-            shards: (0..shards).map(|_| Shard::default()).collect(),
+            shards: shards.collect(),
             bytes: AtomicUsize::new(0),
         }
     }
@@ -86,7 +97,7 @@ impl Layer {
         let Some(versions) = rows.get_mut(key) else {
             let value = value.map(Box::from);
             let versions = SmallVec::from_iter([Version { group, value }]);
-            rows.insert(Key::from_slice(key), versions);
+            rows.insert(key, versions);
             let bytes = ROW_BYTES + key.len() + bytes;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
             return;
@@ -162,7 +173,7 @@ impl Layer {
             if shard.is_empty() {
                 continue;
             }
-            let within = shard.range::<[u8], _>((range.from, range.to));
+            let mut within = shard.range(range);
             let mut take = |(key, versions): (&Key, &Versions)| {
                 if let Some(version) = seen(versions, group) {
                     rows.extend([(key.clone(), version.value.clone())]);
@@ -173,7 +184,6 @@ impl Layer {
             if descending {
                 within.rev().all(&mut take);
             } else {
-                let mut within = within;
                 within.all(&mut take);
             }
         }
@@ -183,7 +193,7 @@ impl Layer {
     pub(crate) fn for_each_last(&self, mut each: impl FnMut(Table, &[u8], Option<&[u8]>)) {
         for (index, shard) in self.shards.iter().enumerate() {
             let rows = shard.read().unwrap_or_else(PoisonError::into_inner);
-            for (key, versions) in rows.iter() {
+            for (key, versions) in rows.range(&Range::ALL) {
                 if let Some(last) = versions.last() {
                     each(Table::ALL[index / SHARDS], key, last.value.as_deref());
                 }

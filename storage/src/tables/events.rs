@@ -89,7 +89,7 @@ pub(crate) fn position_of(key: &[u8]) -> Result<Position, CodecError> {
     let place = key
         .split_at_checked(16)
         .and_then(|(_, place)| place.try_into().ok())
-        .ok_or_else(|| CodecError::bytes("an event's key has another length"))?;
+        .ok_or_else(|| CodecError::bytes("an event's key has the wrong length"))?;
     Ok(read_position(place))
 }
 

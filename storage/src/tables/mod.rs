@@ -152,6 +152,7 @@ impl Table {
         Self::Files,
         Self::Disputes,
         Self::Invitations,
+        Self::SequencerKeys,
         Self::Lookup,
         Self::Counters,
         Self::Nonces,

@@ -208,7 +208,7 @@ impl FileRow<'_> {
 
 fn subject(text: &str) -> Result<Id, CodecError> {
     text.parse()
-        .map_err(|_| CodecError::bytes("the subject of a dispute is no id"))
+        .map_err(|_| CodecError::bytes("the subject of a dispute is not an id"))
 }
 
 /// [`Dispute`] as stored, under its id.

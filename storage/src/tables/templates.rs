@@ -36,7 +36,7 @@ impl TryFrom<RuleRow<'_>> for ActionRule {
     fn try_from(row: RuleRow<'_>) -> Result<Self, CodecError> {
         Ok(Self {
             kind: Kind::of_text(row.kind)
-                .ok_or_else(|| CodecError::bytes("a rule names no kind of action"))?,
+                .ok_or_else(|| CodecError::bytes("a rule does not name a kind of action"))?,
             who: match row.who {
                 1 => Who::Owner,
                 2 => Who::Issuer,

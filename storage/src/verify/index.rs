@@ -198,7 +198,7 @@ impl Window {
     /// The place of a sequence in the window.
     fn place(&self, sequence: u64, last: u64) -> Result<usize, Leads> {
         if !(1..=last).contains(&sequence) {
-            let what = format!("sequence {sequence}, and the log ends at {last}");
+            let what = format!("sequence {sequence}, but the log ends at {last}");
             return Err(Leads::Astray(what));
         }
         sequence

@@ -31,7 +31,7 @@ pub(super) fn check(snapshot: &Snapshot, checked: &SequencerKeys) -> Result<(), 
         what,
     };
     if snapshot.sequencer_keys()? != *checked {
-        let what = "the keys that the store names are not those to trust";
+        let what = "the keys that the store names are not the trusted ones";
         return Err(rows(what.to_owned()));
     }
     for named in snapshot.named_sequencer_keys()? {

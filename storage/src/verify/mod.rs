@@ -171,7 +171,7 @@ fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
         if let Some(expected) = expected.filter(|expected| *expected != count) {
             return Err(Fault::Rows {
                 table,
-                what: format!("{count} rows where the log explains {expected}"),
+                what: format!("{count} rows, but the log accounts for {expected}"),
             });
         }
     }
@@ -235,5 +235,5 @@ fn anchor_fault(
     let same = batch.header.head == checkpoint.head
         && batch.header.last_sequence() == checkpoint.sequence
         && log_tree::root(snapshot, checkpoint.batches)? == checkpoint.history;
-    Ok((!same).then_some("its checkpoint is not what the log says"))
+    Ok((!same).then_some("its checkpoint does not match the log"))
 }

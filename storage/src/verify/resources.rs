@@ -60,7 +60,10 @@ impl Resources {
             && action.previous_integrity == before.integrity
             && action.previous_sequence == before.sequence;
         if !extends {
-            let what = format!("the action does not extend {} as it stood", action.resource);
+            let what = format!(
+                "the action does not extend the previous state of {}",
+                action.resource
+            );
             return Err(Fault::wrong(leaf.sequence, what));
         }
         known.insert_entry(Standing {

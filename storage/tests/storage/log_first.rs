@@ -271,12 +271,12 @@ fn without_the_side_key_the_opening_names_it() {
         ..options(&data)
     };
     for (keys, what) in [
-        (SideKeys::none(), "sealed under key 1, which is not at hand"),
+        (SideKeys::none(), "sealed under key 1, which is missing"),
         (
             SideKeys::one(2, [1; 32]),
-            "sealed under key 1, which is not at hand",
+            "sealed under key 1, which is missing",
         ),
-        (SideKeys::one(1, [2; 32]), "do not open under key 1"),
+        (SideKeys::one(1, [2; 32]), "cannot be opened with key 1"),
     ] {
         let error = open_with(with(keys)).unwrap_err();
         let text = error.to_string();
@@ -398,8 +398,8 @@ fn rows_without_a_log_take_no_commits() {
     assert_eq!(snapshot.head().unwrap(), log.head);
     assert!(!log_path(&scratch).exists() && rows_path(&scratch).exists());
     let text = snapshot.batch(0).unwrap_err().to_string();
-    assert!(text.contains("there is no log"), "{text}");
+    assert!(text.contains("the store has no log"), "{text}");
     // Rows alone do not go to a log.
     let error = store.commit(Group::of_rows()).unwrap_err();
-    assert!(error.to_string().contains("rows alone"), "{error}");
+    assert!(error.to_string().contains("only rows"), "{error}");
 }

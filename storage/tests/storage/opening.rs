@@ -272,7 +272,7 @@ fn table_files_that_are_missing_or_cut_off_are_named() {
             let what = if cut {
                 let file = std::fs::OpenOptions::new().write(true).open(&path);
                 file.unwrap().set_len(10).unwrap();
-                "has 10 bytes and not"
+                "has 10 bytes instead of"
             } else {
                 std::fs::remove_file(&path).unwrap();
                 "is missing"
@@ -394,7 +394,7 @@ fn a_store_that_was_never_finished_is_made_again() {
     let held = std::fs::File::open(&making).unwrap();
     held.try_lock().unwrap();
     let busy = Store::open(options(&data)).unwrap_err().to_string();
-    assert!(busy.contains("another process is making"), "{busy}");
+    assert!(busy.contains("another process is creating"), "{busy}");
     assert!(
         path.join("000009.sst").exists(),
         "another's store was cleared"

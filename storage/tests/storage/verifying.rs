@@ -281,14 +281,14 @@ fn the_index_of_actions_leads_to_every_action_and_nowhere_else() {
         ),
         (
             astray(&format!(
-                "{} leads to sequence 33, and the log ends at 32",
+                "{} leads to sequence 33, but the log ends at 32",
                 key("f9")
             )),
             found_after("actions", |set, _| set(&[0xf9; 16], Some(33))),
         ),
         (
             astray(&format!(
-                "{} leads to sequence 0, and the log ends at 32",
+                "{} leads to sequence 0, but the log ends at 32",
                 key("f9")
             )),
             found_after("actions", |set, _| set(&[0xf9; 16], Some(0))),
@@ -323,7 +323,7 @@ fn the_lists_of_organizations_hold_every_request_and_nothing_else() {
     // Another organization's, one that begins inside a request, one after the end.
     assert_eq!(found(2, 19, Some(2)), astray(2, 19, &begins(2)));
     assert_eq!(found(1, 20, Some(1)), astray(1, 20, &begins(1)));
-    let beyond = "and the log ends at 32";
+    let beyond = "but the log ends at 32";
     assert_eq!(found(1, 33, Some(2)), astray(1, 33, beyond));
 }
 
@@ -371,25 +371,25 @@ fn a_row_too_many_is_found() {
             "batch_ids",
             id(0),
             number.clone(),
-            "9 rows where the log explains 8",
+            "9 rows, but the log accounts for 8",
         ),
         (
             "batch_ids",
             id(0xff),
             number,
-            "9 rows where the log explains 8",
+            "9 rows, but the log accounts for 8",
         ),
         (
             "tree",
             node(0, 8),
             vec![7; 32],
-            "16 rows where the log explains 15",
+            "16 rows, but the log accounts for 15",
         ),
         (
             "tree",
             node(9, 0),
             vec![7; 32],
-            "16 rows where the log explains 15",
+            "16 rows, but the log accounts for 15",
         ),
     ];
     for (table, key, value, what) in cases {

@@ -60,7 +60,7 @@ async fn one_address_leaves_room_for_the_bodies_of_others() {
             .unwrap();
         open.push(stream);
     }
-    // Its share is used up, nobody else's is.
+    // This address's share is used up, nobody else's is.
     let refused = read_answer(open.last_mut().unwrap()).await;
     refused.refused(429, "RATE_LIMITED");
     assert_eq!(refused.body["body"]["policy"], "body-bytes");
@@ -103,14 +103,14 @@ async fn chunked_bodies_stay_within_their_share() {
     }
     let mut open = senders.join_all().await;
     let grown = server.memory_bytes().saturating_sub(before);
-    // The rooms that bodies have outgrown stay with the allocator for a while, as many bytes again at the most, and
-    // each connection has its own buffers. Without the share it would be more than was sent.
+    // Buffers that bodies have outgrown stay with the allocator for a while, at most as many bytes again, and each
+    // connection has its own buffers. Without the share it would be more than was sent.
     let sent = 6 * MIB * BODIES as u64;
     assert!(
         grown < sent * 2 / 3,
         "{grown} bytes for {sent} bytes of bodies"
     );
-    // Some have no room; once they have sent everything they get to know.
+    // Some have no room; they learn that once they have sent everything.
     let mut refused = 0;
     for stream in &mut open {
         stream.write_all(b"0\r\n\r\n").await.unwrap();
@@ -138,7 +138,7 @@ async fn a_body_that_hardly_comes_is_ended() {
     stream.write_all(head.as_bytes()).await.unwrap();
     let (mut reading, mut writing) = stream.into_split();
     let drip = tokio::spawn(async move {
-        // Ends when the server has closed.
+        // Ends when the server has closed the connection.
         while writing.write_all(b" ").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -176,7 +176,7 @@ async fn without_credentials_bodies_are_short_and_long_enough() {
         let answer = ask(&mut stream, &(post(path, &fields) + &filler)).await;
         answer.refused(413, "PAYLOAD_TOO_LARGE");
     }
-    // The longest registration, every character of it written in the longest way.
+    // The longest registration, with every character written in its longest form.
     let escaped = |text: &str| -> String {
         let units = text.encode_utf16();
         units.fold(String::new(), |text, unit| text + &format!("\\u{unit:04x}"))

@@ -50,7 +50,7 @@ async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
         grown < SHARE + 48 * MIB,
         "{grown} bytes for {ANSWERS} answers of {bytes}"
     );
-    // Nobody takes them, so the connection ends, and all that they held is given back.
+    // Nobody reads them, so the connection ends, and everything they held is released.
     let end = tokio::time::timeout(Duration::from_mins(1), &mut ended).await;
     end.expect("the server closes the connection").unwrap();
     drop(given);
@@ -69,7 +69,7 @@ async fn a_connection_that_asks_nothing_is_closed() {
     assert_eq!(response.await.unwrap().status(), 200);
     let end = tokio::time::timeout(Duration::from_secs(10), &mut ended).await;
     end.expect("an idle connection ends").unwrap();
-    // One that has a request, however long that takes, stays.
+    // A connection with a request stays, however long that takes.
     let ann = Caller::register(&server, "ann@example.com").await;
     let (mut sender, mut ended) = connect_http2(&server, 1 << 20).await;
     let request = http2_request(&server, "GET", "/ebus/events/stream", &ann.token);
@@ -97,7 +97,7 @@ async fn one_address_has_its_share_and_health_is_answered_when_all_are_taken() {
     let server = Server::start_with(&options).await;
     let mut open = Vec::new();
     let mut closed = 0;
-    // From the address that holds most of them none is left.
+    // The address that holds most of them has none left.
     for host in [
         2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4,
     ] {

@@ -15,7 +15,7 @@ use crate::harness::{Caller, Server};
 
 const TIMES: usize = 20;
 
-/// A request that is refused before its body is looked at.
+/// A request that is refused before its body is read.
 struct Refusal {
     method: &'static str,
     path: &'static str,
@@ -93,7 +93,7 @@ async fn whoever_sends_in_two_writes_gets_the_answer_and_keeps_the_connection() 
                 let head = head(refusal.method, path, &refusal.fields, length);
                 stream.write_all(head.as_bytes()).await.unwrap();
                 tokio::time::sleep(Duration::from_millis(2)).await;
-                // A server that has closed by now resets the connection.
+                // If the server had closed the connection by now, it would reset it.
                 let body = vec![b' '; length];
                 let sent = stream.write_all(&body).await;
                 sent.unwrap_or_else(|error| panic!("{path} {time}: {error}"));
@@ -129,7 +129,7 @@ async fn whoever_sends_more_than_is_read_gets_the_answer_and_sees_that_the_conne
         answer.refused(404, "RESOURCE_NOT_FOUND");
         assert!(answer.closes());
     }
-    // Whoever waits to be asked for the body is not made to send it.
+    // A caller that waits to be asked for the body does not have to send it.
     let expects = [
         ("Expect", "100-continue".to_owned()),
         ("Content-Length", "9000".to_owned()),
@@ -172,7 +172,7 @@ async fn a_client_that_keeps_connections_gets_every_refusal() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     for refusal in refusals(&server, &ann).await {
-        // One too large for the server to read: the next request comes over another connection.
+        // If it is too large for the server to read, the next request uses another connection.
         for length in [20_000, 2_000_000, 30_000_000] {
             let body = " ".repeat(length);
             let mut request = Request::builder()
@@ -188,7 +188,7 @@ async fn a_client_that_keeps_connections_gets_every_refusal() {
     }
 }
 
-/// A request that is signed, whose answer gives the highest nonce: 2 were spent.
+/// A signed request whose answer states the highest nonce: 2 were spent.
 async fn send_signed(server: &Server, fields: Vec<(&'static str, String)>, body: &str) -> Raw {
     let mut fields = fields;
     fields.push(("Content-Length", body.len().to_string()));

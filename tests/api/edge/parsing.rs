@@ -69,7 +69,7 @@ async fn a_bad_request_after_good_ones_leaves_their_answers_as_they_are() {
     assert_eq!(all.matches("HTTP/1.1 200").count(), 2, "{all}");
     assert_eq!(all.matches("HTTP/1.1 400").count(), 1, "{all}");
     assert!(all.trim_end().ends_with('}'), "{all}");
-    // One after the other, on a connection that was quiet between them.
+    // One request after the other, on a connection that was quiet between them.
     let mut stream = connect_from(&server, 1).await;
     assert_eq!(ask(&mut stream, good).await.status(), 200);
     stream.write_all(b"NO HTTP\r\n\r\n").await.unwrap();

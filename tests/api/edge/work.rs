@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::{ask, connect_from, login, post, read_answer};
 use crate::harness::{Caller, Server};
 
-/// Grows eighteenfold when it is normalised.
+/// NFKC makes it eighteen times as long.
 const GROWS: &str = "\u{fdfa}";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,7 +38,7 @@ async fn a_registration_without_a_right_signature_costs_next_to_nothing() {
     );
     assert!(took < Duration::from_secs(3), "{took:?}");
     assert!(grown < 32 << 20, "{grown} bytes");
-    // A password that is judged only after the signature: this one is made of guessed words.
+    // A password that is checked only after the signature: this one is made of guessed words.
     let mut body = nobody.registration("ann@example.com");
     body["password"] = "passwordpassword".into();
     let body = body.to_string();
@@ -73,7 +73,7 @@ async fn many_logins_of_one_address_do_not_delay_anothers() {
         .await
         .refused(401, "CREDENTIALS_INVALID");
     let took = begun.elapsed();
-    // One before it, its own, and the time of many refusals.
+    // The time of one login before it, its own, and many refusals.
     assert!(
         took < 4 * one + Duration::from_secs(1),
         "{took:?}, alone {one:?}"

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use super::{ON, me, members, organization, told};
 use crate::harness::{Answer, Caller, Server};
 
-/// The names of the limits that an answer tells of.
+/// The names of the limits that an answer states.
 fn names(answer: &Answer) -> Vec<&str> {
     let policies = members(answer.header("ratelimit-policy"));
     policies.into_iter().map(|(name, ..)| name).collect()
@@ -25,7 +25,7 @@ async fn every_answer_tells_of_the_limits() {
     let lock = ("lock", object_id.as_str(), "{}");
     let update = ("update", object_id.as_str(), r#"{"properties":{"a":1}}"#);
 
-    // Of the organization, as soon as it is known.
+    // The organization's limits, as soon as it is known.
     let tag = me(&server, &ann).await.header("etag").to_owned();
     let known = [ann.bearer(), ("if-none-match", tag)];
     let token = Some(ann.token.as_str());
@@ -69,7 +69,7 @@ async fn every_answer_tells_of_the_limits() {
     let large = ann.mint(&server, &large).await.expect(413);
     assert_eq!(names(&large), names(&minted));
 
-    // Of the caller's address before that.
+    // Before that, the limit of the caller's address.
     let json_type = |text: &str| ("content-type", text.to_owned());
     let without = [
         (200, server.get("/healthz", None).await),
@@ -99,17 +99,17 @@ async fn every_answer_tells_of_the_limits() {
 
 #[tokio::test]
 async fn an_overloaded_server_still_tells_of_the_limits_and_counts_nothing() {
-    // How often it is asked until the slow one has the permit nobody knows.
+    // It cannot be predicted how many requests it takes until the slow one has the permit.
     let many = "address_requests_per_minute=100000";
     let options = [ON, many, "requests_max=1"];
     let server = Server::start_with(&options).await;
-    // It waits for a sequence that does not come.
+    // It waits for a sequence that is never reached.
     let begun = "GET /batches?min_sequence=1000000 HTTP/1.1\r\nHost: a\r\n\r\n";
     let mut slow_ones = Vec::new();
     let mut refused = server.get("/checkpoint", None).await;
     for asked in 0..5_000 {
-        // Refused as soon as a slow one holds the only permit. One that came while a question held it
-        // was refused itself, so others follow.
+        // Refused as soon as a slow request holds the only permit. A slow one that arrived while another request held
+        // it was refused itself, so more of them follow.
         if refused.status != 200 {
             break;
         }

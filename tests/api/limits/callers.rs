@@ -20,7 +20,7 @@ async fn an_address_has_a_hundred_requests_a_minute() {
     let port = free_port();
     let metrics = format!("metrics_listen=\"127.0.0.1:{port}\"");
     let server = Server::start_with(&[ON, &metrics]).await;
-    // What is refused for another reason counts too: guessing paths and tokens is not free.
+    // A request refused for another reason counts too: guessing paths and tokens is not free.
     use_up(100, "address", 0, async |number| match number % 5 {
         0 => server.get("/batches", None).await,
         1 => server.get("/nothing", None).await,
@@ -31,7 +31,7 @@ async fn an_address_has_a_hundred_requests_a_minute() {
     .await;
     let series = r#"kedge_rate_limited_total{policy="address"}"#;
     assert_eq!(metric(port, series).await, 1);
-    // Nobody has said that the peer's word is to be believed.
+    // Nobody has declared that the peer can be trusted.
     let answer = from(&server, "203.0.113.7").await;
     assert!(told(&answer).remaining < 100, "{:?}", answer.headers);
     server.get("/healthz", None).await.expect(200);
@@ -43,7 +43,7 @@ async fn whoever_shows_a_token_is_not_counted_on_the_address() {
     let ann = Caller::register(&server, "ann@example.com").await;
     for _ in 0..10 {
         me(&server, &ann).await.expect(200);
-        // A public read, too, is the organization's.
+        // A public read with a token counts on the organization too.
         server
             .get("/checkpoint", Some(&ann.token))
             .await
@@ -59,13 +59,13 @@ async fn behind_a_trusted_proxy_callers_are_told_apart() {
     let options = [ON, trusted, "address_requests_per_minute=3"];
     let server = Server::start_with(&options).await;
     let cases = [
-        // One caller behind two proxies; what stands before it, it wrote itself.
+        // One caller behind two proxies; it wrote the entries before its address itself.
         (
             "198.51.100.7, 10.1.1.1",
             "203.0.113.9, 198.51.100.7",
             "198.51.100.8",
         ),
-        // Of IPv6 a subscriber has a /64 network.
+        // An IPv6 subscriber has a /64 network.
         ("2001:db8:1:2::1", "2001:db8:1:2:ffff::2", "2001:db8:1:3::1"),
     ];
     for (caller, same, other) in cases {
@@ -79,7 +79,7 @@ async fn behind_a_trusted_proxy_callers_are_told_apart() {
     }
 }
 
-/// Logs in with wrong passwords until it is refused; windows may end on the way.
+/// Logs in with wrong passwords until it is refused; windows may end meanwhile.
 async fn guess(server: &Server, email: impl Fn(u32) -> String, most: u32) -> (Answer, u32) {
     for number in 0..=2 * most {
         let answer = log_in(server, &email(number), "wrong horse battery").await;
@@ -104,7 +104,7 @@ async fn an_account_is_shut_after_failures_whether_it_exists_or_not() {
         assert_eq!(told(&refused).reset % (15 * 60), 0);
         let message = refused.body["body"]["message"].as_str().unwrap();
         messages.push(message.split(';').next().unwrap().to_owned());
-        // The right password does not open it, nor does another way to write the address.
+        // Neither the right password nor another spelling of the address lifts the limit.
         let again = log_in(&server, &email.to_uppercase(), PASSWORD).await;
         let is_new_window = told(&again).reset > told(&refused).reset;
         assert!(again.status == 429 || is_new_window, "{}", again.body);

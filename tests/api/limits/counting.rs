@@ -34,7 +34,7 @@ async fn each_endpoint_has_its_limit() {
     })
     .await;
 
-    // POST and PATCH share one limit. When it is used up, other requests are let in all the same.
+    // POST and PATCH share one limit. When it is used up, other requests are still allowed.
     let bob = Caller::register(&server, "bob@example.com").await;
     let template_id = bob.new_template(&server, "t").await;
     let object_id = bob.new_object(&server, &template_id).await;
@@ -51,7 +51,7 @@ async fn each_endpoint_has_its_limit() {
     bob.action(&server, lock).await.expect(201);
     me(&server, &bob).await.expect(200);
 
-    // A batch is one request, however much is in it.
+    // A batch is one request, however many actions it has.
     let cid = Caller::register(&server, "cid@example.com").await;
     let template_id = cid.new_template(&server, "t").await;
     let mint = ("mint", template_id.as_str(), "{}");
@@ -73,7 +73,7 @@ async fn each_endpoint_has_its_limit() {
 async fn what_has_not_changed_costs_nothing() {
     let server = Server::start_with(&[ON]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
-    // Twice: a window may end once on the way.
+    // Twice, because a window may end once meanwhile.
     for _ in 0..2 {
         let first = me(&server, &ann).await.expect(200);
         let known = ("if-none-match", first.header("etag").to_owned());
@@ -93,7 +93,7 @@ async fn what_has_not_changed_costs_nothing() {
     panic!("two windows ended within a few requests");
 }
 
-/// Asks with this `If-None-Match` until it is refused; gives how many were let in.
+/// Sends this `If-None-Match` until it is refused; returns how many requests were allowed.
 async fn until_refused(server: &Server, ann: &Caller, known: &str, most: u64) -> u64 {
     let headers = [ann.bearer(), ("if-none-match", known.to_owned())];
     for number in 0..most {
@@ -110,7 +110,7 @@ async fn until_refused(server: &Server, ann: &Caller, known: &str, most: u64) ->
 async fn naming_every_state_costs_and_naming_the_right_one_is_free_a_bounded_number_of_times() {
     const MINUTE: u64 = 100;
     let server = Server::start_with(&[ON]).await;
-    // A window may end on the way once.
+    // A window may end once meanwhile.
     let bob = Caller::register(&server, "bob@example.com").await;
     let let_in = until_refused(&server, &bob, "*", 2 * MINUTE + 1).await;
     assert!(let_in >= MINUTE - 1, "{let_in}");
@@ -132,7 +132,7 @@ async fn a_days_count_survives_kill_9() {
     }
     let before = organization(&server, &ann).await;
     assert_eq!(sent_today(&before), 21);
-    // Two more rows: the second one was begun after all of that.
+    // Two more rows: the second one was begun after all of these requests.
     let rows = "kedge_usage_rows_written_total";
     let wanted = metric(port, rows).await + 2;
     let mut more = 0;
@@ -144,7 +144,7 @@ async fn a_days_count_survives_kill_9() {
     }
     server.kill();
 
-    // The token names its issuer, and the port is another one with each start.
+    // The token names its issuer, and the port changes with each start.
     let issuer = format!("public_url=\"{}\"", server.url);
     let options = [ON, issuer.as_str()];
     let mut server = server.restart_with(&options).await;
@@ -156,7 +156,7 @@ async fn a_days_count_survives_kill_9() {
     } else {
         assert_eq!(sent_today(&after), 1, "a new day has begun meanwhile");
     }
-    // A server that is asked to stop forgets nothing.
+    // A server that is stopped properly forgets nothing.
     assert_eq!(server.terminate(), Some(0));
     let server = server.restart_with(&options).await;
     let last = organization(&server, &ann).await;

@@ -10,7 +10,7 @@ async fn a_free_organization_has_a_hundred_requests_a_minute() {
     let server = Server::start_with(&[ON]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let bob = Caller::register(&server, "bob@example.com").await;
-    // Whatever names the organization counts, also what is refused for another reason.
+    // Every request that names the organization counts, even if it is refused for another reason.
     let refused = use_up(100, "tier-minute", 0, async |number| {
         let path = match number % 4 {
             0 => "/wallets/me",
@@ -26,7 +26,7 @@ async fn a_free_organization_has_a_hundred_requests_a_minute() {
         message.contains("tier-minute of 100 requests a minute"),
         "{message}"
     );
-    // Others have their own, and what is free stays free.
+    // Others have their own, and free requests stay free.
     me(&server, &bob).await.expect(200);
     server.get("/healthz", Some(&ann.token)).await.expect(200);
 }
@@ -45,7 +45,7 @@ async fn larger_tiers_have_more_and_take_force_at_once() {
     assert_eq!(view["limits"]["requests_per_day"], 50_000);
     use_up(500, "tier-minute", 1, async |_| me(&server, &ann).await).await;
 
-    // The rest of the larger tier is there in the same minute.
+    // The rest of the larger tier is available in the same minute.
     set_tier(&server, &ann, "enterprise", json!({})).await;
     let view = organization(&server, &ann).await;
     assert_eq!(named(&view), (json!("enterprise"), json!("Custom")));
@@ -53,7 +53,7 @@ async fn larger_tiers_have_more_and_take_force_at_once() {
     assert_eq!(view["forecast"]["requests_per_day"], Value::Null);
 
     // The three lists share one limit, on which no other list counts. GET /batches needs no token,
-    // but with one it is the organization's.
+    // but with one it counts on the organization.
     let lists = ["/objects", "/templates", "/batches"];
     use_up(1_000, "list-reads", 0, async |number| {
         let path = lists[number as usize % lists.len()];
@@ -88,7 +88,7 @@ async fn limits_can_be_agreed_upon() {
     assert_eq!(view["limits"]["requests_per_minute"], Value::Null);
     let refused = use_up(8, "tier-day", 1, async |_| me(&server, &ann).await).await;
     assert_eq!(told(&refused).reset % (24 * 60 * 60), 0, "days are UTC's");
-    // Limits fall as well as rise; where there are none, answers tell of what can be counted.
+    // Limits can fall as well as rise; without limits, answers state the counters' maximum.
     set_tier(&server, &ann, "custom", json!({ "requests_per_day": 3 })).await;
     assert_eq!(policy(&me(&server, &ann).await), "tier-day");
     set_tier(&server, &ann, "custom", json!({})).await;

@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 /// How long a test waits for messages before it fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A message as it arrived.
+/// A message as received.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     headers: HeaderMap,
@@ -43,7 +43,7 @@ impl Message {
         self.body["object_id"].as_str().unwrap_or_default()
     }
 
-    /// What a receiver signs to compare.
+    /// The signature that a receiver computes to compare.
     pub(super) fn signature(&self, secret: &str) -> String {
         use base64::Engine as _;
         let secret = secret.strip_prefix("whsec_").unwrap();
@@ -59,7 +59,7 @@ impl Message {
     }
 }
 
-/// What a receiver does with a message.
+/// A receiver's reaction to a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reaction {
     /// Answers with this status.
@@ -83,7 +83,7 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    /// Reacts to each message, given those before it.
+    /// Reacts to each message, given the ones before it.
     pub(super) async fn start<F>(react: F) -> Self
     where
         F: Fn(&Message, &[Message]) -> Reaction + Send + Sync + 'static,
@@ -116,7 +116,7 @@ impl Receiver {
                 tokio::spawn(async move {
                     match tls {
                         None => serve(stream, sender, react).await,
-                        // A sender that breaks off is part of some tests.
+                        // Some tests include a sender that disconnects.
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
                                 serve(stream, sender, react).await;
@@ -133,12 +133,12 @@ impl Receiver {
         }
     }
 
-    /// One that takes everything.
+    /// A receiver that accepts everything.
     pub(super) async fn good() -> Self {
         Self::start(|_, _| Reaction::Status(204)).await
     }
 
-    /// What has arrived once `enough` says so.
+    /// The messages received once `enough` returns true.
     pub(super) async fn wait(&self, enough: impl Fn(&[Message]) -> bool) -> Vec<Message> {
         let mut messages = self.messages.clone();
         let arrived = messages.wait_for(|messages| enough(messages));
@@ -196,6 +196,6 @@ where
     });
     let connection =
         hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-    // A sender that goes away is part of some tests.
+    // Some tests include a sender that disconnects.
     let _ended = connection.await;
 }

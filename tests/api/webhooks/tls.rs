@@ -16,7 +16,7 @@ use crate::harness::{Caller, Server};
 /// An authority made for one test.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    /// Its certificate as an operator keeps it.
+    /// Its certificate in the form that an operator stores.
     pem: String,
 }
 
@@ -49,7 +49,7 @@ impl Authority {
     }
 }
 
-/// A server that knows this authority besides those of the web.
+/// A server that trusts this authority in addition to the public ones.
 async fn system(known: &Authority) -> (Server, Caller, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("authority.pem");

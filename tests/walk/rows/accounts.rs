@@ -27,7 +27,7 @@ const WALLET: [&str; 8] = [
     "updated_at",
 ];
 
-/// A registration of a new key, bent by `bend`.
+/// A registration of a new key, altered by `bend`.
 fn registration(world: &World, bend: impl FnOnce(&mut serde_json::Value)) -> Ask {
     let caller = Caller::nobody();
     let mut body = caller.registration(&format!("new-{}@example.com", world.fresh()));
@@ -43,7 +43,7 @@ fn login(email: &str, password: &str) -> Ask {
     Ask::json("/wallets/login", &body)
 }
 
-/// A fresh login's refresh token.
+/// The refresh token of a new login.
 async fn refresh_token(world: &World) -> String {
     let row = crate::table::find("POST", "/wallets/login");
     let got = world
@@ -60,7 +60,7 @@ fn patch(world: &World, body: &serde_json::Value) -> Ask {
     Ask::json("/wallets/me", body).signing("wallet.update", &world.ann.wallet_id)
 }
 
-/// Adds a key to the wallet, and gives it.
+/// Adds a key to the wallet, and returns it.
 async fn added_key(world: &World) -> Caller {
     let key = Caller::nobody();
     let body = json!({ "address": key.key.address() }).to_string();
@@ -80,7 +80,7 @@ fn without_key(world: &World, address: &str) -> Ask {
     )
 }
 
-/// Takes a key away again: a wallet has room for a few only.
+/// Removes a key again: a wallet has room for only a few.
 pub(crate) async fn forget_key(world: &World, address: &str) {
     let payload = json!({ "address": address }).to_string();
     let path = format!("/wallets/me/keys/{address}");

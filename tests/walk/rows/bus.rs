@@ -99,7 +99,7 @@ fn writes() -> Vec<Row> {
                     batch(&world.object, &[("emit", EMIT)], false).with_body(r#"{"actions":[]}"#)
                 }),
                 case!("BATCH_TOO_LARGE", world => {
-                    // What is too many is counted before anything is signed for it.
+                    // The number of actions is checked before the signature.
                     let too_many = batch(&world.object, &[("emit", EMIT); 501], false);
                     Ask { actions: too_many.actions[..1].to_vec(), ..too_many }
                 }),

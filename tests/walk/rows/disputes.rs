@@ -24,7 +24,7 @@ const DISPUTE: [&str; 7] = [
     "sequence",
 ];
 
-/// Evidence that was never brought before, bent.
+/// Evidence that was never submitted before, altered by `bend`.
 async fn bring(world: &World, bend: impl FnOnce(&mut Value)) -> Ask {
     let file = forgery::equivocation(&world.server).await;
     let mut body = forgery::json(&file);
@@ -32,7 +32,7 @@ async fn bring(world: &World, bend: impl FnOnce(&mut Value)) -> Ask {
     Ask::json("/disputes", &body)
 }
 
-/// A claim about the action, for a purpose of its own, bent.
+/// A claim on the action, with its own purpose, altered by `bend`.
 async fn claim(world: &World, claimant: Address, bend: impl FnOnce(&mut Value)) -> Ask {
     static KEY: OnceLock<ProvingKey> = OnceLock::new();
     let path = format!("/ebus/actions/{}/proof", world.action);

@@ -17,7 +17,7 @@ pub(crate) fn rows() -> Vec<Row> {
             keys: &["id", "name", "media_type", "action_id", "receipt"],
             cases: vec![
                 case!("SIGNATURE_INVALID", _world => {
-                    // Other bytes than those that were signed.
+                    // Bytes other than the signed ones.
                     let other = upload("a.txt", b"others");
                     upload("a.txt", b"these").with_body(other.body)
                 }),

@@ -142,7 +142,7 @@ fn search(path: &str, world: &World) -> Ask {
     Ask::json(path, &json!({ "filter": filter }))
 }
 
-/// Reads whose bodies say what is sought.
+/// Reads whose bodies state what to search for.
 fn searches() -> Vec<Row> {
     vec![
         Row {
