@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Holds Kedge against PostgreSQL, Redis Streams and NATS JetStream: the same records, each answered when it is on the
 # disk, in turns on this machine. The others come from Debian and run as instances of this script's own, on free ports,
-# with their data beside Kedge's in a temporary folder (TMPDIR; on a real disk, with 40 GB to spare); all of it is gone
+# with their data next to Kedge's in a temporary folder (TMPDIR; on a real disk, with 40 GB to spare); all of it is gone
 # at the end. Arguments go to `kedge-bench compare`. SERVER_PROGRAM, BENCH_PROGRAM and PEERS_PROGRAM name programs that are
 # built already; RESULTS where the tables go, without the ending.
 set -euo pipefail
@@ -49,7 +49,7 @@ install_peers() {
   fi
 }
 
-# Debian 12's NATS syncs every two minutes and cannot be told to sync before it answers.
+# Debian 12's NATS syncs every two minutes and cannot be set to sync before it answers.
 supports_sync() {
   printf 'jetstream { store_dir: "/nonexistent", sync_interval: always }\n' >"$work/probe.conf"
   "$1" -t -c "$work/probe.conf" >/dev/null 2>&1

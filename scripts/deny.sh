@@ -24,7 +24,7 @@ install() {
 
 find_cargo
 install
-# The workspace, and the clients of other stores beside it, by the same rules.
+# The workspace, and the clients of other stores next to it, by the same rules.
 check() {
   local manifest
   for manifest in Cargo.toml bench/peers/Cargo.toml; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The API's document: `test` holds it against OpenAPI, its schemas and a server, `fuzz` runs
-# schemathesis for so many examples, `examples` records its examples anew.
+# schemathesis for so many examples, `examples` records its examples again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh

@@ -7,7 +7,7 @@ source scripts/tools.sh
 
 # Where there is a terminal, job control gives the server a process group of its own: Ctrl-C then reaches it
 # alone, make waits while it drains, and its exit status is make's. Should this shell be killed, setpriv has the
-# server told to end. Without a terminal it takes this shell's place.
+# server asked to end. Without a terminal it takes this shell's place.
 serve() {
   # Where `make monitor` looks for them.
   export KEDGE_METRICS_LISTEN="${KEDGE_METRICS_LISTEN:-127.0.0.1:9464}"

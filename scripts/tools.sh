@@ -181,7 +181,7 @@ install_prometheus() {
   say "    $(prometheus --version 2>&1 | head -n 1)"
 }
 
-# Into the current folder. Old package lists name packages that are gone, so they are read anew if it fails.
+# Into the current folder. Old package lists name packages that are gone, so they are read again if it fails.
 download_prometheus() {
   apt-get -qq download prometheus 2>/dev/null && return
   as_root apt-get -qq -o DPkg::Lock::Timeout=300 update && apt-get -qq download prometheus

@@ -10,7 +10,7 @@ vectors="$root/protocol/vectors"
 # generate <directory>
 generate() {
   node "$vectors/generate/eip712_viem.mjs" "$1/eip712.json"
-  # -B: no compiled files beside the sources.
+  # -B: no compiled files next to the sources.
   "$python_environment/bin/python" -B "$vectors/generate/eip712_eth_account.py" "$1/eip712.json"
   "$python_environment/bin/python" -B "$vectors/generate/chain_trees.py" "$vectors/spec.json" "$1"
 }

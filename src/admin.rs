@@ -402,14 +402,14 @@ impl Operator {
     /// the clock is trusted.
     fn clock(&self, confirm: Option<&str>) -> Result<Map<String, Value>, String> {
         let keeper = self.app.engine.time();
-        if let Some(told) = confirm {
-            let told_ms =
-                parse_rfc3339(told).ok_or("the time must look like 2026-01-31T08:15:00Z")?;
-            keeper.confirm(told_ms).map_err(|apart_ms| {
+        if let Some(reported) = confirm {
+            let stated_ms =
+                parse_rfc3339(reported).ok_or("the time must look like 2026-01-31T08:15:00Z")?;
+            keeper.confirm(stated_ms).map_err(|apart_ms| {
                 let apart_s = apart_ms / 1_000;
                 format!("that is {apart_s} s from the server's clock: set the clock right first")
             })?;
-            tracing::warn!(told, "the operator confirms the clock");
+            tracing::warn!(reported, "the operator confirms the clock");
         }
         let standing = keeper.standing();
         let head = self.app.engine.published().head;

@@ -315,9 +315,9 @@ impl App {
                 return ApiError::unknown(Some((signer, nonce)));
             }
             let error = ApiError::from(error);
-            let told = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
+            let reported = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
             match self.nonce_highest(signer) {
-                Some(highest) if !told && error.code.status() < 500 => {
+                Some(highest) if !reported && error.code.status() < 500 => {
                     error.with_header(NONCE_HIGHEST, highest.to_string())
                 }
                 _ => error,

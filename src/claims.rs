@@ -176,25 +176,25 @@ fn held(published: &Published, file: &ClaimFile) -> Result<(), ApiError> {
 }
 
 fn is_anchored(snapshot: &Snapshot, file: &ClaimFile) -> Result<bool, ApiError> {
-    let Some(told) = &file.anchor else {
+    let Some(reported) = &file.anchor else {
         return Ok(false);
     };
-    let Some(last) = told.checkpoint.checkpoint.batches.checked_sub(1) else {
+    let Some(last) = reported.checkpoint.checkpoint.batches.checked_sub(1) else {
         return Ok(false);
     };
     let anchor = snapshot.anchor_covering(last)?;
     Ok(anchor.is_some_and(|anchor| {
         anchor.status == AnchorStatus::Finalized
-            && anchor.checkpoint == told.checkpoint
-            && anchor.contract == told.contract
-            && anchor.tx_hashes.last().copied() == told.transaction_hash
-            && anchor.block_number == told.block_number
+            && anchor.checkpoint == reported.checkpoint
+            && anchor.contract == reported.contract
+            && anchor.tx_hashes.last().copied() == reported.transaction_hash
+            && anchor.block_number == reported.block_number
     }))
 }
 
 /// What is wrong with a claim file, where, and what to do about it.
 fn refused(error: &ClaimError) -> ApiError {
-    let anew = "prove the claim again: each of its words is bound into the proof";
+    let prove_again = "prove the claim again: each of its words is bound into the proof";
     let from_file = "prove the claim again from a proof file of this server";
     let (pointer, advice) = match error {
         ClaimError::File(file) => match file {
@@ -211,7 +211,7 @@ fn refused(error: &ClaimError) -> ApiError {
                 let advice = "give the text that was proved, or its hash alone";
                 (format!("/disclosed/{name}/text"), advice)
             }
-            ClaimFileError::Input(place) => (format!("/public_inputs/{place}"), anew),
+            ClaimFileError::Input(place) => (format!("/public_inputs/{place}"), prove_again),
             ClaimFileError::Receipt(error) => (receipt_pointer(error).to_owned(), from_file),
             ClaimFileError::Anchor(_) => ("/anchor".to_owned(), from_file),
         },
@@ -219,7 +219,7 @@ fn refused(error: &ClaimError) -> ApiError {
             let advice = "send the proof's numbers as they were made";
             (format!("/proof/{}", error.part), advice)
         }
-        ClaimError::ProofRefused => ("/proof".to_owned(), anew),
+        ClaimError::ProofRefused => ("/proof".to_owned(), prove_again),
     };
     ApiError::field(&pointer, "range", format!("is wrong: {error}; {advice}"))
 }

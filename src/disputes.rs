@@ -87,8 +87,8 @@ fn answer_of(actions: &[ActionOutcome], timestamp_ms: u64) -> Option<Answer> {
 pub fn check(app: &App, published: &Published, file: &EvidenceFile) -> Result<Verdict, ApiError> {
     let trust = trust::of(app, published, &file.evidence)?;
     file.check(&trust).map_err(|refusal| {
-        let beside = trust::beside(app, &refusal);
-        let message = format!("the evidence shows no fault: {refusal}{beside}");
+        let remark = trust::remark(app, &refusal);
+        let message = format!("the evidence shows no fault: {refusal}{remark}");
         ApiError::new(Code::StateViolation, message)
     })
 }

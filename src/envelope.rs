@@ -240,12 +240,15 @@ mod tests {
         let body = |error: &ApiError| written(Form::Envelope, error)["body"].clone();
         assert_eq!(body(&ApiError::overloaded())["outcome"], "nothing_done");
         let unknown = ApiError::unknown(Some((kedge_protocol::Address([1; 20]), 7)));
-        let told = body(&unknown);
+        let reported = body(&unknown);
         assert_eq!(
-            (&told["outcome"], &told["nonce"]),
+            (&reported["outcome"], &reported["nonce"]),
             (&json!("unknown"), &json!("7"))
         );
-        assert!(told["signer"].as_str().unwrap().starts_with("0x"), "{told}");
+        assert!(
+            reported["signer"].as_str().unwrap().starts_with("0x"),
+            "{reported}"
+        );
         assert_eq!(written(Form::Problem, &unknown)["outcome"], "unknown");
         // A change may have been made before the server failed; a read changes nothing.
         let failed = ApiError::new(Code::Internal, "failed");

@@ -298,16 +298,16 @@ impl ApiError {
 /// A refused action, as the caller sees it. Pointers are those of the payload.
 impl From<&Refusal> for ApiError {
     fn from(refusal: &Refusal) -> Self {
-        let told = |code| Self::new(code, refusal.message());
+        let reported = |code| Self::new(code, refusal.message());
         match refusal {
             Refusal::Invalid(fields) => Self::fields(fields.clone()),
             Refusal::NotFound { resource, id } => Self::not_found(resource, id.clone()),
-            Refusal::Forbidden(_) => told(Code::Forbidden),
-            Refusal::State(_) => told(Code::StateViolation),
-            Refusal::ObjectTooLarge { .. } => told(Code::ObjectTooLarge),
-            Refusal::Precondition { .. } => told(Code::PreconditionFailed),
-            Refusal::Conflict(_) => told(Code::Conflict),
-            Refusal::EmailTaken => told(Code::EmailTaken),
+            Refusal::Forbidden(_) => reported(Code::Forbidden),
+            Refusal::State(_) => reported(Code::StateViolation),
+            Refusal::ObjectTooLarge { .. } => reported(Code::ObjectTooLarge),
+            Refusal::Precondition { .. } => reported(Code::PreconditionFailed),
+            Refusal::Conflict(_) => reported(Code::Conflict),
+            Refusal::EmailTaken => reported(Code::EmailTaken),
             Refusal::Unavailable => Self::unavailable(refusal.message(), RETRY_SOON_S),
         }
     }

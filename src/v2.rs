@@ -51,14 +51,14 @@ impl Successor {
 }
 
 /// The rest of such a path after `/v2`.
-fn behind_prefix(path: &str) -> Option<&str> {
+fn after_prefix(path: &str) -> Option<&str> {
     path.strip_prefix(PREFIX)
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether a path is one of v2, known or not.
 pub fn covers(path: &str) -> bool {
-    behind_prefix(path).is_some()
+    after_prefix(path).is_some()
 }
 
 /// The unreserved characters of RFC 3986, without steps to the same or the parent folder. A reader
@@ -104,7 +104,7 @@ impl Layer {
         if self.mode == V2Mode::Off {
             return Err(missing());
         }
-        let rest = behind_prefix(path).ok_or_else(missing)?;
+        let rest = after_prefix(path).ok_or_else(missing)?;
         let segments: Vec<&str> = rest.split('/').skip(1).collect();
         if !segments.iter().all(|segment| is_plain(segment)) {
             return Err(ApiError::new(
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn an_operator_hears_of_the_date() {
-        for (mode, now_s, told) in [
+        for (mode, now_s, reported) in [
             (V2Mode::Redirect, SUNSET_S, false),
             (V2Mode::Redirect, SUNSET_S + 1, true),
             (V2Mode::Gone, SUNSET_S + 1, true),
@@ -272,7 +272,7 @@ mod tests {
         ] {
             assert_eq!(
                 layer(mode).overdue(now_s).is_some(),
-                told,
+                reported,
                 "{mode:?} {now_s}"
             );
         }

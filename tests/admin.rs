@@ -43,8 +43,11 @@ async fn tiers_are_set_in_the_log() {
     let organization: Id = account.me().await.unwrap().organization_id;
     let text = organization.to_string();
 
-    let told = done(&admin(setup.data(), &["tier", &text, "developer"]));
-    assert!(told.contains("developer") && told.contains(&text), "{told}");
+    let reported = done(&admin(setup.data(), &["tier", &text, "developer"]));
+    assert!(
+        reported.contains("developer") && reported.contains(&text),
+        "{reported}"
+    );
     let limit = ["tier", &text, "custom", "--requests-per-minute", "700"];
     done(&admin(setup.data(), &limit));
     let nobody = Id::made_by(organization.prefix, &kedge_protocol::Hash::ZERO, 0).to_string();
@@ -98,14 +101,14 @@ fn a_key_that_forges_claims_stops_the_start() {
     let of_worth = of_worth
         .set("claims_key_file", path.display())
         .set("chain_id", 1);
-    let (status, told) = of_worth.start_refused();
+    let (status, reported) = of_worth.start_refused();
     assert!(!status.success());
     for part in [
         "claims_key_file",
         "DEV-INSECURE",
         "verification key of a ceremony",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
 
     // The key of another circuit: one public input less.
@@ -113,7 +116,7 @@ fn a_key_that_forges_claims_stops_the_start() {
     other["nPublic"] = 12.into();
     other["IC"].as_array_mut().unwrap().pop();
     std::fs::write(&path, other.to_string()).unwrap();
-    let (status, told) = named.start_refused();
+    let (status, reported) = named.start_refused();
     assert!(!status.success());
-    assert!(told.contains("12 public inputs"), "{told}");
+    assert!(reported.contains("12 public inputs"), "{reported}");
 }

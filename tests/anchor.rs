@@ -230,8 +230,8 @@ async fn on_anvil_that_goes_away_and_comes_back() {
     eventually("the lag shows", Duration::from_secs(15), lag).await;
     let (status, ready) = server.readiness().await;
     assert_eq!(status, 200, "{ready}");
-    let told = &ready["anchoring"];
-    assert!(told["lag_batches"].as_u64().unwrap() >= 20, "{ready}");
+    let reported = &ready["anchoring"];
+    assert!(reported["lag_batches"].as_u64().unwrap() >= 20, "{ready}");
     let anvil = Anvil::start(port, &state).await;
     log.prove(backlog, &rpc).await;
     let sent = log.transactions(&rpc).await - sent_before;
@@ -240,10 +240,10 @@ async fn on_anvil_that_goes_away_and_comes_back() {
     server.stop();
 
     let server = log.becomes_read_only(&old, &rpc).await;
-    let (worked, told) = log.recover();
+    let (worked, reported) = log.recover();
     assert!(
-        !worked && told.contains("does not match this store"),
-        "{told}"
+        !worked && reported.contains("does not match this store"),
+        "{reported}"
     );
     assert_eq!(
         log.transactions(&rpc).await,
@@ -255,9 +255,13 @@ async fn on_anvil_that_goes_away_and_comes_back() {
     anvil.stop();
     std::fs::copy(&old_state, &state).unwrap();
     let anvil = Anvil::start(port, &state).await;
-    assert_eq!(server.readiness().await.0, 503, "nothing goes on by itself");
-    let (worked, told) = log.recover();
-    assert!(worked, "{told}");
+    assert_eq!(
+        server.readiness().await.0,
+        503,
+        "nothing continues by itself"
+    );
+    let (worked, reported) = log.recover();
+    assert!(worked, "{reported}");
     assert_eq!(server.readiness().await.0, 200);
     assert!(!log.is_read_only_by_its_metric().await);
     server.stop();

@@ -367,8 +367,8 @@ fn rotate(setup: &Setup, rpc_url: &str, bonded: &Bonded, key: &SigningKey) {
         .env("KEDGE_SIGNING_KEY", to_hex(&owner.to_bytes()))
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{reported}");
 }
 
 /// Two headers with one number, signed by one key.
@@ -452,11 +452,11 @@ async fn evidence_is_judged_by_the_contracts_keys() {
             .environment("KEDGE_ANCHOR_KEY", to_hex(&[0x0c; 32]))
     };
 
-    let told = setup("told", anvil.url());
-    let server = told.start();
+    let reported = setup("reported", anvil.url());
+    let server = reported.start();
     // The log's first batch names the key of all later ones.
-    rotate(&told, &anvil.url(), &bonded, &now);
-    let ann = Accuser::new(&told, &mut rng).await;
+    rotate(&reported, &anvil.url(), &bonded, &now);
+    let ann = Accuser::new(&reported, &mut rng).await;
     let file = |key, key_index, number| equivocation(ann.domain(), key, key_index, number);
     // The key before the rotation counts for all batches, the next one from its first batch on.
     let by_old = file(&before, 0, 0);
@@ -476,7 +476,7 @@ async fn evidence_is_judged_by_the_contracts_keys() {
     server.stop();
 
     // Without its node a server knows only the keys that its log names, and states that these may not be all.
-    let alone = setup("told", format!("http://127.0.0.1:{}", free_port()));
+    let alone = setup("reported", format!("http://127.0.0.1:{}", free_port()));
     let server = alone.start();
     let ann = Accuser::new(&alone, &mut rng).await;
     let file = |key, key_index, number| equivocation(ann.domain(), key, key_index, number);

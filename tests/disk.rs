@@ -139,11 +139,11 @@ fn fill(path: &Path, free_bytes: u64) {
     let mut file = File::create(path).unwrap();
     let block = vec![1; 1 << 20];
     let free = || {
-        let told = Command::new("df")
+        let reported = Command::new("df")
             .args(["-B1", "--output=avail"])
             .arg(path)
             .output();
-        let text = String::from_utf8(told.unwrap().stdout).unwrap();
+        let text = String::from_utf8(reported.unwrap().stdout).unwrap();
         text.lines().nth(1).unwrap().trim().parse::<u64>().unwrap()
     };
     while free_bytes == 0 || free() > free_bytes {
@@ -180,8 +180,8 @@ impl Load {
             match self.mint().await {
                 Ok(()) => {}
                 Err(Error::Refused(envelope)) => {
-                    let told = (envelope.status, envelope.code.as_str());
-                    assert_eq!(told, (503, "UNAVAILABLE"), "{envelope}");
+                    let reported = (envelope.status, envelope.code.as_str());
+                    assert_eq!(reported, (503, "UNAVAILABLE"), "{envelope}");
                     if envelope.message().contains("disk is full") {
                         self.full.fetch_add(1, Ordering::SeqCst);
                     }
@@ -249,7 +249,7 @@ impl Small {
             .check_log(std::slice::from_ref(&self.load.account))
             .await;
         eprintln!(
-            "{} acknowledged of {} in the log, {} told that the disk is full, {} broken off",
+            "{} acknowledged of {} in the log, {} reported that the disk is full, {} broken off",
             self.load.ledger.len(),
             log.len(),
             self.load.full.load(Ordering::SeqCst),
@@ -280,11 +280,12 @@ async fn filled_to_the_reserve() {
     let mut server = setup.start();
     let small = Small::start(&setup, filler, 2_000).await;
     for _ in 0..2 {
-        let told = small.load.full.load(Ordering::SeqCst);
+        let reported = small.load.full.load(Ordering::SeqCst);
         fill(&small.filler, 200 << 20);
-        let full = || async { (small.load.full.load(Ordering::SeqCst) > told + 50).then_some(()) };
+        let full =
+            || async { (small.load.full.load(Ordering::SeqCst) > reported + 50).then_some(()) };
         eventually(
-            "callers are told that the disk is full",
+            "callers are reported that the disk is full",
             Duration::from_secs(10),
             full,
         )
@@ -337,12 +338,12 @@ async fn filled_to_the_brim() {
     let server = setup.start();
     let small = Small::start(&setup, filler, 600_000).await;
     fill(&small.filler, 0);
-    let told = || async {
+    let reported = || async {
         let full = small.load.full.load(Ordering::SeqCst);
         let broken = small.load.broken.load(Ordering::SeqCst);
         (full + broken > 100).then_some(())
     };
-    eventually("callers are told", Duration::from_secs(20), told).await;
+    eventually("callers are reported", Duration::from_secs(20), reported).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     std::fs::remove_file(&small.filler).unwrap();
     let before = small.load.ledger.len();

@@ -313,8 +313,11 @@ async fn a_node_that_does_not_answer_is_named() {
     assert_eq!(status["node"]["endpoint"], doubted.liar.url());
     assert_eq!(status["node"]["reachable"], json!(false));
     assert!(status["node"]["error"].is_string(), "{status}");
-    let (worked, told) = doubted.admin("anchor-now");
-    assert!(!worked && told.contains("does not answer"), "{told}");
+    let (worked, reported) = doubted.admin("anchor-now");
+    assert!(
+        !worked && reported.contains("does not answer"),
+        "{reported}"
+    );
     filler.mint().await;
     tokio::time::sleep(Duration::from_secs(15)).await;
 

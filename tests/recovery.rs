@@ -167,26 +167,26 @@ async fn another_contract_and_another_key_are_refused() {
     let contract_file = setup.data().join("contract");
     let contract = std::fs::read_to_string(&contract_file).unwrap();
     std::fs::remove_file(&contract_file).unwrap();
-    let (status, told) = setup.start_refused();
+    let (status, reported) = setup.start_refused();
     assert!(!status.success());
-    assert!(told.contains(contract.trim()), "{told}");
+    assert!(reported.contains(contract.trim()), "{reported}");
     assert!(
-        told.contains("this data directory holds the log of chain"),
-        "{told}"
+        reported.contains("this data directory holds the log of chain"),
+        "{reported}"
     );
     std::fs::write(&contract_file, contract).unwrap();
 
     // A server with another key cannot continue this log: it reports which key can.
     let other = format!("0x{}", "7e".repeat(32));
-    let (status, told) = setup
+    let (status, reported) = setup
         .clone()
         .environment("KEDGE_SEQUENCER_KEY", other)
         .start_refused();
     assert!(!status.success());
     let wanted = made.client.sequencer().to_string();
     assert!(
-        told.contains(&wanted) && told.contains("next batch"),
-        "{told}"
+        reported.contains(&wanted) && reported.contains("next batch"),
+        "{reported}"
     );
 
     let server = setup.start();
@@ -217,18 +217,21 @@ async fn verify_names_the_sequence_of_a_changed_record() {
     let log = made.setup.data().join("log");
     forge(&made, &log, sequence);
 
-    let told = kedge().args(["verify", "log"]).arg(&log).output().unwrap();
-    assert!(!told.status.success());
-    let text = String::from_utf8(told.stderr).unwrap();
+    let reported = kedge().args(["verify", "log"]).arg(&log).output().unwrap();
+    assert!(!reported.status.success());
+    let text = String::from_utf8(reported.stderr).unwrap();
     assert!(text.contains(&format!("sequence {sequence}")), "{text}");
     // The store knows the log it was made from, and a new store is not made from something that
     // nobody signed.
-    let (_, told) = made.setup.start_refused();
-    assert!(told.contains("was built from another log"), "{told}");
+    let (_, reported) = made.setup.start_refused();
+    assert!(
+        reported.contains("was built from another log"),
+        "{reported}"
+    );
     std::fs::remove_dir_all(made.setup.store()).unwrap();
-    let (_, told) = made.setup.start_refused();
+    let (_, reported) = made.setup.start_refused();
     let refused = format!("of the log cannot be applied: sequence {sequence}:");
-    assert!(told.contains(&refused), "{told}");
+    assert!(reported.contains(&refused), "{reported}");
 }
 
 /// Rewrites the log with another payload of one action.
@@ -297,15 +300,15 @@ async fn verify_finds_a_state_that_the_log_does_not_make() {
         ("hashes", "signatures of requests, the rules and the state"),
         ("signatures", "the rules and the state"),
     ] {
-        let told = kedge()
+        let reported = kedge()
             .args(["verify", "data", "--dev", "--json", "--checks", checks])
             .arg(made.setup.data())
             .output()
             .unwrap();
-        assert!(told.status.success(), "{told:?}");
-        let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-        assert_eq!(told["not_checked"], not_checked);
-        assert_eq!(told["actions"], made.ledger.last_sequence());
+        assert!(reported.status.success(), "{reported:?}");
+        let reported: Value = serde_json::from_slice(&reported.stdout).unwrap();
+        assert_eq!(reported["not_checked"], not_checked);
+        assert_eq!(reported["actions"], made.ledger.last_sequence());
     }
 
     let named = made.verify().unwrap_err().to_string();

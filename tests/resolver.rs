@@ -30,15 +30,15 @@ fn kedge(arguments: &[&str], key: &SigningKey) -> Output {
 }
 
 fn done(output: &Output) -> Value {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{reported}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 fn refused(output: &Output, why: &str) {
-    let told = String::from_utf8_lossy(&output.stderr);
+    let reported = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{why}: it was done");
-    assert!(told.contains(why), "{told}");
+    assert!(reported.contains(why), "{reported}");
 }
 
 fn address(of: &Value, member: &str) -> Address {

@@ -126,7 +126,7 @@ const SYSTEM_ALLOWED: &[(&str, &[&str], &str)] = &[
     (
         "actors/src/keeper.rs",
         &["thread::sleep", "rustix"],
-        "the thread around `Store::maintain`: its pauses, and its own priority",
+        "the threads around `Store::maintain` and `Store::flush_gathered`: their pauses, and the keeper's priority",
     ),
     (
         "actors/src/writer/threads.rs",
@@ -461,6 +461,40 @@ fn metrics_are_named_in_one_place_of_a_crate() {
                 described && used,
                 "{path}: {constant} is not described, or not used"
             );
+        }
+    }
+}
+
+/// Words that read as translated: each with what an engineer writes instead.
+const TRANSLATED: &[(&str, &str)] = &[
+    (concat!("to", "ld"), "reported, returned, stated"),
+    (concat!("bes", "ide"), "next to, in addition to, besides"),
+    (concat!("an", "ew"), "again, or rebuilt"),
+    (concat!("goes ", "on"), "continues"),
+    (concat!("comes ", "again"), "retries, is sent again"),
+    (concat!("under ", "way"), "in flight, in progress"),
+    (concat!("at the ", "most"), "at most"),
+];
+
+#[test]
+fn words_are_those_of_the_field() {
+    let is_word =
+        |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    for (path, text) in sources(&[".rs", ".md", ".sh", ".yml", ".mjs"]) {
+        if path.starts_with("bench/results/") {
+            continue;
+        }
+        let text = text.to_lowercase();
+        for (word, better) in TRANSLATED {
+            for (at, _) in text.match_indices(word) {
+                let before = at.checked_sub(1).map(|at| text.as_bytes()[at]);
+                let after = text.as_bytes().get(at + word.len()).copied();
+                let line = text[..at].lines().count();
+                assert!(
+                    is_word(before) || is_word(after),
+                    "{path}:{line}: \"{word}\": write {better}"
+                );
+            }
         }
     }
 }

@@ -326,7 +326,7 @@ impl AnchorState {
         let events = anchor_events(before, &row, self.engine.now_ms());
         let writes = vec![SideWrite::Anchor(row)];
         self.engine
-            .side_writes_telling(writes, events)
+            .side_writes_with_events(writes, events)
             .await
             .map_err(store_error)
     }

@@ -262,7 +262,7 @@ impl Apply {
         Ok(all)
     }
 
-    /// As [`Self::take_rows`], in groups of about `bytes_max` at the most: with the last of them the rows
+    /// As [`Self::take_rows`], in groups of at most about `bytes_max`: with the last of them the rows
     /// are those of one state.
     pub fn finish<E: From<ApplyError>>(
         &mut self,

@@ -35,7 +35,7 @@ use kedge_storage::{CommitError, Group, IdempotencyRow, LogHead, SecretRow, Side
 use crate::agreement::Disagreement;
 use crate::api::{NewSecret, SealedBatch};
 use crate::counted;
-use crate::events::Beside;
+use crate::events::SideEvents;
 use crate::metric_definitions as metric;
 use crate::pace::Pace;
 use crate::record::{ends_credentials, put_image, record};
@@ -46,9 +46,9 @@ use crate::work::{PlacedUnit, Work};
 use crate::world::Published;
 use crate::writer::{Afterwards, Answer, Formed};
 
-/// Actions of one commit group, at the most: eight full batches.
+/// Actions of one commit group, at most: eight full batches.
 const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
-/// Bytes of texts of one commit group, at the most.
+/// Bytes of texts of one commit group, at most.
 const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Why the committer had to stop: nothing is acknowledged after it.
@@ -80,7 +80,7 @@ pub(crate) struct Committer {
     pub(crate) parked: VecDeque<Work>,
     pub(crate) time: Arc<Timekeeper>,
     pub(crate) published: Arc<ArcSwap<Published>>,
-    pub(crate) beside: Beside,
+    pub(crate) side_events: SideEvents,
     pub(crate) head: LogHead,
     /// The sequence of the last action that changed an API key or removed a wallet, or a later one.
     pub(crate) keys_changed_at: u64,
@@ -174,8 +174,8 @@ impl Committer {
                 if let Some(caller) = unit.caller {
                     let organization = caller.organization_id;
                     let now_ms = self.time.now_ms().max(self.head.last_sealed_at_ms);
-                    self.beside
-                        .tell_failed(organization, &unit.submission, &outcome, now_ms);
+                    self.side_events
+                        .add_failed(organization, &unit.submission, &outcome, now_ms);
                 }
                 outcome.nonce_highest = self.window(unit.submission.head.signer)?.highest();
                 forming.afterwards.refusals.push((unit, outcome));
@@ -188,7 +188,7 @@ impl Committer {
                 for write in writes {
                     forming.group.put_side(write);
                 }
-                self.beside.tell(events);
+                self.side_events.add(events);
                 forming.afterwards.acknowledgements.push(done);
             }
         }
@@ -212,10 +212,10 @@ impl Committer {
             ..
         } = forming;
         let snapshot = self.published.load_full();
-        afterwards.told = self
-            .beside
-            .write(&mut group, &snapshot.snapshot, self.head.sequence)?;
-        let is_too_many = self.beside.is_too_many(&afterwards.told);
+        afterwards.reported =
+            self.side_events
+                .write(&mut group, &snapshot.snapshot, self.head.sequence)?;
+        let is_too_many = self.side_events.is_too_many(&afterwards.reported);
         let closed = Unpruned {
             group,
             afterwards,
@@ -232,10 +232,10 @@ impl Committer {
     /// Completes a group that waited until every group before it was published.
     pub(crate) fn prune(&mut self, mut closed: Unpruned) -> Result<Formed, CommitterError> {
         let settled = self.published.load_full();
-        self.beside.prune(
+        self.side_events.prune(
             &mut closed.group,
             &settled.snapshot,
-            &closed.afterwards.told,
+            &closed.afterwards.reported,
         )?;
         Ok(self.formed(closed))
     }
@@ -361,8 +361,8 @@ impl Committer {
                 Some((*index, &refused.refusal))
             });
             let submission = &placed.unit.submission;
-            self.beside
-                .tell_refused(asker, submission, refused, placed.timestamp_ms);
+            self.side_events
+                .add_refused(asker, submission, refused, placed.timestamp_ms);
         }
         if let Some(keep) = &placed.unit.submission.keep {
             let outcomes = outcomes(placed.decisions.iter().cloned(), &placed.placed);

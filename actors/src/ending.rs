@@ -171,7 +171,7 @@ impl Ending {
     }
 
     /// Sends a message to the organizations' actors that settle it.
-    pub(crate) fn tell_organizations(&self, message: impl Fn() -> OrganizationMessage) {
+    pub(crate) fn notify_organizations(&self, message: impl Fn() -> OrganizationMessage) {
         for organization in &self.owed().settle {
             let _ = organization.send_message(message());
         }

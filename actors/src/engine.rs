@@ -29,7 +29,7 @@ use crate::api::{Outcome, Submission, SubmitError};
 use crate::committer::{Caches, Committer, CommitterThread};
 use crate::directory::DirectoryMessage;
 use crate::disk::Disk;
-use crate::events::{Beside, Listener, Listeners};
+use crate::events::{SideEvents, Listener, Listeners};
 use crate::failure::{self, Failure};
 use crate::metric_definitions as metric;
 use crate::node::NodeHealth;
@@ -159,7 +159,7 @@ impl Engine {
         let last_ms = (head.batches > 0).then_some(head.last_sealed_at_ms);
         options.time.log_ends_at(last_ms);
         let listeners = Arc::new(Listeners::default());
-        let beside = Beside::load(&snapshot)?;
+        let side_events = SideEvents::load(&snapshot)?;
         let published = Arc::new(ArcSwap::from_pointee(Published {
             head,
             keys_changed_at: head.sequence,
@@ -203,7 +203,7 @@ impl Engine {
             parked: std::collections::VecDeque::new(),
             time: Arc::clone(&options.time),
             published: Arc::clone(&published),
-            beside,
+            side_events,
             head,
             keys_changed_at: head.sequence,
             frontier,
@@ -389,11 +389,11 @@ impl Engine {
 
     /// Stores several things outside the log in one commit; durable when it returns.
     pub async fn side_writes(&self, writes: Vec<SideWrite>) -> Result<(), SubmitError> {
-        self.side_writes_telling(writes, Vec::new()).await
+        self.side_writes_with_events(writes, Vec::new()).await
     }
 
     /// Stores several things outside the log, and the events about them, in one commit.
-    pub(crate) async fn side_writes_telling(
+    pub(crate) async fn side_writes_with_events(
         &self,
         writes: Vec<SideWrite>,
         events: Vec<EventRow>,

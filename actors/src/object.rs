@@ -14,7 +14,7 @@ use crate::overlay::{Overlay, Versioned};
 use crate::refused::Refused;
 use crate::unit::Decided;
 
-/// Decisions on one object that may be under way; more is a queue that no one would wait for.
+/// Decisions on one object that may be in flight; more is a queue that no one would wait for.
 const DEPTH_MAX: usize = 4_096;
 /// What a processor fetches at once.
 const CACHE_LINE_BYTES: usize = 64;
@@ -26,7 +26,7 @@ const FETCHED_LINES_MAX: usize = 8;
 pub(crate) enum Basis {
     /// What is in the store.
     Committed,
-    /// A decision that is under way.
+    /// A decision in flight.
     Overlay,
 }
 
@@ -48,7 +48,7 @@ impl ObjectActor {
         }
     }
 
-    /// The object's integrity with the decisions under way.
+    /// The object's integrity with the decisions in flight.
     pub(crate) fn integrity(&self) -> Hash {
         self.overlay.top().trace.integrity
     }
@@ -106,7 +106,7 @@ impl ObjectActor {
         self.overlay.drop_unit(ticket);
     }
 
-    /// True when nothing is under way, so that the actor can be made again from the store.
+    /// True when nothing is in flight, so that the actor can be rebuilt from the store.
     pub(crate) fn is_idle(&mut self, committed_ticket: u64) -> bool {
         self.overlay.settle(committed_ticket);
         self.overlay.is_settled()

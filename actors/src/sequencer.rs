@@ -263,7 +263,7 @@ impl SequencerState {
             let _ = self.shards[*shard].send_message(message);
         }
         if !unit.is_on_objects() {
-            unit.tell_organizations(|| OrganizationMessage::Drop { ticket });
+            unit.notify_organizations(|| OrganizationMessage::Drop { ticket });
         }
     }
 

@@ -28,7 +28,7 @@ use crate::world::{Reader, unavailable};
 
 type Live = IdMap<Id, ObjectActor>;
 
-/// What a shard is told.
+/// What a shard is reported.
 pub(crate) enum ShardMessage {
     /// Decide these actions of a unit, in order.
     Decide { part: Part, indices: Vec<u16> },
@@ -223,7 +223,7 @@ impl ShardState {
         let decide = || actor.decide(reader, caller, input, expected, ticket, committed);
         let decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
             // What the object's actor holds is not to be trusted any more. Made again from the
-            // store it may be behind decisions under way; the sequencer then has them decided again.
+            // store it may lack decisions in flight; the sequencer then has them decided again.
             tracing::error!(object = %id, "an object's actor panicked and is rebuilt");
             self.live.remove(&id);
             Err(Refusal::Unavailable.into())

@@ -217,9 +217,9 @@ impl Timekeeper {
     }
 
     /// The operator states the time. If the clock agrees, it is believed.
-    pub fn confirm(&self, told_ms: u64) -> Result<(), u64> {
+    pub fn confirm(&self, stated_ms: u64) -> Result<(), u64> {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
-        let apart_ms = clock_ms.abs_diff(told_ms);
+        let apart_ms = clock_ms.abs_diff(stated_ms);
         if apart_ms > WORD_MS_MAX {
             return Err(apart_ms);
         }

@@ -318,8 +318,8 @@ impl Unit {
     }
 
     /// Sends a message to the organizations' actors that admitted it.
-    pub(crate) fn tell_organizations(&self, message: impl Fn() -> OrganizationMessage) {
-        self.ending.tell_organizations(message);
+    pub(crate) fn notify_organizations(&self, message: impl Fn() -> OrganizationMessage) {
+        self.ending.notify_organizations(message);
     }
 
     /// True when the unit is for the shards; otherwise an organization's actor decides it.

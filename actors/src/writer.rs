@@ -57,7 +57,7 @@ pub(crate) struct Afterwards {
     /// The organizations that something happened to.
     touched: Vec<Id>,
     /// Who is notified of events outside the log; `None` stands for everybody.
-    pub(crate) told: Vec<Option<Id>>,
+    pub(crate) reported: Vec<Option<Id>>,
 }
 
 impl Afterwards {

@@ -95,11 +95,11 @@ impl Log {
         };
         let mut rng = Rng(seed);
         log.objects();
-        log.beside(&mut rng);
+        log.side_event(&mut rng);
         for _ in 0..BATCHES {
             log.batch(&mut rng);
             for _ in 0..rng.below(3) {
-                log.beside(&mut rng);
+                log.side_event(&mut rng);
             }
         }
         log
@@ -125,14 +125,14 @@ impl Log {
     }
 
     /// A commit with only some events outside the log.
-    fn beside(&mut self, rng: &mut Rng) {
+    fn side_event(&mut self, rng: &mut Rng) {
         let mut group = Group::new();
         for _ in 0..=rng.below(3) {
             let scope = rng.below(ORGANIZATIONS + 1);
             let index = if self.last.sequence == self.head.sequence {
                 self.last.index.max(Position::BATCH) + 1
             } else {
-                Position::BESIDE
+                Position::SIDE
             };
             self.last = Position {
                 sequence: self.head.sequence,

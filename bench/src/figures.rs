@@ -34,7 +34,7 @@ impl Spread {
     }
 
     /// The median, and in brackets the spread of the runs.
-    pub(crate) fn told(&self) -> [String; 2] {
+    pub(crate) fn reported(&self) -> [String; 2] {
         let range = format!("{} to {}", grouped(self.lowest), grouped(self.highest));
         [grouped(self.median), range]
     }

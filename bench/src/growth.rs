@@ -153,7 +153,7 @@ impl Report<'_> {
         let ((small_rate, small_cost), (large_rate, large_cost)) =
             (of(&self.small), of(&self.large));
         let row = |stored: u64, rate: &Spread, cost: &Spread| {
-            let [median, range] = rate.told();
+            let [median, range] = rate.reported();
             let range_us = format!("{:.2} to {:.2}", cost.lowest, cost.highest);
             let cost = format!("{:.2}", cost.median);
             vec![grouped(stored as f64), median, range, cost, range_us]

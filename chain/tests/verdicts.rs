@@ -115,7 +115,7 @@ fn the_table_is_what_the_cases_make() {
     let kept = std::fs::read_to_string(&path).unwrap();
     assert!(
         kept == made,
-        "{} is another table; KEDGE_WRITE_VERDICTS=1 writes it anew",
+        "{} is another table; KEDGE_WRITE_VERDICTS=1 writes it again",
         path.display()
     );
 }

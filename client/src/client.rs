@@ -112,8 +112,8 @@ impl Builder {
             return Err(VerificationError::OtherLog(text).into());
         }
         let pinned = self.pinned.as_ref().map(|(_, keys)| keys);
-        let (retry, told) = (&self.options.retry, document.sequencer);
-        let keys = keys::first(&transport, retry, &domain, pinned, told).await?;
+        let (retry, reported) = (&self.options.retry, document.sequencer);
+        let keys = keys::first(&transport, retry, &domain, pinned, reported).await?;
         Ok(Client(Arc::new(Inner {
             transport,
             options: self.options,

@@ -68,18 +68,18 @@ impl Account {
     /// Submits evidence of a fault. Check it first: a file that shows none is refused.
     pub async fn bring_evidence(&self, file: &EvidenceFile) -> Result<Brought> {
         let brought = self.bring(file).await?;
-        let told = &brought.dispute;
-        same(told.evidence.as_ref() == Some(file))?;
-        same(told.subject_id == file.evidence.subject())?;
+        let reported = &brought.dispute;
+        same(reported.evidence.as_ref() == Some(file))?;
+        same(reported.subject_id == file.evidence.subject())?;
         Ok(brought)
     }
 
     /// Submits a claim. The account's wallet must have the claimant's key.
     pub async fn bring_claim(&self, file: &ClaimFile) -> Result<Brought> {
         let brought = self.bring(file).await?;
-        let told = &brought.dispute;
-        same(told.claim.as_ref() == Some(file))?;
-        same(told.subject_id == file.subject())?;
+        let reported = &brought.dispute;
+        same(reported.claim.as_ref() == Some(file))?;
+        same(reported.subject_id == file.subject())?;
         Ok(brought)
     }
 

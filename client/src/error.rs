@@ -110,8 +110,10 @@ pub(crate) enum Done {
 impl Envelope {
     pub(crate) fn done(&self) -> Done {
         let sequence = || {
-            let told = self.body.get("sequence")?;
-            told.as_u64().or_else(|| told.as_str()?.parse().ok())
+            let reported = self.body.get("sequence")?;
+            reported
+                .as_u64()
+                .or_else(|| reported.as_str()?.parse().ok())
         };
         match (
             self.code.as_str(),

@@ -90,27 +90,27 @@ fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) ->
 }
 
 /// The keys to trust at the start: the pinned ones and those that follow from them, or, without a pin, those
-/// that the server states. `told` is the key that it states for signing now.
+/// that the server states. `reported` is the key that it states for signing now.
 pub(crate) async fn first(
     transport: &Transport,
     retry: &RetryPolicy,
     domain: &Domain,
     pinned: Option<&SequencerKeys>,
-    told: Address,
+    reported: Address,
 ) -> Result<SequencerKeys> {
     let stated = stated(transport, retry).await?;
     let Some(pinned) = pinned else {
         if stated.is_empty() {
-            return Ok(told.into());
+            return Ok(reported.into());
         }
         let entries = stated.iter().map(StatedKey::entry).collect();
         let keys = SequencerKeys::new(entries);
         return keys.map_err(|error| VerificationError::OtherLog(error.to_string()).into());
     };
     let mut keys = pinned.clone();
-    if stated.is_empty() && keys.last().key != told {
+    if stated.is_empty() && keys.last().key != reported {
         let text = format!(
-            "it states the sequencer key {told} instead of {}",
+            "it states the sequencer key {reported} instead of {}",
             keys.last().key
         );
         return Err(VerificationError::OtherLog(text).into());

@@ -13,11 +13,11 @@ impl Account {
         self.client().options().verify_receipts
     }
 
-    fn check_domain(&self, told: &Domain) -> Check {
-        if *told == self.client().domain() {
+    fn check_domain(&self, reported: &Domain) -> Check {
+        if *reported == self.client().domain() {
             return Ok(());
         }
-        let text = format!("the receipt belongs to {told:?}");
+        let text = format!("the receipt belongs to {reported:?}");
         Err(VerificationError::OtherLog(text))
     }
 

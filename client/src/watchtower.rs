@@ -215,11 +215,14 @@ impl Watchtower {
         self.prove(Evidence::BrokenHeader {
             batch: known.evidence(),
         });
-        let beside = |number: Option<u64>| {
+        let neighbour = |number: Option<u64>| {
             let headers = number.and_then(|number| self.headers.get(&number));
             headers.cloned().unwrap_or_default()
         };
-        let (before, after) = (beside(number.checked_sub(1)), beside(number.checked_add(1)));
+        let (before, after) = (
+            neighbour(number.checked_sub(1)),
+            neighbour(number.checked_add(1)),
+        );
         for other in before {
             self.prove(Evidence::BrokenLink {
                 before: other.evidence(),

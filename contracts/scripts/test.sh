@@ -9,7 +9,7 @@ export PATH="$PWD/node_modules/.bin:$PATH"
 echo "format"
 forge fmt --check
 echo "build and test; gas must be as in snapshots/"
-# After a change that is meant: forge test --match-contract GasTest writes them anew.
+# After a change that is meant: forge test --match-contract GasTest writes them again.
 FORGE_SNAPSHOT_CHECK=true forge test
 echo "lint"
 solhint --disc --max-warnings 0 'src/**/*.sol'

@@ -123,9 +123,9 @@ fn open_single(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Ope
 
 fn open_many(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opened> {
     let ManyAnswer { results, receipt } = read(body)?;
-    let told = results.iter().filter_map(|result| result.sequence);
+    let reported = results.iter().filter_map(|result| result.sequence);
     let proven = receipt.actions.iter().map(|action| action.sequence);
-    if results.len() != signed.contents.len() || !told.eq(proven) {
+    if results.len() != signed.contents.len() || !reported.eq(proven) {
         return wrong("the receipt does not match the actions that were done");
     }
     let contents: Option<Vec<Hash>> = receipt

@@ -192,7 +192,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
         used_up_s: None,
     };
     let bodiless = status == 204 || status == 304;
-    let mut told = bodiless;
+    let mut reported = bodiless;
     for field in &*response.headers {
         let text = || std::str::from_utf8(field.value).ok();
         if field.name.eq_ignore_ascii_case("content-length") && !bodiless {
@@ -200,7 +200,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
             head.body_bytes = length
                 .filter(|length| *length <= BODY_BYTES_MAX)
                 .ok_or_else(|| Error::Answer("an impossible Content-Length".to_owned()))?;
-            told = true;
+            reported = true;
         } else if field.name.eq_ignore_ascii_case("retry-after") {
             head.retry_after_s = text().and_then(|text| text.parse().ok());
         } else if field.name.eq_ignore_ascii_case("ratelimit") {
@@ -210,7 +210,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
             head.etag = Some((from, from + field.value.len()));
         }
     }
-    if told {
+    if reported {
         Ok(Some(head))
     } else {
         Err(Error::Answer("an answer without Content-Length".to_owned()))

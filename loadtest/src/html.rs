@@ -123,14 +123,14 @@ fn section(number: usize, run: &Run, out: &mut String) -> Result<()> {
         run.load_average_before,
         run.load_average_after,
     );
-    let told = run.problems.iter().cloned();
+    let reported = run.problems.iter().cloned();
     let errors = run.errors.iter().chain(&run.refused);
-    let told: Vec<String> = told
+    let reported: Vec<String> = reported
         .chain(errors.map(|(code, count)| format!("{count} × {code}")))
         .collect();
-    if !told.is_empty() {
+    if !reported.is_empty() {
         out.push_str("<ul class=\"bad\">\n");
-        for text in told {
+        for text in reported {
             let _ = writeln!(out, "<li>{}</li>", escape(&text));
         }
         out.push_str("</ul>\n");

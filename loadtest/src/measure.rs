@@ -140,8 +140,8 @@ impl Bench {
                 streams.gaps, streams.duplicates
             ));
         }
-        if let Some(told) = deliveries.as_ref().filter(|told| told.refused > 0) {
-            problems.push(format!("{} webhook messages are invalid", told.refused));
+        if let Some(reported) = deliveries.as_ref().filter(|reported| reported.refused > 0) {
+            problems.push(format!("{} webhook messages are invalid", reported.refused));
         }
         Ok(Run {
             started_at,

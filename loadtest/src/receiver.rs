@@ -238,9 +238,9 @@ fn take(
         return None;
     }
     let message: Message = serde_json::from_slice(body).ok()?;
-    let told_ms = parse_rfc3339(&message.timestamp)?;
+    let sent_ms = parse_rfc3339(&message.timestamp)?;
     hook.claims.add(message.sequence, 1);
-    lag.record(Duration::from_millis(now_ms.saturating_sub(told_ms)));
+    lag.record(Duration::from_millis(now_ms.saturating_sub(sent_ms)));
     Some(())
 }
 

@@ -164,15 +164,15 @@ impl Run {
         let deliveries = self.deliveries.as_ref();
         put(
             "delivery_lag_p50_ms",
-            deliveries.map(|told| told.lag_p50_ms),
+            deliveries.map(|reported| reported.lag_p50_ms),
         );
         put(
             "delivery_lag_p99_ms",
-            deliveries.map(|told| told.lag_p99_ms),
+            deliveries.map(|reported| reported.lag_p99_ms),
         );
         put(
             "deliveries_missing",
-            deliveries.map(|told| told.missing as f64),
+            deliveries.map(|reported| reported.missing as f64),
         );
         figures.extend(self.more.clone());
         figures
@@ -366,16 +366,16 @@ impl Run {
                 streams.readers, streams.events, streams.duplicates, streams.gaps, streams.behind_s
             ));
         }
-        if let Some(told) = &self.deliveries {
+        if let Some(reported) = &self.deliveries {
             line(format!(
                 "{} webhooks were sent {} messages, {} duplicates, {} refused, {} missing; lag p50 {:.0} ms, p99 {:.0} ms",
-                told.webhooks,
-                told.delivered,
-                told.duplicates,
-                told.refused,
-                told.missing,
-                told.lag_p50_ms,
-                told.lag_p99_ms
+                reported.webhooks,
+                reported.delivered,
+                reported.duplicates,
+                reported.refused,
+                reported.missing,
+                reported.lag_p50_ms,
+                reported.lag_p99_ms
             ));
         }
         for (name, value) in &self.more {

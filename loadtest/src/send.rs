@@ -233,7 +233,7 @@ impl Sender<'_> {
 }
 
 /// Counts a success; false if nothing of it was done.
-#[expect(clippy::too_many_arguments, reason = "one success, as it is told")]
+#[expect(clippy::too_many_arguments, reason = "one success, as it is reported")]
 fn acknowledge(
     load: &Load,
     local: &Local,

@@ -21,13 +21,13 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// `KEDGE_BIN`, or the server that was built next to this program.
 fn server_program() -> PathBuf {
-    let beside = || Path::new(env!("CARGO_BIN_EXE_kedge-load")).with_file_name("kedge");
+    let neighbour = || Path::new(env!("CARGO_BIN_EXE_kedge-load")).with_file_name("kedge");
     let named = std::env::var_os("KEDGE_BIN").map(PathBuf::from);
     assert!(
         named.as_ref().is_none_or(|program| program.is_absolute()),
         "KEDGE_BIN must be an absolute path, not {named:?}"
     );
-    let program = named.unwrap_or_else(beside);
+    let program = named.unwrap_or_else(neighbour);
     assert!(
         program.is_file(),
         "{} is missing: cargo build --package kedge, or set KEDGE_BIN",

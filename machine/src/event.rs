@@ -104,7 +104,7 @@ pub fn type_of(kind: &Kind) -> EventType {
 
 /// The members of payloads that events repeat. Events hold no others.
 #[derive(Deserialize, Default)]
-struct Told<'a> {
+struct Reported<'a> {
     #[serde(borrow)]
     name: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -154,13 +154,13 @@ impl Logged<'_> {
     pub fn event_count(&self) -> u32 {
         match self.event_type() {
             EventType::VariationCreated => {
-                self.told().variations.map_or(1, |many| many.len()) as u32
+                self.reported().variations.map_or(1, |many| many.len()) as u32
             }
             _ => 1,
         }
     }
 
-    fn told(&self) -> Told<'_> {
+    fn reported(&self) -> Reported<'_> {
         // The rules accepted the payload, so if it cannot be read it has no such members.
         serde_json::from_str(&self.action.payload).unwrap_or_default()
     }
@@ -183,8 +183,12 @@ impl Logged<'_> {
     }
 
     /// The wallet that owns the object from here on, if that is new.
-    fn owner_id<F: Facts>(&self, told: &Told<'_>, facts: &F) -> Result<Option<Id>, F::Error> {
-        let to = match (&self.action.kind, told.to.as_deref()) {
+    fn owner_id<F: Facts>(
+        &self,
+        reported: &Reported<'_>,
+        facts: &F,
+    ) -> Result<Option<Id>, F::Error> {
+        let to = match (&self.action.kind, reported.to.as_deref()) {
             (Kind::Mint, None) => return Ok(Some(self.wallet_id)),
             (Kind::Mint | Kind::Transfer, Some(to)) => to,
             _ => return Ok(None),
@@ -203,7 +207,7 @@ impl Logged<'_> {
         facts: &F,
     ) -> Result<Event, F::Error> {
         let action = self.action;
-        let told = self.told();
+        let reported = self.reported();
         let event_type = self.event_type();
         let template_id = self.template_id(facts)?;
         let mut data = ActionData {
@@ -215,7 +219,7 @@ impl Logged<'_> {
             batch_number: self.batch_number,
             template_id,
             variation_id: None,
-            owner_id: self.owner_id(&told, facts)?,
+            owner_id: self.owner_id(&reported, facts)?,
             name: None,
             digest: None,
             payload: None,
@@ -224,18 +228,20 @@ impl Logged<'_> {
         match event_type {
             EventType::VariationCreated => {
                 data.variation_id = Some(Id::made_by(Prefix::Variation, content, index));
-                let listed = told
+                let listed = reported
                     .variations
                     .as_ref()
                     .and_then(|many| many.get(index as usize));
-                data.name = listed.map(|one| one.name.as_ref()).or(told.name.as_deref());
+                data.name = listed
+                    .map(|one| one.name.as_ref())
+                    .or(reported.name.as_deref());
             }
             EventType::FileCreated => {
                 data.name = Some(&action.target);
                 data.digest = Some(&action.payload);
             }
-            EventType::TemplateCreated => data.name = told.name.as_deref(),
-            EventType::ObjectCreated => data.variation_id = told.variation_id,
+            EventType::TemplateCreated => data.name = reported.name.as_deref(),
+            EventType::ObjectCreated => data.variation_id = reported.variation_id,
             _ => {}
         }
         let repeats = action.kind.is_bus() || event_type == EventType::TemplateCreated;

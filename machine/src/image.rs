@@ -95,12 +95,12 @@ impl Image {
     /// Places an action's images: the first one, and the new ones made with it.
     pub fn place_all(images: &mut [Self], sequence: u64, timestamp_ms: u64) {
         for (i, image) in images.iter_mut().enumerate() {
-            let beside = match image {
+            let keeps_place = match image {
                 Self::Wallet(wallet) => i > 0 && wallet.trace.created_sequence != 0,
                 Self::Invitation(invitation) => invitation.used_by.is_some() || invitation.revoked,
                 _ => false,
             };
-            if !beside {
+            if !keeps_place {
                 image.place(sequence, timestamp_ms);
             }
         }

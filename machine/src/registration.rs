@@ -91,7 +91,7 @@ pub fn register<W: World>(
         trace: Trace::made_by(input.content, 0),
     };
     let mut reads = Vec::new();
-    let beside = if let Some(id) = registration.invitation {
+    let second = if let Some(id) = registration.invitation {
         let (invitation, organization) = join(world, id, &mut wallet)?;
         claims.push(Key::resource(id));
         reads.push(organization);
@@ -108,7 +108,7 @@ pub fn register<W: World>(
         })
     };
     Ok(Decision {
-        images: vec![Image::Wallet(wallet), beside],
+        images: vec![Image::Wallet(wallet), second],
         claims,
         releases: Vec::new(),
         reads,

@@ -97,7 +97,7 @@ impl Position {
     /// The index of the batch that ends at the sequence: after all the events that one action can have.
     pub const BATCH: u32 = VARIATIONS_MAX as u32;
     /// The first index of events outside the log.
-    pub const BESIDE: u32 = Self::BATCH + 1;
+    pub const SIDE: u32 = Self::BATCH + 1;
 
     /// The position after every present and future event at a sequence.
     pub const fn end_of(sequence: u64) -> Self {
@@ -230,7 +230,7 @@ mod tests {
             Position::start_of(9),
             at(VARIATIONS_MAX as u32 - 1),
             at(Position::BATCH),
-            at(Position::BESIDE),
+            at(Position::SIDE),
             Position::end_of(9),
             Position::start_of(10),
         ];

@@ -39,7 +39,7 @@ pub(super) fn of(app: &App, published: &Published, evidence: &Evidence) -> Resul
 }
 
 /// An addition to a refusal: the key may be one that this server does not know yet.
-pub(super) fn beside(app: &App, refusal: &NoFault) -> &'static str {
+pub(super) fn remark(app: &App, refusal: &NoFault) -> &'static str {
     match refusal {
         NoFault::NotSigned { .. } if app.engine.contract_keys().is_none() => {
             "; this server has not read the contract's keys yet and knows only its own: submit \

@@ -129,7 +129,7 @@ impl Account {
     ) -> &'a mut [Standing] {
         let mut count = 0;
         for &policy in Policy::covering(class) {
-            if let (Some(limit), Some(place)) = (plan.told(policy), standings.get_mut(count)) {
+            if let (Some(limit), Some(place)) = (plan.reported(policy), standings.get_mut(count)) {
                 let used = self.count(policy, now_s);
                 *place = Standing {
                     policy,

@@ -159,7 +159,7 @@ impl Plan {
         let policies = CLASSES.map(|class| {
             let narrowest_first = Policy::covering(class).iter().rev();
             let quotas: Vec<(Policy, u64)> = narrowest_first
-                .filter_map(|&policy| Some((policy, told(&limits, policy)?)))
+                .filter_map(|&policy| Some((policy, reported(&limits, policy)?)))
                 .collect();
             fields::policy(&quotas)
         });
@@ -178,8 +178,8 @@ impl Plan {
     }
 
     /// The limit as stated to callers; `None` if there is none.
-    pub(super) fn told(&self, policy: Policy) -> Option<u64> {
-        told(&self.limits, policy)
+    pub(super) fn reported(&self, policy: Policy) -> Option<u64> {
+        reported(&self.limits, policy)
     }
 
     /// The limits that are in force and cover requests of this class, as stated to callers.
@@ -191,7 +191,7 @@ impl Plan {
 
 /// Every answer states a limit. If an organization has none per minute, the counters' maximum is
 /// stated.
-fn told(limits: &Limits, policy: Policy) -> Option<u64> {
+fn reported(limits: &Limits, policy: Policy) -> Option<u64> {
     match (policy, limits.limit(policy)) {
         (Policy::TierMinute, None) => Some(COUNT_MAX),
         (_, limit) => limit.map(|limit| limit.min(COUNT_MAX)),
@@ -231,10 +231,10 @@ mod tests {
         };
         let plan = Plan::new(Tier::Custom(agreed), LogQuotas::default());
         assert_eq!(plan.ceiling(Policy::TierDay), 7);
-        assert_eq!(plan.told(Policy::ObjectWrites), None);
+        assert_eq!(plan.reported(Policy::ObjectWrites), None);
         // A larger limit is stated as the counter's maximum; a minute's limit is always stated.
-        assert_eq!(plan.told(Policy::FileUploads), Some(COUNT_MAX));
-        assert_eq!(plan.told(Policy::TierMinute), Some(COUNT_MAX));
+        assert_eq!(plan.reported(Policy::FileUploads), Some(COUNT_MAX));
+        assert_eq!(plan.reported(Policy::TierMinute), Some(COUNT_MAX));
         assert_eq!(plan.ceiling(Policy::ObjectWrites), u32::MAX);
         assert_eq!(price_of(&plan.tier), "Custom");
     }

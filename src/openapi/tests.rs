@@ -124,7 +124,7 @@ fn every_operation_says_what_it_can_answer() {
         let method = endpoint.method.as_str().to_ascii_lowercase();
         let operation = &document["paths"][endpoint.path][&method];
         let responses = operation["responses"].as_object().unwrap();
-        let mut told: Vec<String> = Vec::new();
+        let mut reported: Vec<String> = Vec::new();
         for response in responses.values() {
             let Some(reference) = response["$ref"].as_str() else {
                 continue;
@@ -132,14 +132,14 @@ fn every_operation_says_what_it_can_answer() {
             let response = document.pointer(reference.trim_start_matches('#')).unwrap();
             let schema = &response["content"]["application/json"]["schema"];
             let codes = schema["properties"]["code"]["enum"].as_array().unwrap();
-            told.extend(codes.iter().map(|code| code.as_str().unwrap().to_owned()));
+            reported.extend(codes.iter().map(|code| code.as_str().unwrap().to_owned()));
         }
-        told.sort();
+        reported.sort();
         let mut codes: Vec<&str> = endpoint.codes().into_iter().map(Code::text).collect();
         let otherwise = endpoint.doc.errors_otherwise.iter();
         codes.extend(otherwise.map(|(_, code)| code.text()));
         codes.sort_unstable();
-        assert_eq!(told, codes, "{}", endpoint.path);
+        assert_eq!(reported, codes, "{}", endpoint.path);
         assert!(responses.contains_key(&endpoint.status.to_string()));
         assert_eq!(responses.contains_key("304"), endpoint.etag);
     }

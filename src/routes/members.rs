@@ -71,7 +71,7 @@ pub async fn remove(mut call: Call) -> Result<Reply, ApiError> {
 async fn changed_member(call: &Call, submission: Arc<Submission>) -> Result<Reply, ApiError> {
     let outcome = call.app.submit(Arc::clone(&submission)).await?;
     let single = single(call, &submission, &outcome)?;
-    let wallet = beside(&single, |image| match image {
+    let wallet = also_made(&single, |image| match image {
         Image::Wallet(wallet) => Some(wallet),
         _ => None,
     })?;
@@ -85,14 +85,14 @@ async fn changed_member(call: &Call, submission: Arc<Submission>) -> Result<Repl
 
 /// The invitation that an action made or changed.
 fn invitation_of(single: &Single) -> Result<Invitation, ApiError> {
-    beside(single, |image| match image {
+    also_made(single, |image| match image {
         Image::Invitation(invitation) => Some(invitation),
         _ => None,
     })
 }
 
 /// What an action on the organization made or changed besides it.
-fn beside<T>(single: &Single, pick: impl Fn(Image) -> Option<T>) -> Result<T, ApiError> {
+fn also_made<T>(single: &Single, pick: impl Fn(Image) -> Option<T>) -> Result<T, ApiError> {
     let found = single.images()?.into_iter().find_map(pick);
     found.ok_or_else(|| ApiError::internal(&"an action on an organization changed nothing else"))
 }

@@ -89,8 +89,8 @@ impl Dispatch {
         let is_signed = asked
             .index
             .is_some_and(|index| TABLE[index].signs != Signs::Nothing);
-        let is_told = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
-        if !is_signed || is_told || error.status().is_server_error() {
+        let is_stated = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
+        if !is_signed || is_stated || error.status().is_server_error() {
             return error;
         }
         match self.known_nonce(headers, asked) {

@@ -149,8 +149,8 @@ mod tests {
         assert_eq!(&text[action.payload], digest_text(&sha256(raw.as_bytes())));
         assert!(!text.contains("secret") && !text.contains(&blind));
         let disclosed = &text[action.disclosed.unwrap()];
-        let told: Registration = serde_json::from_str(disclosed).unwrap();
-        assert_eq!(told.email, "a@b.example");
+        let reported: Registration = serde_json::from_str(disclosed).unwrap();
+        assert_eq!(reported.email, "a@b.example");
     }
 
     #[test]
@@ -199,8 +199,9 @@ mod tests {
             assert_eq!(with(&bad).unwrap_err().code, Code::Forbidden, "{bad}");
         }
         let (text, action) = with(&format!(r#", "invitation": "{code}""#)).unwrap();
-        let told: Registration = serde_json::from_str(&text[action.disclosed.unwrap()]).unwrap();
-        assert_eq!(told.invitation, Some(invitation));
+        let reported: Registration =
+            serde_json::from_str(&text[action.disclosed.unwrap()]).unwrap();
+        assert_eq!(reported.invitation, Some(invitation));
         assert!(!text.contains(&code));
         let named = with(&format!(
             r#", "invitation": "{code}", "organization_name": "n""#

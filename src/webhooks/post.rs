@@ -258,14 +258,14 @@ mod tests {
         assert_eq!(of(410), Verdict::Gone);
         for status in [301, 302, 307, 308, 400, 404, 429, 500, 503] {
             let Verdict::Failed {
-                status: told,
+                status: reported,
                 retry_after_ms,
                 ..
             } = of(status)
             else {
                 panic!("{status} is a failure");
             };
-            assert_eq!(told, Some(status));
+            assert_eq!(reported, Some(status));
             let asks = matches!(status, 429 | 503);
             assert_eq!(retry_after_ms, asks.then_some(7_000), "{status}");
         }

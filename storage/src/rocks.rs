@@ -321,7 +321,7 @@ fn drop_expired(time: &LogTime, row: &[u8]) -> CompactionDecision {
 fn memory_options(budget: Budget) -> RocksOptions {
     let mut options = RocksOptions::default();
     // The shared bound (db_write_buffer_size) flushes. This one is also the room that RocksDB
-    // wants to see before it goes on after a full disk. Small arenas keep twenty tables from
+    // wants to see before it continues after a full disk. Small arenas keep twenty tables from
     // filling the bound with air.
     options.set_write_buffer_size(budget.memtable_bytes);
     options.set_max_write_buffer_number(4);

@@ -283,8 +283,8 @@ async fn what_does_not_hold_is_refused_where_it_is_wrong_and_leaves_no_trace() {
         spoil(&mut spoilt);
         let refused = log.bring(&spoilt.to_string()).await;
         refused.refused(400, "VALIDATION_ERROR");
-        let told = &refused.body["body"]["errors"][0]["pointer"];
-        assert_eq!(told, pointer, "{}", refused.body);
+        let reported = &refused.body["body"]["errors"][0]["pointer"];
+        assert_eq!(reported, pointer, "{}", refused.body);
     }
     // A header that the sequencer's key signed, but that this log does not hold.
     let mut forged = file.clone();
@@ -305,8 +305,8 @@ async fn what_does_not_hold_is_refused_where_it_is_wrong_and_leaves_no_trace() {
     let refused = worth.bring(&body).await;
     refused.refused(503, "UNAVAILABLE");
     assert!(!refused.header("retry-after").is_empty());
-    let told = refused.body["body"]["message"].as_str().unwrap();
-    assert!(told.contains("claims_key_file"), "{told}");
+    let reported = refused.body["body"]["message"].as_str().unwrap();
+    assert!(reported.contains("claims_key_file"), "{reported}");
 }
 
 #[tokio::test]

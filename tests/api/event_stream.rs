@@ -154,7 +154,7 @@ impl EventStream {
     /// The next event; heartbeats are skipped.
     pub(crate) async fn event(&mut self) -> Value {
         loop {
-            let block = self.block().await.expect("the stream goes on");
+            let block = self.block().await.expect("the stream continues");
             if block.data.is_some() {
                 let event = block.json();
                 assert_eq!(block.event.as_deref(), event["type"].as_str());

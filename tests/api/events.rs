@@ -105,12 +105,12 @@ async fn every_action_tells_what_it_did() {
     let page = list(&server, &ann, "").await;
     let events = items(&page);
     assert_eq!(page["has_more"], false);
-    let told: Vec<&str> = types(events)
+    let reported: Vec<&str> = types(events)
         .into_iter()
         .filter(|event_type| *event_type != "batch.sealed")
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "wallet.registered",
             "template.created",
@@ -187,7 +187,7 @@ async fn refused_actions_are_told_to_who_sent_them() {
 
     let page = list(&server, &ann, "?type=action.failed").await;
     let failed = items(&page);
-    let told: Vec<(&str, u64, bool)> = failed
+    let reported: Vec<(&str, u64, bool)> = failed
         .iter()
         .map(|event| {
             let data = &event["data"];
@@ -200,7 +200,7 @@ async fn refused_actions_are_told_to_who_sent_them() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("STATE_VIOLATION", 0, false),
             ("RESOURCE_NOT_FOUND", 2, false),
@@ -390,7 +390,7 @@ async fn anchors_are_told_to_everybody() {
         .unwrap();
     assert!(anchored.status.success(), "{anchored:?}");
     let query = "?type=batch.anchored,anchor.*";
-    let told = loop {
+    let reported = loop {
         let page = list(&server, &ann, query).await;
         if types(items(&page)).contains(&"anchor.confirmed") {
             break page["items"].clone();
@@ -398,11 +398,11 @@ async fn anchors_are_told_to_everybody() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     assert_eq!(
-        types(told.as_array().unwrap()),
+        types(reported.as_array().unwrap()),
         ["batch.anchored", "anchor.confirmed"]
     );
-    assert_eq!(list(&server, &bob, query).await["items"], told);
-    let data = &told[0]["data"];
+    assert_eq!(list(&server, &bob, query).await["items"], reported);
+    let data = &reported[0]["data"];
     assert_eq!(
         (&data["first_batch"], &data["last_batch"]),
         (&json!(0), &json!(1))

@@ -106,7 +106,7 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
         .unwrap();
     // The log continues after its newest anchor.
     ann.new_template(&server, "later").await;
-    let told = server.get("/checkpoint", None).await.expect(200).body;
+    let reported = server.get("/checkpoint", None).await.expect(200).body;
 
     let dir = tempfile::tempdir().unwrap();
     let contract = server.domain.verifying_contract.to_string();
@@ -119,9 +119,9 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
         let lines = export(&server, "", token.map(String::as_str)).await;
         let path = save(dir.path(), name, &lines);
         let shown = verify(path.to_str().unwrap(), &trust).unwrap();
-        assert_eq!(shown["head"], told["checkpoint"]["head"]);
-        assert_eq!(shown["history"], told["checkpoint"]["history"]);
-        assert_eq!(shown["sequence"], told["checkpoint"]["sequence"]);
+        assert_eq!(shown["head"], reported["checkpoint"]["head"]);
+        assert_eq!(shown["history"], reported["checkpoint"]["history"]);
+        assert_eq!(shown["sequence"], reported["checkpoint"]["sequence"]);
         assert_eq!(
             (&shown["actions_opened"], &shown["rules_replayed"]),
             (&json!(opened), &json!(false))
@@ -146,7 +146,7 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
 
     // The part after a batch can be checked without the part before it, and shortened logs are
     // noticed.
-    let batches = told["checkpoint"]["batches"].as_u64().unwrap();
+    let batches = reported["checkpoint"]["batches"].as_u64().unwrap();
     for from in 0..=batches {
         let lines = export(&server, &format!("?from={from}"), Some(&eve.token)).await;
         let shown = check(&server, &lines).unwrap();

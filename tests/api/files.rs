@@ -344,10 +344,10 @@ async fn nothing_of_a_file_runs_and_no_name_leads_astray() {
     assert_eq!(files(&folder(&server)).len(), 1);
 
     // Without a part `name` the file's name is the filename of the part `file`.
-    let signed = headers(&server, &ann, "told.txt", page);
-    let told = form(&[("name=\"file\"; filename=\"told.txt\"", page)]);
-    let made = post(&server, &signed, told).await.expect(201);
-    assert_eq!(made.body["name"], "told.txt");
+    let signed = headers(&server, &ann, "reported.txt", page);
+    let reported = form(&[("name=\"file\"; filename=\"reported.txt\"", page)]);
+    let made = post(&server, &signed, reported).await.expect(201);
+    assert_eq!(made.body["name"], "reported.txt");
     let long = "x".repeat(256);
     for bad in ["", " ", "a\nb", "a\0b", &long] {
         upload(&server, &ann, bad, page)

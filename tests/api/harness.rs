@@ -193,8 +193,8 @@ impl Server {
     /// The URL of the server's embedded chain; ask only once.
     pub(crate) fn rpc(&mut self) -> String {
         let mut lines = (&mut self.stdout).lines().map(Result::unwrap);
-        let told = lines.find_map(|line| Some(line.split_once("--rpc ")?.1.to_owned()));
-        told.expect("the server says where its chain is")
+        let reported = lines.find_map(|line| Some(line.split_once("--rpc ")?.1.to_owned()));
+        reported.expect("the server says where its chain is")
     }
 
     /// Bytes of memory of the process.

@@ -54,7 +54,7 @@ fn batch(server: &Server, caller: &Caller, key: &str, actions: &[Signed<'_>]) ->
 }
 
 /// The content of an answer, without the request's id.
-fn told(answer: &Answer) -> (u16, Value) {
+fn reported(answer: &Answer) -> (u16, Value) {
     let mut body = answer.body.clone();
     if let Some(body) = body.get_mut("body").and_then(Value::as_object_mut) {
         body.remove("request_id");
@@ -71,7 +71,7 @@ fn replayed(first: &Answer, again: &Answer) {
         "{}",
         again.body
     );
-    assert_eq!(told(first), told(again));
+    assert_eq!(reported(first), reported(again));
     let highest = again.header("x-nonce-highest").parse::<u64>().unwrap();
     assert!(highest >= first.header("x-nonce-highest").parse::<u64>().unwrap());
 }

@@ -22,7 +22,7 @@ const ON: &str = "rate_limits=on";
 
 /// The state of the nearest limit in an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Told {
+struct Stated {
     limit: u64,
     remaining: u64,
     reset: u64,
@@ -50,14 +50,14 @@ fn members(field: &str) -> Vec<(&str, u64, u64)> {
 
 /// The limits stated in an answer; both families of fields must be present and agree.
 #[track_caller]
-fn told(answer: &Answer) -> Told {
+fn reported(answer: &Answer) -> Stated {
     let number = |name| {
         answer
             .header(name)
             .parse()
             .unwrap_or_else(|_| panic!("{name}: {:?}", answer.headers))
     };
-    let told = Told {
+    let reported = Stated {
         limit: number("x-ratelimit-limit"),
         remaining: number("x-ratelimit-remaining"),
         reset: number("x-ratelimit-reset"),
@@ -73,8 +73,11 @@ fn told(answer: &Answer) -> Told {
     let (nearest, remaining, _) = standings[0];
     let quota = policies.iter().find(|(name, ..)| *name == nearest);
     let quota = quota.map(|(_, quota, _)| *quota);
-    assert_eq!((Some(told.limit), told.remaining), (quota, remaining));
-    told
+    assert_eq!(
+        (Some(reported.limit), reported.remaining),
+        (quota, remaining)
+    );
+    reported
 }
 
 /// The name of the limit that a refusal is for.
@@ -85,10 +88,10 @@ fn policy(answer: &Answer) -> &str {
     let policies = members(answer.header("ratelimit-policy"));
     let name = answer.body["body"]["policy"].as_str().unwrap();
     assert_eq!(policies.len(), 1);
-    let (told_name, _, window_s) = policies[0];
-    assert_eq!(told_name, name);
+    let (stated_name, _, window_s) = policies[0];
+    assert_eq!(stated_name, name);
     assert!((1..=window_s).contains(&wait_s), "{wait_s}");
-    assert_eq!(told(answer).remaining, 0);
+    assert_eq!(reported(answer).remaining, 0);
     name
 }
 
@@ -101,17 +104,17 @@ async fn use_up(
     used: u64,
     mut send: impl AsyncFnMut(u64) -> Answer,
 ) -> Answer {
-    let mut before: Option<Told> = None;
+    let mut before: Option<Stated> = None;
     for number in 0..2 * limit + 2 {
         let answer = send(number).await;
-        let now = told(&answer);
+        let now = reported(&answer);
         assert_eq!(now.limit, limit, "request {number}: {:?}", answer.headers);
         if answer.status == 429 {
             assert_eq!(policy(&answer), name);
             let full = before.expect("the first request is let in");
             assert_eq!(
                 full,
-                Told {
+                Stated {
                     remaining: 0,
                     ..now
                 },

@@ -113,11 +113,11 @@ async fn what_it_tells_to_sign_is_taken() {
     };
     let mut headers = signature(&ann.key, &terms, &[("update", &id, payload)]);
     for (name, value) in &headers[1..] {
-        let told = answer["headers"].as_object().unwrap().iter();
-        let told = told
-            .filter(|(told, _)| told.eq_ignore_ascii_case(name))
+        let reported = answer["headers"].as_object().unwrap().iter();
+        let reported = reported
+            .filter(|(reported, _)| reported.eq_ignore_ascii_case(name))
             .map(|(_, value)| text(value));
-        assert_eq!(told.collect::<Vec<_>>(), [value], "{name}");
+        assert_eq!(reported.collect::<Vec<_>>(), [value], "{name}");
     }
     headers.push(ann.bearer());
     let done = server.call("POST", "/ebus/actions", &headers, &body).await;

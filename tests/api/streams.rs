@@ -62,8 +62,8 @@ async fn a_stream_is_the_list_from_where_it_begins() {
         .await
         .expect(201);
     let seen = live.until("object.locked").await;
-    let told = ["action.executed"; 3];
-    assert_eq!(types(&seen)[..3], told);
+    let reported = ["action.executed"; 3];
+    assert_eq!(types(&seen)[..3], reported);
     assert_eq!(
         types(&seen)[3..],
         ["batch.sealed", "action.failed", "object.locked"]
@@ -438,7 +438,7 @@ async fn open_http2(client: &Http2, server: &Server, caller: &Caller) -> (u16, I
 async fn read_until(body: &mut Incoming, wanted: &str) {
     let mut text = String::new();
     while !text.contains(wanted) {
-        let frame = body.frame().await.expect("the stream goes on").unwrap();
+        let frame = body.frame().await.expect("the stream continues").unwrap();
         text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
     }
 }

@@ -57,16 +57,16 @@ async fn a_crash_leaves_nothing_that_is_not_named() {
 
     assert_eq!(server.terminate(), Some(0));
     let verify = || server.verify_data();
-    let told = |out: Vec<u8>| String::from_utf8(out).unwrap();
+    let reported = |out: Vec<u8>| String::from_utf8(out).unwrap();
     let good = verify();
-    assert!(good.status.success(), "{}", told(good.stderr));
+    assert!(good.status.success(), "{}", reported(good.stderr));
     let kept = files(&folder(&server)).remove(0);
     std::fs::write(&kept, "bent").unwrap();
     let damaged = verify();
     assert_eq!(damaged.status.code(), Some(1));
-    assert!(told(damaged.stderr).contains(&id(&made)));
+    assert!(reported(damaged.stderr).contains(&id(&made)));
     std::fs::remove_file(&kept).unwrap();
-    let missing = told(verify().stderr);
+    let missing = reported(verify().stderr);
     assert!(
         missing.contains(&id(&made)) && missing.contains("1 of 1"),
         "{missing}"

@@ -13,7 +13,7 @@ const DEPRECATION: &str = "@1767225600";
 const SUNSET: &str = "Tue, 30 Jun 2026 23:59:59 GMT";
 
 #[track_caller]
-fn told_of_the_end(answer: &Answer, successor: &str) {
+fn announces_the_end(answer: &Answer, successor: &str) {
     assert_eq!(answer.header("deprecation"), DEPRECATION);
     assert_eq!(answer.header("sunset"), SUNSET);
     let link = format!("<{successor}>; rel=\"successor-version\"");
@@ -67,7 +67,7 @@ async fn renamed_paths_lead_to_their_successors() {
             if method == "HEAD" {
                 assert_eq!(answer.body, Value::Null);
             } else {
-                told_of_the_end(&answer, successor);
+                announces_the_end(&answer, successor);
             }
         }
     }
@@ -75,7 +75,7 @@ async fn renamed_paths_lead_to_their_successors() {
     let message = actions.body["message"].as_str().unwrap();
     assert!(
         message.contains("object_id"),
-        "what is lost is told: {message}"
+        "what is lost is reported: {message}"
     );
 }
 
@@ -121,7 +121,7 @@ async fn the_layer_can_be_closed_and_its_segment_named() {
     let answer = gone.call("GET", "/v2/cards/obj_1?x=1", &[], "").await;
     assert_eq!(answer.status, 410);
     assert_eq!(answer.header("location"), "");
-    told_of_the_end(&answer, "/objects/obj_1");
+    announces_the_end(&answer, "/objects/obj_1");
     let message = answer.body["message"].as_str().unwrap();
     assert!(message.contains("GET /objects/obj_1"), "{message}");
     let other = gone.call("GET", "/v2/assets/obj_1", &[], "").await;

@@ -78,8 +78,8 @@ fn numbers(messages: &[Message], object: &str) -> Vec<u64> {
     let of_object = messages
         .iter()
         .filter(|message| message.object_id() == object);
-    let told = of_object.map(|message| &message.body["data"]["payload"]["properties"]["n"]);
-    told.filter_map(Value::as_u64).collect()
+    let reported = of_object.map(|message| &message.body["data"]["payload"]["properties"]["n"]);
+    reported.filter_map(Value::as_u64).collect()
 }
 
 #[tokio::test]

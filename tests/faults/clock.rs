@@ -34,7 +34,7 @@ fn admin(setup: &Setup, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn told(output: &Output) -> String {
+fn reported(output: &Output) -> String {
     let (out, error) = (&output.stdout, &output.stderr);
     format!(
         "{}{}",
@@ -60,9 +60,9 @@ async fn check_refused(setup: &Setup, server: &Server, account: &Account, of: Id
     let organization = account.me().await.unwrap().organization_id.to_string();
     let tier = admin(setup, &["tier", &organization, "enterprise"]);
     assert!(
-        !tier.status.success() && told(&tier).contains("clock"),
+        !tier.status.success() && reported(&tier).contains("clock"),
         "{}",
-        told(&tier)
+        reported(&tier)
     );
     // The token is still valid, and a login works.
     account.template(of).await.unwrap();
@@ -330,16 +330,20 @@ async fn the_operator_confirms_the_clock_of_an_idle_log() {
         &["clock", "--confirm", &rfc3339(right_ms() + 600_000)],
     );
     assert!(
-        !wrong.status.success() && told(&wrong).contains("from the server's clock"),
+        !wrong.status.success() && reported(&wrong).contains("from the server's clock"),
         "{}",
-        told(&wrong)
+        reported(&wrong)
     );
     check_refused(&setup, &server, &account, of).await;
     let shown = admin(&setup, &["clock"]);
-    assert!(told(&shown).contains("refused"), "{}", told(&shown));
+    assert!(reported(&shown).contains("refused"), "{}", reported(&shown));
     let confirmed = admin(&setup, &["clock", "--confirm", &rfc3339(right_ms())]);
-    assert!(confirmed.status.success(), "{}", told(&confirmed));
-    assert!(told(&confirmed).contains("accepted"), "{}", told(&confirmed));
+    assert!(confirmed.status.success(), "{}", reported(&confirmed));
+    assert!(
+        reported(&confirmed).contains("accepted"),
+        "{}",
+        reported(&confirmed)
+    );
     let email = format!("{}@example.com", account.address()).to_lowercase();
     account.login(&email, PASSWORD).await.unwrap();
     account.mint(of, &NewObject::default()).await.unwrap();

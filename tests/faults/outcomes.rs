@@ -20,7 +20,7 @@ const ROUNDS: u64 = 2;
 
 /// What the answers reported, by the names of the mints.
 #[derive(Default)]
-struct Told {
+struct Reported {
     done: Mutex<HashSet<String>>,
     nothing_done: Mutex<HashSet<String>>,
     unknown: Mutex<HashSet<String>>,
@@ -39,22 +39,28 @@ fn named(name: &str) -> NewObject {
 }
 
 /// Mints repeatedly, and notes the answers.
-async fn listen(account: Account, of: Id, who: usize, told: Arc<Told>, ended: Arc<AtomicBool>) {
+async fn listen(
+    account: Account,
+    of: Id,
+    who: usize,
+    reported: Arc<Reported>,
+    ended: Arc<AtomicBool>,
+) {
     for number in 0.. {
         if ended.load(Ordering::SeqCst) {
             return;
         }
         let name = format!("listener {who}, {number}");
         match account.mint(of, &named(&name)).await {
-            Ok(_) => note(&told.done, &name),
+            Ok(_) => note(&reported.done, &name),
             Err(Error::Refused(envelope)) => {
                 assert_eq!(envelope.status, 503, "{envelope}");
                 match envelope.body["outcome"].as_str() {
-                    Some("nothing_done") => note(&told.nothing_done, &name),
+                    Some("nothing_done") => note(&reported.nothing_done, &name),
                     Some("unknown") => {
                         assert_eq!(envelope.body["signer"], json!(account.address()));
                         assert!(envelope.body["nonce"].is_string(), "{envelope}");
-                        note(&told.unknown, &name);
+                        note(&reported.unknown, &name);
                     }
                     other => panic!("{other:?}: {envelope}"),
                 }
@@ -69,7 +75,13 @@ async fn listen(account: Account, of: Id, who: usize, told: Arc<Told>, ended: Ar
 }
 
 /// Mints repeatedly and follows the rules: everything must be done.
-async fn insist(account: Account, of: Id, who: usize, told: Arc<Told>, ended: Arc<AtomicBool>) {
+async fn insist(
+    account: Account,
+    of: Id,
+    who: usize,
+    reported: Arc<Reported>,
+    ended: Arc<AtomicBool>,
+) {
     for number in 0.. {
         if ended.load(Ordering::SeqCst) {
             return;
@@ -83,7 +95,7 @@ async fn insist(account: Account, of: Id, who: usize, told: Arc<Told>, ended: Ar
             Err(Error::Refused(envelope)) if envelope.body["outcome"] == "nothing_done" => continue,
             Err(error) => panic!("{error}"),
         }
-        note(&told.exactly_once, &name);
+        note(&reported.exactly_once, &name);
     }
 }
 
@@ -124,14 +136,17 @@ async fn no_answer_denies_what_the_log_holds() {
     // From here on callers soon learn that the outcome is unknown.
     let setup = setup.set("request_timeout_s", 1);
     let mut server = setup.start();
-    let (told, ended) = (Arc::new(Told::default()), Arc::new(AtomicBool::new(false)));
+    let (reported, ended) = (
+        Arc::new(Reported::default()),
+        Arc::new(AtomicBool::new(false)),
+    );
     let mut callers = JoinSet::new();
     for (position, (who, account)) in accounts.into_iter().enumerate() {
-        let (told, ended) = (Arc::clone(&told), Arc::clone(&ended));
+        let (reported, ended) = (Arc::clone(&reported), Arc::clone(&ended));
         if position % 2 == 0 {
-            callers.spawn(listen(account, of, who, told, ended));
+            callers.spawn(listen(account, of, who, reported, ended));
         } else {
-            callers.spawn(insist(account, of, who, told, ended));
+            callers.spawn(insist(account, of, who, reported, ended));
         }
     }
     for round in 0..ROUNDS * 3 {
@@ -159,7 +174,7 @@ async fn no_answer_denies_what_the_log_holds() {
     while let Some(ended) = callers.join_next().await {
         ended.unwrap();
     }
-    check(&issuer, &told).await;
+    check(&issuer, &reported).await;
     server.stop();
     crate::verify(&setup, issuer.client());
 }
@@ -169,7 +184,7 @@ fn email(account: &Account) -> String {
 }
 
 /// Compares what the answers reported with what exists.
-async fn check(issuer: &Account, told: &Told) {
+async fn check(issuer: &Account, reported: &Reported) {
     let begun = Instant::now();
     let mut there: HashMap<String, usize> = HashMap::new();
     for object in issuer
@@ -182,19 +197,19 @@ async fn check(issuer: &Account, told: &Told) {
         *there.entry(name).or_default() += 1;
     }
     let count = |name: &String| there.get(name).copied().unwrap_or(0);
-    for name in told.done.lock().unwrap().iter() {
+    for name in reported.done.lock().unwrap().iter() {
         assert_eq!(count(name), 1, "{name} was acknowledged");
     }
-    for name in told.nothing_done.lock().unwrap().iter() {
+    for name in reported.nothing_done.lock().unwrap().iter() {
         assert_eq!(count(name), 0, "{name}: nothing was done, it was said");
     }
-    for name in told.exactly_once.lock().unwrap().iter() {
+    for name in reported.exactly_once.lock().unwrap().iter() {
         assert_eq!(count(name), 1, "{name} was to be done exactly once");
     }
     for (name, times) in &there {
         assert_eq!(*times, 1, "{name}");
     }
-    let unknown = told.unknown.lock().unwrap();
+    let unknown = reported.unknown.lock().unwrap();
     let stand = unknown.iter().filter(|name| count(name) == 1).count();
     assert!(
         stand > 0,
@@ -202,10 +217,10 @@ async fn check(issuer: &Account, told: &Told) {
     );
     eprintln!(
         "{} acknowledged, {} not done, {} unknown of which {stand} stand in the log, {} done exactly once; read in {:?}",
-        told.done.lock().unwrap().len(),
-        told.nothing_done.lock().unwrap().len(),
+        reported.done.lock().unwrap().len(),
+        reported.nothing_done.lock().unwrap().len(),
         unknown.len(),
-        told.exactly_once.lock().unwrap().len(),
+        reported.exactly_once.lock().unwrap().len(),
         begun.elapsed()
     );
 }

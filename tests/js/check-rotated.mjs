@@ -8,12 +8,12 @@ import { domainOf } from './protocol.mjs';
 import { readJson } from './reading.mjs';
 import { checkProofFile, checkReceipt } from './receipts.mjs';
 
-const told = JSON.parse(await readFile(process.argv[2], 'utf8'));
-const domain = domainOf(told.domain.chain_id, told.domain.verifying_contract);
-const trust = { domain, sequencer: told.keys };
-const first = { domain, sequencer: told.keys[0].key };
-assert.ok(told.keys.length > 1 && told.cases.length === told.keys.length);
-for (const [i, { receipt, content, proof }] of told.cases.entries()) {
+const stated = JSON.parse(await readFile(process.argv[2], 'utf8'));
+const domain = domainOf(stated.domain.chain_id, stated.domain.verifying_contract);
+const trust = { domain, sequencer: stated.keys };
+const first = { domain, sequencer: stated.keys[0].key };
+assert.ok(stated.keys.length > 1 && stated.cases.length === stated.keys.length);
+for (const [i, { receipt, content, proof }] of stated.cases.entries()) {
   await checkReceipt(readJson(receipt), trust, content);
   const shown = await checkProofFile(readJson(proof), trust);
   assert.ok(shown.anchored && shown.authorship);
@@ -21,7 +21,7 @@ for (const [i, { receipt, content, proof }] of told.cases.entries()) {
   await assert.rejects(checkReceipt(readJson(receipt), first, content), /header/);
   await assert.rejects(checkProofFile(readJson(proof), first), /header/);
 }
-const text = await readFile(told.export, 'utf8');
+const text = await readFile(stated.export, 'utf8');
 const { checkpoint } = await checkExport(text, trust);
-assert.ok(checkpoint.batches > told.keys.at(-1).from_batch);
+assert.ok(checkpoint.batches > stated.keys.at(-1).from_batch);
 await assert.rejects(checkExport(text, first));

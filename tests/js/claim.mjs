@@ -51,7 +51,7 @@ function checkKey(key, chainId) {
   return hash;
 }
 
-// What the circuit is told
+// What the circuit is given
 
 const halves = (value) => [BigInt(value.slice(0, 34)), BigInt(`0x${value.slice(34)}`)];
 

@@ -206,11 +206,11 @@ test('anchored: the proof file holds offline and on the chain, and no changed on
   const receipt = await chain().getTransactionReceipt({ hash: proof.anchor.transaction_hash });
   assert.deepEqual([receipt.status, receipt.blockNumber], ['success', BigInt(proof.anchor.block_number)]);
 
-  // Who anchored where is told for convenience; the chain is asked, not the file.
-  const told = ['sequencer', 'anchor.contract', 'anchor.transaction_hash', 'anchor.block_number'];
+  // Who anchored where is stated for convenience; the chain is asked, not the file.
+  const stated = ['sequencer', 'anchor.contract', 'anchor.transaction_hash', 'anchor.block_number'];
   let count = 0;
   for (const [path, to] of mutations(proof)) {
-    if (told.includes(path.join('.'))) continue;
+    if (stated.includes(path.join('.'))) continue;
     await assert.rejects(checkProofFile(changed(proof, path, to), trust), `${path.join('.')} = ${to}`);
     count += 1;
   }
@@ -262,8 +262,8 @@ test('an export is checked to its signed head, and no changed one is', async () 
   assert.equal(response.headers.get('content-type'), 'application/x-ndjson');
   const text = await response.text();
   const { checkpoint, opened } = await checkExport(text, trust);
-  const told = (await ann.get('/checkpoint')).body.checkpoint;
-  assert.deepEqual([checkpoint.head, checkpoint.history], [told.head, told.history]);
+  const stated = (await ann.get('/checkpoint')).body.checkpoint;
+  assert.deepEqual([checkpoint.head, checkpoint.history], [stated.head, stated.history]);
   assert.ok(opened > 0 && opened < checkpoint.sequence, 'her own actions are open, others are leaves');
   const lines = text.trimEnd().split('\n');
   for (const type of ['batch', 'request', 'checkpoint']) {

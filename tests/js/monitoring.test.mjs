@@ -38,7 +38,7 @@ async function refused(promise, ...statuses) {
   assert.ok(error instanceof ServerError && statuses.includes(error.status), String(error));
 }
 
-/** Goes on until a limit refuses. */
+/** Continues until a limit refuses. */
 async function untilRefused(attempt) {
   for (let count = 0; count < 20; count += 1) {
     const error = await attempt().then(() => null, (reason) => reason);
@@ -184,7 +184,7 @@ test('counters that nothing has counted yet are 0 and not absent', async () => {
   }
 });
 
-test('a request whose caller went away is not under way for ever', async () => {
+test('a request whose caller went away is not in flight for ever', async () => {
   const { hostname, port } = new URL(system.baseUrl);
   const payload = '{"properties":{"left":true}}';
   for (const [i, target] of objects.slice(10, 40).entries()) {
@@ -198,7 +198,7 @@ test('a request whose caller went away is not under way for ever', async () => {
     socket.destroy();
     await once(socket, 'close');
   }
-  await eventually('nothing is under way', async () => /^kedge_requests_under_way 0$/m.test(await (await fetch(metricsUrl)).text()), 10_000);
+  await eventually('nothing is in flight', async () => /^kedge_requests_under_way 0$/m.test(await (await fetch(metricsUrl)).text()), 10_000);
 });
 
 test('every alert has unit tests, and an entry in the runbook to which it links', () => {

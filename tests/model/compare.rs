@@ -73,7 +73,7 @@ pub(crate) async fn objects(clients: &Clients, replayed: &Replayed) {
         assert_object(&replayed.state, id, object, &shown);
         let path = format!("/objects/{id}/history");
         let history = list(clients, &path, object.owner).await;
-        let told: Vec<Value> = history
+        let reported: Vec<Value> = history
             .iter()
             .map(|action| {
                 json!([
@@ -100,7 +100,7 @@ pub(crate) async fn objects(clients: &Clients, replayed: &Replayed) {
                 ])
             })
             .collect();
-        assert_eq!(told, wanted, "the history of {id}");
+        assert_eq!(reported, wanted, "the history of {id}");
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) async fn templates(clients: &Clients, replayed: &Replayed) {
         let shown = get(clients, &format!("/templates/{id}"), reader).await;
         assert_template(id, template, &shown);
         let found = list(clients, &format!("/templates/{id}/variations"), reader).await;
-        let told: Vec<Value> = found
+        let reported: Vec<Value> = found
             .iter()
             .map(|shown| {
                 json!([
@@ -126,7 +126,7 @@ pub(crate) async fn templates(clients: &Clients, replayed: &Replayed) {
             json!([id, variation.name, variation.properties, index])
         });
         assert_eq!(
-            told,
+            reported,
             wanted.collect::<Vec<Value>>(),
             "the variations of {id}"
         );
@@ -158,7 +158,12 @@ pub(crate) async fn events(
 
     let mine = replayed.log.iter();
     let mine: Vec<&Logged> = mine
-        .filter(|logged| logged.told.iter().any(|told| told == organization))
+        .filter(|logged| {
+            logged
+                .reported
+                .iter()
+                .any(|reported| reported == organization)
+        })
         .collect();
     let wanted = mine.iter().flat_map(|logged| {
         let one = json!([
@@ -174,7 +179,7 @@ pub(crate) async fn events(
         let version = &event["data"]["version"];
         version.is_u64() && event["sequence"].as_u64() > Some(base)
     };
-    let told = streamed.iter().filter(of_log).map(|event| {
+    let reported = streamed.iter().filter(of_log).map(|event| {
         let data = &event["data"];
         json!([
             event["type"],
@@ -184,7 +189,10 @@ pub(crate) async fn events(
             data["version"]
         ])
     });
-    assert_eq!(told.collect::<Vec<Value>>(), wanted.collect::<Vec<Value>>());
+    assert_eq!(
+        reported.collect::<Vec<Value>>(),
+        wanted.collect::<Vec<Value>>()
+    );
 
     let batches: BTreeSet<u64> = mine.iter().map(|logged| logged.batch_number).collect();
     let sealed = streamed.iter().filter(|event| {
@@ -243,14 +251,15 @@ pub(crate) fn failures(
     organization: &str,
     streamed: &[Value],
 ) {
-    let mut told: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut reported: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for event in streamed
         .iter()
         .filter(|event| event["type"] == "action.failed")
     {
         let data = &event["data"];
         let what = format!("{} {} {}", event["id"], data["action_type"], data["index"]);
-        told.entry(what)
+        reported
+            .entry(what)
             .or_default()
             .push(data["code"].as_str().unwrap());
     }
@@ -262,7 +271,7 @@ pub(crate) fn failures(
         for (index, (act, fate)) in plan.acts.iter().zip(&exchange.fates).enumerate() {
             let id = kedge_protocol::event::event_id(&exchange.contents[index], 0);
             let what = format!("{} {} {index}", json!(id), json!(act.kind));
-            let codes = told.remove(&what).unwrap_or_default();
+            let codes = reported.remove(&what).unwrap_or_default();
             match fate {
                 Fate::Done(_) => assert!(codes.is_empty(), "{what} was done: {codes:?}"),
                 // If the answer was lost, its reason may be reported at most once.
@@ -274,19 +283,19 @@ pub(crate) fn failures(
                     let again = exchange.attempts as usize;
                     assert!(
                         (1..=again).contains(&codes.len()),
-                        "{what} was told {codes:?}"
+                        "{what} was reported {codes:?}"
                     );
                     assert!(
                         codes.last() == Some(&code.as_str()),
-                        "{what} was told {codes:?}"
+                        "{what} was reported {codes:?}"
                     );
                 }
             }
         }
     }
     assert!(
-        told.is_empty(),
-        "failures that nobody was answered: {told:?}"
+        reported.is_empty(),
+        "failures that nobody was answered: {reported:?}"
     );
 }
 

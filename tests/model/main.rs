@@ -114,21 +114,21 @@ async fn random_histories_are_the_oracles() {
 
     let exchanges = std::mem::take(&mut *clients.exchanges.lock().unwrap());
     let readings = std::mem::take(&mut *clients.readings.lock().unwrap());
-    let (leaves, told_head) = compare::leaves(&clients).await;
+    let (leaves, served_head) = compare::leaves(&clients).await;
     let state = State {
         wallets,
         ..State::default()
     };
     let replayed = Replay::new(trust, state, base, &exchanges).run(&readings, leaves.len() as u64);
     let base_index = usize::try_from(base).unwrap();
-    let told: Vec<_> = replayed.log.iter().map(|logged| logged.leaf).collect();
+    let reported: Vec<_> = replayed.log.iter().map(|logged| logged.leaf).collect();
     assert_eq!(
-        told,
+        reported,
         leaves[base_index..],
         "the log's leaves are those that were acknowledged"
     );
     let head = leaves[..base_index].iter().fold(separator, next_head_of);
-    assert_eq!(replay::check_heads(&replayed.log, head), told_head);
+    assert_eq!(replay::check_heads(&replayed.log, head), served_head);
 
     compare::objects(&clients, &replayed).await;
     compare::templates(&clients, &replayed).await;
@@ -147,15 +147,15 @@ async fn random_histories_are_the_oracles() {
     let (stored, applied) = support::cuts::open(&setup.store(), trust.domain, trust.sequencer);
     let cuts = applied.some_cuts(20, |end| rng.below(end));
     applied.check(&stored, true, &[cuts]);
-    let told = kedge()
+    let reported = kedge()
         .args(["verify", "data", "--dev"])
         .arg(setup.data())
         .output()
         .unwrap();
     assert!(
-        told.status.success(),
+        reported.status.success(),
         "{}",
-        String::from_utf8_lossy(&told.stderr)
+        String::from_utf8_lossy(&reported.stderr)
     );
     let (lost, lost_but_done) = (&clients.lost, &clients.lost_but_done);
     eprintln!(

@@ -175,7 +175,7 @@ impl Known {
                 json!({ "attributes": names })
             }
             "lock" if chance(rng, 30) => json!({ "why": "no member is known" }),
-            "emit" | "x.use" | "x.other" => json!({ "told": rng.below(100) }),
+            "emit" | "x.use" | "x.other" => json!({ "reported": rng.below(100) }),
             _ => json!({}),
         };
         Act {

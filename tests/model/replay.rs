@@ -30,7 +30,7 @@ pub(crate) struct Logged {
     pub(crate) effect: Effect,
     /// How many events it causes, and the organizations that receive them.
     pub(crate) events: usize,
-    pub(crate) told: Vec<String>,
+    pub(crate) reported: Vec<String>,
     pub(crate) batch_number: u64,
     pub(crate) leaf: Hash,
     /// The log's head after it, if the answer contained it.
@@ -57,25 +57,25 @@ fn hash(value: &Value) -> Hash {
 }
 
 /// An action's sequence in an answer: the bus states it with the action, a resource's endpoint in the receipt.
-fn sequence_of(form: Form, told: &Value) -> u64 {
+fn sequence_of(form: Form, reported: &Value) -> u64 {
     let value = match form {
-        Form::Resource if told["receipt"].is_object() && told["action_type"].is_null() => {
-            &told["receipt"]["leaf"]["sequence"]
+        Form::Resource if reported["receipt"].is_object() && reported["action_type"].is_null() => {
+            &reported["receipt"]["leaf"]["sequence"]
         }
-        _ => &told["sequence"],
+        _ => &reported["sequence"],
     };
     value
         .as_u64()
-        .unwrap_or_else(|| panic!("no sequence: {told}"))
+        .unwrap_or_else(|| panic!("no sequence: {reported}"))
 }
 
 /// The sequences of a request's done actions, which must be consecutive.
 fn placed(exchange: &Exchange) -> Vec<u64> {
-    let told = exchange.fates.iter().filter_map(|fate| match fate {
-        Fate::Done(told) => Some(sequence_of(exchange.plan.form, told)),
+    let reported = exchange.fates.iter().filter_map(|fate| match fate {
+        Fate::Done(reported) => Some(sequence_of(exchange.plan.form, reported)),
         _ => None,
     });
-    let sequences: Vec<u64> = told.collect();
+    let sequences: Vec<u64> = reported.collect();
     let joined = sequences.windows(2).all(|pair| pair[0] + 1 == pair[1]);
     assert!(
         joined,
@@ -107,11 +107,12 @@ fn agrees(state: &State, exchange: &Exchange) -> bool {
     let foretold = foretell(state, exchange, 0);
     if exchange.plan.form == (Form::Batch { atomic: true }) {
         let first = foretold.iter().position(Result::is_err);
-        let told = exchange
+        let reported = exchange
             .fates
             .iter()
             .position(|fate| matches!(fate, Fate::Refused(_)));
-        return first == told && first.is_some_and(|at| fits(&foretold[at], &exchange.fates[at]));
+        return first == reported
+            && first.is_some_and(|at| fits(&foretold[at], &exchange.fates[at]));
     }
     let mut pairs = foretold.iter().zip(&exchange.fates);
     pairs.all(|(foretold, fate)| fits(foretold, fate))
@@ -329,15 +330,15 @@ impl<'a> Replay<'a> {
         let changes = attempt.into_changes();
         self.state.apply(changes);
         for (index, (foretold, fate)) in foretold.into_iter().zip(&exchange.fates).enumerate() {
-            if let (Ok(effect), Fate::Done(told)) = (foretold, fate) {
-                self.log_action(exchange, index, effect, told);
+            if let (Ok(effect), Fate::Done(reported)) = (foretold, fate) {
+                self.log_action(exchange, index, effect, reported);
             }
         }
         self.check_receipts(exchange);
         sequence - 1
     }
 
-    fn log_action(&mut self, exchange: &Exchange, index: usize, effect: Effect, told: &Value) {
+    fn log_action(&mut self, exchange: &Exchange, index: usize, effect: Effect, reported: &Value) {
         let plan = &exchange.plan;
         let act = &plan.acts[index];
         let content = exchange.contents[index];
@@ -348,34 +349,38 @@ impl<'a> Replay<'a> {
             organizations.push(object.organization.clone());
         }
         organizations.dedup();
-        let of_bus = !told["action_type"].is_null();
+        let of_bus = !reported["action_type"].is_null();
         let (leaf, head, batch_number) = if of_bus {
-            assert_eq!(told["content"], json!(content), "{told}");
+            assert_eq!(reported["content"], json!(content), "{reported}");
             assert_eq!(
-                told["previous_integrity"],
+                reported["previous_integrity"],
                 json!(effect.before.integrity),
-                "{told}"
+                "{reported}"
             );
             assert_eq!(
-                told["object_version"],
+                reported["object_version"],
                 json!(effect.after.version),
-                "{told}"
+                "{reported}"
             );
-            assert_eq!(told["resource_id"], json!(effect.resource), "{told}");
-            assert_eq!(told["payload"], act.payload, "{told}");
-            let head = hash(&told["head"]);
+            assert_eq!(
+                reported["resource_id"],
+                json!(effect.resource),
+                "{reported}"
+            );
+            assert_eq!(reported["payload"], act.payload, "{reported}");
+            let head = hash(&reported["head"]);
             (
-                hash(&told["leaf"]),
+                hash(&reported["leaf"]),
                 Some(head),
-                told["batch_number"].as_u64().unwrap(),
+                reported["batch_number"].as_u64().unwrap(),
             )
         } else {
-            let receipt: Receipt = serde_json::from_value(told["receipt"].clone()).unwrap();
+            let receipt: Receipt = serde_json::from_value(reported["receipt"].clone()).unwrap();
             assert_eq!(
                 receipt.leaf.previous_integrity, effect.before.integrity,
-                "{told}"
+                "{reported}"
             );
-            assert_eq!(receipt.leaf.integrity, effect.after.integrity, "{told}");
+            assert_eq!(receipt.leaf.integrity, effect.after.integrity, "{reported}");
             (
                 receipt.leaf.hash().unwrap(),
                 None,
@@ -383,7 +388,7 @@ impl<'a> Replay<'a> {
             )
         };
         if !of_bus && let Some(object) = self.state.objects.get(&effect.resource) {
-            assert_object(&self.state, &effect.resource, object, told);
+            assert_object(&self.state, &effect.resource, object, reported);
         }
         self.log.push(Logged {
             sequence: effect.after.sequence,
@@ -392,7 +397,7 @@ impl<'a> Replay<'a> {
             content,
             effect,
             events,
-            told: organizations,
+            reported: organizations,
             batch_number,
             leaf,
             head,
@@ -403,7 +408,7 @@ impl<'a> Replay<'a> {
         let Trust { domain, sequencer } = &self.trust;
         let done = exchange.fates.iter().zip(&exchange.contents);
         let done = done.filter_map(|(fate, content)| match fate {
-            Fate::Done(told) => Some((told, *content)),
+            Fate::Done(reported) => Some((reported, *content)),
             _ => None,
         });
         let batch = exchange
@@ -416,8 +421,8 @@ impl<'a> Replay<'a> {
             receipt.verify(domain, sequencer, &contents).unwrap();
             return;
         }
-        for (told, content) in done {
-            let receipt: Receipt = serde_json::from_value(told["receipt"].clone()).unwrap();
+        for (reported, content) in done {
+            let receipt: Receipt = serde_json::from_value(reported["receipt"].clone()).unwrap();
             receipt.verify(domain, sequencer).unwrap();
             assert_eq!(receipt.leaf.content, content);
         }
@@ -443,7 +448,7 @@ pub(crate) fn check_heads(log: &[Logged], mut head: Hash) -> Hash {
     for logged in log {
         head = next_head(&head, &logged.leaf);
         assert!(
-            logged.head.is_none_or(|told| told == head),
+            logged.head.is_none_or(|reported| reported == head),
             "{logged:?}: {head}"
         );
     }

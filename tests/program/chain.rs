@@ -69,7 +69,7 @@ fn a_contract_is_handed_over_in_two_steps() {
         let command = [&["handover", "--contract", &contract], more].concat();
         chain.contract(&command, key)
     };
-    let state = |told: &Value| (told["owner"].clone(), told["pending_owner"].clone());
+    let state = |reported: &Value| (reported["owner"].clone(), reported["pending_owner"].clone());
 
     // An account that does not own it cannot hand it over.
     refused(&mut step(&["--to", &address(2)], 2), 1);
@@ -90,8 +90,8 @@ fn a_contract_is_handed_over_in_two_steps() {
     let mut nobody = kedge();
     nobody.args(["contract", "handover", "--accept", "--rpc", &chain.url]);
     nobody.args(["--contract", &contract]);
-    let told = refused(&mut nobody, 2);
-    assert!(told.contains("KEDGE_SIGNING_KEY"), "{told}");
+    let reported = refused(&mut nobody, 2);
+    assert!(reported.contains("KEDGE_SIGNING_KEY"), "{reported}");
 }
 
 /// A key that has not received any funds.
@@ -187,17 +187,17 @@ async fn keys_of_files_sign_and_pay() {
         let name = option.strip_suffix("_key_file").unwrap();
         let file = directory.path().join(name);
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
-        let (status, told) = setup.start_refused();
+        let (status, reported) = setup.start_refused();
         assert_eq!(status.code(), Some(1));
         assert!(
-            told.contains("chmod 600") && told.contains(name),
-            "{option}: {told}"
+            reported.contains("chmod 600") && reported.contains(name),
+            "{option}: {reported}"
         );
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
     }
     let missing = setup.clone().set("anchor_key_file", quoted("/nowhere/key"));
-    let (_, told) = missing.start_refused();
-    assert!(told.contains("/nowhere/key"), "{told}");
+    let (_, reported) = missing.start_refused();
+    assert!(reported.contains("/nowhere/key"), "{reported}");
     setup.start().stop();
 }
 
@@ -259,9 +259,9 @@ async fn a_retired_contract_hands_its_log_over() {
     assert_eq!(state(&first).await, AnchorState::Open);
     assert_eq!(state(&second).await, AnchorState::Waiting);
 
-    let told = done_json(&mut retire(&first, &second, 0));
+    let reported = done_json(&mut retire(&first, &second, 0));
     assert_eq!(
-        (&told["contract"], &told["state"]),
+        (&reported["contract"], &reported["state"]),
         (&json!(first), &json!("retired"))
     );
     assert_eq!(state(&first).await, AnchorState::Retired);
@@ -311,10 +311,10 @@ async fn the_first_contract_is_what_is_signed() {
     drop(client);
     server.stop();
     // Without that option the newer contract would begin another log.
-    let (status, told) = setup.start_refused();
+    let (status, reported) = setup.start_refused();
     assert_eq!(status.code(), Some(1));
     assert!(
-        told.contains("this data directory holds the log of chain"),
-        "{told}"
+        reported.contains("this data directory holds the log of chain"),
+        "{reported}"
     );
 }

@@ -25,10 +25,10 @@ fn the_tests_run_the_program_that_they_are_given() {
     ] {
         let bad = Some(OsString::from(bad));
         let panic = std::panic::catch_unwind(|| chosen(bad, built)).unwrap_err();
-        let told = panic.downcast_ref::<String>().unwrap();
+        let reported = panic.downcast_ref::<String>().unwrap();
         assert!(
-            told.starts_with("KEDGE_BIN ") && told.contains(why),
-            "{told}"
+            reported.starts_with("KEDGE_BIN ") && reported.contains(why),
+            "{reported}"
         );
     }
 }
@@ -57,17 +57,17 @@ fn the_name_of_the_program_is_no_option() {
     let setup = Setup::development(&directory.path().join("data"));
     let named = setup.environment("KEDGE_BIN", "/nowhere");
     named.start().stop();
-    let (status, told) = named.environment("KEDGE_BINS", "/nowhere").start_refused();
+    let (status, reported) = named.environment("KEDGE_BINS", "/nowhere").start_refused();
     assert!(!status.success());
-    assert!(told.contains("bins"), "{told}");
+    assert!(reported.contains("bins"), "{reported}");
 }
 
 #[test]
 fn init_writes_every_option_and_the_file_starts_a_server() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("kedge.toml");
-    let told = done(kedge().arg("init").arg(&file));
-    assert!(told.contains("kedge serve --config"), "{told}");
+    let reported = done(kedge().arg("init").arg(&file));
+    assert!(reported.contains("kedge serve --config"), "{reported}");
     let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(text, kedge::config::commented_toml());
     assert_eq!(done(kedge().args(["init", "-"])), text);
@@ -123,13 +123,16 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
         (true, true, "4000000"),
         (false, true, "4000000"),
     ] {
-        let told = refused(&mut serve(environment, flag), 1);
-        assert!(told.contains("option requests_max"), "{told}");
-        assert!(told.trim_end().ends_with(&format!("not {used}")), "{told}");
+        let reported = refused(&mut serve(environment, flag), 1);
+        assert!(reported.contains("option requests_max"), "{reported}");
+        assert!(
+            reported.trim_end().ends_with(&format!("not {used}")),
+            "{reported}"
+        );
     }
     std::fs::remove_file(&file).unwrap();
-    let told = refused(&mut serve(true, true), 1);
-    assert!(told.contains("kedge.toml does not exist"), "{told}");
+    let reported = refused(&mut serve(true, true), 1);
+    assert!(reported.contains("kedge.toml does not exist"), "{reported}");
 }
 
 #[test]
@@ -152,25 +155,25 @@ fn keys_are_made_shown_and_kept_private() {
     assert_eq!(done(keys("address").env(variable.0, variable.1)), address);
 
     // The key in an existing file may have signed something.
-    let told = refused(keys("new").arg(&file), 1);
-    assert!(told.contains(file.to_str().unwrap()), "{told}");
+    let reported = refused(keys("new").arg(&file), 1);
+    assert!(reported.contains(file.to_str().unwrap()), "{reported}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     // A second key differs from the first.
     let other = done(keys("new").arg(directory.path().join("other")));
     assert_ne!(other, address);
 
-    let told = refused(&mut keys("address"), 2);
-    assert!(told.contains("KEDGE_SIGNING_KEY"), "{told}");
+    let reported = refused(&mut keys("address"), 2);
+    assert!(reported.contains("KEDGE_SIGNING_KEY"), "{reported}");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
-    let told = refused(keys("show").arg("--key-file").arg(&file), 2);
-    assert!(told.contains("chmod 600"), "{told}");
+    let reported = refused(keys("show").arg("--key-file").arg(&file), 2);
+    assert!(reported.contains("chmod 600"), "{reported}");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
     std::fs::write(&file, &text[..40]).unwrap();
-    let told = refused(keys("show").arg("--key-file").arg(&file), 2);
-    assert!(told.contains("64 hexadecimal digits"), "{told}");
+    let reported = refused(keys("show").arg("--key-file").arg(&file), 2);
+    assert!(reported.contains("64 hexadecimal digits"), "{reported}");
     assert!(
-        !told.contains(&text[2..40]),
-        "what it holds was told: {told}"
+        !reported.contains(&text[2..40]),
+        "what it holds was reported: {reported}"
     );
 }
 

@@ -299,7 +299,7 @@ async fn attempts_end_in_time_and_are_as_many_as_may_be() {
         hooks.push(ann.create_webhook(&hook).await.unwrap().resource.id);
     }
     let begun = Instant::now();
-    template(&ann, "told").await;
+    template(&ann, "reported").await;
     for hook in hooks {
         let given_up = || async {
             let query = ListQuery::default();

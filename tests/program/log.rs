@@ -48,11 +48,11 @@ fn the_log_is_for_people_or_for_programs_and_says_as_much_as_asked() {
         chosen.iter().any(|line| line.contains("stopping")),
         "{chosen:#?}"
     );
-    let (status, told) = Setup::development(&directory.path().join("loud"))
+    let (status, reported) = Setup::development(&directory.path().join("loud"))
         .set("log_filter", "kedge=loud")
         .start_refused();
     assert_eq!(status.code(), Some(1));
-    assert!(told.contains("option log_filter"), "{told}");
+    assert!(reported.contains("option log_filter"), "{reported}");
 }
 
 /// The store, the mark and the operator's socket, each at its configured place.
@@ -101,9 +101,9 @@ async fn things_are_kept_where_options_say() {
         "high_water_path",
         format!("\"{}\"", at("data/mark").display()),
     );
-    let (_, told) = inside.start_refused();
+    let (_, reported) = inside.start_refused();
     assert!(
-        told.contains("option high_water_path") && told.contains("outside data_dir"),
-        "{told}"
+        reported.contains("option high_water_path") && reported.contains("outside data_dir"),
+        "{reported}"
     );
 }

@@ -67,9 +67,9 @@ fn one_past_each_end_is_refused_with_the_option_and_its_range() {
             let mut serve = kedge();
             serve.args(["serve", "--dev", "--data"]).arg(&data);
             serve.args(["--set", &format!("{option}={}", text(&range, bad))]);
-            let told = refused(&mut serve, 1);
+            let reported = refused(&mut serve, 1);
             let named = format!("option {option}: must be {least} to {most}");
-            assert!(told.contains(&named), "{option}={bad}: {told}");
+            assert!(reported.contains(&named), "{option}={bad}: {reported}");
         }
     }
     assert!(!data.exists(), "a refused configuration made something");

@@ -167,8 +167,8 @@ async fn what_sign_prints_is_taken() {
     refused(&mut sign, 1);
     let mut sign = kedge();
     sign.args(["sign", "--kind", "grow", "--nonce", "1"]);
-    let told = refused(&mut sign, 2);
-    assert!(told.contains("is not a kind of action"), "{told}");
+    let reported = refused(&mut sign, 2);
+    assert!(reported.contains("is not a kind of action"), "{reported}");
     server.stop();
 }
 
@@ -274,18 +274,22 @@ async fn the_demo_does_what_it_says_and_its_proof_is_proven_on() {
         demo.arg("--save").arg(&proof);
         demo
     };
-    let told = done_json(demo(&setup.url()).arg("--json"));
+    let reported = done_json(demo(&setup.url()).arg("--json"));
     let checkpoint = get(setup.port(), "/checkpoint").await.json();
     let sequence = checkpoint["checkpoint"]["sequence"].as_u64().unwrap();
-    let measures = told["done"].as_array().unwrap();
+    let measures = reported["done"].as_array().unwrap();
     let count = |measure: &Value| measure["actions"].as_u64().unwrap();
-    assert_eq!(measures.iter().map(count).sum::<u64>(), sequence, "{told}");
+    assert_eq!(
+        measures.iter().map(count).sum::<u64>(),
+        sequence,
+        "{reported}"
+    );
     let minted = measures.iter().find(|measure| {
         let name = measure["name"].as_str().unwrap();
         name.starts_with("mint")
     });
     assert_eq!(count(minted.unwrap()), OBJECTS);
-    let proven: Vec<&str> = (told["proven"].as_array().unwrap().iter())
+    let proven: Vec<&str> = (reported["proven"].as_array().unwrap().iter())
         .map(|row| row["what"].as_str().unwrap())
         .collect();
     assert_eq!(
@@ -299,7 +303,7 @@ async fn the_demo_does_what_it_says_and_its_proof_is_proven_on() {
     );
 
     // The suggested next command works, with the contract alone.
-    let contract = told["domain"]["verifying_contract"].as_str().unwrap();
+    let contract = reported["domain"]["verifying_contract"].as_str().unwrap();
     let trust = ["--rpc", &rpc, "--contract", contract].map(str::to_owned);
     let mut verify = kedge();
     verify
@@ -313,19 +317,19 @@ async fn the_demo_does_what_it_says_and_its_proof_is_proven_on() {
     let text = std::fs::read_to_string(&proof).unwrap();
     assert!(text.contains("seat"));
     std::fs::write(&forged, text.replace("seat", "sofa")).unwrap();
-    let told = refused(&mut prove(&forged, "kind", &trust), 1);
-    assert!(told.contains("content"), "{told}");
+    let reported = refused(&mut prove(&forged, "kind", &trust), 1);
+    assert!(reported.contains("content"), "{reported}");
     refused(&mut prove(&proof, "kind,colour", &trust), 2);
     circuit(folder);
 
     // A second demo meets the first one's data; another URL has no server.
-    let told = done(&mut demo(&setup.url()));
+    let reported = done(&mut demo(&setup.url()));
     assert!(
-        told.contains("what was proven") && told.contains("try it yourself"),
-        "{told}"
+        reported.contains("what was proven") && reported.contains("try it yourself"),
+        "{reported}"
     );
     server.stop();
-    let (code, _, told) = crate::ran(&mut demo(&setup.url()));
+    let (code, _, reported) = crate::ran(&mut demo(&setup.url()));
     assert_eq!(code, Some(1));
-    assert!(told.contains("is the server running?"), "{told}");
+    assert!(reported.contains("is the server running?"), "{reported}");
 }

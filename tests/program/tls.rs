@@ -308,22 +308,25 @@ fn a_certificate_that_cannot_be_used_stops_the_start() {
     ];
     for (certificate, key, expected) in cases {
         place.write(certificate, key);
-        let (status, told) = setup.start_refused();
+        let (status, reported) = setup.start_refused();
         assert_eq!(status.code(), Some(1));
         for part in expected {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(reported.contains(part), "{part}: {reported}");
         }
     }
     std::fs::remove_file(&place.key_file).unwrap();
-    let (_, told) = setup.start_refused();
+    let (_, reported) = setup.start_refused();
     assert!(
-        told.contains(&key_file) && told.contains("No such file"),
-        "{told}"
+        reported.contains(&key_file) && reported.contains("No such file"),
+        "{reported}"
     );
 
     let half =
         Setup::development(&data).set("tls_key_file", format!("\"{}\"", place.key_file.display()));
-    let (_, told) = half.start_refused();
-    assert!(told.contains("option tls_certificate_file"), "{told}");
+    let (_, reported) = half.start_refused();
+    assert!(
+        reported.contains("option tls_certificate_file"),
+        "{reported}"
+    );
     assert!(!data.exists(), "a refused start made something");
 }

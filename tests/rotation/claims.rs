@@ -49,11 +49,11 @@ fn verify(claim: &Path, domain: &str, keys: &SequencerKeys, folder: &Path) -> Re
     let claim = claim.to_str().unwrap();
     let verify = ["verify", "claim", claim, "--dev-insecure"];
     let output = kedge(&[&verify[..], &trust[..]].concat());
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() {
         Ok(())
     } else {
-        Err(told)
+        Err(reported)
     }
 }
 
@@ -122,8 +122,8 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
         list(&[(&second, 0)]),
         list(&[(&first, 0), (&second, number)]),
     ] {
-        let told = check(&wrong).unwrap_err();
-        assert!(told.contains("signed by"), "{told}");
+        let reported = check(&wrong).unwrap_err();
+        assert!(reported.contains("signed by"), "{reported}");
     }
 
     demo(&rotated, &setup, directory.path());
@@ -147,11 +147,11 @@ fn demo(rotated: &Rotated, setup: &Setup, folder: &Path) {
     ];
     let kept = ["--save", proof.to_str().unwrap()];
     let output = kedge(&[&of[..], &more[..], &kept[..]].concat());
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{told}");
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["sequencer"], json!(keys()[0].address()));
-    let listed = told["sequencer_keys"].as_array().unwrap();
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{reported}");
+    let reported: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(reported["sequencer"], json!(keys()[0].address()));
+    let listed = reported["sequencer_keys"].as_array().unwrap();
     let listed: Vec<_> = listed.iter().map(|entry| entry["key"].clone()).collect();
     assert_eq!(
         listed,

@@ -111,8 +111,9 @@ impl Files {
             files.proofs.push(write(&format!("proof-{i}.json"), text));
         }
         let domain = ann.client().domain();
-        let told = json!({"domain": domain, "keys": keys, "cases": cases, "export": files.export});
-        files.cases = write("cases.json", told.to_string());
+        let reported =
+            json!({"domain": domain, "keys": keys, "cases": cases, "export": files.export});
+        files.cases = write("cases.json", reported.to_string());
         files
     }
 
@@ -129,24 +130,24 @@ impl Files {
             let mut arguments = vec!["verify", what, file.to_str().unwrap()];
             arguments.extend(trust.iter().map(String::as_str));
             let output = kedge(&arguments);
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            (output.status.success(), told)
+            let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+            (output.status.success(), reported)
         };
         let mut of_files = vec![("export", &self.export)];
         of_files.extend(self.receipts.iter().map(|file| ("receipt", file)));
         of_files.extend(self.proofs.iter().map(|file| ("proof", file)));
         for (what, file) in of_files {
             for trust in [&listed(&self.keys)[..], &asked[..]] {
-                let (holds, told) = run(what, file, trust);
-                assert!(holds, "{what} {}: {told}", file.display());
+                let (holds, reported) = run(what, file, trust);
+                assert!(holds, "{what} {}: {reported}", file.display());
             }
             if *file == self.proofs[0] {
                 // The key that signed its anchor depends on the time of anchoring.
                 continue;
             }
             let of_first_key = *file == self.receipts[0];
-            let (holds, told) = run(what, file, &listed(&self.first));
-            assert_eq!(holds, of_first_key, "{what} {}: {told}", file.display());
+            let (holds, reported) = run(what, file, &listed(&self.first));
+            assert_eq!(holds, of_first_key, "{what} {}: {reported}", file.display());
         }
         self.check_library();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/js/check-rotated.mjs");
@@ -155,8 +156,8 @@ impl Files {
             .arg(&self.cases)
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&node.stderr);
-        assert!(node.status.success(), "{told}");
+        let reported = String::from_utf8_lossy(&node.stderr);
+        assert!(node.status.success(), "{reported}");
     }
 
     fn check_library(&self) {

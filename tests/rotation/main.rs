@@ -127,8 +127,8 @@ impl Rotated {
             load.reaches(load.batches()).await;
             let from_batch = load.batches() + ahead;
             match self.rotate(to, from_batch) {
-                Ok(told) => return (from_batch, told),
-                Err(told) => assert!(is_too_late(&told), "{told}"),
+                Ok(reported) => return (from_batch, reported),
+                Err(reported) => assert!(is_too_late(&reported), "{reported}"),
             }
             ahead *= 3;
         }
@@ -150,8 +150,8 @@ fn kedge(arguments: &[&str]) -> Output {
 }
 
 /// Whether the server or the contract was already past the named batch.
-fn is_too_late(told: &str) -> bool {
-    told.contains("/from_batch") || told.contains("a later batch than")
+fn is_too_late(reported: &str) -> bool {
+    reported.contains("/from_batch") || reported.contains("a later batch than")
 }
 
 /// An account that writes all the time, and keeps every receipt.
@@ -247,11 +247,11 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
     }];
     for turn in 1..all.len() {
         let (old, new) = (&all[turn - 1], &all[turn]);
-        let (from_batch, told) = rotated.rotate_ahead(new, &load).await;
-        assert_eq!(told["from_batch"], from_batch);
+        let (from_batch, reported) = rotated.rotate_ahead(new, &load).await;
+        assert_eq!(reported["from_batch"], from_batch);
         // The same command finishes what remains; nothing is named twice.
         let again = rotated.rotate(new, from_batch).unwrap();
-        assert_eq!(again["sequence"], told["sequence"]);
+        assert_eq!(again["sequence"], reported["sequence"]);
         assert_eq!(again["transaction_hash"], Value::Null);
         list.push(KeyFrom {
             key: new.address(),
@@ -305,10 +305,10 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
 
     // Neither past keys nor a future one can sign.
     for (present, wanted) in [(&all[0], &all[3]), (&key(0x77), &all[3])] {
-        let (status, told) = rotated.holding(present, None).start_refused();
+        let (status, reported) = rotated.holding(present, None).start_refused();
         assert!(!status.success());
         for word in [next.as_str(), &wanted.address().to_string(), "next batch"] {
-            assert!(told.contains(word), "{word}: {told}");
+            assert!(reported.contains(word), "{word}: {reported}");
         }
     }
     anvil.stop();
@@ -367,8 +367,8 @@ fn store(rotated: &Rotated, domain: Domain, keys: &SequencerKeys) {
     let mut entries = keys.entries().to_vec();
     entries[2].key = key(0x77).address();
     let refused = verify(SequencerKeys::new(entries).unwrap()).unwrap_err();
-    let told = refused.to_string();
-    assert!(told.contains("key of its number"), "{told}");
+    let reported = refused.to_string();
+    assert!(reported.contains("key of its number"), "{reported}");
 }
 
 async fn reason(server: &Server) -> (u16, String) {
@@ -447,9 +447,12 @@ async fn a_batch_is_signed_with_its_key_or_not_at_all() {
     server.stop();
 
     // The old key no longer signs, and the server reports which one is needed.
-    let (status, told) = rotated.holding(&first, None).start_refused();
+    let (status, reported) = rotated.holding(&first, None).start_refused();
     assert!(!status.success());
-    assert!(told.contains(&second.address().to_string()), "{told}");
+    assert!(
+        reported.contains(&second.address().to_string()),
+        "{reported}"
+    );
 
     // The next key's batch comes before the server has the key: it signs its last batch and stops.
     let setup = rotated.holding(&second, Some(&third));
@@ -474,8 +477,8 @@ async fn a_batch_is_signed_with_its_key_or_not_at_all() {
 
     // Pausing stops the anchors and nothing else.
     for (command, paused) in [("pause", true), ("unpause", false)] {
-        let told = rotated.contract_command(command, &[]).unwrap();
-        assert_eq!(told["paused"], paused);
+        let reported = rotated.contract_command(command, &[]).unwrap();
+        assert_eq!(reported["paused"], paused);
     }
     anvil.stop();
 }

@@ -57,8 +57,8 @@ impl Anvil {
     /// Stops it so that it can write its state.
     pub(crate) fn stop(mut self) {
         let id = self.child.id().to_string();
-        let told = Command::new("kill").args(["-INT", &id]).status().unwrap();
-        assert!(told.success());
+        let reported = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(reported.success());
         self.child.wait().unwrap();
     }
 }

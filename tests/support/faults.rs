@@ -85,8 +85,8 @@ fn library() -> &'static Path {
             .args([&library, &source])
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&compiled.stderr).into_owned();
-        assert!(compiled.status.success(), "{told}");
+        let reported = String::from_utf8_lossy(&compiled.stderr).into_owned();
+        assert!(compiled.status.success(), "{reported}");
         library
     })
 }

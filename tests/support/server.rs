@@ -240,8 +240,8 @@ impl Server {
     /// running.
     pub(crate) fn stop_and_kill(mut self, grace: Duration) -> bool {
         let id = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        assert!(told.success());
+        let reported = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(reported.success());
         std::thread::sleep(grace);
         let was_there = self.child.try_wait().unwrap().is_none();
         let _already_dead = self.child.kill();
@@ -252,8 +252,8 @@ impl Server {
     /// SIGTERM, without waiting.
     pub(crate) fn terminate(&self) {
         let id = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        assert!(told.success());
+        let reported = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(reported.success());
     }
 
     /// How the process ended, if it does within `limit`.

@@ -55,9 +55,12 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
         let to = directory.path().join(format!("backup-{number}"));
         let (setup, target) = (made.setup.clone(), to.clone());
         let output = tokio::task::spawn_blocking(move || back_up(&setup, &target));
-        let told: Value = serde_json::from_str(&done(&output.await.unwrap())).unwrap();
-        assert!(told["sequence"].as_u64().unwrap() >= acknowledged, "{told}");
-        backups.push((to, told));
+        let reported: Value = serde_json::from_str(&done(&output.await.unwrap())).unwrap();
+        assert!(
+            reported["sequence"].as_u64().unwrap() >= acknowledged,
+            "{reported}"
+        );
+        backups.push((to, reported));
     }
     is_over.store(true, Ordering::Relaxed);
     for writer in writers {
@@ -68,10 +71,10 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
         .json();
     server.stop();
 
-    for (number, (from, told)) in backups.iter().enumerate() {
+    for (number, (from, reported)) in backups.iter().enumerate() {
         let data = directory.path().join(format!("restored-{number}"));
         let restored: Value = serde_json::from_str(&done(&restore(from, &data))).unwrap();
-        assert_eq!(restored["head"], told["head"]);
+        assert_eq!(restored["head"], reported["head"]);
         assert!(
             restored["next"].as_str().unwrap().contains("read-only"),
             "{restored}"
@@ -81,7 +84,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
         let (status, ready) = server.readiness().await;
         assert_eq!(
             (status, &ready["sequence"]),
-            (503, &told["sequence"]),
+            (503, &reported["sequence"]),
             "{ready}"
         );
         let why = ready["reason"].as_str().unwrap();
@@ -97,7 +100,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
     }
 
     // With the lost machine's mark it stays read-only, whatever flags are set.
-    let (from, told) = &backups[0];
+    let (from, reported) = &backups[0];
     let data = directory.path().join("restored-0");
     let setup = Setup::development(&data);
     std::fs::copy(made.setup.high_water(), setup.high_water()).unwrap();
@@ -106,7 +109,7 @@ async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
     assert_eq!(status, 503, "{ready}");
     let why = ready["reason"].as_str().unwrap();
     assert!(
-        why.starts_with(&format!("it holds {} batches", told["batches"])),
+        why.starts_with(&format!("it holds {} batches", reported["batches"])),
         "{why}"
     );
     server.stop();

@@ -69,9 +69,12 @@ async fn the_data_directory_is_the_owners_alone() {
 
     // A key that was readable is no longer secret; the operator has to decide.
     set_mode(&data.join("keys/api-key.key"), 0o644);
-    let (status, told) = made.setup.start_refused();
+    let (status, reported) = made.setup.start_refused();
     assert!(!status.success());
-    assert!(told.contains("api-key.key can be read by others"), "{told}");
+    assert!(
+        reported.contains("api-key.key can be read by others"),
+        "{reported}"
+    );
 }
 
 /// An empty file is what a crash left while it was written, or what an older program left.
@@ -85,10 +88,10 @@ async fn an_empty_file_of_state_says_what_to_do() {
         let path = data.join(name);
         let content = std::fs::read(&path).unwrap();
         std::fs::write(&path, b"").unwrap();
-        let (status, told) = made.setup.start_refused();
+        let (status, reported) = made.setup.start_refused();
         assert!(!status.success());
         for part in [name, "is empty", "backup"] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(reported.contains(part), "{part}: {reported}");
         }
         std::fs::write(&path, content).unwrap();
     }
@@ -134,14 +137,14 @@ async fn a_lost_key_of_api_keys_is_not_replaced_silently() {
 
     let kept = std::fs::read(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
-    let (status, told) = made.setup.start_refused();
+    let (status, reported) = made.setup.start_refused();
     assert!(!status.success());
     for part in [
         "api-key.key is lost",
         "the store holds API keys",
         "--replace-lost-keys",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
     assert!(!path.exists());
     std::fs::write(&path, &kept).unwrap();
@@ -173,11 +176,11 @@ async fn a_stolen_token_key_is_retired_at_once() {
     };
     assert_eq!(with(old.clone()).await, 200);
     let socket = data.join("admin.sock");
-    let told = done(&kedge(
+    let reported = done(&kedge(
         &["admin", "retire-token-key", "--socket"],
         &[&socket],
     ));
-    assert!(told.contains("retired"), "{told}");
+    assert!(reported.contains("retired"), "{reported}");
     assert_eq!(with(old.clone()).await, 401);
     // Logins stay valid: refresh tokens are not signatures.
     made.account.refresh().await.unwrap();

@@ -118,14 +118,14 @@ async fn every_table_is_made_again() {
         }
     }
     assert!(damaged >= 12, "{damaged}: {files:?}");
-    let (status, told) = made.setup.start_refused();
+    let (status, reported) = made.setup.start_refused();
     assert!(!status.success());
-    assert!(told.contains("kedge rebuild"), "{told}");
+    assert!(reported.contains("kedge rebuild"), "{reported}");
 
-    let told = done(&rebuild(&data, &[]));
+    let reported = done(&rebuild(&data, &[]));
     assert!(
-        told.contains("valid") && told.contains("store.damaged"),
-        "{told}"
+        reported.contains("valid") && reported.contains("store.damaged"),
+        "{reported}"
     );
     assert_eq!(made.rows(&tables()), before);
     assert!(data.join("store.damaged").is_dir() && !data.join("store.rebuild").exists());
@@ -171,9 +171,12 @@ async fn a_start_without_the_store_makes_the_same_rows() {
     let key = data.join("keys/side-entries-1.key");
     let away = directory.path().join("away.key");
     std::fs::rename(&key, &away).unwrap();
-    let (status, told) = made.setup.start_refused();
+    let (status, reported) = made.setup.start_refused();
     assert!(!status.success());
-    assert!(told.contains("side-entries-1.key is lost"), "{told}");
+    assert!(
+        reported.contains("side-entries-1.key is lost"),
+        "{reported}"
+    );
     std::fs::rename(&away, &key).unwrap();
     made.settle();
     made.verify();
@@ -205,9 +208,9 @@ async fn a_store_and_a_log_that_do_not_belong_together_are_refused() {
             copy_directory(log, &data.join("log"));
         }
         let bytes = every_file(&made.setup.store());
-        let (status, told) = made.setup.start_refused();
+        let (status, reported) = made.setup.start_refused();
         assert!(!status.success());
-        assert!(told.contains(says), "{told}");
+        assert!(reported.contains(says), "{reported}");
         for (path, content) in bytes {
             let name = path.file_name().unwrap().to_string_lossy();
             let is_diary = name.starts_with("LOG");

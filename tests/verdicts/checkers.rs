@@ -65,9 +65,9 @@ fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, &'static str> {
     let read: Result<Object<T>, _> = serde_json::from_str(text);
     read.map(|Object(file)| file).map_err(|error| {
         // An invalid signature is noticed when it is parsed.
-        let told = error.to_string();
+        let reported = error.to_string();
         let of_signature = ["a signature ", "the signature ", "the signature's "];
-        if of_signature.iter().any(|words| told.contains(words)) {
+        if of_signature.iter().any(|words| reported.contains(words)) {
             "signature"
         } else {
             "form"
@@ -163,16 +163,16 @@ fn the_command_line_comes_to_every_verdict() {
     for row in kept() {
         let output = command_line(&row, &log, &file);
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        let told = (output.status.code(), shown["valid"] == true);
+        let reported = (output.status.code(), shown["valid"] == true);
         let expected = match row.refused.as_deref() {
             None => (Some(0), true),
             // The command needs the contents of all its actions, not only some.
             Some("actions") => (Some(2), false),
             Some(_) => (Some(1), false),
         };
-        if told != expected {
+        if reported != expected {
             let error = String::from_utf8_lossy(&output.stderr).into_owned();
-            wrong.push(format!("{}: {told:?} {error}", row.name));
+            wrong.push(format!("{}: {reported:?} {error}", row.name));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -110,7 +110,7 @@ async fn act(server: &Server, ann: &Caller) -> (String, String, String) {
     let mut headers = file.sign(&row, ann, &ann.terms(server));
     headers.push(ann.bearer());
     let made = crate::ask::send(server, "POST", &file, &headers).await;
-    assert_eq!(made.status, 201, "{}", made.told());
+    assert_eq!(made.status, 201, "{}", made.reported());
     (hidden, shown, open)
 }
 
@@ -249,9 +249,9 @@ async fn stream(server: &Server, bob: &Bob, after: u64) {
         .expect(201);
     let ask = Ask::get("/ebus/events/stream").with("last-event-id", (after + 2).to_string());
     let got = crate::ask::send(server, "GET", &ask, &[bob.caller.bearer()]).await;
-    let told = String::from_utf8_lossy(&got.bytes);
-    assert_eq!(got.status, 200, "{told}");
-    assert!(!told.contains(WORD), "{told}");
+    let reported = String::from_utf8_lossy(&got.bytes);
+    assert_eq!(got.status, 200, "{reported}");
+    assert!(!reported.contains(WORD), "{reported}");
     let list = format!("/ebus/events?after_sequence={after}&type=object.locked");
     let list = server
         .get(&list, Some(&bob.caller.token))
@@ -272,7 +272,7 @@ async fn keys(server: &Server, ann: &Caller, bob: &Bob) {
         let mut headers = ask.sign(&row, caller, &caller.terms(server));
         headers.push(caller.bearer());
         let got = crate::ask::send(server, "POST", &ask, &headers).await;
-        assert_eq!(got.status, 201, "{}", got.told());
+        assert_eq!(got.status, 201, "{}", got.reported());
         assert_eq!(got.header("idempotent-replayed"), "");
         assert_eq!(text(&got.json(), "organization_id"), caller.organization_id);
     }

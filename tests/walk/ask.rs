@@ -138,10 +138,10 @@ impl Got {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes)
-            .unwrap_or_else(|error| panic!("{error}: {}", self.told()))
+            .unwrap_or_else(|error| panic!("{error}: {}", self.reported()))
     }
 
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn reported(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let text: String = text.chars().take(2_000).collect();
         format!("{}: {} {text}", self.asked, self.status)

@@ -15,9 +15,9 @@ use crate::world::World;
 fn points_at(got: &Got, pointer: &str) {
     let body = got.json();
     let errors = body["body"]["errors"].as_array();
-    let errors = errors.unwrap_or_else(|| panic!("no errors: {}", got.told()));
+    let errors = errors.unwrap_or_else(|| panic!("no errors: {}", got.reported()));
     let found = errors.iter().any(|error| error["pointer"] == pointer);
-    assert!(found, "{pointer}: {}", got.told());
+    assert!(found, "{pointer}: {}", got.reported());
 }
 
 async fn own(world: &World, row: &Row, case: &Case) {

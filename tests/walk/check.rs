@@ -27,33 +27,40 @@ fn members<'a>(field: &'a str, parameters: [&str; 2]) -> Vec<(&'a str, u64)> {
 /// Checks what every answer must have.
 #[track_caller]
 pub(crate) fn every_answer(got: &Got) {
-    let told = got.told();
-    assert_eq!(got.header("x-request-id"), got.request_id, "{told}");
+    let reported = got.reported();
+    assert_eq!(got.header("x-request-id"), got.request_id, "{reported}");
     let number = |name: &str| -> u64 {
         let value = got.header(name).parse();
-        value.unwrap_or_else(|_| panic!("{name}: {:?} {told}", got.headers))
+        value.unwrap_or_else(|_| panic!("{name}: {:?} {reported}", got.headers))
     };
     let (limit, remaining) = (number("x-ratelimit-limit"), number("x-ratelimit-remaining"));
-    assert!(remaining <= limit, "{told}");
+    assert!(remaining <= limit, "{reported}");
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let reset = number("x-ratelimit-reset");
     let day_s = 24 * 60 * 60;
     assert!(
         (now_s.as_secs() - 5..=now_s.as_secs() + day_s).contains(&reset),
-        "{told}"
+        "{reported}"
     );
     let standings = members(got.header("ratelimit"), ["r", "t"]);
     let policies = members(got.header("ratelimit-policy"), ["q", "w"]);
-    assert_eq!(standings.len(), policies.len(), "{told}");
-    assert!(standings.contains(&(standings[0].0, remaining)), "{told}");
-    assert!(policies.contains(&(standings[0].0, limit)), "{told}");
+    assert_eq!(standings.len(), policies.len(), "{reported}");
+    assert!(
+        standings.contains(&(standings[0].0, remaining)),
+        "{reported}"
+    );
+    assert!(policies.contains(&(standings[0].0, limit)), "{reported}");
     number("x-sequence");
-    assert_eq!(got.header("x-content-type-options"), "nosniff", "{told}");
+    assert_eq!(
+        got.header("x-content-type-options"),
+        "nosniff",
+        "{reported}"
+    );
     let policy = got.header("content-security-policy");
-    assert!(policy.contains("default-src 'none'"), "{told}");
-    assert_eq!(got.header("referrer-policy"), "no-referrer", "{told}");
-    assert!(!got.header("cache-control").is_empty(), "{told}");
-    assert_eq!(got.headers.get("server"), None, "{told}");
+    assert!(policy.contains("default-src 'none'"), "{reported}");
+    assert_eq!(got.header("referrer-policy"), "no-referrer", "{reported}");
+    assert!(!got.header("cache-control").is_empty(), "{reported}");
+    assert_eq!(got.headers.get("server"), None, "{reported}");
     if got.status >= 400 && !got.asked.starts_with("HEAD") {
         error(got);
     }
@@ -62,46 +69,46 @@ pub(crate) fn every_answer(got: &Got) {
 /// Checks an error's form.
 #[track_caller]
 fn error(got: &Got) {
-    let told = got.told();
+    let reported = got.reported();
     let body = got.json();
     let problem = got.header("content-type") == "application/problem+json";
     let inner = if problem { &body } else { &body["body"] };
-    assert_eq!(body["status"], got.status, "{told}");
-    assert!(body["code"].is_string(), "{told}");
-    assert_eq!(inner["request_id"], got.request_id.as_str(), "{told}");
+    assert_eq!(body["status"], got.status, "{reported}");
+    assert!(body["code"].is_string(), "{reported}");
+    assert_eq!(inner["request_id"], got.request_id.as_str(), "{reported}");
     if problem {
         for name in ["type", "title", "detail"] {
-            assert!(body[name].is_string(), "{name}: {told}");
+            assert!(body[name].is_string(), "{name}: {reported}");
         }
     } else {
-        assert_eq!(got.header("content-type"), "application/json", "{told}");
-        assert_eq!(names(&body), ["body", "code", "status"], "{told}");
+        assert_eq!(got.header("content-type"), "application/json", "{reported}");
+        assert_eq!(names(&body), ["body", "code", "status"], "{reported}");
         let message = inner["message"].as_str().unwrap_or_default();
-        assert!(!message.is_empty(), "{told}");
+        assert!(!message.is_empty(), "{reported}");
     }
     match body["code"].as_str() {
         Some("VALIDATION_ERROR") => {
             for error in inner["errors"].as_array().into_iter().flatten() {
-                assert_eq!(names(error), ["code", "message", "pointer"], "{told}");
+                assert_eq!(names(error), ["code", "message", "pointer"], "{reported}");
             }
         }
         Some("RESOURCE_NOT_FOUND") => {
             assert!(
                 inner["resource"].is_string() && inner["id"].is_string(),
-                "{told}"
+                "{reported}"
             );
         }
-        Some("METHOD_NOT_ALLOWED") => assert!(!got.header("allow").is_empty(), "{told}"),
+        Some("METHOD_NOT_ALLOWED") => assert!(!got.header("allow").is_empty(), "{reported}"),
         Some("RATE_LIMITED") => {
             let wait_s: u64 = got.header("retry-after").parse().unwrap();
-            assert!(wait_s >= 1, "{told}");
-            assert!(inner["policy"].is_string(), "{told}");
+            assert!(wait_s >= 1, "{reported}");
+            assert!(inner["policy"].is_string(), "{reported}");
         }
         Some("UNAUTHENTICATED" | "TOKEN_EXPIRED") => {
-            assert!(!got.header("www-authenticate").is_empty(), "{told}");
+            assert!(!got.header("www-authenticate").is_empty(), "{reported}");
         }
-        Some("NONCE_REUSED") => assert!(!got.header("x-nonce-highest").is_empty(), "{told}"),
-        Some("UNAVAILABLE") => assert!(!got.header("retry-after").is_empty(), "{told}"),
+        Some("NONCE_REUSED") => assert!(!got.header("x-nonce-highest").is_empty(), "{reported}"),
+        Some("UNAVAILABLE") => assert!(!got.header("retry-after").is_empty(), "{reported}"),
         _ => {}
     }
 }
@@ -118,10 +125,10 @@ pub(crate) fn names(value: &Value) -> Vec<&str> {
 /// Checks that this is a refusal with this code.
 #[track_caller]
 pub(crate) fn refused(got: &Got, code: &str) {
-    assert!(got.status >= 400, "{code} expected: {}", got.told());
+    assert!(got.status >= 400, "{code} expected: {}", got.reported());
     let body = got.json();
-    assert_eq!(body["code"], code, "{}", got.told());
-    assert_eq!(got.status, status_of(code), "{}", got.told());
+    assert_eq!(body["code"], code, "{}", got.reported());
+    assert_eq!(got.status, status_of(code), "{}", got.reported());
 }
 
 /// The status of a code.

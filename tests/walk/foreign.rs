@@ -47,9 +47,9 @@ fn same(others: &Got, id: &str, nothing: &Got, nothing_id: &str) {
         shape(others, id),
         shape(nothing, nothing_id),
         "{}",
-        others.told()
+        others.reported()
     );
-    assert!(others.status >= 400, "{}", others.told());
+    assert!(others.status >= 400, "{}", others.reported());
 }
 
 fn nothing_like(id: &str) -> String {
@@ -137,7 +137,11 @@ async fn others_ids(world: Arc<World>, row: Arc<Row>) {
             if row.path == "/objects/search" || row.path == "/objects/count" {
                 // Nothing is found of it, or it does not exist: the same answer for both.
                 assert_eq!(shape(&others, id), shape(&missing, &nothing));
-                assert!(!others.told().contains(&world.object), "{}", others.told());
+                assert!(
+                    !others.reported().contains(&world.object),
+                    "{}",
+                    others.reported()
+                );
                 continue;
             }
             refused(&others, "RESOURCE_NOT_FOUND");
@@ -150,13 +154,13 @@ async fn others_ids(world: Arc<World>, row: Arc<Row>) {
 #[track_caller]
 fn one_action(others: &Got, id: &str, missing: &Got, nothing: &str) {
     let error = |got: &Got| got.json()["results"][0]["error"].clone();
-    let told = |got: &Got, id: &str| {
+    let reported = |got: &Got, id: &str| {
         let text = error(got).to_string().replace(id, "ID");
         text.replace(&got.request_id, "REQUEST")
     };
-    assert_eq!(told(others, id), told(missing, nothing));
+    assert_eq!(reported(others, id), reported(missing, nothing));
     let code = error(others)["code"].clone();
-    assert_eq!(code, "RESOURCE_NOT_FOUND", "{}", others.told());
+    assert_eq!(code, "RESOURCE_NOT_FOUND", "{}", others.reported());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -198,9 +202,9 @@ async fn queries(world: &World) {
         let others = as_bob(format!("{parameter}={id}")).await;
         let nothing = nothing_like(id);
         let missing = as_bob(format!("{parameter}={nothing}")).await;
-        assert_eq!(others.status, 200, "{}", others.told());
+        assert_eq!(others.status, 200, "{}", others.reported());
         assert_eq!(shape(&others, id), shape(&missing, &nothing));
-        assert_eq!(others.json()["items"], json!([]), "{}", others.told());
+        assert_eq!(others.json()["items"], json!([]), "{}", others.reported());
     }
 }
 
@@ -229,7 +233,7 @@ async fn cursors(world: &World) {
 /// Nobody can join an organization by knowing only its name.
 async fn registering(world: &World) {
     let row = find("POST", "/wallets/register");
-    let told = async |id: &str| {
+    let reported = async |id: &str| {
         let caller = Caller::nobody();
         let mut body = caller.registration("stranger@example.com");
         body["organization_id"] = json!(id);
@@ -242,6 +246,6 @@ async fn registering(world: &World) {
         got
     };
     let id = &world.ann.organization_id;
-    let (others, missing) = (told(id).await, told(&nothing_like(id)).await);
+    let (others, missing) = (reported(id).await, reported(&nothing_like(id)).await);
     same(&others, id, &missing, &nothing_like(id));
 }

@@ -13,23 +13,26 @@ use crate::world::{World, key_body, new_key};
 /// Checks that this is a good answer of the endpoint.
 #[track_caller]
 pub(crate) fn good(row: &Row, got: &Got) {
-    let told = got.told();
-    assert_eq!(got.status, row.status, "{told}");
+    let reported = got.reported();
+    assert_eq!(got.status, row.status, "{reported}");
     let media_type = match row.gives {
         Gives::Other(media_type) => media_type,
         _ => "application/json",
     };
-    assert!(got.header("content-type").starts_with(media_type), "{told}");
+    assert!(
+        got.header("content-type").starts_with(media_type),
+        "{reported}"
+    );
     if row.signs != Signs::Nothing {
         let highest: u64 = got.header("x-nonce-highest").parse().unwrap();
-        assert!(highest > 0, "{told}");
+        assert!(highest > 0, "{reported}");
     }
     match row.gives {
         Gives::One => {
             let tag = got.header("etag");
             assert!(
                 tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"'),
-                "{tag:?} {told}"
+                "{tag:?} {reported}"
             );
             has(row, &got.json());
         }
@@ -37,18 +40,18 @@ pub(crate) fn good(row: &Row, got: &Got) {
         Gives::List => {
             let page = got.json();
             for name in ["items", "cursor", "has_more"] {
-                assert!(page.get(name).is_some(), "{told}");
+                assert!(page.get(name).is_some(), "{reported}");
             }
             assert_eq!(
                 page["cursor"].is_string(),
                 page["has_more"] == true,
-                "{told}"
+                "{reported}"
             );
             let items = page["items"].as_array().unwrap();
-            assert!(!items.is_empty(), "{told}");
+            assert!(!items.is_empty(), "{reported}");
             has(row, &items[0]);
         }
-        Gives::Other(_) => assert!(!got.bytes.is_empty(), "{told}"),
+        Gives::Other(_) => assert!(!got.bytes.is_empty(), "{reported}"),
     }
 }
 

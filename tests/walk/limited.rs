@@ -55,7 +55,7 @@ async fn every_endpoint_when_a_limit_is_used_up() {
         if row.free {
             let got = send(&server, "GET", &Ask::get(row.path), &[]).await;
             every_answer(&got);
-            assert_eq!(got.status, 200, "{}", got.told());
+            assert_eq!(got.status, 200, "{}", got.reported());
             continue;
         }
         let nobody = limited(&server, &row, &[]).await;

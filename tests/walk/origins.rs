@@ -26,7 +26,7 @@ fn readable(got: &Got, origin: &str) {
         got.header("access-control-allow-origin"),
         origin,
         "{}",
-        got.told()
+        got.reported()
     );
     let exposed: Vec<&str> = got
         .header("access-control-expose-headers")
@@ -56,12 +56,12 @@ fn hidden(got: &Got) {
     assert!(
         got.headers.get("access-control-allow-origin").is_none(),
         "{}",
-        got.told()
+        got.reported()
     );
     assert!(
         got.headers.get("access-control-allow-methods").is_none(),
         "{}",
-        got.told()
+        got.reported()
     );
 }
 
@@ -71,7 +71,7 @@ async fn pages_of_listed_origins_may_call_and_read() {
     let server = Server::start_with(&[&option]).await;
     let object = format!("/objects/obj_{NOBODY}");
     let preflight = asked(&server, "OPTIONS", &object, APP).await;
-    assert_eq!(preflight.status, 204, "{}", preflight.told());
+    assert_eq!(preflight.status, 204, "{}", preflight.reported());
     readable(&preflight, APP);
     let methods = preflight.header("access-control-allow-methods");
     assert!(

@@ -30,7 +30,7 @@ async fn conditional(
             .with("if-match", tag.clone())
     });
     let done = world.by_ann(&write, &first).await;
-    assert_eq!(done.status, 200, "{}", done.told());
+    assert_eq!(done.status, 200, "{}", done.reported());
     refused(&world.by_ann(&write, &second).await, "PRECONDITION_FAILED");
     // A newly read tag, or any state, is accepted.
     let tag = world
@@ -42,7 +42,7 @@ async fn conditional(
         let again = world
             .by_ann(&write, &second.clone().with("if-match", condition))
             .await;
-        assert_eq!(again.status, 200, "{}", again.told());
+        assert_eq!(again.status, 200, "{}", again.reported());
     }
     let weak = second.with("if-match", format!("W/{tag}"));
     refused(&world.by_ann(&write, &weak).await, "PRECONDITION_FAILED");
@@ -125,7 +125,7 @@ async fn a_new_password_ends_every_login_before_it() {
     );
     let one = text(&refresh(&one).await.json(), "refresh_token");
     let changed = change(PASSWORD).await;
-    assert_eq!(changed.status, 200, "{}", changed.told());
+    assert_eq!(changed.status, 200, "{}", changed.reported());
     for token in [&one, &two] {
         refused(&refresh(token).await, "CREDENTIALS_INVALID");
     }
@@ -154,7 +154,7 @@ async fn the_last_place_is_taken_once() {
         let wanted = four.iter().take(MOST - 1 - made);
         let sent: Vec<_> = wanted.map(|ask| world.by_ann(&row, ask)).collect();
         for got in together(sent).await {
-            assert_eq!(got.status, 201, "{}", got.told());
+            assert_eq!(got.status, 201, "{}", got.reported());
             made += 1;
         }
     }

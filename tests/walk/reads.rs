@@ -98,8 +98,8 @@ async fn conditions(world: &World, row: &Row, ask: &Ask) {
                 same = false;
                 break;
             }
-            assert_eq!(got.status, 304, "{condition} {}", got.told());
-            assert!(!got.header("etag").is_empty(), "{}", got.told());
+            assert_eq!(got.status, 304, "{condition} {}", got.reported());
+            assert!(!got.header("etag").is_empty(), "{}", got.reported());
             assert_eq!(got.header("cache-control"), first.header("cache-control"));
             assert!(got.bytes.is_empty() && got.headers.get("content-type").is_none());
         }
@@ -138,8 +138,8 @@ async fn head(world: &World, row: &Row, ask: &Ask) {
     };
     let full = world.by_ann(row, ask).await;
     let got = world.raw("HEAD", ask, &credentials).await;
-    assert_eq!(got.status, full.status, "{}", got.told());
-    assert!(got.bytes.is_empty(), "{}", got.told());
+    assert_eq!(got.status, full.status, "{}", got.reported());
+    assert!(got.bytes.is_empty(), "{}", got.reported());
     assert_eq!(got.header("content-type"), full.header("content-type"));
 }
 
@@ -156,12 +156,22 @@ async fn pages(world: &World, row: &Row, ask: &Ask) {
     }
     let one = world.by_ann(row, &ask.clone().query("limit=1")).await;
     let page = one.json();
-    assert_eq!(page["items"].as_array().unwrap().len(), 1, "{}", one.told());
+    assert_eq!(
+        page["items"].as_array().unwrap().len(),
+        1,
+        "{}",
+        one.reported()
+    );
     if let Some(cursor) = page["cursor"].as_str() {
         let next = ask.clone().query(&format!("limit=1&cursor={cursor}"));
         let next = world.by_ann(row, &next).await;
         good(row, &next);
-        assert_ne!(next.json()["items"][0], page["items"][0], "{}", next.told());
+        assert_ne!(
+            next.json()["items"][0],
+            page["items"][0],
+            "{}",
+            next.reported()
+        );
         let both = ask.clone().query(&format!("offset=1&cursor={cursor}"));
         refused(&world.by_ann(row, &both).await, "VALIDATION_ERROR");
         let forged: String = match cursor.strip_prefix('A') {
@@ -198,13 +208,17 @@ async fn offset(world: &World, row: &Row, ask: &Ask) {
         none.json()["items"],
         Value::Array(Vec::new()),
         "{}",
-        none.told()
+        none.reported()
     );
 }
 
 #[track_caller]
 fn deprecated(got: &Got, ask: &Ask) {
-    assert!(got.header("deprecation").starts_with('@'), "{}", got.told());
+    assert!(
+        got.header("deprecation").starts_with('@'),
+        "{}",
+        got.reported()
+    );
     let link = got.header("link");
     assert!(link.contains("rel=\"successor-version\""), "{link}");
     let path = ask.path.split('?').next().unwrap();
@@ -284,7 +298,7 @@ async fn a_part_of_a_file_that_is_not_there() {
         (part.status, &part.bytes[..]),
         (206, &b"text"[..]),
         "{}",
-        part.told()
+        part.reported()
     );
     assert_eq!(part.header("content-range"), "bytes 5-8/9");
     let none = ask.with("range", "bytes=99-");
@@ -299,7 +313,7 @@ async fn a_part_of_a_file_that_is_not_there() {
             (got.status, got.header("content-type")),
             (416, media_type),
             "{}",
-            got.told()
+            got.reported()
         );
         assert_eq!(got.header("content-range"), "bytes */9");
         assert_eq!(got.json()["code"], "VALIDATION_ERROR");

@@ -121,7 +121,7 @@ async fn bad_terms(world: &World, row: &Row, ask: &Ask) {
 }
 
 /// An answer without the things that are shown only once.
-fn told(got: &Got) -> Value {
+fn reported(got: &Got) -> Value {
     let mut body = got.json();
     for name in SHOWN_ONCE {
         body.as_object_mut().unwrap().remove(name);
@@ -137,7 +137,12 @@ async fn again(world: &World, row: &Row) {
     let ask = ask.with("idempotency-key", key.clone());
     let first = world.by_ann(row, &ask).await;
     good(row, &first);
-    assert_eq!(first.header("idempotent-replayed"), "", "{}", first.told());
+    assert_eq!(
+        first.header("idempotent-replayed"),
+        "",
+        "{}",
+        first.reported()
+    );
     let second = world.by_ann(row, &ask).await;
     good_again(&first, &second);
     if let Some(other) = another(row, &ask) {
@@ -153,13 +158,13 @@ fn good_again(first: &Got, second: &Got) {
         second.header("idempotent-replayed"),
         "true",
         "{}",
-        second.told()
+        second.reported()
     );
     assert_eq!(
-        (first.status, told(first)),
-        (second.status, told(second)),
+        (first.status, reported(first)),
+        (second.status, reported(second)),
         "{}",
-        second.told()
+        second.reported()
     );
 }
 

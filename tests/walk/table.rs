@@ -73,12 +73,12 @@ pub(crate) async fn walk<F>(
         let step = step(Arc::clone(world), Arc::new(row));
         steps.spawn(async move {
             let _place = room.acquire().await.unwrap();
-            let told = tokio::spawn(step).await;
-            told.map_err(|_| name)
+            let reported = tokio::spawn(step).await;
+            reported.map_err(|_| name)
         });
     }
-    while let Some(told) = steps.join_next().await {
-        failed.extend(told.unwrap().err());
+    while let Some(reported) = steps.join_next().await {
+        failed.extend(reported.unwrap().err());
     }
     failed.sort();
     assert!(

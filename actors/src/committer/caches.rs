@@ -69,7 +69,7 @@ impl Committer {
             self.caches.burned.len(),
             self.caches.log_bytes.len(),
             self.caches.secrets.len(),
-            self.beside.remembered(),
+            self.side_events.remembered(),
         ];
         entries.into_iter().any(|entries| entries > CACHE_MAX)
     }
@@ -77,6 +77,6 @@ impl Committer {
     /// Empties them, before a group and only when everything handed over is published.
     pub(crate) fn forget(&mut self) {
         self.caches = Caches::default();
-        self.beside.forget();
+        self.side_events.forget();
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn anchor_events(
 ) -> Vec<EventRow> {
     let checkpoint = row.checkpoint.checkpoint.hash();
     let mut events = Vec::new();
-    let mut tell = |event_type, id, status: &str| {
+    let mut add = |event_type, id, status: &str| {
         events.push(EventRow {
             id,
             event_type,
@@ -33,11 +33,11 @@ pub(crate) fn anchor_events(
         // A chain that drops the block and includes the anchor in another one leads to another event.
         let block = row.block_hash.unwrap_or(Hash::ZERO);
         let held = keccak_parts(&[&checkpoint.0, &block.0]);
-        tell(EventType::BatchAnchored, event_id(&held, 0), "anchored");
+        add(EventType::BatchAnchored, event_id(&held, 0), "anchored");
     }
     if row.status == AnchorStatus::Finalized && before != AnchorStatus::Finalized {
         let id = event_id(&checkpoint, 0);
-        tell(EventType::AnchorConfirmed, id, "finalized");
+        add(EventType::AnchorConfirmed, id, "finalized");
     }
     events
 }
@@ -99,13 +99,16 @@ mod tests {
     fn each_step_is_told_once() {
         use AnchorStatus::{Confirmed, Failed, Finalized, Pending, Submitted};
         use EventType::{AnchorConfirmed, BatchAnchored};
-        let told = |before, now| -> Vec<EventType> {
+        let reported = |before, now| -> Vec<EventType> {
             let events = anchor_events(before, &row(now, 1), 7);
             events.iter().map(|event| event.event_type).collect()
         };
-        assert_eq!(told(Submitted, Confirmed), [BatchAnchored]);
-        assert_eq!(told(Confirmed, Finalized), [AnchorConfirmed]);
-        assert_eq!(told(Submitted, Finalized), [BatchAnchored, AnchorConfirmed]);
+        assert_eq!(reported(Submitted, Confirmed), [BatchAnchored]);
+        assert_eq!(reported(Confirmed, Finalized), [AnchorConfirmed]);
+        assert_eq!(
+            reported(Submitted, Finalized),
+            [BatchAnchored, AnchorConfirmed]
+        );
         for (before, now) in [
             (Pending, Submitted),
             (Confirmed, Confirmed),
@@ -113,7 +116,7 @@ mod tests {
             (Confirmed, Submitted),
             (Submitted, Failed),
         ] {
-            assert_eq!(told(before, now), [], "{before:?} {now:?}");
+            assert_eq!(reported(before, now), [], "{before:?} {now:?}");
         }
     }
 

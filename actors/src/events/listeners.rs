@@ -67,7 +67,7 @@ impl Listeners {
     }
 
     /// Notifies the listeners of these organizations that there may be something new.
-    pub(crate) fn tell(&self, organizations: &[Id]) {
+    pub(crate) fn notify(&self, organizations: &[Id]) {
         let waiting = self.waiting.load();
         for organization in organizations {
             if let Some(entry) = waiting.get(organization) {
@@ -77,7 +77,7 @@ impl Listeners {
     }
 
     /// Notifies all listeners.
-    pub(crate) fn tell_all(&self) {
+    pub(crate) fn notify_all(&self) {
         for entry in self.waiting.load().values() {
             entry.changes.send_replace(());
         }
@@ -124,12 +124,12 @@ mod tests {
         let mut one = listeners.join(id(1));
         let mut again = listeners.join(id(1));
         let mut other = listeners.join(id(2));
-        listeners.tell(&[id(1), id(3)]);
+        listeners.notify(&[id(1), id(3)]);
         one.changed().await;
         again.changed().await;
         assert!(!other.changes.has_changed().unwrap());
         drop(one);
-        listeners.tell_all();
+        listeners.notify_all();
         again.changed().await;
         other.changed().await;
         drop((again, other));

@@ -10,12 +10,12 @@
 //! [`Listener`] signals that there may be something new; it carries no events and can lose none.
 
 mod anchors;
-mod beside;
 mod listeners;
 mod read;
+mod side;
 
 pub(crate) use anchors::anchor_events;
-pub(crate) use beside::Beside;
 pub use listeners::Listener;
 pub(crate) use listeners::Listeners;
 pub use read::{Filter, Piece, Span, read};
+pub(crate) use side::SideEvents;

@@ -99,7 +99,7 @@ pub fn read(
             ended: false,
         },
         looked_at_bytes: 0,
-        told_bytes: 0,
+        listed_bytes: 0,
         request: None,
     };
     reading.piece.ended = reading.run(organization)? == Step::Past;
@@ -130,7 +130,7 @@ struct Reading<'a> {
     span: Span,
     piece: Piece,
     looked_at_bytes: usize,
-    told_bytes: usize,
+    listed_bytes: usize,
     /// The request read last: mostly its neighbours are wanted too.
     request: Option<LoggedRequest>,
 }
@@ -330,7 +330,7 @@ impl Reading<'_> {
             };
             let position = Position { sequence, index };
             go_on!(self.offer(position, |filter, snapshot| {
-                told(filter, snapshot, &placed, index)
+                reported(filter, snapshot, &placed, index)
             }));
         }
         Ok(Step::Next)
@@ -363,7 +363,7 @@ impl Reading<'_> {
         let piece = &mut self.piece;
         if piece.events.len() >= self.span.events_max
             || piece.rows >= self.span.rows_max
-            || self.told_bytes >= self.span.bytes_max
+            || self.listed_bytes >= self.span.bytes_max
             || (self.looked_at_bytes > LOOKED_AT_BYTES_MAX && piece.rows > 0)
         {
             return Ok(Step::Full);
@@ -371,7 +371,7 @@ impl Reading<'_> {
         piece.rows += 1;
         piece.reached = Some(position);
         if let Some(event) = make(self.filter, self.snapshot)? {
-            self.told_bytes += event.data.len();
+            self.listed_bytes += event.data.len();
             piece.events.push(event);
         }
         Ok(Step::Next)
@@ -421,7 +421,7 @@ fn stored(filter: &Filter, position: Position, row: EventRow) -> Option<Event> {
 }
 
 /// An event of an action, if it is wanted. Most of the work is hashing, so that is done last.
-fn told(
+fn reported(
     filter: &Filter,
     snapshot: &Snapshot,
     placed: &PlacedAction,

@@ -158,13 +158,13 @@ impl Outlet {
         if self.listeners.is_empty() {
             return;
         }
-        let told = &afterwards.told;
-        if told.contains(&None) {
-            self.listeners.tell_all();
+        let reported = &afterwards.reported;
+        if reported.contains(&None) {
+            self.listeners.notify_all();
         } else {
-            self.listeners.tell(&afterwards.touched);
-            let told: Vec<Id> = told.iter().copied().flatten().collect();
-            self.listeners.tell(&told);
+            self.listeners.notify(&afterwards.touched);
+            let reported: Vec<Id> = reported.iter().copied().flatten().collect();
+            self.listeners.notify(&reported);
         }
     }
 }

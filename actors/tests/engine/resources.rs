@@ -293,12 +293,12 @@ async fn a_file_is_what_was_signed() {
     let alice = register(&engine, 1).await;
     let digest = sha256(b"bytes");
     let signed = digest_text(&digest);
-    for (told, fits) in [(digest, true), (sha256(b"other"), false)] {
+    for (reported, fits) in [(digest, true), (sha256(b"other"), false)] {
         let action = [("file.create", "a.txt", signed.as_str())];
         let mut sent = alice.sign(alice.next_nonce(), false, &action);
         let start = sent.submission.text.len();
         let disclosed =
-            format!(r#"{{"sha256":"{told}","size_bytes":5,"media_type":"text/plain"}}"#);
+            format!(r#"{{"sha256":"{reported}","size_bytes":5,"media_type":"text/plain"}}"#);
         sent.submission.text.push_str(&disclosed);
         sent.submission.actions[0].disclosed = Some(start..sent.submission.text.len());
         let outcome = engine.submit(sent.submission).await.unwrap();

@@ -18,12 +18,12 @@ pub(crate) trait Append: Send + 'static {
 }
 
 /// The result of a measurement.
-pub(crate) struct Told {
+pub(crate) struct Measured {
     records_per_second: f64,
     latency_us: Histogram<u64>,
 }
 
-impl Told {
+impl Measured {
     /// The result as one line of JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         let at = |quantile| self.latency_us.value_at_quantile(quantile) as f64 / 1e3;
@@ -37,7 +37,7 @@ impl Told {
 }
 
 /// Runs the warm-up and the measurement.
-pub(crate) async fn measure<A: Append>(options: &Options, connections: Vec<A>) -> Result<Told> {
+pub(crate) async fn measure<A: Append>(options: &Options, connections: Vec<A>) -> Result<Measured> {
     let measured = Duration::from_secs(options.duration_s);
     let counted_from = Instant::now() + Duration::from_secs(options.warm_up_s);
     let until = counted_from + measured;
@@ -51,7 +51,7 @@ pub(crate) async fn measure<A: Append>(options: &Options, connections: Vec<A>) -
         all.latency_us.add(seen.latency_us)?;
         all.groups += seen.groups;
     }
-    Ok(Told {
+    Ok(Measured {
         records_per_second: all.groups * options.records as f64 / measured.as_secs_f64(),
         latency_us: all.latency_us,
     })

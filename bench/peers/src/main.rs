@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 
-use crate::load::{Told, measure};
+use crate::load::{Measured, measure};
 
 /// Any error, reported once at the end.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -58,7 +58,7 @@ struct Options {
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
     let options = Options::parse();
-    let told = match options.peer {
+    let reported = match options.peer {
         Peer::PostgresCopy if options.records == 1 => {
             run(&options, postgres::Insert::open(&options).await).await
         }
@@ -67,9 +67,9 @@ async fn main() -> ExitCode {
         Peer::RedisStreams => run(&options, redis_streams::Stream::open(&options).await).await,
         Peer::NatsJetstream => run(&options, nats::Publisher::open(&options).await).await,
     };
-    match told {
-        Ok(told) => {
-            println!("{}", told.json());
+    match reported {
+        Ok(reported) => {
+            println!("{}", reported.json());
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -79,6 +79,6 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run<A: load::Append>(options: &Options, opened: Result<Vec<A>>) -> Result<Told> {
+async fn run<A: load::Append>(options: &Options, opened: Result<Vec<A>>) -> Result<Measured> {
     measure(options, opened?).await
 }

@@ -100,12 +100,12 @@ impl Chain {
     fn write_all(mut self, mut messages: mpsc::Receiver<Option<Waiting>>) {
         let mut durable = WriteOptions::default();
         durable.set_sync(true);
-        let mut told: Vec<Option<Waiting>> = Vec::with_capacity(WAITING_MAX);
+        let mut reported: Vec<Option<Waiting>> = Vec::with_capacity(WAITING_MAX);
         let mut group: Vec<Waiting> = Vec::with_capacity(WAITING_MAX);
         let mut placed: Vec<Placed> = Vec::with_capacity(WAITING_MAX);
         let mut goes_on = true;
-        while goes_on && messages.blocking_recv_many(&mut told, WAITING_MAX) > 0 {
-            for message in told.drain(..) {
+        while goes_on && messages.blocking_recv_many(&mut reported, WAITING_MAX) > 0 {
+            for message in reported.drain(..) {
                 match message {
                     Some(waiting) => group.push(waiting),
                     None => goes_on = false,

@@ -37,7 +37,7 @@ pub(crate) struct Peers {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Measured {
     records_per_second: f64,
     p50_ms: f64,
     p99_ms: f64,
@@ -86,15 +86,15 @@ impl Peers {
         if !output.status.success() {
             return Err(format!("{name}: its client ended with {}", output.status).into());
         }
-        let told: Told = serde_json::from_slice(&output.stdout)?;
+        let reported: Measured = serde_json::from_slice(&output.stdout)?;
         Ok(Run {
             subject,
             shape,
-            per_second: told.records_per_second,
+            per_second: reported.records_per_second,
             latency_ms: Latency {
-                p50: told.p50_ms,
-                p99: told.p99_ms,
-                max: told.max_ms,
+                p50: reported.p50_ms,
+                p99: reported.p99_ms,
+                max: reported.max_ms,
             },
             server_cores: None,
             generator_cores: None,

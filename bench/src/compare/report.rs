@@ -122,7 +122,7 @@ impl<'a> Report<'a> {
 
     fn row(&self, shape: Shape, subject: Subject) -> Vec<String> {
         let spread = self.per_second(shape, subject);
-        let [median, range] = spread.told();
+        let [median, range] = spread.reported();
         let kedge = self.per_second(shape, Subject::Kedge);
         let latency = |of: fn(&Latency) -> f64| {
             Spread::of(self.runs_of(shape, subject).map(|run| of(&run.latency_ms))).median

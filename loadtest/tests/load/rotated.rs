@@ -126,6 +126,6 @@ fn receipts_are_checked_with_the_key_of_their_batch() {
     check(&server.run(None).unwrap());
     check(&server.run(Some(first)).unwrap());
     // A client that trusts another first key accepts nothing.
-    let told = server.run(Some(&next.address().to_string())).unwrap_err();
-    assert!(told.contains("sequencer key"), "{told}");
+    let reported = server.run(Some(&next.address().to_string())).unwrap_err();
+    assert!(reported.contains("sequencer key"), "{reported}");
 }

@@ -155,32 +155,32 @@ fn an_event_shows_where_it_comes_from() {
 
 #[test]
 fn owners_are_told_where_they_are_new() {
-    let told = |kind, payload: &str| {
+    let reported = |kind, payload: &str| {
         data(&events(&record(kind, &template().to_string(), payload, object()))[0])
     };
     let address = format!("{{\"to\":\"{}\"}}", Address([5; 20]));
     let wallet = format!("{{\"to\":\"{}\"}}", other());
-    assert_eq!(told("mint", "{}")["owner_id"], json!(asker()));
-    assert_eq!(told("mint", &wallet)["owner_id"], json!(other()));
-    assert_eq!(told("transfer", &address)["owner_id"], json!(other()));
-    assert_eq!(told("emit", &wallet)["owner_id"], Value::Null);
+    assert_eq!(reported("mint", "{}")["owner_id"], json!(asker()));
+    assert_eq!(reported("mint", &wallet)["owner_id"], json!(other()));
+    assert_eq!(reported("transfer", &address)["owner_id"], json!(other()));
+    assert_eq!(reported("emit", &wallet)["owner_id"], Value::Null);
     let variation = id(Prefix::Variation, 6);
     let payload = format!("{{\"variation_id\":\"{variation}\"}}");
-    assert_eq!(told("mint", &payload)["variation_id"], json!(variation));
-    assert_eq!(told("mint", &payload)["template_id"], json!(template()));
+    assert_eq!(reported("mint", &payload)["variation_id"], json!(variation));
+    assert_eq!(reported("mint", &payload)["template_id"], json!(template()));
 }
 
 #[test]
 fn each_variation_is_an_event() {
     let target = template().to_string();
     let many = "{\"variations\":[{\"name\":\"a\"},{\"properties\":{},\"name\":\"b\\n\"}]}";
-    let told = events(&record("template.variations", &target, many, template()));
-    let names: Vec<Value> = told
+    let reported = events(&record("template.variations", &target, many, template()));
+    let names: Vec<Value> = reported
         .iter()
         .map(|event| data(event)["name"].clone())
         .collect();
     assert_eq!(names, ["a", "b\n"]);
-    for (index, event) in (0..).zip(&told) {
+    for (index, event) in (0..).zip(&reported) {
         assert_eq!(event.event_type, EventType::VariationCreated);
         assert_eq!(event.id, Id::made_by(Prefix::Event, &CONTENT, index));
         assert_eq!(
@@ -212,10 +212,10 @@ fn a_long_payload_is_left_to_the_action() {
             "x".repeat(bytes - 23)
         )
     };
-    let told = |bytes| data(&events(&record("update", "", &payload(bytes), object()))[0]);
-    let short = told(EVENT_PAYLOAD_BYTES_MAX);
+    let reported = |bytes| data(&events(&record("update", "", &payload(bytes), object()))[0]);
+    let short = reported(EVENT_PAYLOAD_BYTES_MAX);
     assert!(short["payload"].is_object() && short["payload_bytes"].is_null());
-    let long = told(EVENT_PAYLOAD_BYTES_MAX + 1);
+    let long = reported(EVENT_PAYLOAD_BYTES_MAX + 1);
     assert_eq!(long["payload"], Value::Null);
     assert_eq!(long["payload_bytes"], EVENT_PAYLOAD_BYTES_MAX + 1);
     // Only an action on an object shows its payload: others may hold more than a listener has to know.
@@ -264,23 +264,23 @@ fn a_failure_tells_what_the_answer_told() {
         action_hash: Hash::ZERO,
         refusal: &refusal,
     };
-    let told: Value = serde_json::from_str(&failed.data()).unwrap();
+    let reported: Value = serde_json::from_str(&failed.data()).unwrap();
     assert_eq!(failed.object_id(), Some(object()));
     assert_eq!(
-        (&told["code"], &told["index"]),
+        (&reported["code"], &reported["index"]),
         (&json!("VALIDATION_ERROR"), &json!(2))
     );
-    assert_eq!(told["message"], "/properties must be a JSON object");
-    assert_eq!(told["pointer"], "/properties");
+    assert_eq!(reported["message"], "/properties must be a JSON object");
+    assert_eq!(reported["pointer"], "/properties");
     // Texts that a caller chose are cut, at a character boundary.
     let long = "é".repeat(EVENT_TEXT_CHARS_MAX + 1);
     let refusal = Refusal::not_found("object", &long);
     (failed.target, failed.refusal) = (&long, &refusal);
-    let told: Value = serde_json::from_str(&failed.data()).unwrap();
+    let reported: Value = serde_json::from_str(&failed.data()).unwrap();
     assert_eq!(
-        told["target"].as_str().unwrap().chars().count(),
+        reported["target"].as_str().unwrap().chars().count(),
         EVENT_TEXT_CHARS_MAX + 1
     );
-    assert!(told["message"].as_str().unwrap().ends_with('…'));
+    assert!(reported["message"].as_str().unwrap().ends_with('…'));
     assert_eq!(failed.object_id(), None);
 }

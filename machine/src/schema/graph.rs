@@ -15,11 +15,11 @@ use super::{escape, problem};
 use crate::refusal::FieldError;
 
 /// Keywords that hold a schema for the same value.
-const BESIDE_ONE: &[&str] = &["not", "if", "then", "else"];
+const IN_PLACE_ONE: &[&str] = &["not", "if", "then", "else"];
 /// Keywords that hold a list of such schemas.
-const BESIDE_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
+const IN_PLACE_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
 /// Keywords that hold such schemas by name.
-const BESIDE_MAP: &[&str] = &["dependentSchemas", "dependencies"];
+const IN_PLACE_MAP: &[&str] = &["dependentSchemas", "dependencies"];
 /// Keywords that hold a schema for nested values.
 const INSIDE_ONE: &[&str] = &[
     "additionalProperties",
@@ -57,7 +57,7 @@ struct Node<'a> {
     /// What it costs by itself.
     own: u64,
     /// Applied to the same value.
-    beside: Vec<usize>,
+    in_place: Vec<usize>,
     /// Applied to nested values that other schemas here may apply to as well.
     inside: Vec<usize>,
     /// Applied to different members.
@@ -150,20 +150,20 @@ impl<'a> Walk<'a> {
         if let Some(Value::String(pattern)) = members.get("pattern") {
             self.patterns.push((place("pattern"), pattern));
         }
-        let mut beside = Vec::new();
+        let mut in_place = Vec::new();
         let mut inside = Vec::new();
-        for keyword in BESIDE_ONE {
-            beside.extend(
+        for keyword in IN_PLACE_ONE {
+            in_place.extend(
                 members
                     .get(*keyword)
                     .map(|one| self.visit(&place(keyword), one)),
             );
         }
-        for keyword in BESIDE_LIST {
-            beside.extend(self.visit_list(&place(keyword), members.get(*keyword)));
+        for keyword in IN_PLACE_LIST {
+            in_place.extend(self.visit_list(&place(keyword), members.get(*keyword)));
         }
-        for keyword in BESIDE_MAP {
-            beside.extend(self.visit_map(&place(keyword), members.get(*keyword)));
+        for keyword in IN_PLACE_MAP {
+            in_place.extend(self.visit_map(&place(keyword), members.get(*keyword)));
         }
         for keyword in INSIDE_ONE {
             inside.extend(
@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
         node.reference = members.get("$ref").and_then(Value::as_str);
         node.asks_again = members.contains_key("unevaluatedItems")
             || members.contains_key("unevaluatedProperties");
-        (node.beside, node.inside, node.apart) = (beside, inside, apart);
+        (node.in_place, node.inside, node.apart) = (in_place, inside, apart);
         index
     }
 
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
                 .and_then(decoded)
                 .and_then(|pointer| self.places.get(&pointer));
             if let Some(&target) = found {
-                self.nodes[index].beside.push(target);
+                self.nodes[index].in_place.push(target);
             } else {
                 let place = format!("{}/$ref", self.nodes[index].pointer);
                 let message = "must point to a subschema of this schema by JSON pointer, like #/$defs/name; \
@@ -252,26 +252,26 @@ impl<'a> Walk<'a> {
             State::Unknown => self.states[index] = State::Open,
         }
         let node = &mut self.nodes[index];
-        let (beside, inside, apart) = (
-            std::mem::take(&mut node.beside),
+        let (in_place, inside, apart) = (
+            std::mem::take(&mut node.in_place),
             std::mem::take(&mut node.inside),
             std::mem::take(&mut node.apart),
         );
-        let beside = self.sum(index, &beside, depth);
+        let in_place = self.sum(index, &in_place, depth);
         let inside = self.sum(index, &inside, depth);
         let apart = apart
             .into_iter()
             .map(|target| self.weigh_from(index, target, depth));
         let apart = apart.max().unwrap_or(0);
         let node = &self.nodes[index];
-        let beside = if node.asks_again {
-            beside.saturating_mul(2)
+        let in_place = if node.asks_again {
+            in_place.saturating_mul(2)
         } else {
-            beside
+            in_place
         };
         let weight = node
             .own
-            .saturating_add(beside)
+            .saturating_add(in_place)
             .saturating_add(inside)
             .saturating_add(apart);
         self.states[index] = State::Known(weight);

@@ -50,7 +50,10 @@ pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
         }
     }
     let meta = jsonschema::draft202012::meta::validator();
-    let wrong: Vec<FieldError> = meta.iter_errors(&value).flat_map(|e| told(&e)).collect();
+    let wrong: Vec<FieldError> = meta
+        .iter_errors(&value)
+        .flat_map(|e| reported(&e))
+        .collect();
     if !wrong.is_empty() {
         return Err(bounded(wrong));
     }
@@ -123,7 +126,8 @@ impl Schema {
             return Err(Refusal::field(pointer, "schema", message));
         }
         let errors = self.validator.iter_errors(&value);
-        let mut fields: Vec<FieldError> = bounded(errors.flat_map(|error| told(&error)).collect());
+        let mut fields: Vec<FieldError> =
+            bounded(errors.flat_map(|error| reported(&error)).collect());
         for field in &mut fields {
             field.pointer.insert_str(0, pointer);
         }
@@ -157,7 +161,7 @@ fn words(error: &ValidationError<'_>) -> String {
 }
 
 /// An error of the library as errors for the caller, who expects missing and unknown members at their own place.
-fn told(error: &ValidationError<'_>) -> Vec<FieldError> {
+fn reported(error: &ValidationError<'_>) -> Vec<FieldError> {
     use ValidationErrorKind as Kind;
     let path = error.instance_path().as_str();
     let member = |name: &str| format!("{path}/{}", escape(name));
@@ -166,14 +170,14 @@ fn told(error: &ValidationError<'_>) -> Vec<FieldError> {
             property: Value::String(name),
         } => return vec![problem(&member(name), "required", "is required".to_owned())],
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let told = |name: &String| {
+            let reported = |name: &String| {
                 let message = "the schema has no such member; remove it".to_owned();
                 problem(&member(name), "unknown", message)
             };
             return unexpected
                 .iter()
                 .take(SCHEMA_ERRORS_MAX)
-                .map(told)
+                .map(reported)
                 .collect();
         }
         Kind::Type { .. } => "type",
@@ -311,10 +315,10 @@ mod tests {
         let all = vec![json!({"type": "string"}); 300];
         assert_eq!(refused(&json!({"items": {"allOf": all}})), too_much());
         // Any number of subschemas for different members cost a value no more than one of them.
-        let beside: serde_json::Map<String, Value> = (0..300)
+        let siblings: serde_json::Map<String, Value> = (0..300)
             .map(|i| (format!("p{i}"), json!({"type": "string"})))
             .collect();
-        assert_eq!(check(&json!({"properties": beside}).to_string()), Ok(()));
+        assert_eq!(check(&json!({"properties": siblings}).to_string()), Ok(()));
     }
 
     /// The longest chain of references that is accepted does not endanger a thread's stack.

@@ -145,17 +145,17 @@ fn who_may_do_what() {
                         Some(Who::Owner) => owns && !mints,
                         Some(Who::Issuer) => manages,
                     };
-                    let told = format!(
+                    let reported = format!(
                         "{kind:?} {rule:?} owns {owns} issuer's {of_issuer} {role:?} public {public}: {done:?}"
                     );
                     match done {
                         Ok(next) => {
-                            assert!(sees && may, "{told}");
-                            assert_eq!(next.trace.version, if mints { 1 } else { 2 }, "{told}");
+                            assert!(sees && may, "{reported}");
+                            assert_eq!(next.trace.version, if mints { 1 } else { 2 }, "{reported}");
                         }
-                        Err(Refusal::NotFound { .. }) => assert!(!sees, "{told}"),
-                        Err(Refusal::Forbidden(_)) => assert!(sees && !may, "{told}"),
-                        Err(other) => panic!("{other:?}: {told}"),
+                        Err(Refusal::NotFound { .. }) => assert!(!sees, "{reported}"),
+                        Err(Refusal::Forbidden(_)) => assert!(sees && !may, "{reported}"),
+                        Err(other) => panic!("{other:?}: {reported}"),
                     }
                     cases += 1;
                 }

@@ -141,7 +141,7 @@ fn accepts(key: &VerifyingKey, inputs: &[Hash], proof: &[Hash]) -> bool {
 /// Every proof is different, so the file is not compared, but written when the circuit changes:
 /// `cargo test -p kedge-prover --test prover -- --ignored write_the_contracts_vectors`
 #[test]
-#[ignore = "writes the file anew"]
+#[ignore = "writes the file again"]
 fn write_the_contracts_vectors() {
     let claims = CLAIMS.map(|(record, mask)| described(&claim(record, mask), record));
     let vectors = Vectors {

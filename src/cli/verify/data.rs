@@ -56,7 +56,7 @@ impl Checks {
     }
 
     /// What was checked, and what was not.
-    fn told(self) -> [&'static str; 2] {
+    fn reported(self) -> [&'static str; 2] {
         match self {
             Self::Hashes => [
                 "every hash of the log, the signatures of batches and anchors",
@@ -91,7 +91,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         print_error(&format!("file {} ({:?}): {what}", file.id, file.name));
     });
     let files = files.map_err(Failure::refused)?;
-    let [checked, not_checked] = args.checks.told();
+    let [checked, not_checked] = args.checks.reported();
     if wrong > 0 {
         return Err(Failure::refused(format!(
             "{checked} are valid, but {wrong} of {files} files are missing or damaged"

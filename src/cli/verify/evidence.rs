@@ -64,8 +64,8 @@ async fn trust_of(
 ) -> Result<evidence::Trust, Failure> {
     let (domain, keys) = trust.of(file.domain).await?;
     if let Some(contract) = trust.contract() {
-        let told = contract.trust_for(&file.evidence, domain, At::Finalized, now_s());
-        return told.await.map_err(read_failure);
+        let reported = contract.trust_for(&file.evidence, domain, At::Finalized, now_s());
+        return reported.await.map_err(read_failure);
     }
     let mut known = evidence::Trust::of_known_keys(domain, &keys);
     known.anchored.extend(checkpoints.iter().copied());

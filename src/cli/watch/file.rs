@@ -35,7 +35,7 @@ pub(super) struct Filer {
     /// Reports before demands; all are stored.
     disputes: Vec<Dispute>,
     /// Cases for which a missing deposit was already reported.
-    told: BTreeSet<Hash>,
+    reported: BTreeSet<Hash>,
     is_done: bool,
 }
 
@@ -73,7 +73,7 @@ impl Filer {
             deposits_wei,
             disputes: read_json(&path)?.unwrap_or_default(),
             path,
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             is_done: false,
         })
     }
@@ -281,7 +281,7 @@ impl Filer {
         if spent_wei.saturating_add(deposit_wei) <= self.deposits_wei {
             return Ok(true);
         }
-        if self.told.insert(case) {
+        if self.reported.insert(case) {
             let allowed_wei = self.deposits_wei;
             print_line(format_args!(
                 "not demanded: it needs a deposit of {deposit_wei} wei, and {spent_wei} of the \

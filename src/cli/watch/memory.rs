@@ -104,11 +104,11 @@ pub(super) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Opt
 /// Replaces a file's value atomically: after a crash the file holds either the old or the new one.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let bytes = serde_json::to_vec(value).map_err(Failure::refused)?;
-    let beside = path.with_extension("new");
-    let written = File::create(&beside).and_then(|mut file| {
+    let temporary = path.with_extension("new");
+    let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(&bytes)?;
         file.sync_all()?;
-        fs::rename(&beside, path)
+        fs::rename(&temporary, path)
     });
     written.map_err(|error| failed(path, error))
 }

@@ -319,8 +319,8 @@ impl Opening {
 }
 
 fn mark_path(options: &Options) -> std::path::PathBuf {
-    let beside = || options.path.join(MARK_FILE);
-    options.high_water_path.clone().unwrap_or_else(beside)
+    let default = || options.path.join(MARK_FILE);
+    options.high_water_path.clone().unwrap_or_else(default)
 }
 
 fn log_error(path: &Path) -> impl Fn(kedge_log::OpenError) -> OpenError {

@@ -160,10 +160,10 @@ impl Snapshot {
             sequence,
             index: Position::BATCH,
         };
-        let beside = self.get(Table::Meta, EVENTS_KEY, |bytes| {
+        let side_event = self.get(Table::Meta, EVENTS_KEY, |bytes| {
             codec::array(bytes).map(read_position)
         })?;
-        Ok(beside.map_or(of_log, |beside| beside.max(of_log)))
+        Ok(side_event.map_or(of_log, |side_event| side_event.max(of_log)))
     }
 
     /// The origin of an object.

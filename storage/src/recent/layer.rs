@@ -59,7 +59,9 @@ pub(crate) struct Layer {
 impl Default for Layer {
     fn default() -> Self {
         let of = |table: &Table| Shard::new(Rows::of(*table));
-        let shards = Table::ALL.iter().flat_map(|table| (0..SHARDS).map(move |_| of(table)));
+        let shards = Table::ALL
+            .iter()
+            .flat_map(|table| (0..SHARDS).map(move |_| of(table)));
         Self {
             shards: shards.collect(),
             bytes: AtomicUsize::new(0),

@@ -28,7 +28,7 @@ const NOTHING: Standing = Standing {
 pub(super) struct Resources {
     standing: IdMap<Id, Standing>,
     /// Organizations that a registration may have made with its wallet.
-    beside: IdMap<Id, Standing>,
+    secondary: IdMap<Id, Standing>,
 }
 
 impl Resources {
@@ -54,7 +54,7 @@ impl Resources {
         let known = self.standing.entry(action.resource);
         let before = match &known {
             Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(_) => *self.beside.get(&action.resource).unwrap_or(&NOTHING),
+            Entry::Vacant(_) => *self.secondary.get(&action.resource).unwrap_or(&NOTHING),
         };
         let extends = action.version == before.version + 1
             && action.previous_integrity == before.integrity
@@ -78,7 +78,7 @@ impl Resources {
                 integrity: first_integrity(&leaf.content, 1),
                 sequence: leaf.sequence,
             };
-            self.beside.insert(organization, made);
+            self.secondary.insert(organization, made);
         }
         Ok(())
     }

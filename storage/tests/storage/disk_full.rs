@@ -43,7 +43,7 @@ fn run_on_a_small_disk(inner: &str) {
     match allowed {
         Ok(output) if output.status.success() => {}
         refused => {
-            let told = format!("{refused:?}");
+            let reported = format!("{refused:?}");
             assert!(
                 [
                     "denied",
@@ -54,23 +54,23 @@ fn run_on_a_small_disk(inner: &str) {
                     "invalid"
                 ]
                 .iter()
-                .any(|reason| told.contains(reason)),
-                "no small disk here, for a reason that is not expected: {told}"
+                .any(|reason| reported.contains(reason)),
+                "no small disk here, for a reason that is not expected: {reported}"
             );
-            eprintln!("skipped: this system gives a test no disk of its own: {told}");
+            eprintln!("skipped: this system gives a test no disk of its own: {reported}");
             return;
         }
     }
     let test = std::env::current_exe().unwrap();
     let run = format!("{} --exact {inner} --ignored --nocapture", test.display());
     let output = isolated(&format!("{mount} && {run}")).unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
+    let reported = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success(),
-        "{told}{}",
+        "{reported}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(told.contains("1 passed"), "{told}");
+    assert!(reported.contains("1 passed"), "{reported}");
 }
 
 /// Retries a step of a commit while the disk is full.

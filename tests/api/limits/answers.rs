@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::{ON, me, members, organization, told};
+use super::{ON, me, members, organization, reported};
 use crate::harness::{Answer, Caller, Server};
 
 /// The names of the limits that an answer states.
@@ -51,7 +51,7 @@ async fn every_answer_tells_of_the_limits() {
     ];
     for (status, answer) in with_token {
         assert_eq!(names(&answer), TIER, "{status}: {:?}", answer.headers);
-        assert_eq!(told(&answer).limit, 100);
+        assert_eq!(reported(&answer).limit, 100);
         answer.expect(status);
     }
     let taken = ann
@@ -124,7 +124,7 @@ async fn an_overloaded_server_still_tells_of_the_limits_and_counts_nothing() {
     assert_eq!(names(&refused), ADDRESS);
     let again = server.get("/checkpoint", None).await;
     again.refused(503, "UNAVAILABLE");
-    assert!(told(&again).remaining >= told(&refused).remaining);
+    assert!(reported(&again).remaining >= reported(&refused).remaining);
 }
 
 #[tokio::test]
@@ -191,8 +191,8 @@ async fn where_limits_are_off_they_are_told_and_nothing_is_refused() {
     let mut least = u64::MAX;
     for _ in 0..250 {
         let answer = me(&server, &ann).await.expect(200);
-        assert_eq!(told(&answer).limit, 100);
-        least = least.min(told(&answer).remaining);
+        assert_eq!(reported(&answer).limit, 100);
+        least = least.min(reported(&answer).remaining);
     }
     assert_eq!(least, 0);
     let attempts = 12;

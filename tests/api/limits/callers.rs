@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ON, free_port, me, metric, policy, told, use_up};
+use super::{ON, free_port, me, metric, policy, reported, use_up};
 use crate::harness::{Answer, Caller, PASSWORD, Server};
 
 async fn from(server: &Server, forwarded_for: &str) -> Answer {
@@ -33,7 +33,7 @@ async fn an_address_has_a_hundred_requests_a_minute() {
     assert_eq!(metric(port, series).await, 1);
     // Nobody has declared that the peer can be trusted.
     let answer = from(&server, "203.0.113.7").await;
-    assert!(told(&answer).remaining < 100, "{:?}", answer.headers);
+    assert!(reported(&answer).remaining < 100, "{:?}", answer.headers);
     server.get("/healthz", None).await.expect(200);
 }
 
@@ -50,7 +50,11 @@ async fn whoever_shows_a_token_is_not_counted_on_the_address() {
             .expect(200);
     }
     let anonymous = server.get("/checkpoint", None).await.expect(200);
-    assert!(told(&anonymous).remaining >= 2, "{:?}", anonymous.headers);
+    assert!(
+        reported(&anonymous).remaining >= 2,
+        "{:?}",
+        anonymous.headers
+    );
 }
 
 #[tokio::test]
@@ -100,13 +104,13 @@ async fn an_account_is_shut_after_failures_whether_it_exists_or_not() {
         let (refused, guesses) = guess(&server, |_| email.to_owned(), 5).await;
         assert!((5..=10).contains(&guesses), "{guesses}");
         assert_eq!(policy(&refused), "login-account");
-        assert_eq!(told(&refused).limit, 5);
-        assert_eq!(told(&refused).reset % (15 * 60), 0);
+        assert_eq!(reported(&refused).limit, 5);
+        assert_eq!(reported(&refused).reset % (15 * 60), 0);
         let message = refused.body["body"]["message"].as_str().unwrap();
         messages.push(message.split(';').next().unwrap().to_owned());
         // Neither the right password nor another spelling of the address lifts the limit.
         let again = log_in(&server, &email.to_uppercase(), PASSWORD).await;
-        let is_new_window = told(&again).reset > told(&refused).reset;
+        let is_new_window = reported(&again).reset > reported(&refused).reset;
         assert!(again.status == 429 || is_new_window, "{}", again.body);
     }
     assert_eq!(messages[0], messages[1], "nothing tells that one exists");
@@ -136,6 +140,6 @@ async fn an_address_is_shut_after_failures_of_any_accounts() {
     assert!((10..=20).contains(&guesses), "{guesses}");
     assert_eq!(policy(&refused), "login-address");
     let again = log_in(&server, "ann@example.com", PASSWORD).await;
-    let is_new_window = told(&again).reset > told(&refused).reset;
+    let is_new_window = reported(&again).reset > reported(&refused).reset;
     assert!(again.status == 429 || is_new_window, "{}", again.body);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{ON, free_port, me, metric, organization, told, use_up};
+use super::{ON, free_port, me, metric, organization, reported, use_up};
 use crate::harness::{Answer, Caller, Server};
 
 async fn patch(server: &Server, caller: &Caller, object_id: &str) -> Answer {
@@ -81,12 +81,12 @@ async fn what_has_not_changed_costs_nothing() {
         for _ in 0..3 {
             let headers = [ann.bearer(), known.clone()];
             let same = server.call("GET", "/wallets/me", &headers, "").await;
-            left.push(told(&same.expect(304)));
+            left.push(reported(&same.expect(304)));
         }
         let last = me(&server, &ann).await.expect(200);
-        if told(&last).reset == told(&first).reset {
-            assert_eq!(left, [told(&first); 3]);
-            assert_eq!(told(&last).remaining + 1, told(&first).remaining);
+        if reported(&last).reset == reported(&first).reset {
+            assert_eq!(left, [reported(&first); 3]);
+            assert_eq!(reported(&last).remaining + 1, reported(&first).remaining);
             return;
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ON, me, organization, policy, set_tier, told, use_up};
+use super::{ON, me, organization, policy, reported, set_tier, use_up};
 use crate::harness::{Caller, Server};
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn larger_tiers_have_more_and_take_force_at_once() {
     })
     .await;
     let other = server.get("/ebus/actions", Some(&ann.token)).await;
-    assert_eq!(told(&other.expect(200)).limit, 5_000);
+    assert_eq!(reported(&other.expect(200)).limit, 5_000);
 }
 
 #[tokio::test]
@@ -87,11 +87,15 @@ async fn limits_can_be_agreed_upon() {
     assert_eq!(view["limits"]["template_writes_per_minute"], 2);
     assert_eq!(view["limits"]["requests_per_minute"], Value::Null);
     let refused = use_up(8, "tier-day", 1, async |_| me(&server, &ann).await).await;
-    assert_eq!(told(&refused).reset % (24 * 60 * 60), 0, "days are UTC's");
+    assert_eq!(
+        reported(&refused).reset % (24 * 60 * 60),
+        0,
+        "days are UTC's"
+    );
     // Limits can fall as well as rise; without limits, answers state the counters' maximum.
     set_tier(&server, &ann, "custom", json!({ "requests_per_day": 3 })).await;
     assert_eq!(policy(&me(&server, &ann).await), "tier-day");
     set_tier(&server, &ann, "custom", json!({})).await;
     let answer = me(&server, &ann).await.expect(200);
-    assert_eq!(told(&answer).limit, u64::from(u32::MAX));
+    assert_eq!(reported(&answer).limit, u64::from(u32::MAX));
 }

@@ -28,7 +28,7 @@ use crate::api::{Asker, Outcome, Submission, SubmitError, SubmittedAction};
 use crate::catch_up::open_store;
 use crate::committer::{Caches, Closed, Committer};
 use crate::disk::Disk;
-use crate::events::{Beside, Listeners};
+use crate::events::{Listeners, SideEvents};
 use crate::failure;
 use crate::pace::Pace;
 use crate::resources::Resources;
@@ -88,7 +88,7 @@ impl Bench {
         let head = snapshot.head().unwrap();
         let frontier = Frontier::load(head.batches, &snapshot).unwrap();
         let keys = snapshot.sequencer_keys().unwrap();
-        let beside = Beside::load(&snapshot).unwrap();
+        let side_events = SideEvents::load(&snapshot).unwrap();
         let published = Arc::new(ArcSwap::from_pointee(Published {
             head,
             keys_changed_at: head.sequence,
@@ -109,7 +109,7 @@ impl Bench {
             parked: VecDeque::new(),
             time: Arc::new(Timekeeper::unbounded(wall_clock(&dyn_env))),
             published: Arc::clone(&published),
-            beside,
+            side_events,
             head,
             keys_changed_at: head.sequence,
             frontier,

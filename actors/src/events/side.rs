@@ -20,7 +20,7 @@ struct Kept {
 }
 
 /// The events that the committer stores outside the log.
-pub(crate) struct Beside {
+pub(crate) struct SideEvents {
     /// The place of the newest event, of whatever kind.
     last: Position,
     kept: HashMap<Option<Id>, Kept>,
@@ -28,7 +28,7 @@ pub(crate) struct Beside {
     waiting: Vec<EventRow>,
 }
 
-impl Beside {
+impl SideEvents {
     /// Continues where the store ends.
     pub(crate) fn load(snapshot: &Snapshot) -> Result<Self, ReadError> {
         Ok(Self {
@@ -39,12 +39,12 @@ impl Beside {
     }
 
     /// Adds events to the group that is being formed.
-    pub(crate) fn tell(&mut self, events: impl IntoIterator<Item = EventRow>) {
+    pub(crate) fn add(&mut self, events: impl IntoIterator<Item = EventRow>) {
         self.waiting.extend(events);
     }
 
     /// Adds an event for each action of an organization that was refused.
-    pub(crate) fn tell_refused<'a>(
+    pub(crate) fn add_refused<'a>(
         &mut self,
         organization: Id,
         submission: &Submission,
@@ -78,7 +78,7 @@ impl Beside {
 
     /// Adds the events of an organization's request that failed as a whole: for an atomic one, of the action that
     /// failed it; otherwise of each.
-    pub(crate) fn tell_failed(
+    pub(crate) fn add_failed(
         &mut self,
         organization: Id,
         submission: &Submission,
@@ -93,7 +93,7 @@ impl Beside {
             }
             _ => None,
         });
-        self.tell_refused(organization, submission, refused, timestamp_ms);
+        self.add_refused(organization, submission, refused, timestamp_ms);
     }
 
     /// Writes the waiting events into the group with which the log ends at `sequence`; `snapshot` is the store before
@@ -105,7 +105,7 @@ impl Beside {
         sequence: u64,
     ) -> Result<Vec<Option<Id>>, ReadError> {
         let events = std::mem::take(&mut self.waiting);
-        let mut told: Vec<Option<Id>> = Vec::new();
+        let mut reported: Vec<Option<Id>> = Vec::new();
         for event in &events {
             let Some(position) = next_position(self.last, sequence) else {
                 tracing::warn!(
@@ -119,14 +119,14 @@ impl Beside {
             group.put_event(position, kept.next, event);
             kept.next += 1;
             self.last = position;
-            told.push(scope);
+            reported.push(scope);
         }
-        told.sort_unstable();
-        told.dedup();
-        if !told.is_empty() {
+        reported.sort_unstable();
+        reported.dedup();
+        if !reported.is_empty() {
             group.put_last_event(self.last);
         }
-        Ok(told)
+        Ok(reported)
     }
 
     /// Whether one of these keeps more events than it may.
@@ -163,9 +163,9 @@ impl Beside {
 /// The place after `last` and after the log's own events at its end.
 fn next_position(last: Position, sequence: u64) -> Option<Position> {
     let index = if last.sequence < sequence {
-        Position::BESIDE
+        Position::SIDE
     } else {
-        last.index.checked_add(1)?.max(Position::BESIDE)
+        last.index.checked_add(1)?.max(Position::SIDE)
     };
     (index < u32::MAX).then_some(Position { sequence, index })
 }
@@ -257,28 +257,31 @@ mod tests {
             prefix: Prefix::Organization,
             bytes: [1; 16],
         });
-        let commit = |beside: &mut Beside, sequence: u64, scope: Option<Id>, count: usize| {
-            let mut group = Group::new();
-            beside.tell(std::iter::repeat_with(|| row(scope)).take(count));
-            let told = beside
-                .write(&mut group, &store.snapshot(), sequence)
-                .unwrap();
-            assert_eq!(told, [scope]);
-            if beside.is_too_many(&told) {
-                beside.prune(&mut group, &store.snapshot(), &told).unwrap();
-            }
-            group.put_head(&LogHead {
-                sequence,
-                ..LogHead::empty(&domain)
-            });
-            store.commit(group).unwrap()
-        };
-        let mut beside = Beside::load(&store.snapshot()).unwrap();
-        commit(&mut beside, 3, None, 1);
+        let commit =
+            |side_events: &mut SideEvents, sequence: u64, scope: Option<Id>, count: usize| {
+                let mut group = Group::new();
+                side_events.add(std::iter::repeat_with(|| row(scope)).take(count));
+                let reported = side_events
+                    .write(&mut group, &store.snapshot(), sequence)
+                    .unwrap();
+                assert_eq!(reported, [scope]);
+                if side_events.is_too_many(&reported) {
+                    side_events
+                        .prune(&mut group, &store.snapshot(), &reported)
+                        .unwrap();
+                }
+                group.put_head(&LogHead {
+                    sequence,
+                    ..LogHead::empty(&domain)
+                });
+                store.commit(group).unwrap()
+            };
+        let mut side_events = SideEvents::load(&store.snapshot()).unwrap();
+        commit(&mut side_events, 3, None, 1);
         for sequence in 5..8 {
-            commit(&mut beside, sequence, one, 4_000);
+            commit(&mut side_events, sequence, one, 4_000);
         }
-        let snapshot = commit(&mut beside, 8, one, 2);
+        let snapshot = commit(&mut side_events, 8, one, 2);
         let kept = positions(&snapshot, one);
         let pruned_to = (EVENTS_KEPT_MAX - EVENTS_PRUNED_AT_ONCE) as usize;
         assert_eq!(
@@ -295,8 +298,8 @@ mod tests {
         let newest = snapshot.last_position().unwrap();
         assert_eq!(Some(&newest), kept.last());
 
-        let mut beside = Beside::load(&snapshot).unwrap();
-        let snapshot = commit(&mut beside, 8, one, 1_000);
+        let mut side_events = SideEvents::load(&snapshot).unwrap();
+        let snapshot = commit(&mut side_events, 8, one, 1_000);
         let kept = positions(&snapshot, one);
         assert_eq!(kept.len(), pruned_to, "counting went on where it was");
         assert!(kept.is_sorted_by(|a, b| a < b));
@@ -312,9 +315,9 @@ mod tests {
         let at = |sequence, index| Position { sequence, index };
         let end_of_log = at(7, Position::BATCH);
         let first = next_position(end_of_log, 7).unwrap();
-        assert_eq!(first, at(7, Position::BESIDE));
-        assert_eq!(next_position(first, 7), Some(at(7, Position::BESIDE + 1)));
-        assert_eq!(next_position(first, 9), Some(at(9, Position::BESIDE)));
+        assert_eq!(first, at(7, Position::SIDE));
+        assert_eq!(next_position(first, 7), Some(at(7, Position::SIDE + 1)));
+        assert_eq!(next_position(first, 9), Some(at(9, Position::SIDE)));
         assert_eq!(next_position(at(7, u32::MAX - 1), 7), None);
     }
 }
