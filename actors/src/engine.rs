@@ -29,8 +29,9 @@ use crate::api::{Outcome, Submission, SubmitError};
 use crate::committer::{Caches, Committer, CommitterThread};
 use crate::directory::DirectoryMessage;
 use crate::disk::Disk;
-use crate::events::{SideEvents, Listener, Listeners};
+use crate::events::{Listener, Listeners, SideEvents};
 use crate::failure::{self, Failure};
+use crate::keeper::{self, Keepers};
 use crate::metric_definitions as metric;
 use crate::node::NodeHealth;
 use crate::pace::Pace;
@@ -116,7 +117,7 @@ pub(crate) struct Inner {
     threads: ActorThreads,
     pub(crate) work: Mutex<Option<mpsc::Sender<Work>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    keepers: Mutex<Option<Keepers>>,
     admission: Admission,
     room: Arc<Room>,
     closing: AtomicBool,
@@ -250,8 +251,7 @@ impl Engine {
 
         crate::disk::watch(disk.clone(), &disk_full);
         crate::store_health::watch(&store, &work);
-        let env = Arc::clone(&options.env);
-        let keeper = crate::keeper::start(&store, disk, env, Arc::clone(&ending), keeper_failed)?;
+        let keepers = keeper::start(&store, &disk, &options.env, &ending, &keeper_failed)?;
         let bounds = Bounds {
             requests_min: options.requests_min.min(options.requests_max),
             requests_max: options.requests_max,
@@ -273,7 +273,7 @@ impl Engine {
                 threads,
                 work: Mutex::new(Some(work)),
                 committer: Mutex::new(Some(committer)),
-                keeper: Mutex::new(Some(keeper)),
+                keepers: Mutex::new(Some(keepers)),
                 admission: Admission::new(bounds, now),
                 room,
                 closing: AtomicBool::new(false),

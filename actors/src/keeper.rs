@@ -1,6 +1,6 @@
-//! A thread for upkeep while commits continue: it brings recent rows to RocksDB, each once and all in one piece, before
-//! they fill their memory or a start would have too much to apply. It makes the file for the log's next segment ahead
-//! of time and compresses closed segments.
+//! Two threads for upkeep while commits continue. The flusher brings recent rows to RocksDB, each once and all in one
+//! piece, before they fill their memory or a start would have too much to apply. The keeper makes the file for the log's
+//! next segment ahead of time and compresses closed segments.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,25 +15,55 @@ use crate::failure::FailureSink;
 
 /// How often it checks whether there is work.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// The thread's nice value. If the processor is busy all the time, closed segments stay raw for longer.
+/// The keeper's nice value. If the processor is busy all the time, closed segments stay raw for longer.
 const NICE: i32 = 10;
 /// How long after a failed step it is tried again.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// Starts the thread; it ends with the engine, or the store.
+/// The threads that look after the store.
+pub(crate) struct Keepers {
+    flusher: JoinHandle<()>,
+    keeper: JoinHandle<()>,
+}
+
+/// Does a part of the work; returns whether there may be more to do at once.
+type Step = fn(&Store) -> Result<bool, CommitError>;
+
+/// Starts the threads; they end with the engine, or the store. The flusher has the priority of commits, because they wait
+/// once the memory for rows is full.
 pub(crate) fn start(
     store: &Arc<Store>,
-    disk: Disk,
-    env: Arc<dyn Env>,
-    ending: Arc<AtomicBool>,
-    failed: FailureSink,
-) -> std::io::Result<JoinHandle<()>> {
-    let store = Arc::downgrade(store);
-    let named = std::thread::Builder::new().name("keeper".into());
-    named.spawn(move || {
-        give_way();
-        failed.watch("keeper", || run(&store, &disk, &*env, &ending));
+    disk: &Disk,
+    env: &Arc<dyn Env>,
+    ending: &Arc<AtomicBool>,
+    failed: &FailureSink,
+) -> std::io::Result<Keepers> {
+    let spawn = |name: &'static str, step: Step, gives_way: bool| {
+        let (store, ending) = (Arc::downgrade(store), Arc::clone(ending));
+        let (disk, env, failed) = (disk.clone(), Arc::clone(env), failed.clone());
+        let named = std::thread::Builder::new().name(name.into());
+        named.spawn(move || {
+            if gives_way {
+                give_way();
+            }
+            failed.watch(name, || run(step, &store, &disk, &*env, &ending));
+        })
+    };
+    let flush: Step = |store| store.flush_gathered().map(|()| false);
+    Ok(Keepers {
+        flusher: spawn("flusher", flush, false)?,
+        keeper: spawn("keeper", Store::maintain, true)?,
     })
+}
+
+impl Keepers {
+    /// Waits until both have ended.
+    pub(crate) fn join(self) {
+        for thread in [self.flusher, self.keeper] {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
 }
 
 /// Its work can wait: it uses the processor when little else wants it.
@@ -45,6 +75,7 @@ fn give_way() {
 }
 
 fn run(
+    step: Step,
     store: &Weak<Store>,
     disk: &Disk,
     env: &dyn Env,
@@ -61,7 +92,7 @@ fn run(
             let Some(store) = store.upgrade() else {
                 return Ok(());
             };
-            match store.maintain() {
+            match step(&store) {
                 Ok(true) => {}
                 Ok(false) => {
                     stuck.over();
@@ -69,7 +100,7 @@ fn run(
                 }
                 // Commits continue meanwhile: an append makes the next file itself, and a closed segment is read raw.
                 Err(CommitError::NoSpace(why)) => {
-                    tracing::warn!(why, "the log's upkeep waits: the disk is full");
+                    tracing::warn!(why, "the store's upkeep waits: the disk is full");
                     stuck.note(disk, &why, env.now())?;
                     not_before = env.now() + AGAIN_AFTER;
                     break;

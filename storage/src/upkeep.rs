@@ -14,13 +14,12 @@ use crate::store::{CommitError, Store};
 const FLUSH_ROOM_BYTES: u64 = 64 * 1024 * 1024;
 
 impl Store {
-    /// What is to be done now and then beside the commits: brings rows to the disk where a start would have too much
-    /// to apply, writes the index of actions where enough of them are in memory, makes the file for the log's next segment, and compresses one that is closed. Gives whether there may
-    /// be more to do at once.
-    pub fn maintain(&self) -> Result<bool, CommitError> {
-        let Some(writing) = &self.writing else {
-            return Ok(false);
-        };
+    /// Brings to the disk, while commits continue, what has gathered in memory: the index of actions, and the rows once a
+    /// start would have too many frames to apply, or commits would have to wait for memory.
+    pub fn flush_gathered(&self) -> Result<(), CommitError> {
+        if self.writing.is_none() {
+            return Ok(());
+        }
         action_index::write(&self.database, &self.path, action_index::FILE_ACTIONS);
         let unflushed = self.unflushed_bytes.load(Ordering::Relaxed);
         self.recent.drop_read();
@@ -30,6 +29,15 @@ impl Store {
             self.flush()?;
             self.unflushed_bytes.fetch_sub(unflushed, Ordering::Relaxed);
         }
+        Ok(())
+    }
+
+    /// Looks after the log's segments while commits continue: creates the file of the next one, and compresses one that is
+    /// closed. Returns whether there may be more to do at once.
+    pub fn maintain(&self) -> Result<bool, CommitError> {
+        let Some(writing) = &self.writing else {
+            return Ok(false);
+        };
         let failed = |error: kedge_log::MaintenanceError| match error {
             kedge_log::MaintenanceError::Io(error) if Maintenance::is_no_space(&error) => {
                 CommitError::NoSpace(error.to_string())

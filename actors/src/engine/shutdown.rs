@@ -34,10 +34,10 @@ impl Engine {
             }
         }
         inner.store.end_maintenance();
-        let keeper = locked(&inner.keeper).take();
-        if let Some(keeper) = keeper {
-            // The next start finishes what it was doing.
-            let _ = tokio::task::spawn_blocking(move || keeper.join()).await;
+        let keepers = locked(&inner.keepers).take();
+        if let Some(keepers) = keepers {
+            // The next start finishes what they were doing.
+            let _ = tokio::task::spawn_blocking(move || keepers.join()).await;
         }
         inner.failed.reason().is_none()
     }
