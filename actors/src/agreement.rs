@@ -1,5 +1,5 @@
-//! Checks whether what the actors decided makes the rows that [`Apply`] makes of the same records. Where the operator
-//! asks for it (`compare_groups_every`), it checks a sample of groups before they are written. One that differs does
+//! Checks whether what the actors decided leads to the rows that [`Apply`] writes for the same records. Where the
+//! operator asks for it (`compare_groups_every`), it checks a sample of groups before they are written. One that differs does
 //! not get into the log, and the process ends: a bug is never served.
 
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use crate::tables::Table;
 
 /// Actions in memory that are worth a file. A start reads at most about twice as many again.
 pub(crate) const FILE_ACTIONS: usize = 128 * 1024;
-/// Actions in memory, at most: whoever adds more writes a file first.
+/// Actions added since a file was begun, at most: the thread that adds more writes a file itself.
 pub(crate) const MEMORY_ACTIONS_MAX: usize = 16 * FILE_ACTIONS;
 
 /// The file's name in the store's directory, before its rows are the table's. One is written at a time.
@@ -50,11 +50,11 @@ impl ActionIndex {
         self.state().in_table = in_table;
     }
 
-    /// Adds actions that are in the log, in its order. Gives how many are in memory.
+    /// Adds actions that are in the log, in its order. Returns how many have been added since a file was begun.
     pub(crate) fn add(&self, actions: &[([u8; 16], u64)]) -> usize {
         let mut state = self.state();
         state.recent.extend(actions.iter().copied());
-        state.recent.len() + state.leaving.len()
+        state.recent.len()
     }
 
     /// The sequence of an action that is in memory.
@@ -69,13 +69,15 @@ impl ActionIndex {
         self.state().in_table
     }
 
-    /// Everything in memory, if that is at least so much.
+    /// Everything in memory, once at least `count_min` actions were added since the last file was begun. So a file that could
+    /// not be written is not tried again at every look.
     fn take(&self, count_min: usize) -> Option<Arc<Sequences>> {
         let mut state = self.state();
         let State {
             recent, leaving, ..
         } = &mut *state;
-        if recent.len() + leaving.len() < count_min {
+        let is_nothing = recent.is_empty() && leaving.is_empty();
+        if recent.len() < count_min || is_nothing {
             return None;
         }
         let mut all = std::mem::take(recent);
@@ -92,8 +94,8 @@ impl ActionIndex {
     }
 }
 
-/// Writes everything in memory to a file of the table, if that is at least `count_min` actions. It waits while another
-/// thread writes one.
+/// Writes everything in memory to a file of the table, once at least `count_min` actions were added since the last file
+/// was begun. It waits while another thread writes one.
 pub(crate) fn write(database: &Database, path: &Path, count_min: usize) {
     let index = database.actions();
     let writing = index.writing.lock();
@@ -158,5 +160,32 @@ fn free(file: &Path) -> io::Result<()> {
     match std::fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_not_written_is_tried_again_after_as_many_actions_or_when_all_are_wanted() {
+        let index = ActionIndex::default();
+        let add = |ids: std::ops::Range<u8>| {
+            let actions: Vec<_> = ids.map(|id| ([id; 16], u64::from(id))).collect();
+            index.add(&actions)
+        };
+        assert!(index.take(0).is_none());
+        assert_eq!(add(0..3), 3);
+        assert_eq!(index.take(3).map(|taken| taken.len()), Some(3));
+        // Nobody reports that these are written.
+        assert_eq!(add(3..5), 2);
+        assert!(index.take(3).is_none());
+        assert_eq!(index.take(0).map(|taken| taken.len()), Some(5));
+        assert_eq!(add(5..8), 3);
+        assert_eq!(index.take(3).map(|taken| taken.len()), Some(8));
+        assert_eq!(index.sequence([1; 16]), Some(1));
+        index.written(7);
+        assert_eq!((index.sequence([1; 16]), index.in_table()), (None, 7));
+        assert!(index.take(0).is_none());
     }
 }

@@ -25,7 +25,7 @@ impl Store {
         if self.writing.is_none() {
             return Err(no_log());
         }
-        action_index::write(&self.database, &self.path, 1);
+        action_index::write(&self.database, &self.path, 0);
         let unreadable = |error: ReadError| CommitError::Failed(error.to_string());
         let snapshot = self.snapshot();
         let head = snapshot.head().map_err(unreadable)?;

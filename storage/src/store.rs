@@ -332,7 +332,7 @@ impl Store {
     /// nothing to read for them.
     pub fn write_index(&self) {
         if self.rows_writable {
-            action_index::write(&self.database, &self.path, 1);
+            action_index::write(&self.database, &self.path, 0);
             self.recent.rebase();
         }
     }

@@ -106,7 +106,7 @@ test('everybody hears of anchors, when the chain holds one and when it is final'
     assert.ok(anchored.data.last_batch >= body.items[0].number);
     assert.deepEqual([anchored.data.status, confirmed.data.status], ['anchored', 'finalized']);
     assert.deepEqual([anchored.organization_id, anchored.action_id], [null, null]);
-    // They lie behind the log's last batch, and stay where they were listed.
+    // They come after the log's last batch, and stay where they were listed.
     const { body: list } = await ann.get('/ebus/events?type=anchor.*,batch.anchored');
     assert.deepEqual(ids(list.items), ids(seen));
   } finally {

@@ -14,7 +14,7 @@ use super::table::{Good, Kind, Maker};
 /// The third action of batch 4, which has five leaves; its request's third action failed.
 const SPOILED: u64 = 10;
 
-/// Characters of every width. The last one is what some parsers make of half a character.
+/// Characters of every width. The last one is what some parsers read half a character as.
 const TARGET: &str = "größer 🦀\u{fffd}";
 
 fn proof(file: Value, name: &str) -> Good {

@@ -12,7 +12,7 @@ use kedge_storage::{OpenError, StoredFrame};
 
 use crate::apply::{Apply, ApplyError};
 
-/// Frames that may wait to be applied: a frame has at most a few megabytes.
+/// Frames that may wait to be applied: a frame has at most some tens of megabytes.
 const AHEAD_MAX: usize = 4;
 
 /// A frame, and the hashes of what stands in it.
