@@ -1,6 +1,6 @@
 //! Checks whether what the actors decided leads to the rows that [`Apply`] writes for the same records. Where the
-//! operator asks for it (`compare_groups_every`), it checks a sample of groups before they are written. One that differs does
-//! not get into the log, and the process ends: a bug is never served.
+//! operator asks for it (`compare_groups_every`), it checks a sample of groups before they are written. One that differs
+//! does not get into the log, and the process ends: a bug is never served.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
