@@ -113,7 +113,8 @@ pub(crate) fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output::print_error(failure.message());
-            ExitCode::from(failure.code())
+            // A server that could not stop in order may leave threads behind.
+            kedge::start::exit_at_once(failure.code())
         }
     }
 }

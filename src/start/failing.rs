@@ -2,12 +2,13 @@
 //! failed write or sync nobody knows what is on the disk. So nothing is retried, and nothing that could take long is
 //! waited for: not requests, not connections, not a stop that was asked for.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use kedge_actors::Failure;
 
 /// The process's exit code, the same as that of every failed command.
-const EXIT_CODE: i32 = 1;
+const EXIT_CODE: u8 = 1;
 /// How long answers have to be sent: callers that wait for the disk are informed that the outcome is unknown.
 const ANSWERS_LEAVE: Duration = Duration::from_millis(250);
 
@@ -20,8 +21,16 @@ pub(super) fn end_process(mut failure: Failure) -> std::io::Result<()> {
         if let Some(why) = runtime.block_on(failure.wait()) {
             tracing::error!(why, "the engine has failed; the process ends");
             std::thread::sleep(ANSWERS_LEAVE);
-            std::process::exit(EXIT_CODE);
+            exit_at_once(EXIT_CODE);
         }
     })?;
     Ok(())
+}
+
+/// Ends the process without the clean-up of libraries. `exit` would destroy RocksDB's global locks while threads that
+/// nobody waits for still use them, and such a process dies of SIGABRT instead of ending with its exit code.
+pub fn exit_at_once(code: u8) -> ! {
+    // Both are written without a buffer here, or line by line; there is nowhere left to report an error.
+    let _ = std::io::stdout().flush();
+    signal_hook::low_level::exit(code.into())
 }

@@ -20,6 +20,7 @@ use std::time::Duration;
 use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
 use kedge_env::{Env, RealEnv};
+use kedge_protocol::signature::SigningKey;
 use kedge_storage::{Mode, OpenError, SideWrite, Store};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -39,6 +40,7 @@ use crate::webhooks;
 
 pub use anchoring::Anchoring;
 pub use chain::{Chain, ChainError};
+pub use failing::exit_at_once;
 pub use private::{PrivateError, make_private_from_now_on, tighten};
 pub use store::{Allowances, LostKey};
 
@@ -132,49 +134,91 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         tracing::info!(url = %format_args!("http://{bound}/metrics"), "metrics");
     }
     let bound = Bound::bind(&config).await?;
-    let url = bound.url();
     secrets::make_private_dir(&config.data_dir)?;
     tighten(&config.data_dir)?;
     secrets::make_private_dir(&config.keys_dir())?;
     let (first_key, keys) = sequencer_keys::held(&config)?;
+    let operator_key = operator_key(&config)?;
     let chain = Chain::open(&config, first_key).await?;
     let claims = Claims::open(&config, chain.domain().chain_id)?;
     let opened = store::open(&config, &env, &chain, first_key, allowances).await?;
     sequencer_keys::check(&opened.store, &keys)?;
     let archived = archive::announce(&opened.store, &config.data_dir)?;
-    let copied = Copied {
-        store: Arc::clone(&opened.store),
-        data: config.data_dir.clone(),
-    };
-    let engine = start_engine(&config, &env, &chain, (keys, time), opened.store).await?;
+    let store = Arc::clone(&opened.store);
+    let engine = start_engine(&config, &env, &chain, (keys, time), store).await?;
     failing::end_process(engine.failure())?;
-    timekeeping::watch(engine.clone(), &*env, chain.second_source()).await;
-    sequencer_keys::ask_contract(&chain, &engine).await;
-    let anchoring = Anchoring::start(&config, &chain, &engine).await?;
+    let parts = Parts {
+        env,
+        chain: &chain,
+        opened,
+        archived,
+        operator_key,
+        claims,
+        bound,
+    };
+    let served = serve(&config, &engine, parts).await;
+    // Also if serving never began: no thread of the engine outlives the store.
+    let patience = Duration::from_secs(config.drain_timeout_s);
+    let is_written = engine.shutdown(patience).await;
+    if engine.failure().reason().is_some() {
+        // The failure is already ending the process.
+        std::future::pending::<()>().await;
+    }
+    chain.shutdown().await;
+    served?;
+    if is_written {
+        Ok(())
+    } else {
+        Err(RunError::NotWritten)
+    }
+}
 
+/// What was opened before the engine started.
+struct Parts<'a> {
+    env: Arc<dyn Env>,
+    chain: &'a Chain,
+    opened: store::Opened,
+    archived: archive::Record,
+    operator_key: Option<SigningKey>,
+    claims: Claims,
+    bound: Bound,
+}
+
+/// Serves until SIGINT or SIGTERM, and stops what depends on the engine.
+async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(), RunError> {
+    let Parts { chain, bound, .. } = parts;
+    timekeeping::watch(engine.clone(), &*parts.env, chain.second_source()).await;
+    sequencer_keys::ask_contract(chain, engine).await;
+    let anchoring = Anchoring::start(config, chain, engine).await?;
+
+    let url = bound.url();
     let public_url = config.public_url.clone().unwrap_or_else(|| url.clone());
-    let operator = operator(&config, &engine).await?;
-    let app = App::new(&config, engine.clone(), operator, claims, public_url)?;
-    app.key_proofs.replace(archived.key_proofs);
+    let operator = operator(parts.operator_key, engine).await?;
+    let app = App::new(config, engine.clone(), operator, parts.claims, public_url)?;
+    app.key_proofs.replace(parts.archived.key_proofs);
     // A store that is read-only, or that the chain may still contradict, may lack rows that a newer
     // copy of it has.
-    if opened.chain_agrees && engine.mode() == Mode::ReadWrite {
+    if parts.opened.chain_agrees && engine.mode() == Mode::ReadWrite {
         app.files.sweep()?;
     }
     let app = Arc::new(app);
     if let Some(overdue) = app.v2.overdue(now_s()) {
         tracing::warn!("{overdue}");
     }
-    webhooks::start(&config, &app).await?;
+    webhooks::start(config, &app).await?;
     let path = config.admin_socket();
+    let copied = Copied {
+        store: parts.opened.store,
+        data: config.data_dir.clone(),
+    };
     let socket = admin::serve(&path, Arc::clone(&app), anchoring.clone(), copied).await?;
     reload_on_hangup(bound.tls(), Arc::clone(&app))?;
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
     // Before the server announces itself, so that a stop right after that is noticed.
     let stop = stop_signal()?;
-    announce(&url, &chain, &config)?;
-    bound.serve(&config, Arc::clone(&app), stop).await?;
+    announce(&url, chain, config)?;
+    bound.serve(config, Arc::clone(&app), stop).await?;
 
     tracing::info!("stopping");
     app.limits.store().await;
@@ -183,31 +227,26 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         let limit = Duration::from_secs(config.anchor_on_shutdown_timeout_s);
         anchoring.anchor_before_stop(limit).await;
     }
-    drop(anchoring);
-    let patience = Duration::from_secs(config.drain_timeout_s);
-    let is_written = engine.shutdown(patience).await;
-    if engine.failure().reason().is_some() {
-        // The failure is already ending the process.
-        std::future::pending::<()>().await;
-    }
-    chain.shutdown().await;
-    if is_written {
-        Ok(())
+    Ok(())
+}
+
+/// The operator's key, if there is one.
+fn operator_key(config: &Config) -> Result<Option<SigningKey>, SecretError> {
+    let file = config.operator_key_file.as_deref();
+    let variable = "KEDGE_OPERATOR_KEY";
+    let named = file.is_some() || std::env::var_os(variable).is_some();
+    if named {
+        secrets::signing_key(file, "operator_key_file", variable).map(Some)
+    } else if config.dev {
+        secrets::development_key(&config.keys_dir().join("operator.key")).map(Some)
     } else {
-        Err(RunError::NotWritten)
+        Ok(None)
     }
 }
 
 /// The operator, if there is a key; its address is stored before it is used.
-async fn operator(config: &Config, engine: &Engine) -> Result<Option<Operator>, RunError> {
-    let file = config.operator_key_file.as_deref();
-    let variable = "KEDGE_OPERATOR_KEY";
-    let named = file.is_some() || std::env::var_os(variable).is_some();
-    let key = if named {
-        secrets::signing_key(file, "operator_key_file", variable)?
-    } else if config.dev {
-        secrets::development_key(&config.keys_dir().join("operator.key"))?
-    } else {
+async fn operator(key: Option<SigningKey>, engine: &Engine) -> Result<Option<Operator>, RunError> {
+    let Some(key) = key else {
         return Ok(None);
     };
     let operator = Operator::new(key);

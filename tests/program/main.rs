@@ -9,6 +9,7 @@ mod log;
 mod ranges;
 mod running;
 mod segments;
+mod starts;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
