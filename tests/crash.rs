@@ -254,7 +254,7 @@ async fn every_acknowledged_action_survives_kill_9() {
     let (stored, applied) =
         support::cuts::open(&setup.store(), client.domain(), client.sequencer());
     let cuts = applied.some_cuts(20, |end| rng.below(end));
-    applied.check(&stored, true, &[cuts]);
+    applied.check(&stored, &[cuts]);
     assert!(summary.anchors > 0, "the kills met no anchor");
     eprintln!(
         "{KILLS} kills, {} actions acknowledged of {} in the log, {} batches, in {:?}",

@@ -109,11 +109,6 @@ const SYSTEM_ALLOWED: &[(&str, &[&str], &str)] = &[
         "looks at RocksDB's own table files",
     ),
     (
-        "storage/src/action_index.rs",
-        &["std::fs"],
-        "frees the name of a file that RocksDB writes",
-    ),
-    (
         "storage/src/open.rs",
         &["std::fs", "read_dir"],
         "looks whether RocksDB has written to its directory",

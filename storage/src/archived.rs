@@ -2,7 +2,6 @@
 
 use kedge_log::SealedFile;
 
-use crate::action_index;
 use crate::read::Page;
 use crate::snapshot::ReadError;
 use crate::store::{CommitError, Store, no_log};
@@ -25,12 +24,12 @@ impl Store {
         if self.writing.is_none() {
             return Err(no_log());
         }
-        action_index::write(&self.database, &self.path, 0);
+        self.database.actions().write(0);
         let unreadable = |error: ReadError| CommitError::Failed(error.to_string());
         let snapshot = self.snapshot();
         let head = snapshot.head().map_err(unreadable)?;
         let applied = snapshot.applied().map_err(unreadable)?;
-        let indexed = self.database.actions().in_table();
+        let indexed = self.database.actions().in_files();
         self.flush()?;
         let newest = Page {
             after: None,

@@ -39,6 +39,9 @@ pub enum Fault {
     /// A table outside the log cannot be read.
     #[error(transparent)]
     Table(#[from] ReadError),
+    /// The files of action ids hold something that the log does not explain.
+    #[error("the ids of actions: {0}")]
+    Ids(String),
     /// A table holds rows that the log does not explain.
     #[error("table {}: {what}", .table.name())]
     Rows {
@@ -62,7 +65,7 @@ impl Fault {
         match self {
             Self::Wrong { sequence, .. } => Some(*sequence),
             Self::Unreadable { first_sequence, .. } => Some(*first_sequence),
-            Self::Table(_) | Self::Rows { .. } => None,
+            Self::Table(_) | Self::Ids(_) | Self::Rows { .. } => None,
         }
     }
 }

@@ -5,10 +5,12 @@ mod opening;
 mod tail;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kedge_protocol::eip712::Domain;
 use rocksdb::ErrorKind;
 
+use crate::action_index::{self, ActionIndex};
 use crate::check::Fault;
 use crate::codec;
 use crate::codec::encode_into;
@@ -22,7 +24,7 @@ use crate::store::{CommitError, Options};
 use crate::tables::Table;
 use crate::tables::meta::{
     APPLIED_KEY, Applied, DOMAIN_KEY, DomainRow, FORMAT_KEY, FORMAT_LOG_IN_STORE, FORMAT_VERSION,
-    HEAD_KEY, HeadRow, INDEXED_KEY, LogHead,
+    HEAD_KEY, HeadRow, LogHead,
 };
 
 pub use opening::Opening;
@@ -253,18 +255,35 @@ fn is_empty(path: &Path) -> Result<bool, OpenError> {
 
 fn open_database(options: &Options, access: Files) -> Result<Database, OpenError> {
     let path = options.path.as_path();
-    let open = |access| Database::open(path, options.budget(), access);
-    open(access).map_err(|error| {
+    let open = |access, actions| Database::open(path, options.budget(), access, actions);
+    let actions = open_index(options, access)?;
+    open(access, actions).map_err(|error| {
         let error = of_rocks(path)(error);
         // What RocksDB fails on first is often a missing file: name all of them.
         match error {
-            OpenError::Corruption { .. } => open(Files::Lenient)
+            OpenError::Corruption { .. } => open_index(options, Files::Read)
+                .and_then(|actions| open(Files::Lenient, actions).map_err(of_rocks(path)))
                 .ok()
                 .and_then(|looked| whole(&looked, path).err())
                 .unwrap_or(error),
             OpenError::OtherFormat { .. } => other_format(path).unwrap_or(error),
             error => error,
         }
+    })
+}
+
+/// Opens the index of actions, which is in files next to RocksDB's own.
+fn open_index(options: &Options, access: Files) -> Result<ActionIndex, OpenError> {
+    let dir = options.path.join(action_index::DIRECTORY);
+    let env = Arc::clone(&options.env);
+    let opened = match access {
+        Files::Create => ActionIndex::create(env, dir),
+        Files::Write => ActionIndex::open(env, dir, true),
+        Files::Read | Files::Lenient => ActionIndex::open(env, dir, false),
+    };
+    opened.map_err(|error| OpenError::Corruption {
+        path: options.path.clone(),
+        text: format!("the ids of actions: {error}"),
     })
 }
 
@@ -319,16 +338,11 @@ fn in_use(path: &Path) -> Option<OpenError> {
 }
 
 /// Extends the index of actions to the log's end.
-fn index_actions(
-    database: &Database,
-    snapshot: &Snapshot,
-    head: &LogHead,
-) -> Result<(), ReadError> {
-    let indexed = snapshot.get_number(Table::Meta, INDEXED_KEY)?.unwrap_or(0);
+fn index_actions(database: &Database, snapshot: &Snapshot, head: &LogHead) {
     let index = database.actions();
-    index.begin(indexed);
+    let indexed = index.in_files();
     if indexed >= head.sequence {
-        return Ok(());
+        return;
     }
     for record in snapshot.requests_from(indexed + 1) {
         match record {
@@ -342,7 +356,6 @@ fn index_actions(
             Err(error) => tracing::warn!(%error, "the actions of a request cannot be found by id"),
         }
     }
-    Ok(())
 }
 
 /// Writes a new store's own description.

@@ -185,9 +185,9 @@ impl Recent {
         current.active.len_bytes() + frozen.map_or(0, |layer| layer.len_bytes())
     }
 
-    /// Writes the rows of every applied group to the disk, along with what else RocksDB has in memory and what `more`
-    /// adds. After a failure it can be called again. Returns how many rows were written.
-    pub(crate) fn flush(&self, more: impl Fn(&mut WriteBatch)) -> Result<usize, rocksdb::Error> {
+    /// Writes the rows of every applied group to the disk, along with what else RocksDB has in memory. After a
+    /// failure it can be called again. Returns how many rows were written.
+    pub(crate) fn flush(&self) -> Result<usize, rocksdb::Error> {
         let flushing = self.flushing.lock();
         let mut flushing = flushing.unwrap_or_else(PoisonError::into_inner);
         let mut rows = 0;
@@ -199,10 +199,10 @@ impl Recent {
         }
         let left = self.current().frozen.clone();
         if let Some(left) = left {
-            rows += self.flush_layer(&mut flushing, &left, &more)?;
+            rows += self.flush_layer(&mut flushing, &left)?;
         }
         let frozen = self.freeze();
-        rows += self.flush_layer(&mut flushing, &frozen, &more)?;
+        rows += self.flush_layer(&mut flushing, &frozen)?;
         Ok(rows)
     }
 
@@ -210,10 +210,8 @@ impl Recent {
         &self,
         flushing: &mut Flushing,
         frozen: &Arc<Layer>,
-        more: impl Fn(&mut WriteBatch),
     ) -> Result<usize, rocksdb::Error> {
-        let (mut batch, rows) = self.batch(frozen);
-        more(&mut batch);
+        let (batch, rows) = self.batch(frozen);
         self.database.raw().write_opt(batch, &row_writes())?;
         flushing.is_pending = true;
         let base = Arc::new(Base::take(&self.database));

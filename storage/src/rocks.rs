@@ -6,13 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactionDecision, DB,
-    DBCompactionStyle, DBCompressionType, ErrorKind, LogLevel, Options as RocksOptions,
-    UniversalCompactOptions,
+    DBCompressionType, ErrorKind, LogLevel, Options as RocksOptions,
 };
 
 use kedge_log::LogReader;
 
-use crate::action_index::ActionIndex;
+use crate::action_index::{ActionIndex, FileError};
 use crate::metric_definitions::READ_ONLY;
 use crate::tables::{Table, expiry};
 
@@ -69,6 +68,7 @@ impl Database {
         path: &Path,
         budget: Budget,
         access: Access,
+        actions: ActionIndex,
     ) -> Result<Self, rocksdb::Error> {
         let cache = Cache::new_lru_cache(budget.block_cache_bytes);
         let mut options = database_options(budget, access == Access::Create);
@@ -93,7 +93,7 @@ impl Database {
         }
         .map(|db| Self {
             db,
-            actions: ActionIndex::default(),
+            actions,
             time: time.clone(),
             log: OnceLock::new(),
             damage: OnceLock::new(),
@@ -144,6 +144,14 @@ impl Database {
         }
     }
 
+    /// Notes that the ids of actions could not be read.
+    pub(crate) fn note_index_damage(&self, error: &FileError) {
+        let what_to_do = crate::live_files::WHAT_TO_DO;
+        self.set_damage(format!(
+            "the ids of actions cannot be read: {error}. {what_to_do}"
+        ));
+    }
+
     /// What was found damaged since the store was opened.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.get().map(String::as_str)
@@ -153,7 +161,7 @@ impl Database {
         &self.db
     }
 
-    /// The part of the index of actions that is in memory.
+    /// The index of actions.
     pub(crate) fn actions(&self) -> &ActionIndex {
         &self.actions
     }
@@ -217,8 +225,7 @@ fn shape(table: Table) -> Shape {
         | Table::Deliveries
         | Table::Anchors
         | Table::BondAnswers => (true, true, 4),
-        Table::Actions
-        | Table::BatchIds
+        Table::BatchIds
         | Table::Lookup
         | Table::Counters
         | Table::Nonces
@@ -245,33 +252,6 @@ fn shape(table: Table) -> Shape {
         block_bytes: kilobytes * 1024,
     }
 }
-
-/// How a file of rows is made that the table is to take in whole: with the filter that spares most
-/// reads of it, as the table makes its own.
-pub(crate) fn file_options(table: Table) -> RocksOptions {
-    let shape = shape(table);
-    let mut options = RocksOptions::default();
-    options.set_block_based_table_factory(&block_options(&shape));
-    options.set_compression_type(compression(&shape));
-    if table == Table::Actions {
-        // Sorted files of ids that fall all over the table: merged level by level, each few of them would have a whole level
-        // written again, which took a fifth of the server's time.
-        options.set_compaction_style(DBCompactionStyle::Universal);
-        options.set_level_zero_file_num_compaction_trigger(ACTION_FILES);
-        options.set_level_zero_slowdown_writes_trigger(3 * ACTION_FILES);
-        options.set_level_zero_stop_writes_trigger(4 * ACTION_FILES);
-        let mut merging = UniversalCompactOptions::default();
-        merging.set_max_merge_width(ACTION_FILES);
-        // No row is written twice, so there is nothing to be gained by merging all files because the newer ones are large.
-        merging.set_max_size_amplification_percent(i32::MAX);
-        options.set_universal_compaction_options(&merging);
-    }
-    options
-}
-
-/// So many files of about one size are merged into one: a look-up asks the filter of each file, and each merge writes
-/// all its rows again.
-const ACTION_FILES: i32 = 32;
 
 fn compression(shape: &Shape) -> DBCompressionType {
     if shape.text {

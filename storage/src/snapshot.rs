@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use rocksdb::{Direction, IteratorMode, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
+use crate::action_index::{FileError, IdFile};
 use crate::codec::{self, CodecError};
 use crate::recent::{Key, Layer, Reading};
 use crate::rocks::Database;
@@ -92,6 +93,9 @@ pub enum ReadError {
         /// What is wrong.
         source: CodecError,
     },
+    /// A file with the ids of actions cannot be read, or is damaged; the text names it.
+    #[error("the ids of actions: {0}")]
+    Ids(String),
     /// The requested data is in segments that were removed from the log's directory.
     #[error("sequences up to {last_sequence} are archived{}", .place.as_ref().map(|place| format!(": they are in {place}")).unwrap_or_default())]
     Archived {
@@ -122,6 +126,14 @@ impl ReadError {
                 table,
                 text: error.into_string(),
             }
+        }
+    }
+
+    /// The ids of actions cannot be read; the database remembers damage.
+    pub(crate) fn ids(database: &Database) -> impl Fn(FileError) -> Self {
+        move |error| {
+            database.note_index_damage(&error);
+            Self::Ids(error.to_string())
         }
     }
 
@@ -244,20 +256,21 @@ impl Snapshot {
             .transpose()
     }
 
-    /// The index of actions: the part in memory, and the table as it is now. The caller must ignore entries for actions
-    /// later than the snapshot.
+    /// The index of actions as it is now. The caller must ignore entries for actions later than the snapshot.
     pub(crate) fn indexed_action(&self, id: [u8; 16]) -> Result<Option<u64>, ReadError> {
         let database = self.database();
-        if let Some(sequence) = database.actions().sequence(id) {
-            return Ok(Some(sequence));
-        }
-        let table = Table::Actions;
-        database
-            .raw()
-            .get_pinned_cf(database.table(table), id)
-            .map_err(ReadError::rocks(database, table))?
-            .map(|value| codec::number(&value).map_err(ReadError::row(table, &id)))
-            .transpose()
+        let found = database.actions().sequence(id);
+        found.map_err(ReadError::ids(database))
+    }
+
+    /// The files with the ids of actions.
+    pub(crate) fn id_files(&self) -> Arc<Vec<Arc<IdFile>>> {
+        self.database().actions().files()
+    }
+
+    /// The sequence up to which every action's id is in a file; the later ones are in memory.
+    pub fn indexed(&self) -> u64 {
+        self.database().actions().in_files()
     }
 
     /// A value that is a big-endian number.

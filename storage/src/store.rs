@@ -11,9 +11,7 @@ use kedge_log::{AppendError, Durability, Log, Maintenance, Position, SideKeys};
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use metrics::{counter, gauge, histogram};
-use rocksdb::WriteBatch;
 
-use crate::action_index::{self, MEMORY_ACTIONS_MAX};
 use crate::group::Group;
 use crate::high_water::{HighWater, Released};
 use crate::metric_definitions as names;
@@ -21,7 +19,7 @@ use crate::recent::{Recent, row_writes, write_batch};
 use crate::rocks::{Budget, Database};
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
-use crate::tables::meta::{Applied, INDEXED_KEY, LogHead};
+use crate::tables::meta::{Applied, LogHead};
 
 /// A frame takes at least this many bytes in the log's file.
 const FRAME_BYTES_MIN: u64 = 4096;
@@ -249,11 +247,7 @@ impl Store {
 
     /// Makes actions findable by their ids, once they are durable.
     pub fn index(&self, actions: &[([u8; 16], u64)]) {
-        let in_memory = self.database.actions().add(actions);
-        if in_memory >= MEMORY_ACTIONS_MAX {
-            // Maintenance does not keep up, or could not.
-            action_index::write(&self.database, &self.path, MEMORY_ACTIONS_MAX);
-        }
+        self.database.actions().add(actions);
     }
 
     /// Appends a group to the log and returns the position after it. It is durable after the next [`Store::sync`], and
@@ -328,20 +322,12 @@ impl Store {
         Ok(self.snapshot())
     }
 
-    /// Writes the ids of actions that are in memory to their table, before a clean shutdown, so that the next start has
+    /// Writes the ids of actions that are in memory to a file, before a clean shutdown, so that the next start has
     /// nothing to read for them.
     pub fn write_index(&self) {
         if self.rows_writable {
-            action_index::write(&self.database, &self.path, 0);
-            self.recent.rebase();
+            self.database.actions().write(0);
         }
-    }
-
-    /// Stores how far the index of actions reaches.
-    pub(crate) fn note_indexed(&self, batch: &mut WriteBatch) {
-        let indexed = self.database.actions().in_table();
-        let meta = self.database.table(Table::Meta);
-        batch.put_cf(meta, INDEXED_KEY, indexed.to_be_bytes());
     }
 
     /// Notes that headers up to this head are released: after their commit, before they leave.

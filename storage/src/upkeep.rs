@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use kedge_log::Maintenance;
 use metrics::{counter, gauge};
 
-use crate::action_index;
+use crate::action_index::FILE_ACTIONS;
 use crate::metric_definitions as names;
 use crate::store::{CommitError, Store};
 
@@ -20,7 +20,7 @@ impl Store {
         if self.writing.is_none() {
             return Ok(());
         }
-        action_index::write(&self.database, &self.path, action_index::FILE_ACTIONS);
+        self.database.actions().write(FILE_ACTIONS);
         let unflushed = self.unflushed_bytes.load(Ordering::Relaxed);
         self.recent.drop_read();
         gauge!(names::RECENT_BYTES).set(self.recent.len_bytes() as f64);
@@ -32,8 +32,8 @@ impl Store {
         Ok(())
     }
 
-    /// Looks after the log's segments while commits continue: creates the file of the next one, and compresses one that is
-    /// closed. Returns whether there may be more to do at once.
+    /// Looks after files while commits continue: creates that of the log's next segment, compresses a segment that is
+    /// closed, and merges files of action ids. Returns whether there may be more to do at once.
     pub fn maintain(&self) -> Result<bool, CommitError> {
         let Some(writing) = &self.writing else {
             return Ok(false);
@@ -52,11 +52,12 @@ impl Store {
             counter!(names::SEALED_BYTES).increment(sealed.sealed_bytes);
             return Ok(true);
         }
-        Ok(false)
+        Ok(self.database.actions().merge())
     }
 
     /// Lets a [`Self::maintain`] on another thread end soon; the next start does what is left.
     pub fn end_maintenance(&self) {
+        self.database.actions().end();
         if let Some(writing) = &self.writing {
             writing.maintenance.end();
         }
@@ -68,7 +69,7 @@ impl Store {
             return Ok(());
         }
         self.check_room()?;
-        let flushed = self.recent.flush(|batch| self.note_indexed(batch));
+        let flushed = self.recent.flush();
         let rows = flushed.map_err(CommitError::of_rocks)?;
         counter!(names::FLUSHED_ROWS).increment(rows as u64);
         Ok(())

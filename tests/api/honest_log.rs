@@ -368,5 +368,5 @@ async fn every_kind_of_action_and_no_pair_of_them_convicts() {
     assert!(life.server.verify_data().status.success());
     let store = life.server.dir.path().join("data/store");
     let (stored, log) = crate::cuts::open(&store, life.server.domain, life.server.sequencer);
-    log.check(&stored, true, &[log.every_cut()]);
+    log.check(&stored, &[log.every_cut()]);
 }

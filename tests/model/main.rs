@@ -146,7 +146,7 @@ async fn random_histories_are_the_oracles() {
     support::honest::is_never_convicted(&setup.store(), trust.domain, trust.sequencer);
     let (stored, applied) = support::cuts::open(&setup.store(), trust.domain, trust.sequencer);
     let cuts = applied.some_cuts(20, |end| rng.below(end));
-    applied.check(&stored, true, &[cuts]);
+    applied.check(&stored, &[cuts]);
     let reported = kedge()
         .args(["verify", "data", "--dev"])
         .arg(setup.data())

@@ -184,17 +184,12 @@ impl Log {
     }
 
     /// Checks that the log yields what the server has stored, however it is cut: in one piece, at every request, and at
-    /// each given set of cuts. Ids are compared if all of them are in their table (`ids`).
+    /// each given set of cuts.
     #[track_caller]
-    pub(crate) fn check(&self, live: &Snapshot, ids: bool, cuts: &[Vec<usize>]) {
+    pub(crate) fn check(&self, live: &Snapshot, cuts: &[Vec<usize>]) {
         let all = explained();
-        let tables: Vec<Table> = all
-            .iter()
-            .copied()
-            .filter(|table| ids || *table != Table::Actions)
-            .collect();
         let whole = self.whole().settled();
-        same(live, &whole, &tables, "from nothing");
+        same(live, &whole, &all, "from nothing");
         for cuts in cuts {
             let pieces = self.in_pieces(cuts).settled();
             same(&whole, &pieces, &all, &format!("in pieces at {cuts:?}"));

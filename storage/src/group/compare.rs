@@ -27,7 +27,9 @@ impl Group {
             let mut pairs = self.action_ids.iter().zip(&other.action_ids);
             let differing = pairs.find(|(our, their)| our != their);
             let id = differing.map_or([0; 16], |((id, _), _)| *id);
-            return Err(Difference::row(Table::Actions, &id));
+            return Err(Difference::Id {
+                id: kedge_protocol::hash::to_hex(&id)[2..].to_owned(),
+            });
         }
         let mut ours = self.writes().filter(is_of_log).peekable();
         let mut theirs = other.writes().filter(is_of_log).peekable();

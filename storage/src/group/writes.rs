@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    const TABLES: [Table; 3] = [Table::Meta, Table::Actions, Table::Objects];
+    const TABLES: [Table; 3] = [Table::Meta, Table::Wallets, Table::Objects];
 
     proptest! {
         #[test]

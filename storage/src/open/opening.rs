@@ -12,7 +12,6 @@ use super::{
     OpenError, check_meta, in_use, index_actions, is_empty, make, of_system, open_database,
     unreadable, whole,
 };
-use crate::action_index;
 use crate::group::Group;
 use crate::high_water::{HighWater, Mark};
 use crate::making;
@@ -105,8 +104,9 @@ impl Store {
         let position = reader.as_ref().map_or(start, LogReader::position);
         let applied_frame = looked.as_ref().map_or(0, |(_, _, applied)| applied.frame);
         reaches_back(&options, reader.as_ref(), applied_frame)?;
-        if let Some((_, _, applied)) = &looked {
+        if let Some((database, _, applied)) = &looked {
             follows(&options, reader.as_ref(), &position, applied)?;
+            not_beyond(path, database, &position)?;
         }
         let mark_path = mark_path(&options);
         let mark = HighWater::read(&*options.env, &mark_path);
@@ -143,7 +143,7 @@ impl Store {
         };
         if options.access != Access::Read {
             let snapshot = Snapshot::take(&database);
-            index_actions(&database, &snapshot, &head).map_err(unreadable(&options.path))?;
+            index_actions(&database, &snapshot, &head);
         }
         Ok(Opening {
             database,
@@ -215,11 +215,6 @@ impl Opening {
         self.applied_bytes
             .fetch_add(rows.len_bytes() as u64, Ordering::Relaxed);
         self.database.actions().add(&rows.action_ids);
-        action_index::write(
-            &self.database,
-            &self.options.path,
-            action_index::MEMORY_ACTIONS_MAX,
-        );
         Ok(())
     }
 
@@ -368,6 +363,20 @@ fn open_to_append(options: &Options, released: kedge_log::Released) -> Result<Fi
         );
     }
     Ok(log)
+}
+
+/// Checks that the index of actions leads to none that the log does not have: their sequences may be given again.
+fn not_beyond(path: &Path, database: &Database, log: &Position) -> Result<(), OpenError> {
+    let (indexed, next) = (database.actions().in_files(), log.next_sequence);
+    if indexed < next {
+        return Ok(());
+    }
+    Err(OpenError::Corruption {
+        path: path.to_owned(),
+        text: format!(
+            "the ids of actions reach sequence {indexed}, but the log ends before {next}"
+        ),
+    })
 }
 
 /// Checks that the log holds every frame after the last that was applied.

@@ -160,7 +160,7 @@ proptest! {
                     group = Group::of_rows();
                 }
                 Step::Flush => {
-                    recent.flush(|_| ()).unwrap();
+                    recent.flush().unwrap();
                     recent.drop_read();
                 }
                 Step::Look => held.push((recent.snapshot(), committed.clone())),

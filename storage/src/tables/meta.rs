@@ -8,7 +8,7 @@ use kedge_protocol::{Address, Hash};
 use crate::codec::{self, CodecError};
 
 /// The version of all keys and rows; a store with another version is rebuilt from the log.
-pub(crate) const FORMAT_VERSION: u64 = 6;
+pub(crate) const FORMAT_VERSION: u64 = 7;
 
 /// Stores up to this version held their log themselves, as rows.
 pub(crate) const FORMAT_LOG_IN_STORE: u64 = 5;
@@ -20,8 +20,6 @@ pub(crate) const FIRST_KEY_KEY: &[u8] = b"first_key";
 pub(crate) const HEAD_KEY: &[u8] = b"head";
 /// The frame of the log up to which everything was applied.
 pub(crate) const APPLIED_KEY: &[u8] = b"applied";
-/// The sequence up to which every action is in the table of ids.
-pub(crate) const INDEXED_KEY: &[u8] = b"indexed";
 pub(crate) const OPERATORS_KEY: &[u8] = b"operators";
 /// The place of the last event outside the log.
 pub(crate) const EVENTS_KEY: &[u8] = b"events";

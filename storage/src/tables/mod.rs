@@ -37,8 +37,6 @@ macro_rules! tables {
 }
 
 tables! {
-    /// Action id → sequence; the newest are in memory (`action_index.rs`).
-    Actions = "actions",
     /// Organization ‖ first sequence → count of actions.
     RequestsByOrganization = "requests_by_org",
     /// Batch id → number.
@@ -158,7 +156,6 @@ impl Table {
         Self::Nonces,
         Self::ForeignActions,
         Self::LogBytes,
-        Self::Actions,
         Self::RequestsByOrganization,
         Self::BatchIds,
         Self::Tree,

@@ -1,7 +1,8 @@
-//! Compares the tables that lead to actions and requests with the log. Their rows are in another order than the log's,
-//! so looking each up by itself would jump about in them. Instead a window of the log is kept during the walk, and then
-//! each table is read once, in its own order.
+//! Compares the ids of actions and the table that leads to requests with the log. They are in another order than the
+//! log's, so looking each up by itself would jump about in them. Instead a window of the log is kept during the walk,
+//! and then all of them are read once, in their own order.
 
+use std::sync::Arc;
 use std::thread;
 
 use kedge_protocol::Hash;
@@ -10,11 +11,11 @@ use kedge_protocol::hash::to_hex;
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::record::RequestRecord;
 
+use crate::action_index::{FileError, IdFile};
 use crate::check::Fault;
 use crate::codec;
 use crate::snapshot::{ReadError, Snapshot};
 use crate::tables::Table;
-use crate::tables::meta::INDEXED_KEY;
 
 /// What a row of an index leads to.
 enum Leads {
@@ -34,9 +35,8 @@ pub(super) struct Indexes<'a> {
     window_actions: usize,
     /// The log's last sequence.
     last_sequence: u64,
-    /// Up to this sequence the table of ids must lead to every action; a start finds later ones in
-    /// the log.
-    indexed: u64,
+    /// The files with the ids of actions.
+    id_files: Arc<Vec<Arc<IdFile>>>,
     window: Window,
     /// The first row, of those seen, that nothing in the log explains.
     astray: Option<Fault>,
@@ -61,17 +61,17 @@ impl<'a> Indexes<'a> {
         threads: usize,
         window_actions: usize,
         last_sequence: u64,
-    ) -> Result<Self, ReadError> {
-        Ok(Self {
+    ) -> Self {
+        Self {
             snapshot,
             threads: threads.clamp(1, 256),
             // Places in a window are kept in 32 bits.
             window_actions: window_actions.clamp(1, 1 << 31),
             last_sequence,
-            indexed: snapshot.get_number(Table::Meta, INDEXED_KEY)?.unwrap_or(0),
+            id_files: snapshot.id_files(),
             window: Window::default(),
             astray: None,
-        })
+        }
     }
 
     /// Adds the log's next request to the window.
@@ -103,7 +103,7 @@ impl<'a> Indexes<'a> {
         Ok(self.astray)
     }
 
-    /// Walks both tables, and begins the next window. Returns the first sequence that no row leads to.
+    /// Walks the ids and the table, and begins the next window. Returns the first sequence that no row leads to.
     fn check(&mut self) -> Result<(), Fault> {
         let Window {
             before,
@@ -111,15 +111,11 @@ impl<'a> Indexes<'a> {
             requests,
             ..
         } = &self.window;
-        let last = self.last_sequence;
-        let actions = self.pass(Table::Actions, ids.len(), |key, value| {
-            self.window.action_row(last, key, value)
-        })?;
-        let table = Table::RequestsByOrganization;
-        let listed = self.pass(table, requests.len(), |key, value| {
-            self.window.request_row(last, key, value)
-        })?;
-        let must = usize::try_from(self.indexed.saturating_sub(*before)).unwrap_or(usize::MAX);
+        let actions = self.in_parts(|part| self.ids(part))?;
+        let listed = self.in_parts(|part| self.listed(part))?;
+        // A start finds later ones in the log.
+        let indexed = self.id_files.last().map_or(0, |file| file.last);
+        let must = usize::try_from(indexed.saturating_sub(*before)).unwrap_or(usize::MAX);
         let action = actions.found.first_missing(must.min(ids.len()));
         let request = listed.found.first_missing(requests.len());
         let request = request.map(|place| requests[place].0 as usize);
@@ -149,35 +145,64 @@ impl<'a> Indexes<'a> {
         Ok(())
     }
 
-    /// Walks a whole table, each thread a part of its keys.
-    fn pass(
-        &self,
-        table: Table,
-        places: usize,
-        leads: impl Fn(&[u8], &[u8]) -> Result<Leads, ReadError> + Sync,
-    ) -> Result<Seen, ReadError> {
-        let part = |part: usize| {
-            // Keys begin with hashes, so their first bytes spread evenly.
-            let [start, end] = [part, part + 1].map(|part| part * 256 / self.threads);
-            let mut seen = Seen::new(places);
-            let mut rows = self.snapshot.cursor(table);
-            match start {
-                0 => rows.seek_to_first(),
-                _ => rows.seek(&[start as u8]),
-            }
-            while let Some((key, value)) = rows.row()? {
-                if key.first().is_some_and(|first| usize::from(*first) >= end) {
-                    break;
-                }
-                match leads(key, value)? {
+    /// Walks a part of every file of ids.
+    fn ids(&self, part: usize) -> Result<Seen, ReadError> {
+        let mut seen = Seen::new(self.window.ids.len());
+        let mut lead = |file: &IdFile| -> Result<(), FileError> {
+            for entry in file.part(part, self.threads) {
+                let (id, sequence) = entry?;
+                match self.window.id(self.last_sequence, &id, sequence) {
                     Leads::To(place) => seen.found.set(place),
                     Leads::Elsewhere => {}
-                    Leads::Astray(what) => seen.astray(table, key, &what),
+                    Leads::Astray(what) => {
+                        let what = format!("{} leads to {what}", to_hex(&id));
+                        seen.astray.get_or_insert(Fault::Ids(what));
+                    }
                 }
-                rows.advance();
             }
-            Ok(seen)
+            Ok(())
         };
+        for file in self.id_files.iter() {
+            lead(file).map_err(|error| ReadError::Ids(error.to_string()))?;
+        }
+        Ok(seen)
+    }
+
+    /// Walks a part of the keys of the table that leads to requests.
+    fn listed(&self, part: usize) -> Result<Seen, ReadError> {
+        let table = Table::RequestsByOrganization;
+        // Keys begin with hashes, so their first bytes spread evenly.
+        let [start, end] = [part, part + 1].map(|part| part * 256 / self.threads);
+        let mut seen = Seen::new(self.window.requests.len());
+        let mut rows = self.snapshot.cursor(table);
+        match start {
+            0 => rows.seek_to_first(),
+            _ => rows.seek(&[start as u8]),
+        }
+        while let Some((key, value)) = rows.row()? {
+            if key.first().is_some_and(|first| usize::from(*first) >= end) {
+                break;
+            }
+            match self.window.request_row(self.last_sequence, key, value)? {
+                Leads::To(place) => seen.found.set(place),
+                Leads::Elsewhere => {}
+                Leads::Astray(what) => {
+                    seen.astray.get_or_insert_with(|| Fault::Rows {
+                        table,
+                        what: format!("the row under key {} leads to {what}", to_hex(key)),
+                    });
+                }
+            }
+            rows.advance();
+        }
+        Ok(seen)
+    }
+
+    /// Walks all parts, each on a thread.
+    fn in_parts(
+        &self,
+        part: impl Fn(usize) -> Result<Seen, ReadError> + Sync,
+    ) -> Result<Seen, ReadError> {
         thread::scope(|scope| {
             let part = &part;
             let others: Vec<_> = (1..self.threads)
@@ -209,13 +234,12 @@ impl Window {
     }
 
     /// Action id → sequence.
-    fn action_row(&self, last: u64, key: &[u8], value: &[u8]) -> Result<Leads, ReadError> {
-        let sequence = codec::number(value).map_err(ReadError::row(Table::Actions, key))?;
-        Ok(match self.place(sequence, last) {
-            Ok(place) if self.ids[place] == *key => Leads::To(place),
+    fn id(&self, last: u64, id: &[u8; 16], sequence: u64) -> Leads {
+        match self.place(sequence, last) {
+            Ok(place) if self.ids[place] == *id => Leads::To(place),
             Ok(_) => Leads::Astray(format!("sequence {sequence}, whose action has another id")),
             Err(leads) => leads,
-        })
+        }
     }
 
     /// Organization ‖ first sequence → count of actions.
@@ -260,13 +284,6 @@ impl Seen {
             found: Bits(vec![0; places.div_ceil(64)]),
             astray: None,
         }
-    }
-
-    fn astray(&mut self, table: Table, key: &[u8], what: &str) {
-        self.astray.get_or_insert_with(|| Fault::Rows {
-            table,
-            what: format!("the row under key {} leads to {what}", to_hex(key)),
-        });
     }
 
     /// Adds what was seen after it.

@@ -1,11 +1,12 @@
-//! An action's id leads to it, wherever its place in the index is: in memory, in the table, or about to move.
+//! An action's id leads to it, wherever its place in the index is: in memory, in a file, or about to move.
 
 use std::path::Path;
 
 use kedge_protocol::Id;
-use kedge_storage::{PlacedAction, Snapshot, Table};
+use kedge_storage::{OpenError, PlacedAction, Snapshot, Store};
 
-use crate::support::{Log, kill, open, raw, rows_path};
+use crate::id_files::{directory_of, name, names};
+use crate::support::{Log, kill, open, options, rows_path};
 
 fn ids(snapshot: &Snapshot) -> Vec<Id> {
     let last = snapshot.head().unwrap().sequence;
@@ -22,14 +23,8 @@ fn all(count: usize) -> Vec<Option<u64>> {
     (1..=count as u64).map(Some).collect()
 }
 
-fn rows(path: &Path) -> usize {
-    let db = raw(path);
-    let family = db.cf_handle(Table::Actions.name()).unwrap();
-    db.iterator_cf(family, rocksdb::IteratorMode::Start).count()
-}
-
 #[test]
-fn ids_lead_to_actions_before_and_after_they_move_into_the_table() {
+fn ids_lead_to_actions_before_and_after_they_move_into_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = Log::default();
     let store = open(directory.path()).unwrap();
@@ -50,16 +45,17 @@ fn ids_lead_to_actions_before_and_after_they_move_into_the_table() {
 
     // Killed: what was only in memory comes back from the log.
     kill(store, directory.path());
-    assert_eq!(rows(directory.path()), 0);
+    assert!(names(directory.path()).is_empty());
     let store = open(directory.path()).unwrap();
     assert_eq!(found(&store.snapshot(), &ids), all(32));
 
-    // Closed: everything is in the table, and the next start reads nothing for it.
+    // Closed: everything is in a file, and the next start reads nothing for it.
     store.close().unwrap();
-    assert_eq!(rows(directory.path()), 32);
+    assert_eq!(names(directory.path()), [name(1, 32)]);
     let store = open(directory.path()).unwrap();
     log.commit_many(&store, 1);
     let snapshot = store.snapshot();
+    assert_eq!(snapshot.indexed(), 32);
     assert_eq!(found(&snapshot, &ids), all(32));
     let newest = snapshot.action_at(36).unwrap().unwrap().id();
     assert_eq!(found(&snapshot, &[newest]), [Some(36)]);
@@ -72,78 +68,102 @@ fn what_cannot_be_written_stays_in_memory() {
     let store = open(directory.path()).unwrap();
     log.commit_many(&store, 2);
     let ids = ids(&store.snapshot());
-    let in_the_way = rows_path(directory.path()).join("ACTION-INDEX.tmp");
+    let in_the_way = directory_of(directory.path()).join("new.tmp");
     std::fs::create_dir(&in_the_way).unwrap();
     store.close().unwrap();
-    assert_eq!(rows(directory.path()), 0);
+    assert_eq!(names(directory.path()), ["new.tmp"]);
 
     std::fs::remove_dir(&in_the_way).unwrap();
     let store = open(directory.path()).unwrap();
     assert_eq!(found(&store.snapshot(), &ids), all(8));
     store.close().unwrap();
-    assert_eq!(rows(directory.path()), 8);
+    assert_eq!(names(directory.path()), [name(1, 8)]);
 }
 
-/// A kill while a file was moved into the table could leave a second name for the table's own file. A file with that
-/// name is never written to.
+/// Every stop leaves a file, however few actions there were.
 #[test]
-fn a_leftover_link_to_a_live_table_file_costs_nothing() {
+fn small_files_are_merged() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = Log::default();
+    for _ in 0..4 {
+        let store = open(directory.path()).unwrap();
+        log.commit_many(&store, 2);
+        store.close().unwrap();
+    }
+    let four = names(directory.path());
+    assert_eq!(four.len(), 4);
+    // What a killed merge leaves.
+    let place = directory_of(directory.path());
+    std::fs::copy(place.join(&four[0]), place.join("merged.tmp")).unwrap();
     let store = open(directory.path()).unwrap();
-    log.commit_many(&store, 4);
-    store.close().unwrap();
-    let live = {
-        let db = raw(directory.path());
-        let files = db.live_files().unwrap();
-        let mut of_actions = files
-            .iter()
-            .filter(|file| file.column_family_name == Table::Actions.name());
-        let file = of_actions.next().unwrap().name.clone();
-        rows_path(directory.path()).join(file.trim_start_matches('/'))
-    };
-    let bytes = std::fs::read(&live).unwrap();
-    std::fs::hard_link(&live, rows_path(directory.path()).join("ACTION-INDEX.tmp")).unwrap();
-
-    let store = open(directory.path()).unwrap();
-    log.commit_many(&store, 4);
-    store.close().unwrap();
-    assert!(
-        std::fs::read(&live).unwrap() == bytes,
-        "a live file changed"
-    );
-    assert!(
-        !rows_path(directory.path())
-            .join("ACTION-INDEX.tmp")
-            .exists()
-    );
-    let store = open(directory.path()).unwrap();
+    while store.maintain().unwrap() {}
+    assert_eq!(names(directory.path()), [name(1, 32)]);
     let snapshot = store.snapshot();
     assert_eq!(found(&snapshot, &ids(&snapshot)), all(32));
     crate::verifying::walk(&snapshot).unwrap();
 }
 
+fn refused(data: &Path) -> String {
+    match Store::open(options(data)) {
+        Err(error @ OpenError::Corruption { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A store without one of its files, or with one of another log, is refused, with what to do.
 #[test]
-fn many_actions_move_while_the_store_goes_on() {
+fn files_that_do_not_belong_together_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = Log::default();
-    let store = open(directory.path()).unwrap();
-    log.commit_many(&store, 2);
-    // Enough for a file: ids that nobody made, as if they came before the log's own.
-    let strange: Vec<([u8; 16], u64)> = (0..300_000u64)
-        .map(|n| {
-            let mut id = [0xee; 16];
-            id[..8].copy_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
-            (id, 1 + n % 8)
-        })
-        .collect();
-    for some in strange.chunks(50_000) {
-        store.index(some);
-        log.commit_many(&store, 1);
+    for _ in 0..2 {
+        let store = open(directory.path()).unwrap();
+        log.commit_many(&store, 2);
+        store.close().unwrap();
     }
-    let snapshot = store.snapshot();
-    assert_eq!(found(&snapshot, &ids(&snapshot)), all(32));
-    drop(snapshot);
+    let place = directory_of(directory.path());
+    let first = place.join(name(1, 8));
+    let bytes = std::fs::read(&first).unwrap();
+    std::fs::remove_file(&first).unwrap();
+    let text = refused(directory.path());
+    assert!(
+        text.contains("from sequence 1 on is missing") && text.contains("kedge rebuild"),
+        "{text}"
+    );
+    std::fs::write(&first, &bytes).unwrap();
+    open(directory.path()).unwrap().close().unwrap();
+
+    // It leads to actions that the log does not have.
+    let mut longer = Log::default();
+    let other = tempfile::tempdir().unwrap();
+    let store = open(other.path()).unwrap();
+    longer.commit_many(&store, 9);
     store.close().unwrap();
-    assert_eq!(rows(directory.path()), 300_000 + 32);
+    let theirs = name(1, 36);
+    std::fs::copy(
+        directory_of(other.path()).join(&theirs),
+        place.join(&theirs),
+    )
+    .unwrap();
+    let text = refused(directory.path());
+    assert!(
+        text.contains("reach sequence 36, but the log ends before 17"),
+        "{text}"
+    );
+    // Nothing was changed: without it the store opens.
+    std::fs::remove_file(place.join(&theirs)).unwrap();
+    let store = open(directory.path()).unwrap();
+    let snapshot = store.snapshot();
+    assert_eq!(found(&snapshot, &ids(&snapshot)), all(16));
+    drop((snapshot, store));
+
+    // What a store left that is gone belongs to no other one.
+    for entry in std::fs::read_dir(rows_path(directory.path())).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    std::fs::remove_dir_all(directory.path().join("log")).unwrap();
+    open(directory.path()).unwrap().close().unwrap();
+    assert!(names(directory.path()).is_empty());
 }

@@ -14,17 +14,13 @@ use crate::support::{
     options, rows_path, sequencer,
 };
 
-/// Every row of every table, except those about this copy of the state: how far it has applied, and how far its index
-/// of actions reaches.
+/// Every row of every table.
 fn rows(snapshot: &Snapshot) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
-    let tables = Table::ALL.iter().filter(|table| **table != Table::Actions);
-    let rows = tables.flat_map(|&table| {
+    let rows = Table::ALL.iter().flat_map(|&table| {
         let rows = snapshot.raw_rows(table).map(Result::unwrap);
         rows.map(move |(key, value)| (table, key.into_vec(), value.into_vec()))
     });
-    let is_copys = |table: Table, key: &[u8]| table == Table::Meta && key == b"indexed";
-    rows.filter(|(table, key, _)| !is_copys(*table, key))
-        .collect()
+    rows.collect()
 }
 
 fn assert_same(found: &Snapshot, expected: &[(Table, Vec<u8>, Vec<u8>)]) {

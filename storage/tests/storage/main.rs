@@ -12,6 +12,7 @@ mod corruption;
 mod disk_full;
 mod expiry;
 mod forging;
+mod id_files;
 mod lists;
 mod log_first;
 mod mark;

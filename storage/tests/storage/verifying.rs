@@ -8,6 +8,7 @@ use kedge_storage::verify::{Difference, Plan, Progress, Summary, compare_state, 
 use kedge_storage::{Fault, Group, SideWrite, Snapshot, Store, Table};
 
 use crate::forging::{Change, forge};
+use crate::id_files::{self, Ids};
 use crate::support::{
     Log, copy, domain, id, kill, open, options, plan, raw, sequencer, signer, tamper,
 };
@@ -95,10 +96,9 @@ fn a_change_far_from_the_end_is_named() {
     let mut of_organization = log.organization.bytes.to_vec();
     of_organization.extend_from_slice(&11u64.to_be_bytes());
     let node = [&[0u8][..], &2u64.to_be_bytes()].concat();
-    let rows: [(&str, &[u8], u64); 4] = [
+    let rows: [(&str, &[u8], u64); 3] = [
         ("tree", &node, 9),
         ("batch_ids", &third.bytes, 9),
-        ("actions", &action.bytes, 12),
         ("requests_by_org", &of_organization, 11),
     ];
     for (table, key, sequence) in rows {
@@ -106,6 +106,9 @@ fn a_change_far_from_the_end_is_named() {
             tamper(data, table, key, |value| *value.last_mut().unwrap() ^= 1);
         });
     }
+    named(12, "id", &|data| {
+        id_files::change(data, |ids| *ids.get_mut(&action.bytes).unwrap() ^= 1);
+    });
     let in_log: [(&str, Change, u64); 4] = [
         (
             "payload",
@@ -229,47 +232,47 @@ pub(crate) fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fau
     found
 }
 
-/// The text of the fault that is found after a table was changed; `change` gets the ids of all actions.
-fn found_after(table: &str, change: impl Fn(&dyn Fn(&[u8], Option<u64>), &[[u8; 16]])) -> String {
+/// The text of the fault that is found after a store was changed.
+fn found_after(change: impl Fn(&Path, &Log)) -> String {
     let (directory, log) = made();
-    let store = open(directory.path()).unwrap();
-    let actions = store.snapshot().actions_between(1, log.head.sequence);
-    let ids = actions.unwrap();
-    let ids: Vec<_> = ids.iter().map(|action| action.id().bytes).collect();
-    drop(store);
-    let db = raw(directory.path());
-    let family = db.cf_handle(table).unwrap();
-    let set = |key: &[u8], number: Option<u64>| match number {
-        Some(number) => db.put_cf(family, key, number.to_be_bytes()).unwrap(),
-        None => db.delete_cf(family, key).unwrap(),
-    };
-    change(&set, &ids);
-    drop(db);
+    change(directory.path(), &log);
     let store = open(directory.path()).unwrap();
     found_with_each_window(&store.snapshot())
         .unwrap_err()
         .to_string()
 }
 
+/// The text of the fault that is found after the ids of actions were changed; `change` also gets those of all actions in
+/// the log's order.
+fn found_after_ids(change: impl Fn(&mut Ids, &[[u8; 16]])) -> String {
+    found_after(|data, _| {
+        id_files::change(data, |ids| {
+            let mut ordered: Vec<_> = ids.iter().map(|(id, at)| (*at, *id)).collect();
+            ordered.sort_unstable();
+            let ordered: Vec<_> = ordered.into_iter().map(|(_, id)| id).collect();
+            change(ids, &ordered);
+        });
+    })
+}
+
 #[test]
 fn the_index_of_actions_leads_to_every_action_and_nowhere_else() {
-    let astray = |what: &str| format!("table actions: the row under key {what}");
+    let astray = |what: &str| format!("the ids of actions: {what}");
     let key = |byte: &str| format!("0x{}", byte.repeat(16));
     // Away from the log's beginning, so that smaller windows find it later.
     let cases = [
         (
             "sequence 20: the action's id does not lead to its sequence".to_owned(),
-            found_after("actions", |set, ids| set(&ids[19], None)),
+            found_after_ids(|ids, all| assert!(ids.remove(&all[19]).is_some())),
         ),
         (
             "sequence 20: the action's id does not lead to its sequence".to_owned(),
-            found_after("actions", |set, ids| set(&ids[19], Some(2))),
+            found_after_ids(|ids, all| assert_eq!(ids.insert(all[19], 2), Some(20))),
         ),
         (
             "sequence 5: the action's id does not lead to its sequence".to_owned(),
-            found_after("actions", |set, ids| {
-                set(&ids[19], None);
-                set(&ids[4], None);
+            found_after_ids(|ids, all| {
+                ids.retain(|id, _| ![all[19], all[4]].contains(id));
             }),
         ),
         (
@@ -277,21 +280,21 @@ fn the_index_of_actions_leads_to_every_action_and_nowhere_else() {
                 "{} leads to sequence 20, whose action has another id",
                 key("09")
             )),
-            found_after("actions", |set, _| set(&[9; 16], Some(20))),
+            found_after_ids(|ids, _| assert_eq!(ids.insert([9; 16], 20), None)),
         ),
         (
             astray(&format!(
                 "{} leads to sequence 33, but the log ends at 32",
                 key("f9")
             )),
-            found_after("actions", |set, _| set(&[0xf9; 16], Some(33))),
+            found_after_ids(|ids, _| assert_eq!(ids.insert([0xf9; 16], 33), None)),
         ),
         (
             astray(&format!(
                 "{} leads to sequence 0, but the log ends at 32",
                 key("f9")
             )),
-            found_after("actions", |set, _| set(&[0xf9; 16], Some(0))),
+            found_after_ids(|ids, _| assert_eq!(ids.insert([0xf9; 16], 0), None)),
         ),
     ];
     for (expected, found) in cases {
@@ -306,8 +309,14 @@ fn the_lists_of_organizations_hold_every_request_and_nothing_else() {
         [&organization[..], &sequence.to_be_bytes()].concat()
     };
     let found = |organization, sequence, count| {
-        found_after("requests_by_org", |set, _| {
-            set(&key(organization, sequence), count);
+        found_after(|data, _| {
+            let (db, key) = (raw(data), key(organization, sequence));
+            let family = db.cf_handle("requests_by_org").unwrap();
+            let done = match count {
+                Some(count) => db.put_cf(family, key, u64::to_be_bytes(count)),
+                None => db.delete_cf(family, key),
+            };
+            done.unwrap();
         })
     };
     let missing = "sequence 19: the request is not in its organization's list";
@@ -351,8 +360,9 @@ fn the_first_fault_of_all_is_told() {
     let store = open(directory.path()).unwrap();
     let action = store.snapshot().action_at(12).unwrap().unwrap().id();
     drop(store);
-    let row = |value: &mut Vec<u8>| *value = 13u64.to_be_bytes().to_vec();
-    tamper(directory.path(), "actions", &action.bytes, row);
+    id_files::change(directory.path(), |ids| {
+        assert_eq!(ids.insert(action.bytes, 13), Some(12));
+    });
     let store = open(directory.path()).unwrap();
     let snapshot = store.snapshot();
     assert_eq!(refuse_at(9, &snapshot), "sequence 9: no");
@@ -403,9 +413,9 @@ fn a_row_too_many_is_found() {
     }
 }
 
-/// Ids that a start finds in the log need not be in the table.
+/// Ids that a start finds in the log need not be in a file.
 #[test]
-fn the_newest_ids_may_be_missing_from_the_table() {
+fn the_newest_ids_may_be_in_no_file() {
     let (directory, _) = made();
     let store = open(directory.path()).unwrap();
     let mut log = Log::of(&store.snapshot()).unwrap();
@@ -417,10 +427,9 @@ fn the_newest_ids_may_be_missing_from_the_table() {
     assert_eq!(summary.actions, 48);
     let earlier = store.snapshot().action_at(16).unwrap().unwrap().id();
     drop(store);
-    let db = raw(directory.path());
-    let family = db.cf_handle("actions").unwrap();
-    db.delete_cf(family, earlier.bytes).unwrap();
-    drop(db);
+    id_files::change(directory.path(), |ids| {
+        assert_eq!(ids.remove(&earlier.bytes), Some(16));
+    });
     let store = Store::open_to_verify(options(directory.path())).unwrap();
     let fault = found_with_each_window(&store.snapshot()).unwrap_err();
     let expected = "sequence 16: the action's id does not lead to its sequence";

@@ -1,0 +1,281 @@
+//! Maps action ids to sequences. Ids are hashes: written one by one they would fall all over a table and cost more than
+//! everything else of an action. The newest stay in memory, where the log can restore them after a crash; the others are
+//! in sorted files of many, which are merged now and then (adr/0018).
+
+mod file;
+mod merge;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kedge_env::Env;
+use kedge_protocol::ids::IdMap;
+
+use self::file::Unfinished;
+pub(crate) use self::file::{Entry, FileError, IdFile};
+
+/// Actions in memory that are worth a file. A start reads at most about twice as many again.
+pub(crate) const FILE_ACTIONS: usize = 128 * 1024;
+/// Actions added since a file was begun, at most: the thread that adds more writes a file itself.
+pub(crate) const MEMORY_ACTIONS_MAX: usize = 16 * FILE_ACTIONS;
+
+/// The files' directory, in the store's.
+pub(crate) const DIRECTORY: &str = "action-ids";
+
+type Sequences = IdMap<[u8; 16], u64>;
+
+#[derive(Default)]
+struct State {
+    recent: Sequences,
+    /// What is being written to a file, or could not be written so far.
+    leaving: Arc<Sequences>,
+    /// The complete files, in the order of their sequences, which have no gaps.
+    files: Arc<Vec<Arc<IdFile>>>,
+    /// How many files there were when merging last failed: it is not tried again before there are more.
+    unmerged: usize,
+}
+
+impl State {
+    fn in_files(&self) -> u64 {
+        self.files.last().map_or(0, |file| file.last)
+    }
+}
+
+/// The index.
+pub(crate) struct ActionIndex {
+    env: Arc<dyn Env>,
+    dir: PathBuf,
+    state: Mutex<State>,
+    /// Held while a file is written.
+    writing: Mutex<()>,
+    /// Held while files are merged.
+    merging: Mutex<()>,
+    ending: AtomicBool,
+}
+
+impl ActionIndex {
+    /// Makes an index without actions.
+    pub(crate) fn create(env: Arc<dyn Env>, dir: PathBuf) -> Result<Self, FileError> {
+        let failed = in_dir(&dir);
+        env.create_dir(&dir).map_err(&failed)?;
+        // They belong to a store that is gone.
+        for name in env.list(&dir).map_err(&failed)? {
+            if file::sequences_of(&name).is_some() {
+                env.remove(&dir.join(name)).map_err(&failed)?;
+            }
+        }
+        Self::open(env, dir, true)
+    }
+
+    /// Opens the files in a directory. With `clean`, what interrupted writes and merges left is removed.
+    ///
+    /// # Errors
+    /// [`FileError`] if a file is damaged or missing.
+    pub(crate) fn open(env: Arc<dyn Env>, dir: PathBuf, clean: bool) -> Result<Self, FileError> {
+        let failed = in_dir(&dir);
+        if clean {
+            env.create_dir(&dir).map_err(&failed)?;
+            for unfinished in [Unfinished::New, Unfinished::Merged] {
+                unfinished.remove(&*env, &dir).map_err(&failed)?;
+            }
+        }
+        let names = match env.list(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            names => names.map_err(&failed)?,
+        };
+        let mut named: Vec<_> = names
+            .into_iter()
+            .filter_map(|name| Some((file::sequences_of(&name)?, name)))
+            .collect();
+        // Of files that begin with the same sequence the longest comes first: the others were merged into it.
+        named.sort_unstable_by_key(|((first, last), _)| (*first, u64::MAX - last));
+        let mut files: Vec<Arc<IdFile>> = Vec::new();
+        for ((first, last), name) in named {
+            let end = files.last().map_or(0, |file| file.last);
+            if last <= end {
+                if clean {
+                    env.remove(&dir.join(&name)).map_err(&failed)?;
+                }
+                continue;
+            }
+            if first != end + 1 {
+                let what = format!(
+                    "the file of the ids from sequence {} on is missing",
+                    end + 1
+                );
+                return Err(FileError::Damaged { name, what });
+            }
+            files.push(Arc::new(IdFile::load(&*env, &dir, &name)?));
+        }
+        Ok(Self {
+            env,
+            dir,
+            state: Mutex::new(State {
+                files: Arc::new(files),
+                ..State::default()
+            }),
+            writing: Mutex::default(),
+            merging: Mutex::default(),
+            ending: AtomicBool::new(false),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+
+    /// Adds actions that are in the log, in its order. Those that a file has already are skipped.
+    pub(crate) fn add(&self, actions: &[Entry]) {
+        let is_full = {
+            let mut state = self.state();
+            let in_files = state.in_files();
+            let new = actions.iter().filter(|(_, sequence)| *sequence > in_files);
+            state.recent.extend(new.copied());
+            state.recent.len() >= MEMORY_ACTIONS_MAX
+        };
+        if is_full {
+            // Upkeep does not keep up, or could not write.
+            self.write(MEMORY_ACTIONS_MAX);
+        }
+    }
+
+    /// The sequence of an action.
+    pub(crate) fn sequence(&self, id: [u8; 16]) -> Result<Option<u64>, FileError> {
+        let files = {
+            let state = self.state();
+            let found = state.recent.get(&id).or_else(|| state.leaving.get(&id));
+            if let Some(sequence) = found {
+                return Ok(Some(*sequence));
+            }
+            Arc::clone(&state.files)
+        };
+        for file in files.iter().rev() {
+            if let Some(sequence) = file.sequence(&id)? {
+                return Ok(Some(sequence));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The complete files.
+    pub(crate) fn files(&self) -> Arc<Vec<Arc<IdFile>>> {
+        Arc::clone(&self.state().files)
+    }
+
+    /// The sequence up to which every action is in a file.
+    pub(crate) fn in_files(&self) -> u64 {
+        self.state().in_files()
+    }
+
+    /// Writes everything in memory to a file, once at least `count_min` actions were added since the last file was
+    /// begun. It waits while another thread writes one. What cannot be written stays in memory, and the log has it.
+    pub(crate) fn write(&self, count_min: usize) {
+        let _one_at_a_time = locked(&self.writing);
+        let Some((first, actions)) = self.take(count_min) else {
+            return;
+        };
+        let mut entries: Vec<Entry> = actions.iter().map(|(id, at)| (*id, *at)).collect();
+        entries.sort_unstable();
+        let last = entries.iter().map(|(_, sequence)| *sequence).max();
+        let last = last.unwrap_or(0);
+        let entries = entries.into_iter().map(Ok);
+        // A stop waits for this one.
+        let never = AtomicBool::new(false);
+        let place = (&*self.dir, Unfinished::New);
+        match IdFile::write(&*self.env, place, (first, last), entries, &never) {
+            Ok(file) => {
+                let mut state = self.state();
+                Arc::make_mut(&mut state.files).push(Arc::new(file));
+                state.leaving = Arc::default();
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the ids of actions could not be written; it will be retried later");
+            }
+        }
+    }
+
+    /// Everything in memory with its first sequence, once at least `count_min` actions were added since the last file
+    /// was begun. So a file that could not be written is not tried again at every look.
+    fn take(&self, count_min: usize) -> Option<(u64, Arc<Sequences>)> {
+        let mut state = self.state();
+        let first = state.in_files() + 1;
+        let State {
+            recent, leaving, ..
+        } = &mut *state;
+        let is_nothing = recent.is_empty() && leaving.is_empty();
+        if recent.len() < count_min || is_nothing {
+            return None;
+        }
+        let mut all = std::mem::take(recent);
+        // What could not be written before is written now.
+        all.extend(leaving.iter());
+        *leaving = Arc::new(all);
+        Some((first, Arc::clone(leaving)))
+    }
+
+    /// Merges some files into one, if there are many. Returns whether there may be more to do at once.
+    pub(crate) fn merge(&self) -> bool {
+        let _one_at_a_time = locked(&self.merging);
+        let files = {
+            let state = self.state();
+            if state.files.len() <= state.unmerged {
+                return false;
+            }
+            Arc::clone(&state.files)
+        };
+        let Some(merged) = merge::next(&files) else {
+            return false;
+        };
+        let [oldest, .., newest] = merged else {
+            return false;
+        };
+        let range = (oldest.first, newest.last);
+        let entries = merge::entries(merged);
+        let place = (&*self.dir, Unfinished::Merged);
+        let file = match IdFile::write(&*self.env, place, range, entries, &self.ending) {
+            Ok(file) => Arc::new(file),
+            Err(FileError::Ended) => return false,
+            Err(error) => {
+                tracing::warn!(%error, "files of action ids could not be merged; it will be retried later");
+                self.state().unmerged = files.len();
+                return false;
+            }
+        };
+        {
+            let mut state = self.state();
+            state.unmerged = 0;
+            let files = Arc::make_mut(&mut state.files);
+            let at = files.partition_point(|file| file.last < range.0);
+            files.splice(at..at + merged.len(), [file]);
+        }
+        for file in merged {
+            // A look-up that has begun keeps it open. If it cannot be removed, the next start does that.
+            let _ = self.env.remove(&file.path(&self.dir));
+        }
+        true
+    }
+
+    /// Lets a [`Self::merge`] on another thread end soon.
+    pub(crate) fn end(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+}
+
+/// An error about the directory itself.
+fn in_dir(dir: &Path) -> impl Fn(io::Error) -> FileError + use<> {
+    let name = dir.display().to_string();
+    move |source| FileError::Io {
+        name: name.clone(),
+        source,
+    }
+}
+
+/// No code of ours panics while it holds one of these locks.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;
