@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use kedge_machine::image::Image;
+use kedge_machine::kinds::noun;
 use kedge_machine::resources::{self, Decision};
 use kedge_machine::{Refusal, registration};
 use kedge_protocol::action::Kind;
@@ -49,7 +50,7 @@ impl Resources {
             return Ok(decided(None, resources::decide(reader, &caller, None, &input)?).0);
         };
         let overlay = self.overlay(id, committed_ticket, reader)?;
-        let overlay = overlay.ok_or_else(|| not_found(id, input.target))?;
+        let overlay = overlay.ok_or_else(|| Refusal::not_found(noun(id.prefix), input.target))?;
         let images = Arc::clone(overlay.top());
         let before = images.first().ok_or(Refusal::Unavailable)?;
         let decision = resources::decide(reader, &caller, Some(before), &input)
@@ -130,17 +131,6 @@ fn load(id: Id, reader: &Reader) -> Result<Option<Image>, Refusal> {
         _ => Ok(None),
     };
     Ok(found.map_err(|error| unavailable(&error))?)
-}
-
-fn not_found(id: Id, target: &str) -> Refusal {
-    let resource = match id.prefix {
-        Prefix::Template => "template",
-        Prefix::Wallet => "wallet",
-        Prefix::Key => "api_key",
-        Prefix::Webhook => "webhook",
-        _ => "organization",
-    };
-    Refusal::not_found(resource, target)
 }
 
 fn decided(base: Option<Base>, decision: Decision) -> (Decided, Arc<Versioned<Vec<Image>>>) {

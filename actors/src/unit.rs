@@ -10,8 +10,8 @@ use std::time::Instant;
 use kedge_machine::Caller;
 use kedge_machine::image::Image;
 use kedge_machine::index::IndexChange;
+use kedge_machine::kinds::spec;
 use kedge_machine::sequencer::{Key, KeyWrite, Placed};
-use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
 use ractor::ActorRef;
@@ -314,7 +314,7 @@ impl Unit {
     /// unit in flight, and nothing is given out before it is committed.
     pub(crate) fn is_exclusive(&self) -> bool {
         let mut actions = self.submission.actions.iter();
-        actions.any(|action| matches!(action.kind, Kind::TemplateUpdate | Kind::SystemSequencerKey))
+        actions.any(|action| spec(&action.kind).is_exclusive)
     }
 
     /// Sends a message to the organizations' actors that admitted it.

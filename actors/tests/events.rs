@@ -203,7 +203,7 @@ impl Log {
                             sequence,
                             index: index as u32,
                         },
-                        event_type: kedge_machine::event::type_of(kind),
+                        event_type: kedge_machine::kinds::spec(kind).event,
                         object: is_object.then_some(*object),
                         seen_by: sees.clone(),
                     });

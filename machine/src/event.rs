@@ -14,6 +14,7 @@ use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::kinds::spec;
 use crate::refusal::Refusal;
 
 /// An event. Its serialized form is what the API and webhooks show.
@@ -85,23 +86,6 @@ pub struct Logged<'a> {
     pub signer: Address,
 }
 
-/// What the events of a kind of action report.
-pub fn type_of(kind: &Kind) -> EventType {
-    match kind.text() {
-        "mint" => EventType::ObjectCreated,
-        "update" | "set_attributes" | "delete_attributes" => EventType::ObjectUpdated,
-        "transfer" => EventType::ObjectTransferred,
-        "lock" => EventType::ObjectLocked,
-        "unlock" => EventType::ObjectUnlocked,
-        "burn" => EventType::ObjectBurned,
-        "template.create" => EventType::TemplateCreated,
-        "template.variations" => EventType::VariationCreated,
-        "wallet.register" => EventType::WalletRegistered,
-        "file.create" => EventType::FileCreated,
-        _ => EventType::ActionExecuted,
-    }
-}
-
 /// The members of payloads that events repeat. Events hold no others.
 #[derive(Deserialize, Default)]
 struct Reported<'a> {
@@ -147,7 +131,7 @@ struct ActionData<'a> {
 impl Logged<'_> {
     /// What its events report.
     pub fn event_type(&self) -> EventType {
-        type_of(&self.action.kind)
+        spec(&self.action.kind).event
     }
 
     /// How many events it makes: one, or one for each variation.

@@ -6,31 +6,58 @@ use kedge_protocol::resource::{
     Variation, Wallet, Webhook,
 };
 
-/// A resource after an action.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Image {
+macro_rules! images {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A resource after an action.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub enum Image {
+            $($(#[$doc])* $name($name),)*
+        }
+
+        $(
+            impl From<$name> for Image {
+                fn from(resource: $name) -> Self {
+                    Self::$name(resource)
+                }
+            }
+
+            impl<'a> TryFrom<&'a Image> for &'a $name {
+                type Error = ();
+
+                fn try_from(image: &'a Image) -> Result<Self, ()> {
+                    match image {
+                        Image::$name(resource) => Ok(resource),
+                        _ => Err(()),
+                    }
+                }
+            }
+        )*
+    };
+}
+
+images! {
     /// An object.
-    Object(Object),
+    Object,
     /// A wallet.
-    Wallet(Wallet),
+    Wallet,
     /// An organization.
-    Organization(Organization),
+    Organization,
     /// A template.
-    Template(Template),
+    Template,
     /// A variation.
-    Variation(Variation),
+    Variation,
     /// An API key.
-    ApiKey(ApiKey),
+    ApiKey,
     /// A webhook.
-    Webhook(Webhook),
+    Webhook,
     /// A file's description.
-    File(File),
+    File,
     /// An invitation.
-    Invitation(Invitation),
+    Invitation,
     /// A dispute.
-    Dispute(Dispute),
+    Dispute,
     /// A key of the sequencer.
-    SequencerKey(SequencerKey),
+    SequencerKey,
 }
 
 impl Image {

@@ -11,6 +11,7 @@ pub mod fold;
 pub mod image;
 pub mod index;
 pub mod json;
+pub mod kinds;
 pub mod object;
 pub mod organization;
 pub mod paths;

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::compiled::TemplateRules;
 use crate::json::{self, Members};
+use crate::kinds::{ActsOn, Change, spec};
 use crate::refusal::Refusal;
 use crate::rights;
 use crate::text::{self, Problems};
@@ -180,14 +181,15 @@ pub fn act<W: World>(
     }
     let owns = object.owner_id == caller.wallet_id;
     rights::check(input.kind, template, owns, caller)?;
-    check_status(object.status, input.kind)?;
-    let next = after(world, object, input)?;
-    match input.kind {
-        Kind::Update | Kind::SetAttributes | Kind::DeleteAttributes => {
+    let change = change(input.kind)?;
+    check_status(object.status, change)?;
+    let next = after(world, object, change, input)?;
+    match change {
+        Change::Update | Change::SetAttributes | Change::DeleteAttributes => {
             template.check_properties(&next.properties)?;
         }
-        Kind::Emit | Kind::Custom(_) => template.check_payload(input.kind, input.payload)?,
-        _ => {}
+        Change::State => template.check_payload(input.kind, input.payload)?,
+        Change::Transfer | Change::Lock | Change::Unlock | Change::Burn => {}
     }
     Ok(next)
 }
@@ -203,7 +205,7 @@ pub(crate) fn again<W: World>(
     input: &Input<'_>,
 ) -> Result<Object, Refusal> {
     if let Some(object) = before {
-        return after(world, object, input);
+        return after(world, object, change(input.kind)?, input);
     }
     let payload: MintPayload<'_> = text::read(input.payload)?;
     let template = Id::parse_as(Prefix::Template, input.target)
@@ -226,47 +228,67 @@ pub(crate) fn again<W: World>(
     }
 }
 
-/// The object after an action that is allowed.
-fn after<W: World>(world: &W, object: &Object, input: &Input<'_>) -> Result<Object, Refusal> {
+/// What a kind of action does to an object.
+fn change(kind: &Kind) -> Result<Change, Refusal> {
+    match spec(kind).acts_on {
+        ActsOn::Object(change) => Ok(change),
+        ActsOn::Nothing | ActsOn::Resource(_) => Err(Refusal::wrong_way(kind)),
+    }
+}
+
+/// The object after a change that is allowed.
+fn after<W: World>(
+    world: &W,
+    object: &Object,
+    change: Change,
+    input: &Input<'_>,
+) -> Result<Object, Refusal> {
     let mut next = Object {
         properties: String::new(),
         trace: input.extend(&object.trace),
         ..*object
     };
-    next.properties = match input.kind {
-        Kind::Update => update(&object.properties, input.payload)?,
-        Kind::SetAttributes => set_attributes(&object.properties, input.payload)?,
-        Kind::DeleteAttributes => delete_attributes(&object.properties, input.payload)?,
-        _ => object.properties.clone(),
+    next.properties = match change {
+        Change::Update => update(&object.properties, input.payload)?,
+        Change::SetAttributes => set_attributes(&object.properties, input.payload)?,
+        Change::DeleteAttributes => delete_attributes(&object.properties, input.payload)?,
+        Change::Transfer | Change::Lock | Change::Unlock | Change::Burn | Change::State => {
+            object.properties.clone()
+        }
     };
-    match input.kind {
-        Kind::Transfer => {
+    let empty = || text::read(input.payload).map(|EmptyPayload {}| ());
+    match change {
+        Change::Update | Change::SetAttributes | Change::DeleteAttributes => {}
+        Change::Transfer => {
             let payload: TransferPayload<'_> = text::read(input.payload)?;
             let owner = recipient(world, &payload.to)?;
             next.owner_id = owner.wallet_id;
             next.owner_address = owner.address;
         }
-        Kind::Lock | Kind::Unlock | Kind::Burn => {
-            let EmptyPayload {} = text::read(input.payload)?;
-            next.status = match input.kind {
-                Kind::Lock => ObjectStatus::Locked,
-                Kind::Unlock => ObjectStatus::Active,
-                _ => ObjectStatus::Burned,
-            };
+        Change::Lock => {
+            empty()?;
+            next.status = ObjectStatus::Locked;
         }
-        Kind::Emit | Kind::Custom(_) => json::check(input.payload)
+        Change::Unlock => {
+            empty()?;
+            next.status = ObjectStatus::Active;
+        }
+        Change::Burn => {
+            empty()?;
+            next.status = ObjectStatus::Burned;
+        }
+        Change::State => json::check(input.payload)
             .map_err(|error| Refusal::field("", "syntax", error.to_string()))?,
-        _ => {}
     }
     Ok(next)
 }
 
-fn check_status(status: ObjectStatus, kind: &Kind) -> Result<(), Refusal> {
-    match (status, kind) {
-        (ObjectStatus::Active, Kind::Unlock) => {
+fn check_status(status: ObjectStatus, change: Change) -> Result<(), Refusal> {
+    match (status, change) {
+        (ObjectStatus::Active, Change::Unlock) => {
             Err(Refusal::State("the object is not locked".into()))
         }
-        (ObjectStatus::Active, _) | (ObjectStatus::Locked, Kind::Unlock) => Ok(()),
+        (ObjectStatus::Active, _) | (ObjectStatus::Locked, Change::Unlock) => Ok(()),
         (ObjectStatus::Locked, _) => Err(Refusal::State(
             "the object is locked; unlock it first".into(),
         )),

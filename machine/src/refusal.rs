@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use kedge_protocol::action::Kind;
 use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
 
 /// One thing that is wrong with a payload.
@@ -106,6 +107,11 @@ impl Refusal {
             code,
             message: message.into(),
         }])
+    }
+
+    /// A refusal for an action that is not for what it came with.
+    pub(crate) fn wrong_way(kind: &Kind) -> Self {
+        Self::Forbidden(format!("{} cannot be done this way", kind.text()).into())
     }
 
     /// A refusal for a resource that does not exist.

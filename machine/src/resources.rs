@@ -2,10 +2,11 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};
-use kedge_protocol::resource::DisputeMatter;
+use kedge_protocol::resource::{DisputeMatter, Organization, Template, Wallet};
 use kedge_protocol::{Id, Prefix};
 
 use crate::image::Image;
+use crate::kinds::{ActsOn, RightsOf, noun, spec};
 use crate::refusal::Refusal;
 use crate::sequencer::Key;
 use crate::world::{Caller, Input, OPERATOR, World};
@@ -37,36 +38,20 @@ impl Decision {
 
 /// The resource that an action acts on; `None` if it makes one.
 pub fn base_id(kind: &Kind, target: &str) -> Result<Option<Id>, Refusal> {
-    let (prefix, resource) = match kind {
-        Kind::TemplateUpdate | Kind::TemplateVariations => (Prefix::Template, "template"),
-        Kind::WalletUpdate | Kind::WalletKeyAdd | Kind::WalletKeyRemove => {
-            (Prefix::Wallet, "wallet")
-        }
-        Kind::KeyRotate | Kind::KeyDelete => (Prefix::Key, "api_key"),
-        Kind::WebhookUpdate
-        | Kind::WebhookRotate
-        | Kind::WebhookDelete
-        | Kind::SystemWebhookOff => (Prefix::Webhook, "webhook"),
-        Kind::OrgInvite
-        | Kind::OrgRole
-        | Kind::OrgInvitationRevoke
-        | Kind::OrgMemberRemove
-        | Kind::SystemTier => (Prefix::Organization, "organization"),
-        _ => return Ok(None),
-    };
-    Id::parse_as(prefix, target)
-        .map(Some)
-        .map_err(|_| Refusal::not_found(resource, target))
+    match spec(kind).acts_on {
+        ActsOn::Resource(prefix) => Id::parse_as(prefix, target)
+            .map(Some)
+            .map_err(|_| Refusal::not_found(noun(prefix), target)),
+        ActsOn::Nothing | ActsOn::Object(_) => Ok(None),
+    }
 }
 
-/// The wallet whose rights an action changes. Its requests and this one are never in flight at the same time, so that
-/// every request is placed with the rights that it was admitted with.
+/// The wallet whose rights an action changes.
 pub fn rights_subject(kind: &Kind, caller: &Caller, payload: &str) -> Option<Id> {
-    match kind {
-        Kind::WalletKeyAdd | Kind::WalletKeyRemove | Kind::WalletUpdate => Some(caller.wallet_id),
-        Kind::OrgRole => organization::role_subject(payload),
-        Kind::OrgMemberRemove => organization::removal_subject(payload),
-        _ => None,
+    match spec(kind).rights_of {
+        RightsOf::Nobody => None,
+        RightsOf::Caller => Some(caller.wallet_id),
+        RightsOf::Named(subject) => subject(payload),
     }
 }
 
@@ -82,145 +67,214 @@ pub fn decide<W: World>(
             "only the operator's key may sign this".into(),
         ));
     }
-    match (input.kind, base) {
-        (Kind::TemplateCreate, None) => {
-            let made = template::create(world, caller, input)?;
-            let claims = vec![Key::template_name(made.organization_id, &made.name)];
-            Ok(Decision {
-                claims,
-                ..Decision::of(vec![Image::Template(made)])
-            })
-        }
-        (Kind::KeyCreate, None) => {
-            let made = api_key::create(caller, input)?;
-            let claims = vec![place(world, caller, Prefix::Key, KEYS_MAX, "API keys")?];
-            Ok(Decision {
-                claims,
-                ..Decision::of(vec![Image::ApiKey(made)])
-            })
-        }
-        (Kind::WebhookCreate, None) => {
-            let made = webhook::create(caller, input)?;
-            let claims = vec![place(
-                world,
-                caller,
-                Prefix::Webhook,
-                WEBHOOKS_MAX,
-                "webhooks",
-            )?];
-            Ok(Decision {
-                claims,
-                ..Decision::of(vec![Image::Webhook(made)])
-            })
-        }
-        (Kind::TemplateUpdate, Some(Image::Template(before))) => {
-            let after = template::update(world, caller, before, input)?;
-            let name = |name: &str| Key::template_name(before.organization_id, name);
-            let renamed = after.name != before.name;
-            let keys = |text| {
-                if renamed {
-                    vec![name(text)]
-                } else {
-                    Vec::new()
-                }
-            };
-            Ok(Decision {
-                claims: keys(&after.name),
-                releases: keys(&before.name),
-                ..Decision::of(vec![Image::Template(after)])
-            })
-        }
-        (Kind::TemplateVariations, Some(Image::Template(before))) => {
-            let (after, variations) = template::add_variations(caller, before, input)?;
-            let variations = variations.into_iter().map(Image::Variation);
-            let images = std::iter::once(Image::Template(after)).chain(variations);
-            Ok(Decision::of(images.collect()))
-        }
-        (Kind::WalletUpdate, Some(Image::Wallet(before))) => {
-            let after = wallet::update(world, caller, before, input)?;
-            let moved = after.email != before.email;
-            let keys = |email: &str| {
-                if moved {
-                    vec![Key::email(email)]
-                } else {
-                    Vec::new()
-                }
-            };
-            Ok(Decision {
-                claims: keys(&after.email),
-                releases: keys(&before.email),
-                ..Decision::of(vec![Image::Wallet(after)])
-            })
-        }
-        (Kind::WalletKeyAdd, Some(Image::Wallet(before))) => {
-            let after = wallet::add_key(world, caller, before, input)?;
-            let added = after.keys.last().copied().unwrap_or(after.address);
-            // If it was this wallet's before, it was claimed then.
-            let known = world.wallet_by_address(added)?.is_some();
-            let claims = if known {
-                Vec::new()
-            } else {
-                vec![Key::address(added)]
-            };
-            Ok(Decision {
-                claims,
-                ..Decision::of(vec![Image::Wallet(after)])
-            })
-        }
-        (Kind::WalletKeyRemove, Some(Image::Wallet(before))) => {
-            let after = wallet::remove_key(caller, before, input)?;
-            Ok(Decision::of(vec![Image::Wallet(after)]))
-        }
-        (Kind::OrgInvite, Some(Image::Organization(before))) => {
-            let (after, invitation) = organization::invite(caller, before, input)?;
-            let images = vec![Image::Organization(after), Image::Invitation(invitation)];
-            Ok(Decision::of(images))
-        }
-        (Kind::OrgRole, Some(Image::Organization(before))) => {
-            let (after, member) = organization::set_role(world, caller, before, input)?;
-            let images = vec![Image::Organization(after), Image::Wallet(member)];
-            Ok(Decision::of(images))
-        }
-        (Kind::OrgInvitationRevoke, Some(Image::Organization(before))) => {
-            let (after, invitation) = organization::revoke(world, caller, before, input)?;
-            // Using it and revoking it exclude each other.
-            let claims = vec![Key::resource(invitation.id)];
-            let images = vec![Image::Organization(after), Image::Invitation(invitation)];
-            Ok(Decision {
-                claims,
-                ..Decision::of(images)
-            })
-        }
-        (Kind::OrgMemberRemove, Some(Image::Organization(before))) => {
-            let (after, member) = organization::remove_member(world, caller, before, input)?;
-            let releases = vec![Key::email(&member.email)];
-            let images = vec![Image::Organization(after), Image::Wallet(member)];
-            Ok(Decision {
-                releases,
-                ..Decision::of(images)
-            })
-        }
-        (Kind::SystemTier, Some(Image::Organization(before))) => {
-            let after = organization::set_tier(before, input)?;
-            Ok(Decision::of(vec![Image::Organization(after)]))
-        }
-        (Kind::SystemVerdict, None) => {
-            let made = dispute::decided(world, caller, input)?;
-            let claims = match &made.matter {
-                DisputeMatter::Claim { context } => vec![Key::claim_context(context)],
-                DisputeMatter::Fault { .. } => Vec::new(),
-            };
-            Ok(Decision {
-                claims,
-                ..Decision::of(vec![Image::Dispute(made)])
-            })
-        }
-        (Kind::SystemSequencerKey, None) => {
-            let named = sequencer_key::name(world, input)?;
-            Ok(Decision::of(vec![Image::SequencerKey(named)]))
-        }
-        (kind, base) => decide_record(kind, base, caller, input).map(Decision::of),
+    let one = |image: Image| Ok(Decision::of(vec![image]));
+    match input.kind {
+        Kind::TemplateCreate => template_create(world, caller, input),
+        Kind::TemplateUpdate => template_update(world, caller, of(base, input)?, input),
+        Kind::TemplateVariations => template_variations(caller, of(base, input)?, input),
+        Kind::WalletUpdate => wallet_update(world, caller, of(base, input)?, input),
+        Kind::WalletKeyAdd => wallet_key_add(world, caller, of(base, input)?, input),
+        Kind::WalletKeyRemove => one(wallet::remove_key(caller, of(base, input)?, input)?.into()),
+        Kind::OrgInvite => org_invite(caller, of(base, input)?, input),
+        Kind::OrgRole => org_role(world, caller, of(base, input)?, input),
+        Kind::OrgInvitationRevoke => org_revoke(world, caller, of(base, input)?, input),
+        Kind::OrgMemberRemove => org_member_remove(world, caller, of(base, input)?, input),
+        Kind::KeyCreate => key_create(world, caller, input),
+        Kind::KeyRotate => one(api_key::rotate(caller, of(base, input)?, input)?.into()),
+        Kind::KeyDelete => one(api_key::delete(caller, of(base, input)?, input)?.into()),
+        Kind::WebhookCreate => webhook_create(world, caller, input),
+        Kind::WebhookUpdate => one(webhook::update(caller, of(base, input)?, input)?.into()),
+        Kind::WebhookRotate => one(webhook::rotate(caller, of(base, input)?, input)?.into()),
+        Kind::WebhookDelete => one(webhook::delete(caller, of(base, input)?, input)?.into()),
+        Kind::FileCreate => one(file::create(caller, input)?.into()),
+        Kind::SystemTier => one(organization::set_tier(of(base, input)?, input)?.into()),
+        Kind::SystemWebhookOff => one(webhook::switch_off(of(base, input)?, input)?.into()),
+        Kind::SystemVerdict => system_verdict(world, caller, input),
+        Kind::SystemSequencerKey => one(sequencer_key::name(world, input)?.into()),
+        // Registrations and objects have their own ways.
+        Kind::WalletRegister
+        | Kind::Mint
+        | Kind::Update
+        | Kind::Transfer
+        | Kind::Lock
+        | Kind::Unlock
+        | Kind::Burn
+        | Kind::SetAttributes
+        | Kind::DeleteAttributes
+        | Kind::Emit
+        | Kind::Custom(_) => Err(Refusal::wrong_way(input.kind)),
     }
+}
+
+/// The resource acted on, as what the kind acts on.
+fn of<'a, T>(base: Option<&'a Image>, input: &Input<'_>) -> Result<&'a T, Refusal>
+where
+    &'a T: TryFrom<&'a Image>,
+{
+    base.and_then(|base| base.try_into().ok())
+        .ok_or_else(|| Refusal::wrong_way(input.kind))
+}
+
+fn template_create<W: World>(
+    world: &W,
+    caller: &Caller,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let made = template::create(world, caller, input)?;
+    let claims = vec![Key::template_name(made.organization_id, &made.name)];
+    Ok(Decision {
+        claims,
+        ..Decision::of(vec![made.into()])
+    })
+}
+
+fn template_update<W: World>(
+    world: &W,
+    caller: &Caller,
+    before: &Template,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let after = template::update(world, caller, before, input)?;
+    let is_renamed = after.name != before.name;
+    let name = |of: &Template| Key::template_name(before.organization_id, &of.name);
+    Ok(Decision {
+        claims: is_renamed.then(|| name(&after)).into_iter().collect(),
+        releases: is_renamed.then(|| name(before)).into_iter().collect(),
+        ..Decision::of(vec![after.into()])
+    })
+}
+
+fn template_variations(
+    caller: &Caller,
+    before: &Template,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let (after, variations) = template::add_variations(caller, before, input)?;
+    let variations = variations.into_iter().map(Image::from);
+    let images = std::iter::once(after.into()).chain(variations);
+    Ok(Decision::of(images.collect()))
+}
+
+fn wallet_update<W: World>(
+    world: &W,
+    caller: &Caller,
+    before: &Wallet,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let after = wallet::update(world, caller, before, input)?;
+    let is_moved = after.email != before.email;
+    let email = |of: &Wallet| Key::email(&of.email);
+    Ok(Decision {
+        claims: is_moved.then(|| email(&after)).into_iter().collect(),
+        releases: is_moved.then(|| email(before)).into_iter().collect(),
+        ..Decision::of(vec![after.into()])
+    })
+}
+
+fn wallet_key_add<W: World>(
+    world: &W,
+    caller: &Caller,
+    before: &Wallet,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let after = wallet::add_key(world, caller, before, input)?;
+    let added = after.keys.last().copied().unwrap_or(after.address);
+    // If it was this wallet's before, it was claimed then.
+    let is_known = world.wallet_by_address(added)?.is_some();
+    Ok(Decision {
+        claims: (!is_known)
+            .then(|| Key::address(added))
+            .into_iter()
+            .collect(),
+        ..Decision::of(vec![after.into()])
+    })
+}
+
+fn org_invite(
+    caller: &Caller,
+    before: &Organization,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let (after, invitation) = organization::invite(caller, before, input)?;
+    Ok(Decision::of(vec![after.into(), invitation.into()]))
+}
+
+fn org_role<W: World>(
+    world: &W,
+    caller: &Caller,
+    before: &Organization,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let (after, member) = organization::set_role(world, caller, before, input)?;
+    Ok(Decision::of(vec![after.into(), member.into()]))
+}
+
+fn org_revoke<W: World>(
+    world: &W,
+    caller: &Caller,
+    before: &Organization,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let (after, invitation) = organization::revoke(world, caller, before, input)?;
+    // Using it and revoking it exclude each other.
+    Ok(Decision {
+        claims: vec![Key::resource(invitation.id)],
+        ..Decision::of(vec![after.into(), invitation.into()])
+    })
+}
+
+fn org_member_remove<W: World>(
+    world: &W,
+    caller: &Caller,
+    before: &Organization,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let (after, member) = organization::remove_member(world, caller, before, input)?;
+    Ok(Decision {
+        releases: vec![Key::email(&member.email)],
+        ..Decision::of(vec![after.into(), member.into()])
+    })
+}
+
+fn key_create<W: World>(
+    world: &W,
+    caller: &Caller,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let made = api_key::create(caller, input)?;
+    Ok(Decision {
+        claims: vec![place(world, caller, Prefix::Key, KEYS_MAX, "API keys")?],
+        ..Decision::of(vec![made.into()])
+    })
+}
+
+fn webhook_create<W: World>(
+    world: &W,
+    caller: &Caller,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let made = webhook::create(caller, input)?;
+    let place = place(world, caller, Prefix::Webhook, WEBHOOKS_MAX, "webhooks")?;
+    Ok(Decision {
+        claims: vec![place],
+        ..Decision::of(vec![made.into()])
+    })
+}
+
+fn system_verdict<W: World>(
+    world: &W,
+    caller: &Caller,
+    input: &Input<'_>,
+) -> Result<Decision, Refusal> {
+    let made = dispute::decided(world, caller, input)?;
+    let claims = match &made.matter {
+        DisputeMatter::Claim { context } => vec![Key::claim_context(context)],
+        DisputeMatter::Fault { .. } => Vec::new(),
+    };
+    Ok(Decision {
+        claims,
+        ..Decision::of(vec![made.into()])
+    })
 }
 
 /// The place of one more thing of a kind, if the organization may have it. Ended ones stay in its list and do not
@@ -238,40 +292,4 @@ fn place<W: World>(
         return Err(Refusal::State(message.into()));
     }
     Ok(Key::place(caller.organization_id, of, held.made))
-}
-
-/// Keys, webhooks and files: they depend on nothing else.
-fn decide_record(
-    kind: &Kind,
-    base: Option<&Image>,
-    caller: &Caller,
-    input: &Input<'_>,
-) -> Result<Vec<Image>, Refusal> {
-    let image = match (kind, base) {
-        (Kind::KeyRotate, Some(Image::ApiKey(key))) => {
-            Image::ApiKey(api_key::rotate(caller, key, input)?)
-        }
-        (Kind::KeyDelete, Some(Image::ApiKey(key))) => {
-            Image::ApiKey(api_key::delete(caller, key, input)?)
-        }
-        (Kind::WebhookUpdate, Some(Image::Webhook(before))) => {
-            Image::Webhook(webhook::update(caller, before, input)?)
-        }
-        (Kind::WebhookRotate, Some(Image::Webhook(before))) => {
-            Image::Webhook(webhook::rotate(caller, before, input)?)
-        }
-        (Kind::WebhookDelete, Some(Image::Webhook(before))) => {
-            Image::Webhook(webhook::delete(caller, before, input)?)
-        }
-        (Kind::SystemWebhookOff, Some(Image::Webhook(before))) => {
-            Image::Webhook(webhook::switch_off(before, input)?)
-        }
-        (Kind::FileCreate, None) => Image::File(file::create(caller, input)?),
-        _ => {
-            return Err(Refusal::Forbidden(
-                format!("{} cannot be done this way", kind.text()).into(),
-            ));
-        }
-    };
-    Ok(vec![image])
 }

@@ -3,6 +3,7 @@
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{Object, Role, Template, Who};
 
+use crate::kinds::spec;
 use crate::refusal::Refusal;
 use crate::world::Caller;
 
@@ -12,12 +13,7 @@ pub fn allowed(template: &Template, kind: &Kind) -> Option<Who> {
     if let Some(rule) = template.actions.iter().find(|rule| rule.kind == *kind) {
         return Some(rule.who);
     }
-    match kind {
-        Kind::Mint => Some(Who::Issuer),
-        Kind::Custom(_) => None,
-        kind if kind.is_bus() => Some(Who::Owner),
-        _ => None,
-    }
+    spec(kind).by_default
 }
 
 /// True for owners and admins of the template's organization.

@@ -17,8 +17,19 @@ pub const REQUEST_TYPE: &str = "ActionRequest(address signer,uint64 nonce,uint64
 static ACTION_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(ACTION_TYPE.as_bytes()));
 static REQUEST_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(REQUEST_TYPE.as_bytes()));
 
+/// Whose a kind of action is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Audience {
+    /// Callers', by an endpoint of its own: it changes something that is not an object.
+    Account,
+    /// Callers', by the action bus: it is about an object.
+    Bus,
+    /// The operator's, by the operator's own key.
+    Operator,
+}
+
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal, $audience:ident;)*) => {
         /// What an action does. The numbers are permanent: they are stored.
         #[derive(Clone, PartialEq, Eq, Hash, Debug)]
         pub enum Kind {
@@ -55,6 +66,11 @@ macro_rules! kinds {
                 }
             }
 
+            /// Whose kind it is.
+            pub fn audience(&self) -> Audience {
+                match self { $(Self::$name => Audience::$audience,)* Self::Custom(_) => Audience::Bus }
+            }
+
             /// keccak256 of the kind's text.
             pub fn hash(&self) -> Hash {
                 static HASHES: LazyLock<Vec<Hash>> =
@@ -73,69 +89,69 @@ macro_rules! kinds {
 
 kinds! {
     /// Registers a wallet, and its organization if that is new.
-    WalletRegister = 1, "wallet.register";
+    WalletRegister = 1, "wallet.register", Account;
     /// Changes the caller's wallet: its nickname and its login address.
-    WalletUpdate = 2, "wallet.update";
+    WalletUpdate = 2, "wallet.update", Account;
     /// Adds a key that signs for the caller's wallet.
-    WalletKeyAdd = 3, "wallet.key_add";
+    WalletKeyAdd = 3, "wallet.key_add", Account;
     /// Removes a key's right to sign.
-    WalletKeyRemove = 4, "wallet.key_remove";
+    WalletKeyRemove = 4, "wallet.key_remove", Account;
     /// Creates an API key.
-    KeyCreate = 5, "key.create";
+    KeyCreate = 5, "key.create", Account;
     /// Deletes an API key.
-    KeyDelete = 6, "key.delete";
+    KeyDelete = 6, "key.delete", Account;
     /// Replaces an API key's secret.
-    KeyRotate = 7, "key.rotate";
+    KeyRotate = 7, "key.rotate", Account;
     /// Creates a template.
-    TemplateCreate = 10, "template.create";
+    TemplateCreate = 10, "template.create", Account;
     /// Changes a template that has no live objects.
-    TemplateUpdate = 11, "template.update";
+    TemplateUpdate = 11, "template.update", Account;
     /// Creates variations of a template, all or none.
-    TemplateVariations = 12, "template.variations";
+    TemplateVariations = 12, "template.variations", Account;
     /// Mints an object from a template.
-    Mint = 20, "mint";
+    Mint = 20, "mint", Bus;
     /// Merges a patch into an object's properties (RFC 7396).
-    Update = 21, "update";
+    Update = 21, "update", Bus;
     /// Transfers an object to another wallet.
-    Transfer = 22, "transfer";
+    Transfer = 22, "transfer", Bus;
     /// Locks an object.
-    Lock = 23, "lock";
+    Lock = 23, "lock", Bus;
     /// Unlocks an object.
-    Unlock = 24, "unlock";
+    Unlock = 24, "unlock", Bus;
     /// Burns an object permanently.
-    Burn = 25, "burn";
+    Burn = 25, "burn", Bus;
     /// Sets top-level properties.
-    SetAttributes = 26, "set_attributes";
+    SetAttributes = 26, "set_attributes", Bus;
     /// Deletes top-level properties.
-    DeleteAttributes = 27, "delete_attributes";
+    DeleteAttributes = 27, "delete_attributes", Bus;
     /// Records a statement about an object; its version grows, its properties stay.
-    Emit = 28, "emit";
+    Emit = 28, "emit", Bus;
     /// Stores a file.
-    FileCreate = 30, "file.create";
+    FileCreate = 30, "file.create", Account;
     /// Creates a webhook.
-    WebhookCreate = 40, "webhook.create";
+    WebhookCreate = 40, "webhook.create", Account;
     /// Changes a webhook.
-    WebhookUpdate = 41, "webhook.update";
+    WebhookUpdate = 41, "webhook.update", Account;
     /// Deletes a webhook.
-    WebhookDelete = 42, "webhook.delete";
+    WebhookDelete = 42, "webhook.delete", Account;
     /// Replaces a webhook's signing secret.
-    WebhookRotate = 43, "webhook.rotate";
+    WebhookRotate = 43, "webhook.rotate", Account;
     /// Invites someone to an organization.
-    OrgInvite = 50, "org.invite";
+    OrgInvite = 50, "org.invite", Account;
     /// Sets what a wallet may do in its organization.
-    OrgRole = 51, "org.role";
+    OrgRole = 51, "org.role", Account;
     /// Revokes an invitation.
-    OrgInvitationRevoke = 52, "org.invitation_revoke";
+    OrgInvitationRevoke = 52, "org.invitation_revoke", Account;
     /// Removes a wallet from its organization.
-    OrgMemberRemove = 53, "org.member_remove";
+    OrgMemberRemove = 53, "org.member_remove", Account;
     /// The operator sets an organization's tier.
-    SystemTier = 60, "system.tier";
+    SystemTier = 60, "system.tier", Operator;
     /// The operator's server records the verdict of a dispute.
-    SystemVerdict = 61, "system.verdict";
+    SystemVerdict = 61, "system.verdict", Operator;
     /// The operator's server switches a webhook off.
-    SystemWebhookOff = 62, "system.webhook_off";
+    SystemWebhookOff = 62, "system.webhook_off", Operator;
     /// The operator names the key that signs batches from a given number on.
-    SystemSequencerKey = 63, "system.sequencer_key";
+    SystemSequencerKey = 63, "system.sequencer_key", Operator;
 }
 
 fn is_custom(text: &str) -> bool {
@@ -151,30 +167,12 @@ fn is_custom(text: &str) -> bool {
 impl Kind {
     /// True for the operator's own kinds, which the operator's key signs.
     pub fn is_system(&self) -> bool {
-        matches!(
-            self,
-            Self::SystemTier
-                | Self::SystemVerdict
-                | Self::SystemWebhookOff
-                | Self::SystemSequencerKey
-        )
+        self.audience() == Audience::Operator
     }
 
     /// True for the kinds that the action bus accepts.
     pub fn is_bus(&self) -> bool {
-        matches!(
-            self,
-            Self::Mint
-                | Self::Update
-                | Self::Transfer
-                | Self::Lock
-                | Self::Unlock
-                | Self::Burn
-                | Self::SetAttributes
-                | Self::DeleteAttributes
-                | Self::Emit
-                | Self::Custom(_)
-        )
+        self.audience() == Audience::Bus
     }
 }
 

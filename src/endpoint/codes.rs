@@ -38,8 +38,31 @@ fn refusals(kind: &Kind) -> &'static [Code] {
         Kind::TemplateCreate => &[Code::Conflict, Code::ObjectTooLarge],
         Kind::TemplateUpdate => &[Code::Conflict, Code::ObjectTooLarge, Code::StateViolation],
         Kind::TemplateVariations => &[Code::ObjectTooLarge],
-        kind if kind.is_bus() => ON_OBJECTS,
-        _ => &[],
+        Kind::Mint
+        | Kind::Update
+        | Kind::Transfer
+        | Kind::Lock
+        | Kind::Unlock
+        | Kind::Burn
+        | Kind::SetAttributes
+        | Kind::DeleteAttributes
+        | Kind::Emit
+        | Kind::Custom(_) => ON_OBJECTS,
+        Kind::KeyCreate
+        | Kind::KeyDelete
+        | Kind::KeyRotate
+        | Kind::FileCreate
+        | Kind::WebhookCreate
+        | Kind::WebhookUpdate
+        | Kind::WebhookDelete
+        | Kind::WebhookRotate
+        | Kind::OrgInvite
+        | Kind::OrgRole
+        | Kind::OrgMemberRemove
+        | Kind::SystemTier
+        | Kind::SystemVerdict
+        | Kind::SystemWebhookOff
+        | Kind::SystemSequencerKey => &[],
     }
 }
 

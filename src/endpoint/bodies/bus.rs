@@ -182,3 +182,25 @@ impl JsonSchema for PreviewRequest {
         json_schema!({ "type": "object", "oneOf": kinds })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_the_bus_has_a_schema() {
+        let schemas = ActionBody::kinds(&mut SchemaGenerator::default());
+        let described = |kind: &str| {
+            schemas.iter().any(|schema| {
+                let action_type = &schema["properties"]["action_type"];
+                let of_several = action_type["enum"].as_array();
+                action_type["const"] == kind
+                    || of_several.is_some_and(|kinds| kinds.iter().any(|one| one == kind))
+                    || (kind == "emit" && action_type["pattern"].is_string())
+            })
+        };
+        for kind in Kind::BUILT_IN.iter().filter(|kind| kind.is_bus()) {
+            assert!(described(kind.text()), "{}", kind.text());
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What each kind of action is to the rules and to the engine: a row for each. The match has no default, so that a new
+//! kind does not compile without its row, and a new change of objects not without its rule.
+
+use kedge_protocol::action::Kind;
+use kedge_protocol::event::EventType;
+use kedge_protocol::resource::Who;
+use kedge_protocol::{Id, Prefix};
+
+use crate::organization;
+
+/// What a kind of action is.
+#[derive(Clone, Copy, Debug)]
+pub struct KindSpec {
+    /// What it acts on.
+    pub acts_on: ActsOn,
+    /// Who may do it with objects of a template that does not state it; `None` if nobody may.
+    pub by_default: Option<Who>,
+    /// Whose rights it changes.
+    pub rights_of: RightsOf,
+    /// It changes what other decisions look up without naming a read: it is decided with no earlier request in flight,
+    /// and nothing is decided on it before it is committed.
+    pub is_exclusive: bool,
+    /// What its event is called.
+    pub event: EventType,
+}
+
+/// What a kind of action acts on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ActsOn {
+    /// Nothing that exists: it makes a resource.
+    Nothing,
+    /// An object, with this change.
+    Object(Change),
+    /// Another resource with ids of this prefix.
+    Resource(Prefix),
+}
+
+/// What happens to an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Its properties are merged with a patch.
+    Update,
+    /// Some properties are set.
+    SetAttributes,
+    /// Some properties are deleted.
+    DeleteAttributes,
+    /// It gets another owner.
+    Transfer,
+    /// It is locked.
+    Lock,
+    /// It is unlocked.
+    Unlock,
+    /// It ends.
+    Burn,
+    /// Only its version grows.
+    State,
+}
+
+/// Whose rights an action changes. No request of that wallet is in flight at the same time as the action, so that every
+/// request is placed with the rights that it was admitted with.
+#[derive(Clone, Copy, Debug)]
+pub enum RightsOf {
+    /// Nobody's.
+    Nobody,
+    /// The caller's.
+    Caller,
+    /// Those of the wallet that the payload names.
+    Named(fn(&str) -> Option<Id>),
+}
+
+/// A kind that makes a resource.
+const MAKES: KindSpec = KindSpec {
+    acts_on: ActsOn::Nothing,
+    by_default: None,
+    rights_of: RightsOf::Nobody,
+    is_exclusive: false,
+    event: EventType::ActionExecuted,
+};
+
+const fn makes(event: EventType) -> KindSpec {
+    KindSpec { event, ..MAKES }
+}
+
+/// A kind that changes an object.
+const fn changes(change: Change, event: EventType) -> KindSpec {
+    KindSpec {
+        acts_on: ActsOn::Object(change),
+        by_default: Some(Who::Owner),
+        event,
+        ..MAKES
+    }
+}
+
+/// A kind that changes another resource.
+const fn on(prefix: Prefix) -> KindSpec {
+    KindSpec {
+        acts_on: ActsOn::Resource(prefix),
+        ..MAKES
+    }
+}
+
+const fn on_rights(prefix: Prefix, rights_of: RightsOf) -> KindSpec {
+    KindSpec {
+        rights_of,
+        ..on(prefix)
+    }
+}
+
+/// The row of a kind.
+pub fn spec(kind: &Kind) -> KindSpec {
+    match kind {
+        Kind::WalletRegister => makes(EventType::WalletRegistered),
+        Kind::WalletUpdate | Kind::WalletKeyAdd | Kind::WalletKeyRemove => {
+            on_rights(Prefix::Wallet, RightsOf::Caller)
+        }
+        Kind::KeyCreate | Kind::WebhookCreate | Kind::SystemVerdict => MAKES,
+        Kind::KeyDelete | Kind::KeyRotate => on(Prefix::Key),
+        Kind::TemplateCreate => makes(EventType::TemplateCreated),
+        Kind::TemplateUpdate => KindSpec {
+            is_exclusive: true,
+            ..on(Prefix::Template)
+        },
+        Kind::TemplateVariations => KindSpec {
+            event: EventType::VariationCreated,
+            ..on(Prefix::Template)
+        },
+        Kind::Mint => KindSpec {
+            by_default: Some(Who::Issuer),
+            ..makes(EventType::ObjectCreated)
+        },
+        Kind::Update => changes(Change::Update, EventType::ObjectUpdated),
+        Kind::SetAttributes => changes(Change::SetAttributes, EventType::ObjectUpdated),
+        Kind::DeleteAttributes => changes(Change::DeleteAttributes, EventType::ObjectUpdated),
+        Kind::Transfer => changes(Change::Transfer, EventType::ObjectTransferred),
+        Kind::Lock => changes(Change::Lock, EventType::ObjectLocked),
+        Kind::Unlock => changes(Change::Unlock, EventType::ObjectUnlocked),
+        Kind::Burn => changes(Change::Burn, EventType::ObjectBurned),
+        Kind::Emit => changes(Change::State, EventType::ActionExecuted),
+        Kind::Custom(_) => KindSpec {
+            by_default: None,
+            ..changes(Change::State, EventType::ActionExecuted)
+        },
+        Kind::FileCreate => makes(EventType::FileCreated),
+        Kind::WebhookUpdate
+        | Kind::WebhookDelete
+        | Kind::WebhookRotate
+        | Kind::SystemWebhookOff => on(Prefix::Webhook),
+        Kind::OrgInvite | Kind::OrgInvitationRevoke | Kind::SystemTier => on(Prefix::Organization),
+        Kind::OrgRole => on_rights(
+            Prefix::Organization,
+            RightsOf::Named(organization::role_subject),
+        ),
+        Kind::OrgMemberRemove => on_rights(
+            Prefix::Organization,
+            RightsOf::Named(organization::removal_subject),
+        ),
+        Kind::SystemSequencerKey => KindSpec {
+            is_exclusive: true,
+            ..MAKES
+        },
+    }
+}
+
+/// The word for a resource in refusals.
+pub fn noun(prefix: Prefix) -> &'static str {
+    match prefix {
+        Prefix::Template => "template",
+        Prefix::Wallet => "wallet",
+        Prefix::Key => "api_key",
+        Prefix::Webhook => "webhook",
+        Prefix::Organization => "organization",
+        _ => "resource",
+    }
+}
