@@ -48,28 +48,7 @@ pub fn register<W: World>(
 ) -> Result<Decision, Refusal> {
     let registration: Registration = text::read(input.payload)?;
     let email = normal_email(&registration.email);
-    let mut problems = Problems::default();
-    if !is_email(&email) {
-        problems.add(
-            "/email",
-            "format",
-            "must be an e-mail address such as ann@example.com",
-        );
-    }
-    if let Some(nickname) = &registration.nickname {
-        problems.name("/nickname", nickname);
-    }
-    if let Some(name) = &registration.organization_name {
-        problems.name("/organization_name", name);
-    }
-    if registration.address != *signer {
-        problems.add(
-            "/address",
-            "range",
-            "must be the address that signs the request",
-        );
-    }
-    problems.finish()?;
+    check(&registration, &email, signer)?;
     if world.email_taken(&email)? {
         return Err(Refusal::EmailTaken);
     }
@@ -113,6 +92,32 @@ pub fn register<W: World>(
         releases: Vec::new(),
         reads,
     })
+}
+
+/// Checks the members of a registration.
+fn check(registration: &Registration, email: &str, signer: &Address) -> Result<(), Refusal> {
+    let mut problems = Problems::default();
+    if !is_email(email) {
+        problems.add(
+            "/email",
+            "format",
+            "must be an e-mail address such as ann@example.com",
+        );
+    }
+    if let Some(nickname) = &registration.nickname {
+        problems.name("/nickname", nickname);
+    }
+    if let Some(name) = &registration.organization_name {
+        problems.name("/organization_name", name);
+    }
+    if registration.address != *signer {
+        problems.add(
+            "/address",
+            "range",
+            "must be the address that signs the request",
+        );
+    }
+    problems.finish()
 }
 
 /// Puts a new wallet into the organization that invites it. Returns the invitation after that, and the organization's

@@ -134,22 +134,8 @@ impl<'a> Walk<'a> {
             return index;
         };
         let place = |keyword: &str| format!("{pointer}/{keyword}");
-        for keyword in NOT_TAKEN
-            .iter()
-            .filter(|keyword| members.contains_key(**keyword))
-        {
-            let message = "is not supported; refer with $ref and a pointer".to_owned();
-            self.problems
-                .push(problem(&place(keyword), "unknown", message));
-        }
-        if index > 0 && members.contains_key("$id") {
-            let message = "is allowed only on the whole schema; remove it".to_owned();
-            self.problems
-                .push(problem(&place("$id"), "unknown", message));
-        }
-        if let Some(Value::String(pattern)) = members.get("pattern") {
-            self.patterns.push((place("pattern"), pattern));
-        }
+        self.note_unsupported(pointer, members, index > 0);
+        self.note_patterns(pointer, members);
         let mut in_place = Vec::new();
         let mut inside = Vec::new();
         for keyword in IN_PLACE_ONE {
@@ -172,16 +158,6 @@ impl<'a> Walk<'a> {
                     .map(|one| self.visit(&place(keyword), one)),
             );
         }
-        if let Some(Value::Object(named)) = members.get("patternProperties") {
-            let keys = named.keys();
-            let keys = keys.map(|key| {
-                (
-                    format!("{}/{}", place("patternProperties"), escape(key)),
-                    key.as_str(),
-                )
-            });
-            self.patterns.extend(keys);
-        }
         inside.extend(self.visit_map(
             &place("patternProperties"),
             members.get("patternProperties"),
@@ -202,6 +178,35 @@ impl<'a> Walk<'a> {
             || members.contains_key("unevaluatedProperties");
         (node.in_place, node.inside, node.apart) = (in_place, inside, apart);
         index
+    }
+
+    fn note_unsupported(&mut self, pointer: &str, members: &Map<String, Value>, is_inner: bool) {
+        let unsupported = NOT_TAKEN.iter().map(|keyword| {
+            let message = "is not supported; refer with $ref and a pointer";
+            (*keyword, message)
+        });
+        let inner_id =
+            is_inner.then_some(("$id", "is allowed only on the whole schema; remove it"));
+        for (keyword, message) in unsupported.chain(inner_id) {
+            if members.contains_key(keyword) {
+                let place = format!("{pointer}/{keyword}");
+                self.problems
+                    .push(problem(&place, "unknown", message.to_owned()));
+            }
+        }
+    }
+
+    fn note_patterns(&mut self, pointer: &str, members: &'a Map<String, Value>) {
+        if let Some(Value::String(pattern)) = members.get("pattern") {
+            self.patterns.push((format!("{pointer}/pattern"), pattern));
+        }
+        if let Some(Value::Object(named)) = members.get("patternProperties") {
+            let keys = named.keys().map(|key| {
+                let place = format!("{pointer}/patternProperties/{}", escape(key));
+                (place, key.as_str())
+            });
+            self.patterns.extend(keys);
+        }
     }
 
     fn visit_list(&mut self, pointer: &str, list: Option<&'a Value>) -> Vec<usize> {

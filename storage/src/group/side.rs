@@ -194,14 +194,7 @@ impl Group {
                     encode_into(out, &StoredOutbox::from(&row));
                 });
             }
-            SideWrite::Delivery(row) => {
-                let key = delivery_key(&row.webhook_id, row.number);
-                self.put_with(Table::Deliveries, &key, |out| {
-                    encode_into(out, &StoredDelivery::from(&row));
-                });
-                let by_id = number_key(&row.webhook_id, &row.id);
-                self.put(Table::Deliveries, &by_id, &row.number.to_be_bytes());
-            }
+            SideWrite::Delivery(row) => self.put_delivery(&row),
             SideWrite::DeliveryGone {
                 webhook,
                 number,
@@ -217,15 +210,7 @@ impl Group {
                 let bytes: Vec<u8> = addresses.iter().flat_map(|address| address.0).collect();
                 self.put(Table::Meta, meta::OPERATORS_KEY, &bytes);
             }
-            SideWrite::Anchor(row) => {
-                self.put_with(Table::Anchors, &anchors::row_key(row.number), |out| {
-                    encode_into(out, &StoredAnchor::from(&row));
-                });
-                let number = row.number.to_be_bytes();
-                self.put(Table::Anchors, &anchors::id_key(&row.id), &number);
-                let covered = anchors::batches_key(row.checkpoint.checkpoint.batches, row.number);
-                self.put(Table::Anchors, &covered, &number);
-            }
+            SideWrite::Anchor(row) => self.put_anchor(&row),
             SideWrite::BondAnswer {
                 case,
                 sent: Some(sent),
@@ -245,5 +230,24 @@ impl Group {
                 });
             }
         }
+    }
+
+    fn put_delivery(&mut self, row: &DeliveryRow) {
+        let key = delivery_key(&row.webhook_id, row.number);
+        self.put_with(Table::Deliveries, &key, |out| {
+            encode_into(out, &StoredDelivery::from(row));
+        });
+        let by_id = number_key(&row.webhook_id, &row.id);
+        self.put(Table::Deliveries, &by_id, &row.number.to_be_bytes());
+    }
+
+    fn put_anchor(&mut self, row: &AnchorRow) {
+        self.put_with(Table::Anchors, &anchors::row_key(row.number), |out| {
+            encode_into(out, &StoredAnchor::from(row));
+        });
+        let number = row.number.to_be_bytes();
+        self.put(Table::Anchors, &anchors::id_key(&row.id), &number);
+        let covered = anchors::batches_key(row.checkpoint.checkpoint.batches, row.number);
+        self.put(Table::Anchors, &covered, &number);
     }
 }

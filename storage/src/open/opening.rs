@@ -85,20 +85,7 @@ impl Store {
         if options.access != Access::Read {
             making::clear(path).map_err(of_system(path))?;
         }
-        let fresh = is_empty(path)?;
-        if fresh && options.access == Access::Read {
-            return Err(OpenError::Absent(options.path));
-        }
-        let looked = if fresh {
-            None
-        } else {
-            let database = open_database(&options, Files::Read)
-                .map_err(|error| in_use(path).unwrap_or(error))?;
-            whole(&database, path)?;
-            let database = Arc::new(database);
-            let (head, applied) = check_meta(&Snapshot::take(&database), &options)?;
-            Some((database, head, applied))
-        };
+        let looked = look(&options)?;
         let reader = open_log(&options)?;
         let start = Position::start(&options.domain.separator());
         let position = reader.as_ref().map_or(start, LogReader::position);
@@ -323,6 +310,22 @@ fn log_error(path: &Path) -> impl Fn(kedge_log::OpenError) -> OpenError {
         path: path.to_owned(),
         error: Box::new(error),
     }
+}
+
+/// Opens the store to read, with its head and up to which frame it follows the log; `None` if there is none.
+fn look(options: &Options) -> Result<Option<(Arc<Database>, LogHead, Applied)>, OpenError> {
+    let path = options.path.as_path();
+    match (is_empty(path)?, options.access) {
+        (true, Access::Read) => return Err(OpenError::Absent(options.path.clone())),
+        (true, Access::Write | Access::Derive) => return Ok(None),
+        (false, _) => {}
+    }
+    let database = open_database(options, Files::Read);
+    let database = database.map_err(|error| in_use(path).unwrap_or(error))?;
+    whole(&database, path)?;
+    let database = Arc::new(database);
+    let (head, applied) = check_meta(&Snapshot::take(&database), options)?;
+    Ok(Some((database, head, applied)))
 }
 
 /// Reads the log as it is; `None` if there is none.
