@@ -1,6 +1,7 @@
 //! The engine: everything between a verified request and its durable outcome. [`Engine::start`] spawns the actors and
 //! the committer; the handle is cheap to clone.
 
+pub(crate) mod preview;
 mod shutdown;
 
 use std::path::PathBuf;
@@ -22,30 +23,30 @@ use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
 use ractor::ActorRef;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::admission::{Admission, Bounds};
-use crate::agreement::Sampler;
-use crate::anchor::AnchorMessage;
+use crate::anchor::NodeHealth;
+use crate::anchor::actor::AnchorMessage;
 use crate::api::{Outcome, Submission, SubmitError};
-use crate::committer::{Caches, Committer, CommitterThread};
-use crate::directory::DirectoryMessage;
-use crate::disk::Disk;
+use crate::commit::agreement::Sampler;
+use crate::commit::committer::{Caches, Committer, CommitterThread};
+use crate::commit::disk::Disk;
+use crate::commit::keeper::{self, Keepers};
+use crate::commit::pace::Pace;
+use crate::commit::signing::{HeldKeys, Signing};
+use crate::commit::writer::{self, Outlet};
 use crate::events::{Listener, Listeners, SideEvents};
 use crate::failure::{self, Failure};
-use crate::keeper::{self, Keepers};
 use crate::metric_definitions as metric;
-use crate::node::NodeHealth;
-use crate::pace::Pace;
+use crate::pipeline::admission::{Admission, Bounds};
+use crate::pipeline::directory::DirectoryMessage;
+use crate::pipeline::room::Room;
+use crate::pipeline::shard::parts;
+use crate::pipeline::supervisor::SupervisorOptions;
+use crate::pipeline::unit::Unit;
+use crate::pipeline::work::Work;
+use crate::pipeline::world::{Catalog, Progress, Published, Reader};
 use crate::pipeline::{ActorThreads, Pipeline};
-use crate::room::Room;
-use crate::shard::parts;
-use crate::signing::{HeldKeys, Signing};
-use crate::supervisor::SupervisorOptions;
 use crate::timekeeper::Timekeeper;
-use crate::unit::Unit;
 use crate::webhooks::WebhooksMessage;
-use crate::work::Work;
-use crate::world::{Catalog, Progress, Published, Reader};
-use crate::writer::{self, Outlet};
 
 /// How the engine is set up.
 #[derive(Clone)]
@@ -249,8 +250,8 @@ impl Engine {
         };
         let actors = threads.run(actors.spawn()).await?;
 
-        crate::disk::watch(disk.clone(), &disk_full);
-        crate::store_health::watch(&store, &work);
+        crate::commit::disk::watch(disk.clone(), &disk_full);
+        crate::commit::store_health::watch(&store, &work);
         let keepers = keeper::start(&store, &disk, &options.env, &ending, &keeper_failed)?;
         let bounds = Bounds {
             requests_min: options.requests_min.min(options.requests_max),

@@ -1,0 +1,102 @@
+//! A refusal, and the decision in flight that it rests on. A refusal that rests on a decision without a place in the
+//! log is no answer: nobody is refused because of something that never happens.
+
+use std::sync::Arc;
+
+use kedge_machine::image::Image;
+use kedge_machine::{Refusal, Unavailable};
+use kedge_protocol::resource::Object;
+
+use crate::overlay::Versioned;
+use crate::pipeline::unit::{Decided, Decision};
+
+/// Why an action is not done, and the state on which that was decided.
+#[derive(Clone)]
+pub(crate) struct Refused {
+    /// Why.
+    pub(crate) refusal: Refusal,
+    ground: Option<Ground>,
+}
+
+/// A state that had no place in the log yet when an action was refused because of it.
+#[derive(Clone)]
+enum Ground {
+    Object(Arc<Versioned<Object>>),
+    Resource(Arc<Versioned<Vec<Image>>>),
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            refusal,
+            ground: None,
+        }
+    }
+}
+
+impl From<Unavailable> for Refused {
+    fn from(unavailable: Unavailable) -> Self {
+        Refusal::from(unavailable).into()
+    }
+}
+
+impl Refused {
+    /// Decided on an object in a pending state.
+    pub(crate) fn on_object(refusal: Refusal, object: &Arc<Versioned<Object>>) -> Self {
+        let is_placed = object.sequence() != 0;
+        Self {
+            refusal,
+            ground: (!is_placed).then(|| Ground::Object(Arc::clone(object))),
+        }
+    }
+
+    /// Decided on another resource in a pending state.
+    pub(crate) fn on_resource(refusal: Refusal, images: &Arc<Versioned<Vec<Image>>>) -> Self {
+        let is_placed = images.sequence() != 0;
+        Self {
+            refusal,
+            ground: (!is_placed).then(|| Ground::Resource(Arc::clone(images))),
+        }
+    }
+
+    /// True if what it rests on has a place by now, or comes from an `earlier` action of its own unit.
+    fn stands(&self, earlier: &[Decision]) -> bool {
+        let is_placed = match &self.ground {
+            None => return true,
+            Some(Ground::Object(object)) => object.sequence() != 0,
+            Some(Ground::Resource(images)) => images.sequence() != 0,
+        };
+        is_placed || own(earlier).any(|decided| self.rests_on(decided))
+    }
+
+    fn rests_on(&self, decided: &Decided) -> bool {
+        match (&self.ground, decided) {
+            (Some(Ground::Object(object)), Decided::Object { next, .. }) => {
+                Arc::ptr_eq(object, next)
+            }
+            (Some(Ground::Resource(images)), Decided::Resources { next, .. }) => {
+                Arc::ptr_eq(images, next)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The decisions that were not refusals, latest first.
+fn own(decisions: &[Decision]) -> impl Iterator<Item = &Decided> {
+    let latest_first = decisions.iter().rev();
+    latest_first.filter_map(|(_, decided)| decided.as_ref().ok())
+}
+
+/// Whether everything that a unit's decisions rest on has its place, or is the unit's own. Asked when everything before
+/// the unit has had its turn: what has no place by then never gets one.
+pub(crate) fn all_stand(decisions: &[Decision]) -> bool {
+    let mut indexed = decisions.iter().enumerate();
+    indexed.all(|(index, (_, decided))| match decided {
+        Err(refused) => refused.stands(&decisions[..index]),
+        Ok(decided) => {
+            decided.previous_sequence().is_some()
+                || own(&decisions[..index]).any(|earlier| decided.rests_on(earlier))
+        }
+    })
+}
