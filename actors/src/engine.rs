@@ -6,7 +6,7 @@ mod shutdown;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -35,16 +35,18 @@ use crate::commit::signing::{HeldKeys, Signing};
 use crate::commit::writer::{self, Outlet};
 use crate::events::{Listener, Listeners, SideEvents};
 use crate::failure::{self, Failure};
+use crate::lock::locked;
 use crate::metric_definitions as metric;
 use crate::pipeline::admission::{Admission, Bounds};
-use crate::pipeline::directory::DirectoryMessage;
+use crate::pipeline::messages::DirectoryMessage;
 use crate::pipeline::room::Room;
 use crate::pipeline::shard::parts;
 use crate::pipeline::supervisor::SupervisorOptions;
+use crate::pipeline::threads::ActorThreads;
 use crate::pipeline::unit::Unit;
 use crate::pipeline::work::Work;
 use crate::pipeline::world::{Catalog, Progress, Published, Reader};
-use crate::pipeline::{ActorThreads, Pipeline};
+use crate::pipeline::{Pipeline, Sizes};
 use crate::timekeeper::Timekeeper;
 use crate::webhooks::WebhooksMessage;
 
@@ -233,12 +235,19 @@ impl Engine {
         };
         let ending = Arc::new(AtomicBool::new(false));
         let actors = Pipeline {
+            env: Arc::clone(&options.env),
+            time: Arc::clone(&options.time),
+            sizes: Sizes {
+                shards: options.shards.max(1),
+                objects_live_max: options.objects_live_max,
+                organizations_live_max: options.organizations_live_max,
+                recent_keys_max: options.recent_keys_max,
+            },
             tip: Tip {
                 sequence: head.sequence,
                 head: head.head,
                 timestamp_ms: head.last_sealed_at_ms,
             },
-            options: options.clone(),
             reader: reader.clone(),
             committer: work.clone(),
             committed_ticket,
@@ -248,7 +257,7 @@ impl Engine {
                 ending: Arc::clone(&ending),
             },
         };
-        let actors = threads.run(actors.spawn()).await?;
+        let actors = threads.run(actors.spawn()).await??;
 
         crate::commit::disk::watch(disk.clone(), &disk_full);
         crate::commit::store_health::watch(&store, &work);
@@ -502,8 +511,4 @@ impl Engine {
     pub fn failure(&self) -> Failure {
         self.inner.failed.clone()
     }
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,9 +6,11 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::lock::locked;
 
 /// `percent` of `all`, at least one.
 pub fn share(all: usize, percent: u8) -> usize {
@@ -142,7 +144,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
 
 impl<K: Eq + Hash> Turns<K> {
     fn lines(&self) -> MutexGuard<'_, HashMap<K, Line>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.lines)
     }
 }
 

@@ -5,7 +5,7 @@
 //! Each folder uses only those above it:
 //!
 //! - The ground floor, in this folder: `api` (what goes in and comes out), `overlay` (decisions in flight),
-//!   `timekeeper`, `fair`, `failure`, `metric_definitions`.
+//!   `timekeeper`, `fair`, `failure`, `lock`, `metric_definitions`.
 //! - `events`: reading them, waiting for them, and those outside the log.
 //! - `pipeline`: from a request to its place in the log.
 //! - `replay`: from the log to the rows of the store.
@@ -20,6 +20,7 @@ pub mod engine;
 pub mod events;
 mod failure;
 pub mod fair;
+mod lock;
 pub mod metric_definitions;
 pub mod overlay;
 mod pipeline;

@@ -9,12 +9,13 @@
 //! Where no other source exists ([`Alone`]), a clock that advances steadily is believed at a start.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use kedge_env::Env;
 
 use crate::api::SubmitError;
 use crate::engine::Engine;
+use crate::lock::locked;
 use crate::metric_definitions as metric;
 
 /// Returns milliseconds of the wall clock since the Unix epoch.
@@ -182,16 +183,12 @@ impl Timekeeper {
         }
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sets where the log ends, before anything is written: `None` while it is empty. What was believed before without
     /// that knowledge is forgotten.
     pub fn log_ends_at(&self, last_ms: Option<u64>) {
         let passed_ms = (self.passed)();
         self.log_ms.store(last_ms.unwrap_or(0), Ordering::Release);
-        let mut state = self.locked();
+        let mut state = locked(&self.state);
         state.log = last_ms.map(|time_ms| Sighting { time_ms, passed_ms });
         if self.bounds.is_some() {
             (state.believed, state.unconfirmed) = (None, false);
@@ -204,7 +201,7 @@ impl Timekeeper {
     pub fn block_seen(&self, time_ms: u64) {
         let Some(bounds) = self.bounds else { return };
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
-        let mut state = self.locked();
+        let mut state = locked(&self.state);
         let block = Sighting { time_ms, passed_ms };
         state.block = Some(block);
         if state.unconfirmed {
@@ -224,7 +221,7 @@ impl Timekeeper {
             return Err(apart_ms);
         }
         if let Some(bounds) = self.bounds {
-            let mut state = self.locked();
+            let mut state = locked(&self.state);
             self.believe(&mut state, bounds, clock_ms, passed_ms);
         }
         Ok(())
@@ -252,7 +249,7 @@ impl Timekeeper {
         let Some(bounds) = self.bounds else {
             return Ok(());
         };
-        let mut state = self.locked();
+        let mut state = locked(&self.state);
         let near = |seen: Option<Sighting>, gap_ms: u64| {
             seen.is_some_and(|seen| clock_ms <= seen.now(passed_ms).saturating_add(gap_ms))
         };
@@ -334,7 +331,7 @@ impl Timekeeper {
     /// What is known of the time.
     pub fn standing(&self) -> Standing {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
-        let state = self.locked();
+        let state = locked(&self.state);
         Standing {
             clock_ms,
             expected_ms: Self::expected(&state, passed_ms),

@@ -20,11 +20,11 @@ use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use crate::anchor::bond_answers::{self, AnswerRows};
-use crate::anchor::commands::AnchorReport;
-use crate::anchor::doubt::Doubt;
-use crate::anchor::node::NodeProbe;
-use crate::anchor::rows::{Rows, recent};
+use super::bond_answers::{self, AnswerRows};
+use super::commands::AnchorReport;
+use super::doubt::Doubt;
+use super::node::NodeProbe;
+use super::rows::{Rows, recent};
 use crate::engine::Engine;
 use crate::events::anchor_events;
 use crate::metric_definitions as metric;

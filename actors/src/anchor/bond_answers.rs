@@ -20,7 +20,7 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{PlacedAction, SideWrite};
 
-use crate::anchor::actor::{AnchorState, store_error};
+use super::actor::{AnchorState, store_error};
 use crate::engine::Engine;
 
 /// The responder's answers, in their own rows.

@@ -9,7 +9,8 @@ use ractor::{Actor, ActorRef};
 
 use super::actor::{self, AnchorMessage, AnchorOptions};
 use crate::commit::signing::SigningError;
-use crate::engine::{Engine, locked};
+use crate::engine::Engine;
+use crate::lock::locked;
 
 /// How long a caller waits until an anchor is submitted.
 const ANCHOR_NOW_MAX: Duration = Duration::from_secs(30);

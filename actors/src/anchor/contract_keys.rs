@@ -6,8 +6,9 @@ use std::sync::Arc;
 use kedge_chain::contract::KeyTrust;
 use tokio::sync::oneshot;
 
-use crate::anchor::actor::{AnchorMessage, AnchorState};
-use crate::engine::{Engine, locked};
+use super::actor::{AnchorMessage, AnchorState};
+use crate::engine::Engine;
+use crate::lock::locked;
 use crate::pipeline::work::Work;
 
 /// How often the keys are read, milliseconds: a rotation is rare, and named ahead of its batch.

@@ -10,8 +10,8 @@ use kedge_chain::rpc::{At, RpcError};
 use kedge_chain::sender::StoreError;
 use kedge_protocol::Hash;
 
-use crate::anchor::actor::{AnchorState, store_error};
-use crate::anchor::commands::contradiction;
+use super::actor::{AnchorState, store_error};
+use super::commands::contradiction;
 use crate::engine::Engine;
 use crate::metric_definitions as metric;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kedge_chain::rpc::RpcError;
 
-use crate::anchor::actor::AnchorState;
+use super::actor::AnchorState;
 use crate::engine::Engine;
 use crate::metric_definitions as metric;
 

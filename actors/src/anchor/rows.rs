@@ -3,7 +3,7 @@
 use kedge_chain::sender::{AnchorIntent, IntentStore, StoreError, StoredIntent};
 use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
 
-use crate::anchor::actor::store_error;
+use super::actor::store_error;
 use crate::engine::Engine;
 
 /// How many rows are searched for open intents: far more than can be open at once.

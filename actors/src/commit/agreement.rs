@@ -10,8 +10,8 @@ use kedge_protocol::record::RequestRecord;
 use kedge_storage::verify::Difference;
 use kedge_storage::{Group, Store};
 
-use crate::commit::record::record;
-use crate::commit::writer::Answer;
+use super::record::record;
+use super::writer::Answer;
 use crate::engine::Engine;
 use crate::replay::apply::{Apply, ApplyError};
 

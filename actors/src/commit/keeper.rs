@@ -10,7 +10,7 @@ use std::time::Duration;
 use kedge_env::Env;
 use kedge_storage::{CommitError, Store};
 
-use crate::commit::disk::{Disk, Stuck};
+use super::disk::{Disk, Stuck};
 use crate::failure::FailureSink;
 
 /// How often it checks whether there is work.

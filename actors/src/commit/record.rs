@@ -7,7 +7,7 @@ use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::{Hash, Id};
 use kedge_storage::Group;
 
-use crate::pipeline::unit::Decided;
+use crate::pipeline::decided::Decided;
 use crate::pipeline::work::PlacedUnit;
 
 /// The log's record of a placed unit, and the contents of its done actions.

@@ -24,9 +24,9 @@ use kedge_protocol::Id;
 use kedge_storage::{Group, LogHead, LogPosition, Store};
 use tokio::sync::{oneshot, watch};
 
+use super::committer::CommitterError;
+use super::disk::Disk;
 use crate::api::{Outcome, SealedBatch};
-use crate::commit::committer::CommitterError;
-use crate::commit::disk::Disk;
 use crate::events::Listeners;
 use crate::failure::FailureSink;
 use crate::pipeline::unit::Unit;

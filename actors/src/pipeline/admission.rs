@@ -3,10 +3,11 @@
 //! one more would only make all of them wait longer. So fewer are admitted, down to `requests_min`, and the others are
 //! refused at once.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::lock::locked;
 use crate::metric_definitions as metric;
 
 /// How long answers are counted before the limit is looked at again.
@@ -64,7 +65,7 @@ impl Admission {
 
     /// Counts an answer that took `elapsed`, and moves the limit at the end of a window.
     pub(crate) fn answered(&self, now: Instant, elapsed: Duration) {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = locked(&self.window);
         window.answers += 1;
         window.slow += usize::from(elapsed > self.bounds.wait_target);
         if now < window.ends_at {

@@ -13,30 +13,12 @@ use std::sync::Arc;
 use kedge_protocol::Id;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
+use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
+use super::organization::{Organization, OrganizationOptions};
+use super::unit::{Part, Unit};
+use super::world::Catalog;
 use crate::api::{Asker, SubmitError};
 use crate::metric_definitions as metric;
-use crate::pipeline::organization::{Organization, OrganizationMessage, OrganizationOptions};
-use crate::pipeline::sequencer::SequencerMessage;
-use crate::pipeline::shard::ShardMessage;
-use crate::pipeline::unit::{Part, Unit};
-use crate::pipeline::world::Catalog;
-
-/// Messages to the directory.
-pub(crate) enum DirectoryMessage {
-    /// A new request, to be admitted by its organization's actor.
-    Request(Box<Unit>),
-    /// An admitted request that mints of another organization's bounded templates.
-    Reserve { organization: Id, unit: Box<Unit> },
-    /// An admitted request, to be decided, again if it was stale.
-    Dispatch(Arc<Unit>),
-    /// A request that went stale too often, or that changes what others look up. It is decided with no earlier request
-    /// in flight.
-    DispatchAlone(Arc<Unit>),
-    /// The sequencer answers [`SequencerMessage::Flush`].
-    Flushed,
-    /// An organization's actor answers [`OrganizationMessage::Retire`].
-    Retired { id: Option<Id>, idle: bool },
-}
 
 /// What the directory is made of.
 pub(crate) struct DirectoryOptions {

@@ -7,43 +7,17 @@
 //! the queue later finds an empty shell. A unit that has been begun ends with its outcome; `fate.rs` says what its
 //! caller hears.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use kedge_protocol::{Address, Id};
 use ractor::ActorRef;
 use tokio::sync::oneshot;
 
+use super::messages::{OrganizationMessage, Settlement};
+use super::room::Place;
+use super::unit::Grant;
 use crate::api::{Keep, Outcome, Submission, SubmitError};
-use crate::pipeline::organization::OrganizationMessage;
-use crate::pipeline::room::Place;
-
-/// How many mints of a bounded template a unit may make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
-    /// The template.
-    pub(crate) template: Id,
-    /// How many are reserved.
-    pub(crate) count: u64,
-}
-
-/// How a unit ended, for the organization's actor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settlement {
-    /// The signer.
-    pub(crate) signer: Address,
-    /// The nonce.
-    pub(crate) nonce: u64,
-    /// The wallet that asked.
-    pub(crate) wallet: Option<Id>,
-    /// The wallet whose rights it was to change.
-    pub(crate) subject: Option<Id>,
-    /// True if the nonce was spent.
-    pub(crate) spent: bool,
-    /// The mints that were reserved.
-    pub(crate) grants: Vec<Grant>,
-    /// The mints that were done.
-    pub(crate) minted: Vec<Grant>,
-}
+use crate::lock::locked;
 
 /// A unit's progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,9 +73,8 @@ impl Ending {
         }))
     }
 
-    /// Ignores poisoning: no code panics while the state under the lock is inconsistent.
     fn owed(&self) -> MutexGuard<'_, Owed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 
     /// What a unit owes that has not ended.

@@ -1,24 +1,24 @@
-//! From a request to its place in the log: the actors that decide and place requests, wired together, and the threads
-//! that they run on.
+//! From a request to its place in the log: the actors that decide and place requests, wired together.
 //!
 //! - A request: `unit`, with its `ending` and its `fate`; `work` is what the committer gets of it. `world` is what
 //!   decisions look up.
-//! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`.
-//! - Deciding: `object` and `resources`, with `refused`. `rights` and `supply` keep concurrent requests from disturbing
-//!   each other.
+//! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`; `messages` is what they
+//!   send each other.
+//! - Deciding: `object` and `resources`. `decided`, `refused` and `decision` are the result. `rights` and `supply` keep
+//!   concurrent requests from disturbing each other.
 //! - Bounds: `room` and `admission`.
-//!
-//! The actors have their own threads: a message from actor to actor would otherwise wait for every connection that has
-//! something to read, and a request takes five such messages. So what is in flight progresses however many callers
-//! knock.
+//! - `threads`: what the actors run on.
 
 pub(crate) mod admission;
-pub(crate) mod directory;
+pub(crate) mod decided;
+pub(crate) mod decision;
+mod directory;
 mod ending;
 mod fate;
+pub(crate) mod messages;
 mod object;
 mod organization;
-pub(crate) mod refused;
+mod refused;
 pub(crate) mod resources;
 mod rights;
 pub(crate) mod room;
@@ -26,87 +26,52 @@ mod sequencer;
 pub(crate) mod shard;
 pub(crate) mod supervisor;
 mod supply;
+pub(crate) mod threads;
 pub(crate) mod unit;
 pub(crate) mod work;
 pub(crate) mod world;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
+use kedge_env::Env;
 use kedge_machine::sequencer::{self as machine, Tip};
 use ractor::{Actor, ActorRef, SpawnErr};
-use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-use crate::engine::{Options, StartError, locked};
-use crate::pipeline::directory::{Directory, DirectoryMessage, DirectoryOptions};
-use crate::pipeline::organization::OrganizationOptions;
-use crate::pipeline::sequencer::{Sequencer, SequencerMessage, SequencerOptions};
-use crate::pipeline::shard::{Shard, ShardOptions};
-use crate::pipeline::supervisor::{Supervisor, SupervisorOptions};
-use crate::pipeline::work::Work;
-use crate::pipeline::world::{Progress, Reader};
-
-/// The threads that the engine's actors share.
-pub(crate) struct ActorThreads(Mutex<Option<Runtime>>);
-
-impl ActorThreads {
-    pub(crate) fn start(threads: usize) -> std::io::Result<Self> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(threads.max(1))
-            .thread_name("actors")
-            .enable_time()
-            .build()?;
-        Ok(Self(Mutex::new(Some(runtime))))
-    }
-
-    /// Runs a task on them.
-    pub(crate) async fn run<T, F>(&self, task: F) -> Result<T, StartError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, SpawnErr>> + Send + 'static,
-    {
-        let running = locked(&self.0).as_ref().map(|runtime| runtime.spawn(task));
-        match running {
-            Some(running) => Ok(running.await.map_err(std::io::Error::other)??),
-            None => Err(StartError::Thread(std::io::Error::other(
-                "the actors' threads have ended",
-            ))),
-        }
-    }
-
-    /// Ends them, and waits for it: their actors must let go of the store before the process ends, because the store's
-    /// library must not be used after the end of `main`.
-    pub(crate) async fn stop(&self, timeout: Duration) {
-        let Some(runtime) = locked(&self.0).take() else {
-            return;
-        };
-        let ending = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(timeout));
-        if ending.await.is_err() {
-            tracing::warn!("the actors' threads did not end cleanly");
-        }
-    }
-}
-
-impl Drop for ActorThreads {
-    /// Dropping a runtime waits for its threads, which no asynchronous caller may do.
-    fn drop(&mut self) {
-        if let Some(runtime) = locked(&self.0).take() {
-            runtime.shutdown_background();
-        }
-    }
-}
+use self::directory::{Directory, DirectoryOptions};
+use self::messages::{DirectoryMessage, SequencerMessage};
+use self::organization::OrganizationOptions;
+use self::sequencer::{Sequencer, SequencerOptions};
+use self::shard::{Shard, ShardOptions};
+use self::supervisor::{Supervisor, SupervisorOptions};
+use self::work::Work;
+use self::world::{Progress, Reader};
+use crate::timekeeper::Timekeeper;
 
 /// What the actors between the edge and the committer are made of.
 pub(crate) struct Pipeline {
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) time: Arc<Timekeeper>,
+    pub(crate) sizes: Sizes,
     pub(crate) tip: Tip,
-    pub(crate) options: Options,
     pub(crate) reader: Reader,
     pub(crate) committer: mpsc::Sender<Work>,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) progress: Progress,
     pub(crate) supervision: SupervisorOptions,
+}
+
+/// How many actors there may be, and how much they remember.
+pub(crate) struct Sizes {
+    /// Shards that host object actors, at least one.
+    pub(crate) shards: usize,
+    /// Object actors that may be live, over all shards.
+    pub(crate) objects_live_max: usize,
+    /// Organization actors that may be live.
+    pub(crate) organizations_live_max: usize,
+    /// Keys whose versions the sequencer remembers.
+    pub(crate) recent_keys_max: usize,
 }
 
 /// The actors that the engine sends to.
@@ -121,8 +86,10 @@ impl Pipeline {
     /// Spawns them on the caller's runtime.
     pub(crate) async fn spawn(self) -> Result<Actors, SpawnErr> {
         let Self {
+            env,
+            time,
+            sizes,
             tip,
-            options,
             reader,
             committer,
             committed_ticket,
@@ -131,28 +98,27 @@ impl Pipeline {
         } = self;
         let (supervisor, _) = Actor::spawn(None, Supervisor, supervision).await?;
         let sequencer_options = SequencerOptions {
-            machine: machine::Sequencer::new(tip, options.recent_keys_max),
+            machine: machine::Sequencer::new(tip, sizes.recent_keys_max),
             committer,
             progress,
-            time: Arc::clone(&options.time),
+            time,
         };
         let cell = supervisor.get_cell();
         let (sequencer, _) =
             Actor::spawn_linked(None, Sequencer, sequencer_options, cell.clone()).await?;
 
-        let mut shards = Vec::with_capacity(options.shards);
-        for index in 0..options.shards.max(1) {
+        let mut shards = Vec::with_capacity(sizes.shards);
+        for index in 0..sizes.shards {
             let shard_options = ShardOptions {
-                env: Arc::clone(&options.env),
+                env: Arc::clone(&env),
                 index,
                 reader: reader.clone(),
                 committed_ticket: Arc::clone(&committed_ticket),
-                live_max: (options.objects_live_max / options.shards.max(1)).max(1),
+                live_max: (sizes.objects_live_max / sizes.shards).max(1),
             };
             let (shard, _) = Actor::spawn_linked(None, Shard, shard_options, cell.clone()).await?;
             shards.push(shard);
         }
-        let env = Arc::clone(&options.env);
         let directory_options = DirectoryOptions {
             shards: shards.clone(),
             sequencer: sequencer.clone(),
@@ -164,7 +130,7 @@ impl Pipeline {
                 committed_ticket: Arc::clone(&committed_ticket),
                 directory,
             }),
-            organizations_live_max: options.organizations_live_max,
+            organizations_live_max: sizes.organizations_live_max,
         };
         let (directory, _) = Actor::spawn_linked(None, Directory, directory_options, cell).await?;
         let count = shards.len();

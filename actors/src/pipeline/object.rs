@@ -9,10 +9,10 @@ use kedge_machine::{Caller, Input, Refusal, TemplateRules, World, object};
 use kedge_protocol::Hash;
 use kedge_protocol::resource::Object;
 
+use super::decided::Decided;
+use super::refused::Refused;
 use crate::api::Expected;
 use crate::overlay::{Overlay, Versioned};
-use crate::pipeline::refused::Refused;
-use crate::pipeline::unit::Decided;
 
 /// Decisions on one object that may be in flight; more is a queue that no one would wait for.
 const DEPTH_MAX: usize = 4_096;

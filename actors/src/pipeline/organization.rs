@@ -19,36 +19,14 @@ use kedge_protocol::resource::Wallet;
 use kedge_protocol::{Address, Id};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use super::messages::{DirectoryMessage, OrganizationMessage, Settlement};
+use super::resources::{CACHE_MAX, Resources};
+use super::rights::Rights;
+use super::supply::{self, Supplies};
+use super::unit::{Part, Unit};
+use super::world::{Reader, gone};
 use crate::api::{Asker, Past, Submission, SubmitError};
 use crate::metric_definitions as metric;
-use crate::pipeline::directory::DirectoryMessage;
-use crate::pipeline::ending::Settlement;
-use crate::pipeline::resources::Resources;
-use crate::pipeline::rights::Rights;
-use crate::pipeline::supply::{self, Supplies};
-use crate::pipeline::unit::{Part, Unit};
-use crate::pipeline::world::{Reader, unavailable};
-
-/// Entries that an actor's caches may hold before settled ones are dropped.
-pub(crate) const CACHE_MAX: usize = 10_000;
-
-/// Messages to an organization's actor.
-pub(crate) enum OrganizationMessage {
-    /// Admit a request of one of its wallets.
-    Admit(Box<Unit>),
-    /// Reserve supply of its templates for a request that was admitted.
-    Reserve(Box<Unit>),
-    /// Decide an action on one of its resources, or a registration.
-    Decide(Part),
-    /// A unit was refused after it was decided.
-    Drop { ticket: u64 },
-    /// A request of one of its wallets, or one that reserved supply, has ended.
-    Settle(Settlement),
-    /// A request that waits here has ended: its caller no longer waits.
-    Sweep,
-    /// End if nothing is in flight, and report whether it did.
-    Retire,
-}
 
 /// What an organization's actor is made of.
 #[derive(Clone)]
@@ -367,9 +345,4 @@ impl OrganizationState {
 fn subject(submission: &Submission, caller: &Caller) -> Option<Id> {
     let action = submission.actions.first()?;
     resources::rights_subject(&action.kind, caller, submission.text(&action.payload))
-}
-
-pub(crate) fn gone(error: &kedge_storage::ReadError) -> SubmitError {
-    unavailable(error);
-    SubmitError::Unavailable
 }

@@ -7,8 +7,8 @@ use kedge_machine::image::Image;
 use kedge_machine::{Refusal, Unavailable};
 use kedge_protocol::resource::Object;
 
+use super::decided::Decided;
 use crate::overlay::Versioned;
-use crate::pipeline::unit::{Decided, Decision};
 
 /// Why an action is not done, and the state on which that was decided.
 #[derive(Clone)]
@@ -60,13 +60,13 @@ impl Refused {
     }
 
     /// True if what it rests on has a place by now, or comes from an `earlier` action of its own unit.
-    fn stands(&self, earlier: &[Decision]) -> bool {
+    pub(crate) fn stands<'a>(&self, mut earlier: impl Iterator<Item = &'a Decided>) -> bool {
         let is_placed = match &self.ground {
             None => return true,
             Some(Ground::Object(object)) => object.sequence() != 0,
             Some(Ground::Resource(images)) => images.sequence() != 0,
         };
-        is_placed || own(earlier).any(|decided| self.rests_on(decided))
+        is_placed || earlier.any(|decided| self.rests_on(decided))
     }
 
     fn rests_on(&self, decided: &Decided) -> bool {
@@ -80,23 +80,4 @@ impl Refused {
             _ => false,
         }
     }
-}
-
-/// The decisions that were not refusals, latest first.
-fn own(decisions: &[Decision]) -> impl Iterator<Item = &Decided> {
-    let latest_first = decisions.iter().rev();
-    latest_first.filter_map(|(_, decided)| decided.as_ref().ok())
-}
-
-/// Whether everything that a unit's decisions rest on has its place, or is the unit's own. Asked when everything before
-/// the unit has had its turn: what has no place by then never gets one.
-pub(crate) fn all_stand(decisions: &[Decision]) -> bool {
-    let mut indexed = decisions.iter().enumerate();
-    indexed.all(|(index, (_, decided))| match decided {
-        Err(refused) => refused.stands(&decisions[..index]),
-        Ok(decided) => {
-            decided.previous_sequence().is_some()
-                || own(&decisions[..index]).any(|earlier| decided.rests_on(earlier))
-        }
-    })
 }

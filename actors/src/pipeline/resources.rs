@@ -11,13 +11,15 @@ use kedge_machine::{Refusal, registration};
 use kedge_protocol::action::Kind;
 use kedge_protocol::{Id, Prefix};
 
+use super::decided::{Base, Decided};
+use super::refused::Refused;
+use super::unit::Unit;
+use super::world::{Reader, unavailable};
 use crate::api::Expected;
 use crate::overlay::{Overlay, Versioned};
-use crate::pipeline::organization::CACHE_MAX;
-use crate::pipeline::refused::Refused;
-use crate::pipeline::shard::input;
-use crate::pipeline::unit::{Base, Decided, Unit};
-use crate::pipeline::world::{Reader, unavailable};
+
+/// Entries that an actor's caches may hold before settled ones are dropped.
+pub(crate) const CACHE_MAX: usize = 10_000;
 
 /// Resources that were acted on, each with its pending decisions.
 #[derive(Default)]
@@ -39,7 +41,7 @@ impl Resources {
             .actions
             .first()
             .ok_or(Refusal::Unavailable)?;
-        let input = input(unit, action);
+        let input = unit.input(action);
         if action.kind == Kind::WalletRegister {
             let signer = &unit.submission.head.signer;
             return Ok(decided(None, registration::register(reader, signer, &input)?).0);

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use kedge_protocol::Id;
 
-use crate::pipeline::unit::Unit;
+use super::unit::Unit;
 
 /// Which wallets have requests in flight, and whose rights are being changed.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 //! else is done for it. The permits are the one account: the metrics are read from them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use kedge_env::Env;
@@ -12,6 +12,7 @@ use kedge_protocol::Id;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::api::{Asker, Submission, SubmitError};
+use crate::lock::locked;
 use crate::metric_definitions as metric;
 
 /// How often the age of the oldest request is measured.
@@ -85,7 +86,7 @@ impl Room {
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.taken)
     }
 
     /// Takes a place for a request, if there is one and the organization has fewer than `share_max`. Never waits.

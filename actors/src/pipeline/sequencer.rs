@@ -19,38 +19,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kedge_machine::Refusal;
-use kedge_machine::sequencer::{self as machine, KeyWrite, Placed, ToPlace};
+use kedge_machine::sequencer::{self as machine, KeyWrite, ToPlace};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 
-use crate::api::{ActionOutcome, Outcome, SubmitError};
+use super::decision::{self, Decision};
+use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
+use super::unit::Unit;
+use super::work::{PlacedUnit, Work};
+use super::world::Progress;
+use crate::api::{Outcome, SubmitError};
 use crate::metric_definitions as metric;
-use crate::pipeline::directory::DirectoryMessage;
-use crate::pipeline::organization::OrganizationMessage;
-use crate::pipeline::refused;
-use crate::pipeline::shard::ShardMessage;
-use crate::pipeline::unit::{Decided, Decision, Unit};
-use crate::pipeline::work::{PlacedUnit, Work};
-use crate::pipeline::world::Progress;
 use crate::timekeeper::Timekeeper;
 
 /// Rounds after which a stale unit is decided alone, so that nothing can make it stale again.
 const ROUNDS_SHARED: u32 = 3;
 /// Rounds after which a unit is given up: never reached unless a decision reads what nobody wrote.
 const ROUNDS_MAX: u32 = 8;
-
-/// Messages to the sequencer.
-pub(crate) enum SequencerMessage {
-    /// All parts of a unit have reported.
-    Propose { ticket: u64, unit: Arc<Unit> },
-    /// Report when every unit up to this ticket is committed or refused.
-    Flush { ticket: u64 },
-    /// The actors that decide, and the one that redispatches stale units; sent once, before any unit.
-    Wire {
-        directory: ActorRef<DirectoryMessage>,
-        shards: Vec<ActorRef<ShardMessage>>,
-    },
-}
 
 /// What the sequencer is made of.
 pub(crate) struct SequencerOptions {
@@ -190,16 +175,16 @@ impl SequencerState {
         if decisions.iter().any(unknown) {
             return Verdict::Fail(SubmitError::Unavailable);
         }
-        if refused.is_some() && !refused::all_stand(&decisions) {
+        if refused.is_some() && !decision::all_stand(&decisions) {
             return Verdict::Stale;
         }
         if all_refused || (unit.submission.head.atomic && refused.is_some()) {
             return Verdict::Refuse {
-                outcome: refusal(decisions, refused),
+                outcome: decision::refusal(decisions, refused),
                 decided: !all_refused,
             };
         }
-        let Some(writes) = writes(&decisions) else {
+        let Some(writes) = decision::writes(&decisions) else {
             return Verdict::Stale;
         };
         if self.options.machine.check(&writes, read_sequence).is_err() {
@@ -239,7 +224,7 @@ impl SequencerState {
         });
         let to_place: Vec<ToPlace> = done.collect();
         let placed = self.options.machine.place(timestamp_ms, &to_place, writes);
-        let previous_sequences = link(&decisions, &placed);
+        let previous_sequences = decision::link(&decisions, &placed);
         Work::Placed(PlacedUnit {
             ticket,
             unit,
@@ -316,69 +301,5 @@ impl SequencerState {
                 unit.complete(Err(SubmitError::Overloaded));
             }
         });
-    }
-}
-
-/// The keys that the decisions write, one entry per key; `None` if a decision rests on something that was refused.
-fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
-    let mut writes: Vec<KeyWrite> = Vec::with_capacity(decisions.len());
-    let done: Vec<&Decided> = decisions
-        .iter()
-        .filter_map(|(_, decided)| decided.as_ref().ok())
-        .collect();
-    for (i, decided) in done.iter().enumerate() {
-        if decided.previous_sequence().is_some() {
-            decided.add_writes(&mut writes);
-            continue;
-        }
-        // What it rests on has no place yet: that is right only if the unit itself decided it.
-        let own = done[..i]
-            .iter()
-            .rev()
-            .any(|earlier| decided.rests_on(earlier));
-        if !own {
-            return None;
-        }
-        let first = writes.len();
-        decided.add_writes(&mut writes);
-        let mut added = writes.split_off(first).into_iter();
-        let again = added.next()?;
-        let earlier = writes
-            .iter_mut()
-            .rev()
-            .find(|write| write.key == again.key)?;
-        earlier.version = again.version;
-        writes.extend(added);
-    }
-    Some(writes)
-}
-
-/// Sets the given sequences where later decisions look for them. Returns the sequence of each resource's previous
-/// action.
-fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
-    let done = decisions
-        .iter()
-        .filter_map(|(_, decided)| decided.as_ref().ok());
-    done.zip(placed)
-        .map(|(decided, placed)| {
-            let previous = decided.previous_sequence();
-            decided.set_sequence(placed.sequence);
-            previous.expect("checked before it was placed, or set a moment ago")
-        })
-        .collect()
-}
-
-/// The outcome of a unit that is refused as a whole.
-fn refusal(decisions: Vec<Decision>, first_refused: Option<usize>) -> Outcome {
-    let actions = decisions.into_iter().map(|(_, decided)| {
-        let why = "not done: another action of the same atomic request was refused";
-        let refusal = decided.err().map(|refused| refused.refusal);
-        ActionOutcome::Refused(refusal.unwrap_or(Refusal::State(why.into())))
-    });
-    Outcome {
-        placement: None,
-        actions: actions.collect(),
-        failed_index: first_refused,
-        nonce_highest: 0,
     }
 }

@@ -18,23 +18,18 @@ use kedge_protocol::{Hash, Id, Prefix};
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use crate::api::{Submission, SubmitError, SubmittedAction};
+use super::decided::Decided;
+use super::decision::Decision;
+use super::messages::ShardMessage;
+use super::object::{Basis, ObjectActor};
+use super::refused::Refused;
+use super::unit::{Part, Unit};
+use super::world::{Reader, unavailable};
+use crate::api::{Submission, SubmitError};
 use crate::metric_definitions as metric;
 use crate::overlay::Versioned;
-use crate::pipeline::object::{Basis, ObjectActor};
-use crate::pipeline::refused::Refused;
-use crate::pipeline::unit::{Decided, Decision, Part, Unit};
-use crate::pipeline::world::{Reader, unavailable};
 
 type Live = IdMap<Id, ObjectActor>;
-
-/// What a shard is reported.
-pub(crate) enum ShardMessage {
-    /// Decide these actions of a unit, in order.
-    Decide { part: Part, indices: Vec<u16> },
-    /// A unit was refused after it was decided.
-    Drop { ticket: u64, unit: Arc<Unit> },
-}
 
 /// What a shard is made of.
 pub(crate) struct ShardOptions {
@@ -120,7 +115,7 @@ impl ShardState {
             let action = &unit.submission.actions[usize::from(index)];
             let input = Input {
                 link: Some(link),
-                ..input(unit, action)
+                ..unit.input(action)
             };
             let decided = match action.kind {
                 Kind::Mint => self.mint(unit, &caller, &input, &mut minted),
@@ -273,19 +268,6 @@ impl ShardState {
             });
         }
         self.meters.live.set(self.live.len() as f64);
-    }
-}
-
-/// An action as the rules want it.
-pub(crate) fn input<'a>(unit: &'a Unit, action: &'a SubmittedAction) -> Input<'a> {
-    let payload = action.disclosed.as_ref().unwrap_or(&action.payload);
-    Input {
-        kind: &action.kind,
-        target: unit.submission.text(&action.target),
-        payload: unit.submission.text(payload),
-        signed: unit.submission.text(&action.payload),
-        content: &action.content,
-        link: None,
     }
 }
 

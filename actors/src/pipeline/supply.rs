@@ -11,22 +11,10 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::{Id, Prefix};
 use ractor::ActorRef;
 
+use super::messages::{OrganizationMessage, Settlement};
+use super::unit::{Grant, Need, Unit};
+use super::world::{Reader, gone};
 use crate::api::SubmitError;
-use crate::pipeline::ending::{Grant, Settlement};
-use crate::pipeline::organization::{OrganizationMessage, gone};
-use crate::pipeline::unit::Unit;
-use crate::pipeline::world::Reader;
-
-/// Supply of a bounded template that a unit needs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Need {
-    /// The template's owner.
-    pub(crate) organization: Id,
-    /// The template.
-    pub(crate) template: Id,
-    /// How many mints of it the unit makes.
-    pub(crate) count: u64,
-}
 
 /// The supply that the unit's mints need, in the order in which every unit reserves.
 pub(crate) fn needs(unit: &Unit, reader: &Reader) -> Result<VecDeque<Need>, SubmitError> {

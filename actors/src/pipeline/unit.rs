@@ -4,212 +4,41 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use kedge_machine::Caller;
-use kedge_machine::image::Image;
-use kedge_machine::index::IndexChange;
-use kedge_machine::sequencer::{Key, KeyWrite, Placed};
+use kedge_machine::{Caller, Input};
+use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::Object;
-use kedge_protocol::{Hash, Id};
 use ractor::ActorRef;
 use tokio::sync::oneshot;
 
-use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError};
-use crate::overlay::Versioned;
-use crate::pipeline::ending::{Ending, Grant, Waiter};
-use crate::pipeline::fate::Fate;
-use crate::pipeline::organization::OrganizationMessage;
-use crate::pipeline::refused::Refused;
-use crate::pipeline::room::Place;
-use crate::pipeline::sequencer::SequencerMessage;
-use crate::pipeline::supply::Need;
+use super::decision::Decision;
+use super::ending::{Ending, Waiter};
+use super::fate::Fate;
+use super::messages::{OrganizationMessage, SequencerMessage};
+use super::room::Place;
+use crate::api::{ActionOutcome, Done, Made, Outcome, Submission, SubmitError, SubmittedAction};
+use crate::lock::locked;
 
-/// What an action would do, decided but not placed.
-#[derive(Clone)]
-pub(crate) enum Decided {
-    /// On one object.
-    Object {
-        /// What the decision rests on; `None` for a mint.
-        base: Option<Arc<Versioned<Object>>>,
-        /// The object after it.
-        next: Arc<Versioned<Object>>,
-        /// The resulting changes in the index of properties. Empty, and without allocation, if the template has no
-        /// indexed places.
-        index: Vec<IndexChange>,
-    },
-    /// On other resources, the one acted on first.
-    Resources {
-        /// The first one's version, integrity and sequence before, if it existed.
-        base: Option<Base>,
-        /// The resources after it.
-        next: Arc<Versioned<Vec<Image>>>,
-        /// Names that it claims: they must not exist yet.
-        claims: Vec<Key>,
-        /// Names that it gives up.
-        releases: Vec<Key>,
-        /// What it read and its actor does not own, with the version that it saw.
-        reads: Vec<(Key, u64)>,
-    },
+/// How many mints of a bounded template a unit may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    /// The template.
+    pub(crate) template: Id,
+    /// How many are reserved.
+    pub(crate) count: u64,
 }
 
-/// The state of a resource that a decision rests on.
-#[derive(Clone)]
-pub(crate) struct Base {
-    /// Its version.
-    pub(crate) version: u64,
-    /// Its integrity.
-    pub(crate) integrity: Hash,
-    /// The images that led to it; their sequence is zero until they are placed.
-    pub(crate) images: Arc<Versioned<Vec<Image>>>,
-}
-
-impl Decided {
-    /// The resource acted on, or made first: id, version, integrity.
-    pub(crate) fn resource(&self) -> (Id, u64, Hash) {
-        match self {
-            Self::Object { next, .. } => (next.id, next.trace.version, next.trace.integrity),
-            Self::Resources { next, .. } => {
-                let first = &next[0];
-                let trace = first.trace().expect("the resource acted on has a history");
-                (first.id(), trace.version, trace.integrity)
-            }
-        }
-    }
-
-    /// The organization that issued the object; none if it acts on something else.
-    pub(crate) fn issuer(&self) -> Option<Id> {
-        match self {
-            Self::Object { next, .. } => Some(next.organization_id),
-            Self::Resources { .. } => None,
-        }
-    }
-
-    /// The resource's integrity before.
-    pub(crate) fn previous_integrity(&self) -> Hash {
-        match self {
-            Self::Object { base, .. } => base
-                .as_ref()
-                .map_or(Hash::ZERO, |base| base.trace.integrity),
-            Self::Resources { base, .. } => base.as_ref().map_or(Hash::ZERO, |base| base.integrity),
-        }
-    }
-
-    /// The sequence of the resource's previous action: 0 if there was none. `None` until what the decision rests on has
-    /// been placed.
-    pub(crate) fn previous_sequence(&self) -> Option<u64> {
-        let sequence = match self {
-            Self::Object { base: None, .. } | Self::Resources { base: None, .. } => return Some(0),
-            Self::Object {
-                base: Some(base), ..
-            } => base.sequence(),
-            Self::Resources {
-                base: Some(base), ..
-            } => base.images.sequence(),
-        };
-        (sequence != 0).then_some(sequence)
-    }
-
-    /// True if it rests on what `earlier` left.
-    pub(crate) fn rests_on(&self, earlier: &Self) -> bool {
-        match (self, earlier) {
-            (
-                Self::Object {
-                    base: Some(base), ..
-                },
-                Self::Object { next, .. },
-            ) => Arc::ptr_eq(base, next),
-            (
-                Self::Resources {
-                    base: Some(base), ..
-                },
-                Self::Resources { next, .. },
-            ) => Arc::ptr_eq(&base.images, next),
-            _ => false,
-        }
-    }
-
-    /// Sets the sequence that the action was given.
-    pub(crate) fn set_sequence(&self, sequence: u64) {
-        match self {
-            Self::Object { next, .. } => next.set_sequence(sequence),
-            Self::Resources { next, .. } => next.set_sequence(sequence),
-        }
-    }
-
-    /// Adds what it writes to a unit's writes; a key that the unit wrote before is extended.
-    pub(crate) fn add_writes(&self, writes: &mut Vec<KeyWrite>) {
-        let (id, version, _) = self.resource();
-        match self {
-            // A mint's identifier is unknown before it is placed: there is no version to compare.
-            Self::Object { base: None, .. } => {}
-            Self::Object { .. } => writes.push(KeyWrite {
-                key: Key::resource(id),
-                base_version: version - 1,
-                version,
-            }),
-            Self::Resources {
-                base,
-                claims,
-                releases,
-                reads,
-                ..
-            } => {
-                writes.push(KeyWrite {
-                    key: Key::resource(id),
-                    base_version: base.as_ref().map_or(0, |base| base.version),
-                    version,
-                });
-                writes.extend(claims.iter().map(|key| KeyWrite {
-                    key: *key,
-                    base_version: 0,
-                    version: 1,
-                }));
-                writes.extend(releases.iter().map(|key| KeyWrite {
-                    key: *key,
-                    base_version: 1,
-                    version: 0,
-                }));
-                let reads = reads.iter();
-                writes.extend(reads.map(|(key, version)| KeyWrite::read(*key, *version)));
-            }
-        }
-    }
-}
-
-/// A decision, by the action's index in the request.
-pub(crate) type Decision = (u16, Result<Decided, Refused>);
-
-/// The outcomes of a unit's actions.
-pub(crate) fn outcomes(
-    decisions: impl Iterator<Item = Decision>,
-    placed: &[Placed],
-) -> Vec<ActionOutcome> {
-    let mut places = placed.iter();
-    decisions
-        .map(|(_, decided)| match decided {
-            Err(refused) => ActionOutcome::Refused(refused.refusal),
-            Ok(decided) => {
-                let place = places.next().expect("one place for each done action");
-                let (resource, version, integrity) = decided.resource();
-                ActionOutcome::Done(Done {
-                    sequence: place.sequence,
-                    leaf: place.leaf,
-                    head: place.head,
-                    resource,
-                    version,
-                    previous_integrity: decided.previous_integrity(),
-                    integrity,
-                    made: match decided {
-                        Decided::Object { next, .. } => Made::Object(next),
-                        Decided::Resources { next, .. } => Made::Resources(next),
-                    },
-                })
-            }
-        })
-        .collect()
+/// Supply of a bounded template that a unit needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Need {
+    /// The template's owner.
+    pub(crate) organization: Id,
+    /// The template.
+    pub(crate) template: Id,
+    /// How many mints of it the unit makes.
+    pub(crate) count: u64,
 }
 
 /// What the parts have decided so far.
@@ -322,6 +151,19 @@ impl Unit {
         self.ending.notify_organizations(message);
     }
 
+    /// One of its actions, as the rules want it.
+    pub(crate) fn input<'a>(&'a self, action: &'a SubmittedAction) -> Input<'a> {
+        let payload = action.disclosed.as_ref().unwrap_or(&action.payload);
+        Input {
+            kind: &action.kind,
+            target: self.submission.text(&action.target),
+            payload: self.submission.text(payload),
+            signed: self.submission.text(&action.payload),
+            content: &action.content,
+            link: None,
+        }
+    }
+
     /// True when the unit is for the shards; otherwise an organization's actor decides it.
     pub(crate) fn is_on_objects(&self) -> bool {
         !self.parts.is_empty()
@@ -383,11 +225,6 @@ impl Unit {
         };
         self.grants.iter().map(count).collect()
     }
-}
-
-/// Ignores poisoning: no code panics while the state under one of these locks is inconsistent.
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Unit {

@@ -6,8 +6,9 @@ use kedge_machine::sequencer::Placed;
 use kedge_storage::{EventRow, SideWrite};
 use tokio::sync::oneshot;
 
+use super::decision::Decision;
+use super::unit::Unit;
 use crate::api::Outcome;
-use crate::pipeline::unit::{Decision, Unit};
 
 /// A unit with its place in the log.
 pub(crate) struct PlacedUnit {

@@ -15,6 +15,8 @@ use kedge_storage::{LogHead, Page, ReadError, Snapshot};
 use quick_cache::sync::Cache;
 use tokio::sync::watch;
 
+use crate::api::SubmitError;
+
 /// The newest committed state: what every read outside the actors sees.
 pub struct Published {
     /// Where the log ends.
@@ -96,6 +98,12 @@ pub(crate) struct Reader {
 pub(crate) fn unavailable(error: &ReadError) -> Unavailable {
     tracing::error!(%error, "the store could not be read for a decision");
     Unavailable
+}
+
+/// The same, for a request that cannot be admitted because of it.
+pub(crate) fn gone(error: &ReadError) -> SubmitError {
+    unavailable(error);
+    SubmitError::Unavailable
 }
 
 impl Reader {

@@ -21,7 +21,7 @@ use kedge_storage::{CodecError, Group, LogHead, OpenError, ReadError, SideEntry,
 
 use self::before::Before;
 use self::rows::Rows;
-use crate::replay::counted;
+use super::counted;
 
 /// Why a record or a batch was not applied. Nothing can be applied after that.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ mod hashed;
 use kedge_storage::{Group, MissingMark, OpenError, Opening, Options, Store, StoredFrame};
 
 use self::hashed::HashedFrame;
-use crate::replay::apply::{Apply, ApplyError};
+use super::apply::{Apply, ApplyError};
 
 /// Bytes of rows that are gathered before they are written.
 const ROWS_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -8,7 +8,7 @@ use kedge_machine::index::IndexChange;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::Object;
 
-use crate::pipeline::unit::Decided;
+use crate::pipeline::decided::Decided;
 
 /// Of a request: its head, signature and places, in addition to its actions.
 const REQUEST_BYTES: usize = 256;

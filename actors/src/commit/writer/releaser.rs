@@ -15,7 +15,7 @@ use crate::api::{Outcome, Placement};
 use crate::commit::committer::CommitterError;
 use crate::commit::disk::Stuck;
 use crate::metric_definitions as metric;
-use crate::pipeline::unit::outcomes;
+use crate::pipeline::decision::outcomes;
 use crate::pipeline::world::Published;
 
 /// A group larger than this gives its memory back.
